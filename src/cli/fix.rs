@@ -13,7 +13,7 @@ use super::validate::{files, is_input, with_input};
 use super::{Exit, stdout};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::replace_if;
-use crate::check::{Fixed, check_file, fix_file};
+use crate::check::{check_file, fix_file};
 use crate::diagnostic::{counted, visible};
 use crate::port::Files;
 use crate::redact::keys_in_source;
@@ -39,7 +39,7 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, 
             }
         };
         let done = match (options.diff, is_input(path)) {
-            (true, _) => show(path, &fixed),
+            (true, _) => show_difference(path, &fixed.before, &fixed.text),
             (false, true) => stdout::print_file(&fixed.text),
             (false, false) if fixed.findings.is_empty() => continue,
             (false, false) => match replace_if(path, &fixed.text, |now| now == fixed.before.as_bytes()) {
@@ -95,11 +95,11 @@ type FileReads = (PathBuf, BTreeSet<PathBuf>);
 
 /// Which files the checks of each project's files read.
 #[derive(Default)]
-struct Readers(RefCell<BTreeMap<PathBuf, Vec<FileReads>>>);
+pub(super) struct Readers(RefCell<BTreeMap<PathBuf, Vec<FileReads>>>);
 
 impl Readers {
     /// The other files of the project whose check reads this one.
-    fn of(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
+    pub(super) fn of(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
         let Some(own) = DiskFiles.real_path(path) else { return vec![] };
         let mut projects = self.0.borrow_mut();
         let all = projects.entry(project.to_path_buf()).or_insert_with(|| {
@@ -116,12 +116,13 @@ impl Readers {
     }
 }
 
-fn show(path: &Path, fixed: &Fixed) -> Exit {
+/// Prints the difference between two texts of a file as a patch.
+pub(super) fn show_difference(path: &Path, before: &str, text: &str) -> Exit {
     let name = shown(path);
     let patch = |before: &str, text: &str| TextDiff::from_lines(before, text).unified_diff().header(&name, &name).to_string();
-    let drawn = patch(&without_keys(&fixed.before), &without_keys(&fixed.text));
-    if drawn != patch(&fixed.before, &fixed.text) {
-        tell!("{name}: a key is masked, so this patch does not apply; use flow fix to change the file");
+    let drawn = patch(&without_keys(before), &without_keys(text));
+    if drawn != patch(before, text) {
+        tell!("{name}: a key is masked, so this patch does not apply; without --diff the file is changed");
     }
     stdout::print_file(&drawn)
 }

@@ -5,6 +5,7 @@
 #[macro_use]
 mod tell;
 
+mod allow;
 mod approve;
 mod arguments;
 mod asking;
@@ -105,6 +106,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Trust(options) => trust::run(options, shared),
         FlowCommand::Tools(ToolsCommand::Login(options)) => login::login(options, shared),
         FlowCommand::Tools(ToolsCommand::Logout { server, paths }) => login::logout(server, paths, shared),
+        FlowCommand::Tools(ToolsCommand::Allow(options)) => allow::run(options, shared),
         FlowCommand::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
         FlowCommand::Fix(options) => fix::run(options, shared),
         FlowCommand::Explain(options) => explain::run(options, shared),

@@ -32,6 +32,7 @@ knowledge: { handbook: { files: [docs/**/*.md] } }
 agents: { w: { instructions: { file: parts/w.md } } }
 steps:
   - { id: a, sql: select x from t }
+  - { id: s, sql: { file: parts/s.sql } }
   - { id: b, python: { file: parts/p.py }, returns: text }
   - { id: c, call: called.yaml }
   - { id: d, read: data/notes.txt }
@@ -49,6 +50,7 @@ const FILES: &[(&str, &str)] = &[
     ("pipelines/parts/team.yaml", "flow: 1\nimports: [deep.yaml]\n"),
     ("pipelines/parts/deep.yaml", "flow: 1\nagents: { v: { instructions: x } }\n"),
     ("pipelines/parts/w.md", "You write.\n"),
+    ("pipelines/parts/s.sql", "select x from t where x = {{ inputs.path }}\n"),
     ("pipelines/parts/p.py", "return 'x'\n"),
     ("pipelines/parts/f.json", "{\"type\": \"object\"}\n"),
     ("pipelines/data/t.csv", "x\n1\n"),

@@ -274,6 +274,7 @@ const PATHS: &[(&str, &str)] = &[
     ("call.call", "name: a\nsteps: [{ id: s, call: OUT.yaml }]"),
     ("read.read", "name: a\nsteps: [{ id: s, read: OUT.txt }]"),
     ("read.read", "name: a\nsteps: [{ id: s, read: [entries.csv, OUT.txt] }]"),
+    ("sql.sql", "name: a\nsteps: [{ id: s, sql: { file: OUT.sql } }]"),
     ("test.test", "test: OUT.yaml\ncases: [{ id: a, golden: true }]"),
 ];
 

@@ -222,3 +222,68 @@ fn the_table_of_a_person_has_an_id() {
         ]
     );
 }
+
+/// What a run of a pipeline in a project with `people.csv` and a file with a query gives, with an input `who`.
+fn answered(sql: &str, in_file: &str, who: &str) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("people.csv"), "id,name\n7,Ana\n8,Bo\n").unwrap();
+    std::fs::write(folder.path().join("q.sql"), in_file).unwrap();
+    let file = format!(
+        "flow: 1\nname: a\ninputs: {{ who: text }}\ndata: {{ people: {{ file: people.csv }} }}\nsteps:\n  - id: a\n    sql: {sql}\n    with: {{ two: 2 }}\noutputs: '{{{{ steps.a.output }}}}'\n"
+    );
+    std::fs::write(folder.path().join("a.yaml"), file).unwrap();
+    let inputs = json!({ "who": who }).to_string();
+    std::fs::write(folder.path().join("inputs.json"), inputs).unwrap();
+    let ran = crate::program::flow(folder.path(), &["run", "a.yaml", "--inputs", "inputs.json", "--json"]);
+    assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
+    let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    told["outputs"].clone()
+}
+
+#[test]
+fn no_value_of_a_query_is_ever_read_as_sql() {
+    let hostile = [
+        "x' or 'a' = 'a",
+        "x' union select id, name from people --",
+        "'; drop table people; --",
+        "\\' or 1=1 --",
+        "$two",
+        "{{ 1 }}",
+        "%",
+        "\"people\"",
+        "{% raw %}'",
+        "ø\u{2019}' || name || '",
+        "0) or (1=1",
+        "null",
+    ];
+    let query = "select {{ inputs.who }} as said, count(*) as n, $two as two from people where name = {{ inputs.who }} or name like '%' || {{ inputs.who | upper }} || '_'";
+    for who in hostile {
+        let wanted = json!([{ "said": who, "n": if who == "%" { 2 } else { 0 }, "two": 2 }]);
+        assert_eq!(answered(&format!("\"{query}\""), "", who), wanted, "{who}");
+        assert_eq!(answered("{ file: q.sql }", query, who), wanted, "{who}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_file_with_a_query_stands_in_that_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("people.csv"), "id,name\n7,Ana\n").unwrap();
+    std::fs::write(
+        folder.path().join("q.sql"),
+        "\u{feff}select id\nfrom people\nwhere nam = {{ inputs.who }}\n  and id = {{ inputs.whom }}\n",
+    )
+    .unwrap();
+    let file = "flow: 1\nname: a\ninputs: { who: text }\ndata: { people: { file: people.csv } }\nsteps: [{ id: a, sql: { file: q.sql } }]\noutputs: '{{ steps.a.output }}'\n";
+    std::fs::write(folder.path().join("a.yaml"), file).unwrap();
+    let ran = crate::program::flow(folder.path(), &["validate", "a.yaml", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let places: Vec<String> = told["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| {
+            format!("{} {}:{}:{}", found["code"].as_str().unwrap(), found["file"].as_str().unwrap(), found["line"], found["column"])
+        })
+        .collect();
+    assert_eq!(places, ["F215 q.sql:3:7", "F202 q.sql:4:15"], "{}", ran.out);
+}

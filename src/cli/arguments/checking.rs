@@ -122,6 +122,9 @@ pub enum ToolsCommand {
         #[command(flatten)]
         trust: TrustOption,
     },
+    /// Writes the names of the tools that there are now in place of "*": in allow of a server, and in allowed_tools of a policy
+    #[command(after_help = examples::ALLOW)]
+    Allow(AllowOptions),
     /// Signs in to an MCP server (OAuth) and stores the login for this project; runs use and refresh it
     #[command(after_help = examples::LOGIN)]
     Login(LoginOptions),
@@ -133,6 +136,18 @@ pub enum ToolsCommand {
         /// Pipelines, or folders to search for it [default: the project]
         paths: Vec<PathBuf>,
     },
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct AllowOptions {
+    /// Pipelines, or folders to search for them
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Shows the edits and writes nothing; exit 1 if there are any
+    #[arg(long)]
+    pub diff: bool,
+    #[command(flatten)]
+    pub trust: TrustOption,
 }
 
 #[derive(Debug, Clone, Args)]

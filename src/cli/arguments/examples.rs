@@ -21,7 +21,8 @@ examples! {
     EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain --guarantees pipelines/shop/pipeline.yaml" "explain F101";
     INIT: "init shop" "init --policies";
     DOCTOR: "doctor" "doctor pipelines/shop/pipeline.yaml" "doctor --config";
-    TOOLS: "tools pin --check";
+    TOOLS: "tools pin --check" "tools allow pipelines/shop/pipeline.yaml";
+    ALLOW: "tools allow pipelines/shop/pipeline.yaml" "tools allow pipelines/shop/pipeline.yaml --diff";
     PIN: "tools pin --check" "tools pin pipelines/shop/pipeline.yaml";
     LOGIN: "tools login tracker" "tools login tracker --device --scope issues:write";
     LOGOUT: "tools logout tracker";

@@ -18,8 +18,8 @@ use crate::lower::FileKind;
 use crate::report::Look;
 
 pub use checking::{
-    ChangedOption, DoctorOptions, ExplainOptions, FixOptions, Format, GraphFormat, GraphOptions, LoginOptions, NoTests, TestFormat,
-    TestOptions, ToolsCommand, ValidateOptions,
+    AllowOptions, ChangedOption, DoctorOptions, ExplainOptions, FixOptions, Format, GraphFormat, GraphOptions, LoginOptions, NoTests,
+    TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
 pub use running::{
     AgentOption, ApproveOptions, AuditCommand, AuditFormat, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions,

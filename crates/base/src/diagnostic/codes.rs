@@ -100,7 +100,9 @@ codes! {
     RouteCaseHidden = "F111", "route-case-hidden", Warning, true;
     FailureTarget = "F112", "failure-target", Error, false;
     TooManyCalls = "F113", "too-many-calls", Error, false;
-    UntilUnchanged = "F114", "until-unchanged", Warning, true;
+    RouteValue = "F114", "route-value", Error, false;
+    RouteFreeText = "F115", "route-free-text", Warning, true;
+    UntilUnchanged = "F116", "until-unchanged", Warning, true;
     TemplateSyntax = "F200", "template-syntax", Error, false;
     UnknownName = "F201", "unknown-name", Error, false;
     UnknownField = "F202", "unknown-field", Error, false;
@@ -131,6 +133,7 @@ codes! {
     PathForFile = "F227", "path-for-file", Warning, true;
     AnyRow = "F228", "any-row", Warning, true;
     TableContent = "F229", "table-content", Warning, true;
+    QueryPlace = "F230", "query-place", Error, false;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;

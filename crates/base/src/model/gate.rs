@@ -5,7 +5,7 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Features, Filling, Text};
+use super::{Features, Filling, Pipeline, Text};
 use crate::source::{Span, Spanned};
 
 /// `gate`: a judgement of one value.
@@ -23,6 +23,14 @@ pub struct GateStep {
     pub refine: Option<Spanned<String>>,
     /// What the person gets when the gate is not met.
     pub otherwise: Option<Text>,
+}
+
+impl GateStep {
+    /// What its criteria tell the writer when their checks fail.
+    pub fn feedback<'p>(&self, pipeline: &'p Pipeline) -> Vec<&'p Text> {
+        let cards = self.scorecards.iter().filter_map(|card| pipeline.scorecards.get(&card.name()?.value));
+        cards.flat_map(|card| card.criteria.iter().filter_map(|criterion| criterion.feedback.as_ref())).collect()
+    }
 }
 
 /// A scorecard of the file by name, or one that a step wrote.
@@ -79,6 +87,8 @@ pub struct Criterion {
     pub description: String,
     /// What a good answer looks like.
     pub expected: Option<String>,
+    /// What the writer is told when its checks fail, in place of what they say.
+    pub feedback: Option<Text>,
     /// How it is answered.
     pub judging: Judging,
 }

@@ -72,7 +72,7 @@ pub use pipeline::{
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
-pub use query::{PreparedQuery, QueryFault, QueryMistake, WrittenQuery};
+pub use query::{FilledPlace, FilledValue, PreparedQuery, QueryFault, QueryMistake, WrittenQuery};
 pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;

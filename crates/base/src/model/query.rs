@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Filling, Form, Pipeline, StepKind, TextPlace, Tool, ToolKind, ToolName};
+use super::{Filling, Pipeline, SqlStep, StepKind, TextPlace, Tool, ToolKind, ToolName};
 use crate::source::{Span, Spanned};
 
 /// What an engine says of a query that it compiled against empty tables, and never ran.
@@ -60,6 +60,38 @@ pub enum QueryFault {
     Other(String),
 }
 
+/// A value that stands in a query as `{{ … }}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilledValue {
+    /// The name it is given to the engine by; empty: it is given to none.
+    pub name: String,
+    /// As it is written, with its braces.
+    pub written: String,
+    /// Where it stands.
+    pub span: Span,
+    /// What it is there.
+    pub place: FilledPlace,
+}
+
+/// What a `{{ … }}` of a query is at its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilledPlace {
+    /// A value.
+    Value,
+    /// A part of a text in quotes: where that stands, and the same as a text joined to the value.
+    Quotes(Span, String),
+    /// A name, or a part of one, where no value can be; which, in words.
+    Name(&'static str),
+    /// A column that rows are ordered or grouped by.
+    Column,
+    /// In square brackets: a name in SQLite, a list in DuckDB.
+    Brackets,
+    /// The list behind `in`.
+    In,
+    /// No value: `{% … %}` or `{# … #}`.
+    Statement,
+}
+
 /// A query that stands in a file as it is, and what it is given.
 #[derive(Debug, Clone)]
 pub struct WrittenQuery<'p> {
@@ -73,6 +105,8 @@ pub struct WrittenQuery<'p> {
     pub tables: Option<&'p [Spanned<String>]>,
     /// The names of the values for its `$name`.
     pub values: Vec<&'p Spanned<String>>,
+    /// The values that stand in it as `{{ … }}`.
+    pub filled: &'p [FilledValue],
 }
 
 impl WrittenQuery<'_> {
@@ -80,22 +114,29 @@ impl WrittenQuery<'_> {
     pub fn inside(&self, start: usize, end: usize) -> Span {
         self.place.map_or(self.span, |place| place.inside(start, end))
     }
+
+    /// A piece of it as its author wrote it: of a value in braces, these.
+    pub fn written<'a>(&'a self, piece: &'a str) -> &'a str {
+        let filled = self.filled.iter().find(|filled| piece.strip_prefix('$').is_some_and(|name| name == filled.name));
+        filled.map_or(piece, |filled| &filled.written)
+    }
 }
 
 impl Pipeline {
-    /// The queries of its steps and tools, but for those with a template.
+    /// The queries of its steps and tools, but for those with a `{{ … }}` where no value can be.
     pub fn queries(&self) -> Vec<WrittenQuery<'_>> {
         let steps = self.all_steps();
         let of_steps = steps.into_iter().filter_map(|step| {
-            if let StepKind::Sql(sql) = &step.kind {
-                let (query, values) = (&sql.query, sql.with.iter().map(|(name, _)| name).collect());
-                let place = Some(&query.place);
-                return (query.form == Form::Plain).then(|| WrittenQuery {
+            if let StepKind::Sql(SqlStep { query, with, filled, one: _, max_rows: _ }) = &step.kind {
+                let is_filled = |name: &str| filled.iter().any(|filled| filled.name == name);
+                let values = with.iter().map(|(name, _)| name).filter(|name| !is_filled(&name.value)).collect();
+                return filled.iter().all(|filled| filled.place == FilledPlace::Value).then(|| WrittenQuery {
                     text: &query.source,
                     span: query.place.span,
-                    place,
+                    place: Some(&query.place),
                     tables: None,
                     values,
+                    filled,
                 });
             }
             if let StepKind::Tool(call) = &step.kind {
@@ -113,7 +154,7 @@ fn of_tool<'p>(tool: &'p Tool, given: &'p [(Spanned<String>, Filling)]) -> Optio
     let (name, value) = tool.with.iter().chain(given).find(|(name, _)| name.value == QUERY)?;
     let Filling::Constant(Value::String(text)) = value else { return None };
     let values = tool.with.iter().chain(given).map(|(name, _)| name).filter(|name| name.value != QUERY).collect();
-    Some(WrittenQuery { text, span: name.span, place: None, tables: Some(tables), values })
+    Some(WrittenQuery { text, span: name.span, place: None, tables: Some(tables), values, filled: &[] })
 }
 
 /// The argument of an `sql` tool that is the query.

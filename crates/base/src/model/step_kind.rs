@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
-    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method, PipelineId,
-    PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide, TaskStep, Text,
-    TextKey, Until, Visit,
+    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, FilledValue, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method,
+    PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide,
+    TaskStep, Text, TextKey, Until, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -198,7 +198,7 @@ impl StepKind {
                 request(owner, url, headers, query, body.as_ref(), visit);
                 texts(TextKey::IdempotencyKey, idempotency_key, visit);
             }
-            StepKind::Sql(SqlStep { query, with, one: _, max_rows: _ }) => {
+            StepKind::Sql(SqlStep { query, with, filled: _, one: _, max_rows: _ }) => {
                 texts(TextKey::Sql, [query], visit);
                 named(TextKey::Value, with, visit);
             }
@@ -212,7 +212,7 @@ impl StepKind {
             StepKind::Resource(ResourceStep { server: _, uri }) => texts(TextKey::Argument, [uri], visit),
             StepKind::Route(RouteStep { subject, cases, otherwise }) => {
                 texts(TextKey::Route, [subject], visit);
-                for Case { id: _, phrases: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
+                for Case { id: _, phrases: _, equals: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
                     texts(TextKey::CaseWhen, when, visit);
                 }
             }
@@ -221,7 +221,10 @@ impl StepKind {
             StepKind::Repeat(RepeatStep { inner: _, until, at_most: _, unmet: _, stop_on_same: _ }) => {
                 texts(TextKey::RoundUntil, [until], visit);
             }
-            StepKind::Call(CallStep { file: _, pipeline: _, with, channel: _ }) => named(TextKey::Value, with, visit),
+            StepKind::Call(CallStep { file: _, pipeline: _, with, channel }) => {
+                named(TextKey::Value, with, visit);
+                texts(TextKey::Value, channel, visit);
+            }
             StepKind::Format(FormatStep { text, channel: _, style_guide: _ }) => texts(TextKey::Format, [text], visit),
             StepKind::Gate(GateStep { scorecards, of, with, judge: _, refine: _, otherwise }) => {
                 for scorecard in scorecards {
@@ -336,10 +339,12 @@ pub struct HttpStep {
 /// `sql`: one query over `data` and tables read before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqlStep {
-    /// The query; plain text, never a template.
+    /// The query as its engine gets it: plain text, with a `$name` in place of each `{{ … }}`.
     pub query: Text,
-    /// Values for `$name`.
+    /// Values for `$name`, those in the query too.
     pub with: Vec<(Spanned<String>, Filling)>,
+    /// The values that stand in the query as `{{ … }}`; each has its entry in `with`.
+    pub filled: Vec<FilledValue>,
     /// Only the first row.
     pub one: bool,
     /// Most rows (1,000).
@@ -391,7 +396,7 @@ pub fn wrong_uri(uri: &str) -> Option<&'static str> {
 /// `route`: the first case that fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouteStep {
-    /// Where phrases are looked for.
+    /// What is compared with `equals`, and where phrases are looked for.
     pub subject: Text,
     /// The cases in order.
     pub cases: Vec<Case>,
@@ -406,6 +411,8 @@ pub struct Case {
     pub id: Spanned<String>,
     /// Fits when one of these occurs in the subject.
     pub phrases: Vec<Spanned<String>>,
+    /// Fits when the subject is one of these texts, exactly.
+    pub equals: Vec<Spanned<String>>,
     /// Fits when this is true.
     pub when: Option<Text>,
     /// The one step it is (with the case's own id), or its `steps`.
@@ -417,7 +424,7 @@ pub struct Case {
 impl Case {
     /// The one list of a group or a `repeat`.
     pub fn list(span: Span, steps: Vec<Arc<Step>>) -> Case {
-        Case { id: Spanned::new(String::new(), span), phrases: vec![], when: None, steps, has_steps: false }
+        Case { id: Spanned::new(String::new(), span), phrases: vec![], equals: vec![], when: None, steps, has_steps: false }
     }
 }
 
@@ -472,8 +479,8 @@ pub struct CallStep {
     pub pipeline: Option<PipelineId>,
     /// Its inputs.
     pub with: Vec<(Spanned<String>, Filling)>,
-    /// Its channel; `None`: the run's, if it lists that.
-    pub channel: Option<Spanned<String>>,
+    /// Its channel, by its name; `None`: the run's, if it lists that.
+    pub channel: Option<Text>,
 }
 
 /// `format`: a text for one channel.

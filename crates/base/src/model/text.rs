@@ -1,5 +1,6 @@
 //! Author texts: templates, bare expressions, and values with templates in them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -55,6 +56,28 @@ impl TextPlace {
             (Some(from), Some(to)) if from <= to => Span { file: self.span.file, start: from, end: to.min(self.span.end) },
             _ => self.span,
         }
+    }
+
+    /// The place of the text from byte `start` on.
+    pub fn from(&self, start: usize) -> TextPlace {
+        let later = self.offsets.iter().filter(|(text, _)| *text as usize > start).map(|(text, file)| (text - start as u32, *file));
+        let first = self.offset(start).map(|file| (0, file));
+        TextPlace { span: self.span, offsets: first.into_iter().chain(later).collect() }
+    }
+
+    /// The place of a text in which each of these parts, which are in order and apart, was replaced by a text of so many bytes.
+    pub fn replaced(&self, parts: &[(Range<usize>, usize)]) -> TextPlace {
+        let mut offsets = vec![];
+        let (mut old, mut new) = (0, 0);
+        for (part, length) in parts {
+            let kept = self.from(old).offsets.into_iter().take_while(|(text, _)| (*text as usize) < part.start - old);
+            offsets.extend(kept.map(|(text, file)| (text + new, file)));
+            new += (part.start - old) as u32;
+            offsets.extend(self.offset(part.start).map(|file| (new, file)));
+            (old, new) = (part.end, new + *length as u32);
+        }
+        offsets.extend(self.from(old).offsets.into_iter().map(|(text, file)| (text + new, file)));
+        TextPlace { span: self.span, offsets }
     }
 
     fn offset(&self, at: usize) -> Option<u32> {
@@ -115,5 +138,25 @@ impl Filling {
                 Value::Object(pairs.collect::<Result<_, E>>()?)
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::FileId;
+
+    #[test]
+    fn places_of_what_is_around_a_replaced_part_stay() {
+        let place = TextPlace { span: Span::new(FileId(0), 10, 90), offsets: vec![(0, 10), (6, 20)] };
+        // `ab {x}\ncd {yy} e` becomes `ab $first\ncd $y e`.
+        let replaced = place.replaced(&[(3..6, 6), (9..13, 2)]);
+        let inside = |start, end| (replaced.inside(start, end).start, replaced.inside(start, end).end);
+        assert_eq!(inside(0, 2), (10, 12));
+        assert_eq!(inside(3, 9), (13, 20));
+        assert_eq!(inside(10, 12), (21, 23));
+        assert_eq!(inside(12, 14), (23, 27));
+        assert_eq!(inside(15, 16), (28, 29));
+        assert_eq!(TextPlace::default().replaced(&[(1..2, 5)]), TextPlace::default());
     }
 }

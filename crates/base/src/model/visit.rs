@@ -49,6 +49,8 @@ pub enum TextKey {
     Documents,
     // Of scorecards.
     CriterionWhen,
+    /// `feedback` of a criterion.
+    Feedback,
     Check,
     CheckExpression,
     // Of the person.
@@ -106,10 +108,10 @@ impl TextKey {
         match self {
             ModelName | BaseUrl | ApiKey | Url | Header | Query | Body | Fixed | FixedInput | MailServer | Sender | User | Password
             | ClientSecret | ProgramArgument | Env => true,
-            Reply | Instructions | Documents | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
-            | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
-            | Sql | Code | Route | CaseWhen | RoundUntil | Format | Gate | WrittenScorecard | Accept | Until | Questions | GateValue
-            | Otherwise | Send | SendValue | StopReason | Output => false,
+            Reply | Instructions | Documents | CriterionWhen | Feedback | Check | CheckExpression | PersonId | PersonField
+            | ConversationId | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey
+            | Value | Wait | Sql | Code | Route | CaseWhen | RoundUntil | Format | Gate | WrittenScorecard | Accept | Until | Questions
+            | GateValue | Otherwise | Send | SendValue | StopReason | Output => false,
         }
     }
 }
@@ -418,8 +420,9 @@ impl Scorecard {
 impl Criterion {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
-        let Criterion { id: _, when, description: _, expected: _, judging } = self;
+        let Criterion { id: _, when, description: _, expected: _, feedback, judging } = self;
         texts(TextKey::CriterionWhen, when, visit);
+        texts(TextKey::Feedback, feedback, visit);
         match judging {
             Judging::Checks(checks) => checks.iter().for_each(|check| check.value.each_text(check.span, visit)),
             Judging::Judge | Judging::Neither => {}

@@ -7,6 +7,11 @@ use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+/// Whether an entry of a list of tools fits every name.
+pub fn fits_everything(entry: &str) -> bool {
+    !entry.trim().is_empty() && entry.trim().chars().all(|c| "*?{},".contains(c))
+}
+
 /// Whether an entry `tool`, `server`, `server.tool` or `tool(pattern)` of a list that allows names a call, to the letter. Unknown arguments fit
 /// every pattern.
 pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {

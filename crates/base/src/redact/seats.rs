@@ -21,9 +21,10 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             ClientSecret => ("client_secret", true),
             Header | Env | Query | Body | Fixed | FixedInput | Argument => (name, false),
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | Documents | CriterionWhen
-            | Check | CheckExpression | PersonId | PersonField | ConversationId | ConversationMessage | Name | When | ForEach | Prompt
-            | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Code | Route | CaseWhen | RoundUntil | Format | Gate
-            | WrittenScorecard | Accept | Until | Questions | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
+            | Feedback | Check | CheckExpression | PersonId | PersonField | ConversationId | ConversationMessage | Name | When
+            | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Code | Route | CaseWhen | RoundUntil
+            | Format | Gate | WrittenScorecard | Accept | Until | Questions | GateValue | Otherwise | Send | SendValue | StopReason
+            | Output => {
                 return;
             }
         };

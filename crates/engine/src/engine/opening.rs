@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::Run;
 use super::inputs::{PersonFrom, PersonTextError, check_inputs, person, person_fields};
 use super::state::NodeRef;
+use crate::diagnostic::quoted;
 use crate::event::{Failure, FailureKind, SharedValue};
 use crate::model::PipelineId;
 use crate::port::{QueryRequest, Rows};
-use crate::source::Spanned;
 
 /// The inputs, the channel and the person of a called pipeline.
 pub(crate) struct Opening {
@@ -35,19 +35,21 @@ impl Run {
         at: NodeRef,
         called: PipelineId,
         given: Map<String, Value>,
-        own_channel: Option<&Spanned<String>>,
+        own_channel: Option<&str>,
     ) -> Result<Opening, Failure> {
         let pipeline = &self.plan.pipeline(called).pipeline;
         let name = &pipeline.name.value;
         let inputs = check_inputs(pipeline, given)
             .map_err(|problems| Failure::new(FailureKind::BadRequest, format!("call of \"{name}\": {}", problems.join("; "))))?;
         let caller = self.state.instance_around(at);
-        let wanted = own_channel.map(|c| c.value.clone()).or_else(|| caller.channel.clone());
+        let wanted = own_channel.map(str::to_owned).or_else(|| caller.channel.clone());
         let listed = |name: &String| pipeline.channels.iter().any(|c| c.name == *name);
         let channel = match (wanted.filter(listed), own_channel) {
             (Some(name), _) => Some(name),
             (None, Some(channel)) => {
-                let message = format!("pipeline \"{name}\" does not list channel \"{}\"", channel.value);
+                let known: Vec<&str> = pipeline.channels.iter().map(|channel| channel.name.as_str()).collect();
+                let lists = if known.is_empty() { "it lists none".to_owned() } else { format!("it lists: {}", known.join(", ")) };
+                let message = format!("pipeline \"{name}\" does not list channel {}; {lists}", quoted(channel));
                 return Err(Failure::new(FailureKind::BadRequest, message));
             }
             (None, None) => pipeline.channels.first().map(|c| c.name.clone()),

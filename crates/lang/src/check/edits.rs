@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Checked, check_file, same};
+use super::same::{self, Growth};
+use super::{Checked, check_file};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Severity};
 use crate::port::{Files, Overlay};
 use crate::source::{FileId, SourceFile};
@@ -62,7 +63,7 @@ impl EditTrial<'_> {
         let place = self.real(&file.name);
         let same = other.checked.loaded.sources.files().find(|(_, read)| other.real(&read.name) == place && read.text == file.text);
         let Some((id, _)) = same else { return true };
-        other.holds(id, &fix.edits.iter().collect::<Vec<_>>(), &[]).is_some()
+        other.holds(id, &fix.edits.iter().collect::<Vec<_>>(), &[], Growth::OfLists).is_some()
     }
 
     /// The text and the check with these edits, each of the finding beside it, if all of them may be offered together.
@@ -70,14 +71,20 @@ impl EditTrial<'_> {
         let edits: Vec<&Edit> = fixes.iter().flat_map(|(_, fix)| &fix.edits).collect();
         let file = edits.first()?.0.file;
         let own: Vec<&Diagnostic> = fixes.iter().map(|(found, _)| *found).collect();
-        self.holds(file, &edits, &own)
+        self.holds(file, &edits, &own, Growth::None)
     }
 
-    fn holds(&self, file: FileId, edits: &[&Edit], own: &[&Diagnostic]) -> Option<(String, Checked)> {
+    /// The text with edits that write several entries in place of one, if they take these findings away and do nothing else.
+    pub fn after_growth(&self, own: &[&Diagnostic], fix: &Fix) -> Option<String> {
+        let file = fix.edits.first()?.0.file;
+        Some(self.holds(file, &fix.edits.iter().collect::<Vec<_>>(), own, Growth::OfLists)?.0)
+    }
+
+    fn holds(&self, file: FileId, edits: &[&Edit], own: &[&Diagnostic], growth: Growth) -> Option<(String, Checked)> {
         let sources = &self.checked.loaded.sources;
         let before = sources.file(file);
         let text = edited(&before.text, edits)?;
-        if text == *before.text || !same::is_same_but_for(&before.text, &text, edits) {
+        if text == *before.text || !same::is_same_but_for(&before.text, &text, edits, growth) {
             return None;
         }
         let texts = [(self.real(&before.name), text.as_str().into())].into();

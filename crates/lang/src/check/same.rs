@@ -4,17 +4,27 @@ use crate::diagnostic::Edit;
 use crate::source::{FileId, SourceFile, Span};
 use crate::syntax::{self, Node, NodeKind};
 
+/// Whether an edit may write several entries of a list in place of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// It may not.
+    None,
+    /// It may.
+    OfLists,
+}
+
 /// Whether all values of `after` are those of `before`, but for what stands where the edits are. Of what could not be read before,
 /// nothing is known.
-pub(super) fn is_same_but_for(before: &str, after: &str, edits: &[&Edit]) -> bool {
+pub(super) fn is_same_but_for(before: &str, after: &str, edits: &[&Edit], growth: Growth) -> bool {
     let tree = |text: &str| syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
     let (before, after) = (tree(before), tree(after));
     let is_cut = before.as_map().is_none_or(|map| map.is_cut);
-    Compared { edits }.is_same(&before, &after, true, is_cut)
+    Compared { edits, growth }.is_same(&before, &after, true, is_cut)
 }
 
 struct Compared<'a> {
     edits: &'a [&'a Edit],
+    growth: Growth,
 }
 
 impl Compared<'_> {
@@ -42,6 +52,13 @@ impl Compared<'_> {
             (NodeKind::Scalar(b), NodeKind::Scalar(a)) => b.value == a.value || is_cut || is_written && self.touches(before.span),
             (NodeKind::List(b), NodeKind::List(a)) => {
                 let kept: Vec<&Node> = b.iter().filter(|node| !(is_own(node.span) && self.removes(node.span))).collect();
+                // Entries that stand in place of one are no other's.
+                let grown = kept.iter().position(|node| self.growth == Growth::OfLists && is_own(node.span) && self.replaces(node.span));
+                if let (Some(at), Some(more)) = (grown, a.len().checked_sub(kept.len())) {
+                    let others = kept.iter().enumerate().filter(|(index, _)| *index != at);
+                    let after = a[..at].iter().chain(&a[at + more + 1..]);
+                    return others.zip(after).all(|((_, b), a)| self.is_same(b, a, is_own(b.span), false));
+                }
                 let last = |index: usize| is_cut && index + 1 == kept.len();
                 (kept.len() == a.len() || is_cut && kept.len() < a.len())
                     && kept.iter().zip(a).enumerate().all(|(i, (b, a))| self.is_same(b, a, is_own(b.span), last(i)))

@@ -104,7 +104,7 @@ knowledge: { docs: { files: '{{ inputs.l }}' } }
 scorecards:
   card:
     criteria:
-      - { id: words, description: It has the words., check: { contains: ['{{ inputs.a }}'], not_contains: ['b {{ inputs.a }}'], equals: { v: '{{ inputs.a }}' } } }
+      - { id: words, description: It has the words., feedback: 'Say {{ inputs.a }}', check: { contains: ['{{ inputs.a }}'], not_contains: ['b {{ inputs.a }}'], equals: { v: '{{ inputs.a }}' } } }
       - { id: numbers, description: It has the numbers., when: inputs.a == 'x', check: { numbers_from: inputs.l, states_numbers: inputs.l, apart_from: inputs.a, expression: value == 1 } }
 steps:
   - { id: set, name: 'Sets {{ inputs.a }}', when: inputs.a == 'x', for_each: inputs.l, set: { x: ['{{ item }}', { y: 1 }] } }
@@ -125,7 +125,7 @@ steps:
       - { id: one, phrases: [hi], steps: [{ id: deep, route: inputs.a, cases: [{ id: two, when: inputs.a == 'y', set: '{{ inputs.a }}' }] }] }
     otherwise: { set: '{{ inputs.a }}' }
   - { id: rounds, repeat: { until: steps.tried.output == inputs.a, at_most: 2 }, steps: [{ id: tried, set: '{{ inputs.a }}' }] }
-  - { id: called, call: q.yaml, with: { a: '{{ inputs.a }}' } }
+  - { id: called, call: q.yaml, with: { a: '{{ inputs.a }}' }, channel: '{{ inputs.a }}' }
   - { id: written, set: { criteria: [] } }
   - { id: shown, format: 'Hi {{ inputs.a }}' }
   - { id: judged, gate: [card, steps.written.output], of: steps.shown.output, with: { x: '{{ inputs.a }}' }, otherwise: 'No {{ inputs.a }}' }

@@ -65,6 +65,9 @@ impl Labels<'_> {
         let step = &self.pipeline(chain).step(ix).step;
         let mut list: Vec<&Text> = vec![];
         step.kind.each_text(step.span, &mut |authored| list.extend(authored.text()));
+        if let StepKind::Gate(gate) = &step.kind {
+            list.extend(gate.feedback(&self.pipeline(chain).pipeline));
+        }
         texts(chain, Some((ix, true)), list.into_iter().map(|text| (text, vec![])), &self.step_words(chain, ix), None, found);
     }
 

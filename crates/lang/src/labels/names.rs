@@ -166,7 +166,8 @@ impl Labels<'_> {
         let gate = planned.step(refinement.gate);
         let reader = self.step_words(chain, refinement.gate);
         if let crate::model::StepKind::Gate(judging) = &gate.step.kind {
-            texts(chain, Some((refinement.gate, true)), [(&judging.of, vec![])], &reader, None, found);
+            let told = judging.feedback(&planned.pipeline).into_iter().chain([&judging.of]);
+            texts(chain, Some((refinement.gate, true)), told.map(|text| (text, vec![])), &reader, None, found);
         }
         found.push(written(Writer::Model, (chain, Some(refinement.gate)), format!("what the judge of {reader} says"), gate.step.kind_span));
     }

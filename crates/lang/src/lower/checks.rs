@@ -84,8 +84,31 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
         is_measurable(lower, "description", &owner, text, node.span);
     }
     let judging = judging(&keys);
+    let feedback = match (keys.get("feedback"), &judging) {
+        (Some(node), _) if lower.is_data => lower.reject(
+            node.span,
+            "a scorecard that a step wrote cannot use \"feedback\"",
+            "remove feedback, and say in description what is wanted",
+        ),
+        (Some(node), Judging::Judge) => lower.reject(
+            keys.key_span("feedback").to(node.span),
+            format!("{owner} has \"feedback\", but its judge writes the feedback itself"),
+            "remove feedback; what the judge is to know goes into with of the gate",
+        ),
+        (node, Judging::Judge | Judging::Checks(_) | Judging::Neither) => node.and_then(|node| feedback(lower, node)),
+    };
     let id = id.unwrap_or_else(|| Spanned::new(format!("criterion {number}"), keys.span));
-    Some(Criterion { id, when, description: description.unwrap_or_default(), expected, judging })
+    Some(Criterion { id, when, description: description.unwrap_or_default(), expected, feedback, judging })
+}
+
+/// What the writer is told; an empty text would tell nothing.
+fn feedback(lower: &Lower, node: &Node) -> Option<Text> {
+    let text = lower.text("feedback", node)?;
+    if text.source.trim().is_empty() {
+        lower.empty("feedback", node.span);
+        return None;
+    }
+    Some(text)
 }
 
 /// `check` or `judge: true`: exactly one (F404, F006).

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use super::FileKind;
 use super::ids::Ids;
-use super::patterns::Room;
 use super::world::{OtherFileError, World};
 use crate::diagnostic::{Code, Diagnostic, Hints, LONGEST_QUOTE, cut};
 pub use crate::diagnostic::{LONGEST_MESSAGE, quoted};
 use crate::source::{FileId, Span, Spanned};
 use crate::syntax::{Node, NodeKind};
+use crate::template::patterns::Room;
 
 /// Most bytes of the texts and schemas that one file takes from others, each counted as often as it is named.
 const MOST_TAKEN: usize = 4 * 1024 * 1024;

@@ -329,7 +329,7 @@ impl<'f> Rules<'f> {
         if let Some(most) = field.maximum.filter(|most| value.as_f64().is_some_and(|number| number > *most)) {
             return Some(format!("is above maximum {most}"));
         }
-        let pattern = || self.pattern.get_or_init(|| super::patterns::compile(field.pattern.as_deref()?).ok()).as_ref();
+        let pattern = || self.pattern.get_or_init(|| crate::template::patterns::compile(field.pattern.as_deref()?).ok()).as_ref();
         if let Some(text) = value.as_str()
             && let Some(pattern) = pattern()
             && !pattern.is_match(text)

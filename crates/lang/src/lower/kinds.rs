@@ -9,13 +9,12 @@ use super::keys::{OWN_HISTORY, RESOURCE};
 use super::reader::KeyReader;
 use super::started::{command_line, python_code};
 use super::task::task;
-use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
 use super::values::{bad_duration, wrong_type};
 use crate::model::{
     AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, PythonStep, ReadStep, ResourceStep, SendStep,
-    SqlStep, StepKind, StopStep, Text, ToolStep, wrong_uri,
+    StepKind, StopStep, Text, ToolStep, wrong_uri,
 };
 use crate::syntax::Node;
 
@@ -26,7 +25,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         "tool" => tool(keys).map(StepKind::Tool),
         "set" => keys.filling("set").map(StepKind::Set),
         "http" => http(keys).map(StepKind::Http),
-        "sql" => sql(keys).map(StepKind::Sql),
+        "sql" => super::sql::sql(keys).map(StepKind::Sql),
         "program" => command_line(keys).map(StepKind::Program),
         "python" => {
             let with = keys.pairs("with");
@@ -82,26 +81,6 @@ fn http(keys: &KeyReader) -> Option<HttpStep> {
     Some(HttpStep { method, url, headers, query, body, output, idempotency_key })
 }
 
-fn sql(keys: &KeyReader) -> Option<SqlStep> {
-    let with = keys.pairs("with");
-    let (one, max_rows) = (keys.boolean("one"), keys.limit("max_rows"));
-    let query = query(keys.lower, keys.get("sql")?)?;
-    // What is written for `one` and could not be read decides what the step gives.
-    (one.is_some() || !keys.has("one")).then(|| SqlStep { query, with, one: one.unwrap_or(false), max_rows })
-}
-
-/// A query is no template; where it has braces all the same, the names in them are known to those who object.
-fn query(lower: &Lower, node: &Node) -> Option<Text> {
-    let text = lower.sentence("sql", node)?;
-    let scalar = node.as_scalar()?;
-    let place = place(scalar, node.span, 0);
-    if text.trim().is_empty() {
-        lower.empty("sql", node.span);
-        return None;
-    }
-    Some(if text.contains("{{") { lower.template(&text, place) } else { plain(&text, place) })
-}
-
 fn files(keys: &KeyReader) -> Option<ReadStep> {
     let kind = keys.word("type").and(keys.fixed("type"));
     let node = keys.get("read")?;
@@ -155,10 +134,18 @@ fn plan(keys: &KeyReader) -> Option<PlanStep> {
 }
 
 fn call(keys: &KeyReader) -> Option<CallStep> {
-    let (with, channel) = (keys.pairs("with"), keys.name("channel"));
+    let (with, channel) = (keys.pairs("with"), keys.get("channel").and_then(|node| channel_of_call(keys.lower, node)));
     let file = keys.name("call")?;
     let pipeline = called(keys.lower, &file);
     Some(CallStep { file, pipeline, with, channel })
+}
+
+/// The name of a channel, or a template that gives one.
+fn channel_of_call(lower: &Lower, node: &Node) -> Option<Text> {
+    match lower.text("channel", node)? {
+        text if text.source.trim().is_empty() => lower.reject(node.span, "\"channel\" is an empty text", "write a name, or remove the key"),
+        text => Some(text),
+    }
 }
 
 fn format_step(keys: &KeyReader) -> Option<FormatStep> {

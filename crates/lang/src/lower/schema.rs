@@ -8,13 +8,13 @@ use strum::VariantNames;
 use super::aliases::type_alias;
 use super::context::{Lower, quoted};
 use super::keys;
-use super::patterns::Room;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::gate::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
 use crate::model::{FieldKind, read_json};
 use crate::source::Span;
 use crate::syntax::{Map, MapKey, Node};
+use crate::template::patterns::Room;
 
 const BOUNDS: SchemaBounds = SchemaBounds { bytes: 256 * 1024, levels: 64 };
 

@@ -12,7 +12,7 @@ use super::reserved::check_reserved;
 use super::tools::one_kind;
 use super::written_form::written_form;
 use crate::diagnostic::{About, Diagnostic};
-use crate::model::{Case, Filling, ForEach, GroupStep, OnFailure, RepeatStep, RouteStep, SUMMARY_STEP, Step, StepKind, Text, step_path};
+use crate::model::{Case, Filling, ForEach, GroupStep, OnFailure, RepeatStep, RouteStep, SUMMARY_STEP, Step, StepKind, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
 
@@ -196,7 +196,7 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option
         None => format!("case {number} of {}", quoted(&inside.path)),
     };
     let unknown = Spanned::new(format!("case {number}"), node.span);
-    let conditions = ["phrases", "when"];
+    let conditions = ["phrases", "equals", "when"];
     if let Some(map) = node.as_map()
         && let Some(id) = map.get("id").filter(|_| !conditions.iter().any(|key| map.get(key).is_some()))
         && ["otherwise", "default", "else", "other", "fallback"].iter().any(|name| node.text_of("id") == Some(name))
@@ -219,10 +219,10 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option
         step.id = unknown;
     }
     check_kind(lower, &owner, &step);
-    let mut case = Case { id: step.id.clone(), phrases: vec![], when: None, steps: vec![Arc::new(step)], has_steps: false };
+    let mut case = alone(step);
     if let Some(keys) = keys {
         check_id(&keys, &case.id);
-        (case.phrases, case.when) = condition(&keys);
+        condition(&keys, &mut case);
     }
     Some(case)
 }
@@ -233,29 +233,53 @@ fn has_steps_alone(node: &Node) -> bool {
 }
 
 fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case {
-    let (phrases, when) = condition(keys);
-    let scope = StepScope { path: step_path::inside(&inside.path, &id.value), ..inside.clone() };
-    let list = keys.filled_list("steps").unwrap_or_default();
-    Case { id, phrases, when, steps: steps(keys.lower, list, &scope), has_steps: true }
+    let mut case = Case { id, phrases: vec![], equals: vec![], when: None, steps: vec![], has_steps: true };
+    condition(keys, &mut case);
+    let scope = StepScope { path: step_path::inside(&inside.path, &case.id.value), ..inside.clone() };
+    case.steps = steps(keys.lower, keys.filled_list("steps").unwrap_or_default(), &scope);
+    case
 }
 
-/// `phrases` and `when`; a case needs one of them.
-fn condition(keys: &KeyReader) -> (Vec<Spanned<String>>, Option<Text>) {
+/// A case that is one step.
+fn alone(step: Step) -> Case {
+    Case { id: step.id.clone(), phrases: vec![], equals: vec![], when: None, steps: vec![Arc::new(step)], has_steps: false }
+}
+
+/// `phrases`, `equals` and `when`; a case needs one of them.
+fn condition(keys: &KeyReader, case: &mut Case) {
     if !keys.allows("phrases") {
-        return (vec![], None);
+        return;
     }
-    if let Some((node, text)) = keys.get("phrases").and_then(|node| Some((node, node.as_scalar()?.value.as_str()?)))
-        && text.matches(", ").count() > 1
-    {
-        let message = format!("phrases {} is one phrase with commas in it, and fits only if all of it occurs", quoted(text));
-        keys.lower.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{text}]")));
+    let with_commas = [
+        ("phrases", "is one phrase with commas in it, and fits only if all of it occurs"),
+        ("equals", "is one text with commas in it, and fits only if the value is all of it"),
+    ];
+    for (key, what) in with_commas {
+        if let Some((node, text)) = keys.get(key).and_then(|node| Some((node, node.as_scalar()?.value.as_str()?)))
+            && text.matches(", ").count() > 1
+        {
+            let message = format!("{key} {} {what}", quoted(text));
+            keys.lower.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{text}]")));
+        }
     }
-    let phrases = keys.get("phrases").map(|node| keys.lower.one_or_many("phrases", node)).unwrap_or_default();
-    let phrases = phrases.iter().filter_map(|node| keys.lower.name("phrases", node)).collect();
-    if !keys.has("phrases") && !keys.has("when") {
-        keys.missing("has neither phrases nor when", "add phrases: [words that occur in the text] or when: an expression");
+    let many = |key| keys.get(key).map(|node| keys.lower.one_or_many(key, node)).unwrap_or_default();
+    case.phrases = many("phrases").iter().filter_map(|node| keys.lower.name("phrases", node)).collect();
+    case.equals = many("equals").iter().filter_map(|node| equal_text(keys, node)).collect();
+    if !["phrases", "equals", "when"].iter().any(|key| keys.has(key)) {
+        let help = "add equals: the value, phrases: [words that occur in the text], or when: an expression";
+        keys.missing("has neither equals, phrases nor when", help);
     }
-    (phrases, keys.expression("when"))
+    case.when = keys.expression("when");
+}
+
+/// A text of `equals`; an empty one is a value like others.
+fn equal_text(keys: &KeyReader, node: &Node) -> Option<Spanned<String>> {
+    let is_filled = node.as_scalar().is_some_and(|scalar| scalar.text.contains("{{"));
+    if is_filled {
+        let message = "\"equals\" is read before the run, so it cannot hold {{ }}";
+        return keys.lower.reject(node.span, message, "write the text itself, or compare in a condition: when: inputs.a == inputs.b");
+    }
+    keys.lower.fixed("equals", node)
 }
 
 fn case_id(keys: &KeyReader) -> Option<Spanned<String>> {
@@ -281,7 +305,7 @@ fn otherwise(route: &KeyReader, node: &Node, inside: &StepScope) -> Option<Case>
     let mut step = step(keys.as_ref(), kind, node, inside);
     step.id = id.clone();
     check_kind(lower, &owner, &step);
-    Some(Case { id, phrases: vec![], when: None, steps: vec![Arc::new(step)], has_steps: false })
+    Some(alone(step))
 }
 
 /// A case is a step of any kind but `route` and `gate`.

@@ -119,14 +119,22 @@ impl Lower<'_> {
             return self.text(label, node);
         }
         let keys = KeyReader::of_key(self, (label, format!("{} of {owner}", quoted(label))), &[&keys::FILE], node)?;
+        let text = self.taken_text(label, &keys)?;
+        Some(self.template(&text.source, text.place))
+    }
+
+    /// The text of `{ file: … }`, as it is.
+    pub(super) fn taken_text(&self, label: &str, keys: &KeyReader) -> Option<Text> {
         let path = keys.name("file")?;
         let answer = self.world().text(self.file, &path.value);
-        let (file, text) = self.found(&format!("{label} file"), &path.value, path.span, answer)?;
-        if !self.takes(&text, path.span) {
+        let (file, whole) = self.found(&format!("{label} file"), &path.value, path.span, answer)?;
+        if !self.takes(&whole, path.span) {
             return None;
         }
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end();
-        Some(self.template(text, TextPlace { span: Span::new(file, 0, text.len()), offsets: vec![(0, 0)] }))
+        let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
+        let start = whole.len() - text.len();
+        let text = text.trim_end();
+        Some(plain(text, TextPlace { span: Span::new(file, start, start + text.len()), offsets: vec![(0, start as u32)] }))
     }
 
     /// F208: what other files use cannot read the steps of one of them.

@@ -2,12 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::names::PipelineNames;
+use serde_json::Value;
+
+use super::names::{PipelineNames, sole_path};
 use super::seat::{Seat, Texts};
-use super::{Code, Diagnostic, listed};
+use super::{Code, Diagnostic, listed, quoted};
 use crate::gate::schema_problems;
 use crate::gate::shape::field_schema;
-use crate::model::{Field, Filling, PipelineId, Shape, StepKind};
+use crate::model::{Field, Filling, Form, Pipeline, PipelineId, Shape, Step, StepKind, Text};
+use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 use crate::template::types::{Type, of_field};
 
@@ -19,9 +22,12 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
     for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Call(call) = &planned.step.kind else { continue };
         let Some((id, called)) = call.pipeline.map(|id| (id, &names.plan.pipeline(id).pipeline)) else { continue };
+        if let Some(channel) = call.channel.as_ref().filter(|channel| channel.form != Form::Plain) {
+            channel_of(names, ix, &planned.step, called, channel, out);
+        }
         let Shape::Fields(fields) = &called.inputs else { continue };
         let given = GivenValues {
-            found: |span, message| Diagnostic::new(Code::CallInputs, span, message),
+            found,
             owner: format!("call \"{}\"", called.name.value),
             what: "input",
             span: call.file.span,
@@ -32,6 +38,35 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
         let asked = asked.entry(id).or_insert_with(|| AskedFields::of(fields));
         given.check(names, &names.seat(ix), asked, out);
     }
+}
+
+fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::CallInputs, span, message)
+}
+
+/// A channel that is filled in, and may be one that the called pipeline does not list.
+fn channel_of(names: &PipelineNames, ix: StepIx, step: &Step, called: &Pipeline, channel: &Text, out: &mut Vec<Diagnostic>) {
+    let seat = names.seat(ix);
+    let is_item = sole_path(channel).is_some_and(|read| matches!(read.path.as_slice(), [root] if root == "item"));
+    let values: Vec<String> = match (names.text(&seat, channel), step.for_each.as_ref().map(|each| &each.list)) {
+        (Type::OneOf(values), _) => values.to_vec(),
+        (_, Some(Filling::Constant(Value::Array(list)))) if is_item => {
+            list.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+        }
+        (Type::Any | Type::Empty | Type::Text | Type::Date, _) => return,
+        (kind @ (Type::Number | Type::Boolean | Type::List(_) | Type::Object(_)), _) => {
+            let message =
+                format!("channel of the call of \"{}\" must be the name of a channel, and this is {}", called.name.value, kind.words());
+            return out.push(found(channel.place.span, message).help("name a text that is the name of a channel"));
+        }
+    };
+    let listed_ones: Vec<&str> = called.channels.iter().map(|channel| channel.name.as_str()).collect();
+    let Some(other) = values.iter().find(|value| !listed_ones.contains(&value.as_str())) else { return };
+    let message =
+        format!("channel {} may be {}, which pipeline \"{}\" does not list", channel.source.trim(), quoted(other), called.name.value);
+    let help =
+        format!("add {other} to channels of {}, or call it only where the channel is one of: {}", called.name.value, listed(&listed_ones));
+    out.push(found(channel.place.span, message).help(help));
 }
 
 /// The fields that something asks for, by name: made once for all who give them.

@@ -85,6 +85,7 @@ mod policy_too_wide;
 pub mod problem;
 mod query_fails;
 mod query_never;
+mod query_place;
 mod query_values;
 mod raw_send;
 mod reads;
@@ -95,7 +96,9 @@ mod reply_calls;
 mod reply_shape;
 mod roles;
 mod route_case_hidden;
+mod route_free_text;
 mod route_open;
+mod route_value;
 mod same_file_written;
 mod same_key;
 mod same_otherwise;
@@ -176,7 +179,6 @@ const RULES: &[Rule] = &[
     unreachable_step::check,
     no_channel::check,
     no_result::check,
-    route_open::check,
     route_case_hidden::check,
     reads::check,
     wrong_place::check,
@@ -184,6 +186,7 @@ const RULES: &[Rule] = &[
     unknown_column::check,
     query_fails::check,
     query_values::check,
+    query_place::check,
     unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,

@@ -36,6 +36,9 @@ const BEGIN: &str = "write a query that begins with select, with or values";
 /// Help that is no more than a direction.
 const SEE: &str = "correct what stands there or just before it, as in https://sqlite.org/lang_select.html";
 
+/// Where a name or a word is wanted.
+const NO_VALUE: &str = "write the name or the word that stands there, or a comma or operator before it: only values are filled in";
+
 fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
     let text = query.text;
     let at_word = || at.map_or(query.span, |at| query.inside(at, at + word_at(text, at).len()));
@@ -145,6 +148,10 @@ fn syntax(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagno
     }
     match word {
         "" => found(query.span, "the query breaks off".to_owned()).help("write its end"),
+        word if word.starts_with('$') => {
+            found(place(at, word), format!("SQLite takes no value here, where the query has {}", quoted(query.written(word))))
+                .help(NO_VALUE)
+        }
         word => found(place(at, word), format!("SQLite does not understand the query at {}", quoted(word))).help(SEE),
     }
 }
@@ -155,6 +162,7 @@ pub(super) fn word_at(text: &str, at: usize) -> &str {
     let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
     let end = match rest.chars().next() {
         Some(quote @ ('\'' | '"' | '`')) => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
+        Some('$') => rest[1..].find(|c: char| !is_of_word(c)).map_or(rest.len(), |end| end + 1),
         Some(first) if is_of_word(first) => rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len()),
         Some(':') if rest.starts_with("::") => 2,
         Some(first) => first.len_utf8(),

@@ -46,6 +46,20 @@ const HABITS: &[Habit] = &[
         holds: |_, _| true,
     },
     Habit {
+        pattern: r"(?i)\bselect\s+(?:distinct\s+)?(\$\w+)\s*,",
+        outside_texts: true,
+        message: "this is the value itself in each row, and not the column of that name",
+        help: "write the column; if the value is meant, name it: … as day",
+        holds: |_, _| true,
+    },
+    Habit {
+        pattern: r"(?i)(?:\bselect\s+(?:distinct\s+)?|,\s*)(\$\w+)\s+from\b",
+        outside_texts: true,
+        message: "this is the value itself in each row, and not the column of that name",
+        help: "write the column; if the value is meant, name it: … as day",
+        holds: |_, _| true,
+    },
+    Habit {
         pattern: r"(?i)(?:<|>|<=|>=|\bbetween)\s*('\d{1,2}[./-]\d{1,2}[./-]\d{4}')",
         outside_texts: false,
         message: "texts are compared letter by letter, so a day that is written first orders by the day of the month",
@@ -71,6 +85,9 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
         for (name, value) in &step.with {
             if is_list(names, ix, value) {
                 lists(step, &name.value, out);
+            }
+            if let kind @ (Type::List(_) | Type::Object(_)) = names.filling(&names.seat(ix), value) {
+                compared(step, &name.value, &kind, out);
             }
         }
     }
@@ -110,6 +127,30 @@ fn habits(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
     }
 }
 
+/// A value of a step's query as its author wrote it.
+fn written(step: &SqlStep, name: &str) -> String {
+    let filled = step.filled.iter().find(|filled| filled.name == name);
+    filled.map_or_else(|| format!("${name}"), |filled| filled.written.clone())
+}
+
+/// A list or an object that is compared with a column: it arrives as JSON.
+fn compared(step: &SqlStep, name: &str, kind: &Type, out: &mut Vec<Diagnostic>) {
+    let text = without_texts(&step.query.source);
+    let wanted = format!("${name}");
+    for (at, _) in text.match_indices(&wanted) {
+        let before = text[..at].trim_end();
+        let is_whole = !text[at + wanted.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        if is_whole && before.ends_with(['=', '<', '>']) {
+            let message = format!("{} is {} and arrives as JSON, which is no value of a column", written(step, name), kind.words());
+            let help = match matches!(kind, Type::List(_)) {
+                true => format!("write in (select value from json_each({}))", written(step, name)),
+                false => "name one of its fields".to_owned(),
+            };
+            out.push(found(step.query.place.inside(at, at + wanted.len()), &message).help(help));
+        }
+    }
+}
+
 /// `in ($ids)` with a list: it arrives as one value.
 fn lists(step: &SqlStep, name: &str, out: &mut Vec<Diagnostic>) {
     let text = without_texts(&step.query.source);
@@ -119,8 +160,15 @@ fn lists(step: &SqlStep, name: &str, out: &mut Vec<Diagnostic>) {
         let after = text[at + wanted.len()..].trim_start();
         let is_in = before.strip_suffix('(').map(|before| before.trim_end().to_lowercase()).is_some_and(|before| before.ends_with(" in"));
         if is_in && after.starts_with(')') {
-            let message = format!("a list arrives as one value, so in ({wanted}) looks for that one alone");
-            let help = format!("write in (select value from json_each({wanted})), and with: {{ {name}: \"{{{{ … | tojson }}}}\" }}");
+            let written = written(step, name);
+            let message = format!("a list arrives as one value, so in ({written}) looks for that one alone");
+            let help = match written.strip_suffix("}}") {
+                Some(_) if written.contains("tojson") => format!("write in (select value from json_each({written}))"),
+                Some(inner) => format!("write in (select value from json_each({} | tojson }}}}))", inner.trim_end()),
+                None => {
+                    format!("write in (select value from json_each({wanted})), and with: {{ {name}: \"{{{{ … | tojson }}}}\" }}")
+                }
+            };
             out.push(found(step.query.place.inside(at, at + wanted.len()), &message).help(help));
         }
     }
@@ -156,6 +204,9 @@ mod tests {
             ("select id from t where day <> NULL", "nothing is equal to an empty value"),
             ("select id from t where id like 'a*'", "\"*\" is an ordinary character"),
             ("select id from t order by $by", "one fixed value"),
+            ("select $by, id from t", "the value itself in each row"),
+            ("select id, $by from t", "the value itself in each row"),
+            ("select {{ inputs.ids | first }} from t", "the value itself in each row"),
             ("select id from t where day > '03.11.2026'", "letter by letter"),
             ("select id from t where id between 9 and 2", "smaller bound first"),
             ("select id from t where day between '2026-11-30' and '2026-11-01'", "smaller bound first"),
@@ -167,7 +218,14 @@ mod tests {
 
     #[test]
     fn conditions_that_may_hold_are_not() {
+        let written = said("select id from t where id in ({{ inputs.ids }})", "x: 1");
+        assert!(written.contains("so in ({{ inputs.ids }}) looks"), "{written}");
+        let compared = said("select id from t where id = {{ inputs.ids }} or day >= $x", "x: '{{ person }}'");
+        assert!(compared.contains("{{ inputs.ids }} is a list and arrives as JSON"), "{compared}");
+        assert!(compared.contains("$x is an object and arrives as JSON"), "{compared}");
         for query in [
+            "select id from t where id in (select value from json_each({{ inputs.ids | tojson }}))",
+            "select {{ run.today }} as today, id from t",
             "select id from t where day is null and id <> 'x = null' -- = null",
             "select id from t where id like '%*%' and day like 'a_' and id glob 'a*'",
             "select id from t order by case $by when 'id' then id else day end",

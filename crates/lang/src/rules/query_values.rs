@@ -51,7 +51,8 @@ fn of_query(query: &WrittenQuery, of_duckdb: bool, out: &mut Vec<Diagnostic>) {
     let Some(places) = sql::read(query.text).map(|query| query.places) else { return };
     let given: Vec<&str> = query.values.iter().map(|name| name.value.as_str()).collect();
     let mut used = vec![];
-    let named: Vec<&str> = places.iter().filter_map(|place| place.text.strip_prefix('$')).collect();
+    let is_filled = |name: &str| query.filled.iter().any(|filled| filled.name == name);
+    let named: Vec<&str> = places.iter().filter_map(|place| place.text.strip_prefix('$')).filter(|name| !is_filled(name)).collect();
     let mut missing: Vec<&str> = named.iter().copied().filter(|name| !given.contains(name)).collect();
     missing.dedup();
     let unused: Vec<&Spanned<String>> = query.values.iter().filter(|name| !named.contains(&name.value.as_str())).copied().collect();
@@ -76,6 +77,9 @@ fn of_query(query: &WrittenQuery, of_duckdb: bool, out: &mut Vec<Diagnostic>) {
             out.push(found(span, message).help(help));
             continue;
         };
+        if is_filled(name) {
+            continue;
+        }
         used.push(name);
         if !given.contains(&name) {
             let near = did_you_mean(name, given.iter().copied());

@@ -30,7 +30,7 @@ impl SinkRole {
     fn of(key: TextKey) -> Option<SinkRole> {
         use TextKey::*;
         Some(match key {
-            Instructions | Prompt | Attach | GateValue | Accept => SinkRole::Prompt,
+            Instructions | Prompt | Attach | Feedback | GateValue | Accept => SinkRole::Prompt,
             BaseUrl | Url | Query | MailServer => SinkRole::Address,
             ModelName | ApiKey | Header | Body | Fixed | Sender | User | Password | ClientSecret | Env => SinkRole::Sealed,
             CriterionWhen | Check | CheckExpression | When | Route | CaseWhen | RoundUntil | WrittenScorecard | Until => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Code, Diagnostic, PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, quoted};
 use crate::model::{RouteStep, StepKind, phrase_words};
 use crate::source::Span;
 
@@ -14,6 +14,36 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     for planned in &pipeline.steps {
         if let StepKind::Route(route) = &planned.step.kind {
             hidden(&planned.step.id.value, route, out);
+            taken_values(&planned.step.id.value, route, out);
+        }
+    }
+}
+
+/// A text of `equals` that a case before it has, or in which a phrase of one occurs.
+fn taken_values(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
+    let mut values: HashMap<&str, (usize, Span)> = HashMap::new();
+    let mut phrases: HashMap<Vec<String>, (usize, Span)> = HashMap::new();
+    let mut longest = 0;
+    for (number, case) in route.cases.iter().enumerate() {
+        for value in &case.equals {
+            let by_phrase = || taken(&phrase_words(&value.value), &phrases, longest);
+            let Some((taker, span)) = values.get(value.as_str()).copied().or_else(by_phrase) else {
+                values.insert(&value.value, (number, value.span));
+                continue;
+            };
+            let shown = quoted(&value.value);
+            let message = match taker == number {
+                true => format!("case {} of route \"{id}\" has {shown} twice", number + 1),
+                false => format!("case {} of route \"{id}\" is never chosen for {shown}: case {} fits first", number + 1, taker + 1),
+            };
+            out.push(found(value.span, message).related(span, "this fits first").help("remove it from one of the two"));
+        }
+        for phrase in &case.phrases {
+            let words = phrase_words(&phrase.value);
+            longest = longest.max(words.len());
+            if !words.is_empty() {
+                phrases.entry(words).or_insert((number, phrase.span));
+            }
         }
     }
 }
@@ -26,7 +56,7 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
     for (number, case) in route.cases.iter().enumerate() {
         let phrases: Vec<Vec<String>> = case.phrases.iter().map(|phrase| phrase_words(&phrase.value)).collect();
         let takers: Vec<_> = phrases.iter().map(|words| taken(words, &earlier, longest)).collect();
-        let is_hidden = case.when.is_none() && !takers.is_empty() && takers.iter().all(Option::is_some);
+        let is_hidden = case.when.is_none() && case.equals.is_empty() && !takers.is_empty() && takers.iter().all(Option::is_some);
         if let (true, Some(Some((taker, span))), Some(phrase)) = (is_hidden, takers.first(), case.phrases.first()) {
             let message = format!("case {} of route \"{id}\" is never chosen: case {} matches the same phrase", number + 1, taker + 1);
             out.push(
@@ -35,7 +65,7 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
                     .help("put the case with the longer phrase first, or change one of the two"),
             );
         }
-        if let Some(when) = case.when.as_ref().filter(|_| case.phrases.is_empty()) {
+        if let Some(when) = case.when.as_ref().filter(|_| case.phrases.is_empty() && case.equals.is_empty()) {
             match conditions.get(when.source.trim()) {
                 Some((first, span)) => out.push(
                     found(

@@ -1,20 +1,41 @@
 //! F110: a route that may end the run.
 
 use super::constant_condition::constant;
-use super::{Code, Diagnostic, PipelinePlan, Plan};
-use crate::model::StepKind;
+use super::names::PipelineNames;
+use super::route_value::values_of;
+use super::seat::Texts;
+use super::{Code, Diagnostic, listed, quoted};
+use crate::model::{Case, RouteStep, StepKind, contains_phrase, phrase_words};
 
-pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
-    for planned in &pipeline.steps {
+pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
+    for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Route(route) = &planned.step.kind else { continue };
         let id = &planned.step.id.value;
         let takes_all = route.cases.iter().filter_map(|case| case.when.as_ref()).any(|when| constant(when) == Some(true));
-        if route.otherwise.is_none() && !takes_all {
-            let message = format!("route \"{id}\" has no otherwise; a question that matches no case ends the run");
-            out.push(
-                Diagnostic::new(Code::RouteOpen, planned.step.id.span, message)
-                    .help("add otherwise: { set: … }, or another step for the rest"),
-            );
+        if route.otherwise.is_some() || takes_all {
+            continue;
         }
+        let open = values_of(names, ix, route).map(|values| values.into_iter().filter(|value| !is_taken(route, value)).collect::<Vec<_>>());
+        let message = match open.as_deref() {
+            Some([]) => continue,
+            Some(open) if open.len() < 10 && route.cases.iter().any(|case| !case.equals.is_empty()) => {
+                format!(
+                    "route \"{id}\" has no case for {}, and no otherwise: the run would end",
+                    listed(open.iter().map(|value| quoted(value)))
+                )
+            }
+            _ => format!("route \"{id}\" has no otherwise; a question that matches no case ends the run"),
+        };
+        out.push(
+            Diagnostic::new(Code::RouteOpen, planned.step.id.span, message).help("add otherwise: { set: … }, or another step for the rest"),
+        );
     }
+}
+
+fn is_taken(route: &RouteStep, value: &str) -> bool {
+    let words = phrase_words(value);
+    let fits = |case: &Case| {
+        case.equals.iter().any(|text| text.value == value) || case.phrases.iter().any(|phrase| contains_phrase(&words, &phrase.value))
+    };
+    route.cases.iter().any(fits)
 }

@@ -206,7 +206,7 @@ impl<'a> Texts<'a> {
             let seat = match authored.key {
                 TextKey::When => when,
                 TextKey::ForEach => list,
-                TextKey::Check | TextKey::CheckExpression | TextKey::CriterionWhen => judged.unwrap_or(work),
+                TextKey::Check | TextKey::CheckExpression | TextKey::CriterionWhen | TextKey::Feedback => judged.unwrap_or(work),
                 TextKey::Until => turns.unwrap_or(work),
                 TextKey::RoundUntil => rounds.unwrap_or(work),
                 _ => work,

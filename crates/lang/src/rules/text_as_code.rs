@@ -1,28 +1,13 @@
 //! F603: texts of others that would be read as code.
 
-use super::roles::{self, SinkRole};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Form, Read, StartedBy, StartedCommand, Text, TextKey, loads_code};
 use crate::source::{Span, Spanned};
 
-/// F603: a value that becomes a part of a query, or of an argument of a server.
+/// F603: a value that becomes code, or a part of an argument of a server.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     in_arguments(pipeline, out);
-    in_queries(pipeline, out);
     in_python(pipeline, out);
-}
-
-/// A template inside a query, whose values would be read as SQL.
-fn in_queries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
-    roles::texts(&pipeline.pipeline, &mut |role, text| {
-        let Some(at) = text.source.find("{{").filter(|_| role == SinkRole::Code) else { return };
-        let (span, what, name) = match text.reads.first() {
-            Some(read) => (read.span, read.path.join("."), read.path.last().cloned().unwrap_or_default()),
-            None => (text.place.inside(at, at + 2), quoted(text.source.get(at..).unwrap_or_default()), "value".to_owned()),
-        };
-        let message = format!("{what} becomes part of the SQL; pass it with \"with\" and write ${name}");
-        out.push(found(span, &message).help(format!("write with: {{ {name}: \"{{{{ … }}}}\" }} and ${name} in the query")));
-    });
 }
 
 /// Options behind which interpreters take code.
@@ -166,16 +151,6 @@ fn found(span: Span, message: &str) -> Diagnostic {
 mod tests {
     use super::super::testing::{says, with_server};
     use super::*;
-
-    #[test]
-    fn values_do_not_become_sql() {
-        let query = |query: &str| says(check, &format!("inputs: {{ a: text }}\nsteps:\n  - id: q\n    sql: {query}\n"));
-        assert_eq!(
-            query("select * from t where x = '{{ inputs.a }}'"),
-            "F603 6:40 inputs.a becomes part of the SQL; pass it with \"with\" and write $a\n"
-        );
-        assert_eq!(query("select * from t where x = $a"), "");
-    }
 
     #[test]
     fn a_value_is_a_whole_argument() {

@@ -19,6 +19,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("phrase {} is looked for word by word, and no regular expression", quoted(&phrase.value));
             out.push(found(phrase.span, &message).help("write the phrases as people say them: phrases: [feeding time, feed the seals]"));
         }
+        for value in route.cases.iter().flat_map(|case| &case.equals).filter(|value| is_pattern(&value.value)) {
+            let message = format!("equals {} is compared letter by letter, and no regular expression", quoted(&value.value));
+            out.push(
+                found(value.span, &message).help("write all values: equals: [sales, billing]; or words that occur: phrases: [refund]"),
+            );
+        }
     }
 }
 

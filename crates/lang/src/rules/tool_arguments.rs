@@ -18,6 +18,9 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
             answering(names.plan, &parts, file, own, out);
         }
     }
+    for (name, tool) in &file.tools {
+        fixed_of_folder(name, tool, &parts, out);
+    }
     for (ix, planned) in names.pipeline.numbered_steps() {
         if let StepKind::Send(send) = &planned.step.kind
             && let Some(tool) = file.tools.get(&send.to.value)
@@ -38,7 +41,8 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
             span: call.tool.span,
             with: &call.with,
             fixed: &tool.with,
-            others_are_wrong: matches!(tool.kind, ToolKind::Pipeline { .. }),
+            // Others are ignored by some, and are values of a query or variables of code for others.
+            others_are_wrong: matches!(tool.kind, ToolKind::Pipeline { .. } | ToolKind::File(_) | ToolKind::Knowledge(_)),
         };
         given.check(names, &names.seat(ix), wanted, out);
     }
@@ -80,7 +84,8 @@ fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: Op
         (ToolKind::Knowledge(_), _) => Some((&parts.search, "argument")),
         (ToolKind::File(_), Some(FilePart::Read)) => Some((&parts.read, "argument")),
         (ToolKind::File(_), Some(FilePart::Write)) => Some((&parts.write, "argument")),
-        (ToolKind::File(_), Some(FilePart::List) | None) => None,
+        (ToolKind::File(_), Some(FilePart::List)) => Some((&[], "argument")),
+        (ToolKind::File(_), None) => None,
         (ToolKind::Smtp { .. } | ToolKind::Server(_) | ToolKind::Broken, _) => None,
     }
 }
@@ -127,6 +132,19 @@ fn answering(plan: &Plan, parts: &FixedParts, file: &Pipeline, own: &ToolModel, 
     for field in wanted.iter().filter(|field| field.is_required && field.default.is_none() && !is_given(field)) {
         let message = format!("tool \"{name}\" needs {what} \"{}\", which a model does not give", field.name);
         tell(message, format!("add with: {{ {}: … }} to the tool", field.name));
+    }
+}
+
+/// `with` of a `file` tool: what none of its parts takes.
+fn fixed_of_folder(name: &str, tool: &Tool, parts: &FixedParts, out: &mut Vec<Diagnostic>) {
+    if tool.kind.folder().is_none() {
+        return;
+    }
+    let known: Vec<&str> = parts.write.iter().map(|field| field.name.as_str()).collect();
+    for (fixed, _) in tool.with.iter().filter(|(fixed, _)| !known.contains(&fixed.value.as_str())) {
+        let near = crate::diagnostic::did_you_mean(&fixed.value, known.iter().copied());
+        let message = format!("tool \"{name}\" has no argument \"{}\"{near}", fixed.value);
+        out.push(found(fixed.span, message).near(near).help(format!("use one of: {}", known.join(", "))));
     }
 }
 

@@ -87,7 +87,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             judging.judge().into_iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
         } else if let StepKind::Call(step) = kind
             && let (Some(called), Some(channel)) = (step.pipeline.map(|id| &plan.pipeline(id).pipeline), &step.channel)
+            && channel.form == Form::Plain
         {
+            let channel = &Spanned::new(channel.source.to_string(), channel.place.span);
             let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
             look.up("channel", &format!("pipeline \"{}\" is called for", called.name.value), channel, &listed);
         }

@@ -1,4 +1,4 @@
-//! F114: a `repeat` whose `until` reads nothing that its rounds could change.
+//! F116: a `repeat` whose `until` reads nothing that its rounds could change.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, quoted};
 use crate::model::{Read, RepeatStep};
@@ -38,7 +38,7 @@ mod tests {
                 ),
             )
         };
-        assert_eq!(until("inputs.x > 3"), "F114 4:35 until of \"r\" reads no step of its rounds, so it is the same after each of them\n");
+        assert_eq!(until("inputs.x > 3"), "F116 4:35 until of \"r\" reads no step of its rounds, so it is the same after each of them\n");
         assert_eq!(until("steps.a.output > 2"), "");
         assert_eq!(until("round == 2"), "");
     }

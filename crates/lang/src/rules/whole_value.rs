@@ -17,11 +17,12 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
             let texts = python.with.iter().filter_map(|(_, value)| if let Filling::Text(text) = value { Some(text) } else { None });
             texts.for_each(|text| printed(names, ix, text, "the code gets one text", out));
         } else if let StepKind::Route(route) = &planned.step.kind {
-            let phrases = route.cases.iter().find(|case| !case.phrases.is_empty());
+            let phrases = route.cases.iter().find(|case| !case.phrases.is_empty() || !case.equals.is_empty());
             let Type::Object(object) = names.text(&names.seat(ix), &route.subject) else { continue };
             let (Some(case), Some(read)) = (phrases, sole_path(&route.subject)) else { continue };
             let path = read.path.join(".");
-            let message = format!("{path} is an object, and the phrases of case {} are looked for in a text", quoted(&case.id.value));
+            let wanted = if case.phrases.is_empty() { "the values of" } else { "the phrases of" };
+            let message = format!("{path} is an object, and {wanted} case {} are looked for in a text", quoted(&case.id.value));
             let texts = object.fields.iter().filter(|(_, member)| member.kind.is_text()).map(|(name, _)| format!("{path}.{name}"));
             let texts: Vec<String> = texts.collect();
             let help = if texts.is_empty() { "name a text".to_owned() } else { format!("name one of its texts: {}", listed(&texts)) };

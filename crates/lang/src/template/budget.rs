@@ -69,9 +69,12 @@ impl Budget {
 
     /// Pays for a text of `count` bytes about to be made; rejects one above the limit.
     pub(super) fn text(&mut self, count: usize) -> Result<(), FillStop> {
-        if count > TEXT_BYTES {
-            return Err(FillStop::failed("this makes a text of more than 1 MiB"));
-        }
+        self.within(count)?;
         self.bytes(count)
+    }
+
+    /// Rejects a text of `count` bytes above the limit.
+    pub(super) fn within(&self, count: usize) -> Result<(), FillStop> {
+        if count > TEXT_BYTES { Err(FillStop::failed("this makes a text of more than 1 MiB")) } else { Ok(()) }
     }
 }

@@ -54,7 +54,7 @@ pub fn expression(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnost
             found = found.safe_fix(edits.to_vec());
         }
         diagnostics.push(found);
-        return bare_expression(bare, shifted(&place, start), diagnostics);
+        return bare_expression(bare, place.from(start), diagnostics);
     }
     if let Some(inner) = source.trim().strip_prefix('$').filter(|inner| braced(inner).is_some()) {
         let bare = inner.trim_start_matches("{{").trim_end_matches("}}").trim();
@@ -136,12 +136,4 @@ fn first_braces(source: &str) -> Option<SourceRange> {
         before = character;
     }
     None
-}
-
-/// The place of a text that begins `start` bytes into the one this is the place of.
-fn shifted(place: &TextPlace, start: usize) -> TextPlace {
-    let start = start as u32;
-    let first = place.offsets.iter().rev().find(|(text, _)| *text <= start).map(|(text, file)| (0, file + (start - text)));
-    let later = place.offsets.iter().filter(|(text, _)| *text > start).map(|(text, file)| (text - start, *file));
-    TextPlace { span: place.span, offsets: first.into_iter().chain(later).collect() }
 }

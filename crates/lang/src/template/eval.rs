@@ -11,7 +11,7 @@ use crate::diagnostic::did_you_mean;
 use super::Value;
 use super::budget::Budget;
 use super::filters::{self, field, list_of};
-use super::operators::{calculate, concatenate, contains, holds, negative, passes, range, slice};
+use super::operators::{calculate, concatenate, holds, negative, passes, range, slice};
 use super::print::{PrintedText, key_text, kind, kind_and_value, too_deep};
 use super::scope::Scope;
 use super::stop::FillStop;
@@ -320,7 +320,6 @@ impl<'a> Evaluation<'a> {
                 (None, found) => found.as_ref().is_some_and(Value::is_true),
                 (Some((Test::Defined, _)), found) => found.is_some(),
                 (Some((Test::Undefined, _)), found) => found.is_none(),
-                (Some((Test::In, _)), Some(found)) => contains(other.as_ref().unwrap_or(&Value::UNDEFINED), found, &mut self.budget)?,
                 (Some((test, _)), Some(found)) => passes(*test, found, other.as_ref(), &mut self.budget)?,
                 (Some(_), None) => return Err(filters::no_field(index, &attribute)),
             };

@@ -5,12 +5,13 @@ mod date;
 mod elements;
 mod list;
 mod markdown;
+mod moments;
 mod order;
+mod pattern;
 mod signature;
 mod text;
 
 pub(super) use call::Filter;
-pub(super) use date::check_date_format;
 pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
 pub(super) use signature::{Gives, Takes};
@@ -28,7 +29,11 @@ const fn filter(
     (takes, gives): (Takes, Gives),
     run: fn(FilterCall<'_>) -> Result<Value, FillStop>,
 ) -> Filter {
-    Filter { name, parameters, required, takes, gives, run }
+    Filter { name, parameters, required, takes, gives, first: Takes::Anything, check: anything, example: "", run }
+}
+
+fn anything(_: &Value) -> Result<(), FillStop> {
+    Ok(())
 }
 
 /// The filters that are a plain function of a value.
@@ -55,7 +60,34 @@ static FILTERS: &[Filter] = &[
     filter("max", &["attribute"], 0, (Takes::Elements, Gives::Element), list::max),
     filter("items", &[], 0, (Takes::Pairs, Gives::Pairs), list::items),
     filter("tojson", &["indent"], 0, (Takes::Anything, Gives::Text), text::tojson),
-    filter("date", &["format"], 1, (Takes::Moment, Gives::Text), date::date),
+    filter("reverse", &[], 0, (Takes::Sequence, Gives::Same), list::reverse),
+    filter("list", &[], 0, (Takes::Counted, Gives::Elements), list::list),
+    filter("groupby", &["attribute", "default", "case_sensitive"], 1, (Takes::Rows, Gives::Groups), list::groupby),
+    filter("string", &[], 0, (Takes::Anything, Gives::Text), text::string),
+    filter("fromjson", &[], 0, (Takes::Json, Gives::Anything), text::fromjson),
+    filter("regex_replace", &["pattern", "replacement"], 2, (Takes::Printable, Gives::Text), pattern::regex_replace).checked(
+        Takes::Text,
+        pattern::check_pattern,
+        "regex_replace(\"[0-9]+\", \"#\")",
+    ),
+    filter("date", &["format"], 1, (Takes::Moment, Gives::Text), date::date).checked(Takes::Text, date::check_date_format, ""),
+    filter("days", &["count"], 1, (Takes::Moment, Gives::Moment), moments::days).checked(Takes::Number, moments::check_count, "days(-7)"),
+    filter("weeks", &["count"], 1, (Takes::Moment, Gives::Moment), moments::weeks).checked(
+        Takes::Number,
+        moments::check_count,
+        "weeks(-1)",
+    ),
+    filter("months", &["count"], 1, (Takes::Moment, Gives::Moment), moments::months).checked(
+        Takes::Number,
+        moments::check_count,
+        "months(1)",
+    ),
+    filter("start_of", &["period"], 1, (Takes::Moment, Gives::Moment), moments::start_of).checked(
+        Takes::Text,
+        moments::check_period,
+        "start_of(\"month\")",
+    ),
+    filter("days_until", &["other"], 1, (Takes::Moment, Gives::Number), moments::days_until).checked(Takes::Moment, anything, ""),
     filter("table", &[], 0, (Takes::Rows, Gives::Text), markdown::table),
     filter("bullets", &[], 0, (Takes::Elements, Gives::Text), markdown::bullets),
     filter("escape_markdown", &[], 0, (Takes::Printable, Gives::Text), markdown::escape_markdown),

@@ -234,14 +234,10 @@ pub(super) fn filter(name: &str, piped: &str) -> Option<String> {
         piped.strip_prefix(name).and_then(|rest| rest.trim_start().strip_prefix('(')?.split_once(')')).map(|(inner, _)| inner.trim());
     Some(match (name, argument) {
         ("wordcount" | "word_count", _) => "write | split | length".to_owned(),
-        ("groupby" | "group_by", Some(column)) => {
-            let column = column.trim_matches(['"', '\'']);
-            format!("let the query group: select {column}, group_concat(NAME, ', ') as names from TABLE group by {column}")
-        }
+        ("group_by", Some(field)) => format!("write | groupby({field})"),
         ("capitalize", _) => "write | title, or value[:1] | upper ~ value[1:]".to_owned(),
         ("count" | "size", _) => "write | length".to_owned(),
-        ("string" | "str", _) => "write value ~ \"\": a value prints as a text".to_owned(),
-        ("list", _) => "remove it: a list is a list, and a text becomes one with | split(\",\")".to_owned(),
+        ("str" | "to_string", _) => "write | string".to_owned(),
         ("default_if_none" | "d" | "fallback" | "if_empty", Some(other)) => format!("write | default({other}, true)"),
         ("safe" | "escape" | "e", _) => "remove it: nothing is escaped in a template; a format step does what a channel needs".to_owned(),
         ("downcase" | "lowercase", _) => "write | lower".to_owned(),
@@ -251,7 +247,15 @@ pub(super) fn filter(name: &str, piped: &str) -> Option<String> {
         ("strftime" | "date_format" | "format_date", Some(form)) => format!("write | date({form})"),
         ("plus" | "minus" | "times" | "divided_by", _) => "write + - * / between the two numbers".to_owned(),
         ("dictsort", _) => "write | items | sort".to_owned(),
-        ("reverse", _) => "write | sort(reverse=true), or order the query".to_owned(),
+        ("reversed", _) => "write | reverse".to_owned(),
+        ("from_json" | "parse_json" | "json_loads", _) => "write | fromjson".to_owned(),
+        ("regex_sub" | "sub" | "gsub" | "re_sub", Some(given)) => format!("write | regex_replace({given})"),
+        ("add_days" | "adddays" | "date_add" | "timedelta", Some(count)) => format!("write | days({count})"),
+        ("add_months" | "addmonths", Some(count)) => format!("write | months({count})"),
+        ("days_since" | "diff_days" | "datediff", Some(other)) => format!("write | days_until({other}), with the earlier date before it"),
+        ("startofmonth" | "start_of_month" | "month_start", _) => "write | start_of(\"month\")".to_owned(),
+        ("startofweek" | "start_of_week" | "week_start", _) => "write | start_of(\"week\")".to_owned(),
+        ("slice", Some(_)) => "write value[from:to] for a part of a text or a list".to_owned(),
         _ => return None,
     })
 }
@@ -263,10 +267,12 @@ pub(super) fn test(name: &str) -> Option<&'static str> {
         "null" | "nil" | "nothing" => "write is none",
         "true" => "leave it out: a condition is true by itself",
         "false" => "write not before the value",
-        "equalto" | "eq" | "equal" | "same" | "equals" => "write ==",
-        "ne" => "write !=",
-        "gt" | "greaterthan" | "greater" | "above" | "over" => "write >",
-        "lt" | "lessthan" | "less" | "below" | "under" => "write <",
+        "equalto" | "equal" | "same" | "sameas" | "equals" | "==" => "write ==, or \"eq\" in selectattr",
+        "!=" | "not_equal" | "notequal" => "write !=, or \"ne\" in selectattr",
+        "greaterthan" | "greater" | "above" | "over" | ">" => "write >, or \"gt\" in selectattr",
+        "lessthan" | "less" | "below" | "under" | "<" => "write <, or \"lt\" in selectattr",
+        ">=" => "write >=, or \"ge\" in selectattr",
+        "<=" => "write <=, or \"le\" in selectattr",
         "iterable" | "list" | "array" => "write is sequence",
         "dict" | "object" => "write is mapping",
         "integer" | "float" | "int" => "write is number",

@@ -135,7 +135,10 @@ pub(super) fn passes(test: Test, value: &Value, other: Option<&Value>, budget: &
         Test::Boolean => value.kind() == ValueKind::Bool,
         Test::Sequence => is_list(value),
         Test::Mapping => value.kind() == ValueKind::Map,
-        Test::In => contains(other.unwrap_or(&Value::UNDEFINED), value, budget)?,
+        Test::In | Test::Eq | Test::Ne | Test::Lt | Test::Le | Test::Gt | Test::Ge => match test.comparison() {
+            Some(comparison) => holds(comparison, value, other.unwrap_or(&Value::UNDEFINED), budget)?,
+            None => false,
+        },
     })
 }
 

@@ -61,6 +61,13 @@ pub(super) fn is_raw(source: &str, before: SourceRange, at: SourceRange) -> bool
     is_raw
 }
 
+/// Where the `{{ … }}` ends that a text begins with; `None`: it is not closed, or longer than an expression may be.
+pub fn print_end(source: &str) -> Option<usize> {
+    let source = &source[..source.floor_char_boundary(EXPRESSION_BYTES)];
+    let mut tokens = tokenize(source, false, syntax()).map_while(Result::ok);
+    tokens.find(|(token, _)| matches!(token, Token::VariableEnd)).map(|(_, span)| place(span).1)
+}
+
 /// The help for everything that would make a name inside a template.
 pub(super) fn forbidden(word: &str, at: SourceRange) -> TemplateProblem {
     TemplateProblem::syntax(at, format!("\"{word}\" cannot be used in a template; its statements are if, for and raw"))

@@ -107,6 +107,35 @@ pub(super) enum Test {
     Sequence,
     Mapping,
     In,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Test {
+    /// The comparison that it is, with what stands behind it.
+    pub(super) fn comparison(self) -> Option<CompareOpKind> {
+        Some(match self {
+            Test::In => CompareOpKind::In,
+            Test::Eq => CompareOpKind::Eq,
+            Test::Ne => CompareOpKind::Ne,
+            Test::Lt => CompareOpKind::Lt,
+            Test::Le => CompareOpKind::Lte,
+            Test::Gt => CompareOpKind::Gt,
+            Test::Ge => CompareOpKind::Gte,
+            Test::Defined | Test::Undefined | Test::None | Test::Number | Test::String | Test::Boolean | Test::Sequence | Test::Mapping => {
+                return None;
+            }
+        })
+    }
+
+    /// Whether it compares with a value behind it.
+    pub(super) fn compares(self) -> bool {
+        self.comparison().is_some()
+    }
 }
 
 /// What `loop.` knows.

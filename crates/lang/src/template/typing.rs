@@ -348,7 +348,7 @@ impl TypingWalk<'_> {
             }
             Expr::Filter(filter, value, arguments) => {
                 let kind = self.expression(value);
-                self.arguments(arguments);
+                self.given_to(filter, arguments);
                 self.filtered(filter, value, kind, arguments)
             }
             Expr::Default(value, arguments) => {
@@ -360,15 +360,15 @@ impl TypingWalk<'_> {
             Expr::Defined(_) => Type::Boolean,
             Expr::Test(test, value, other) => {
                 let value = (&**value, self.expression(value));
-                if let (Test::In, Some(other)) = (test, other) {
-                    let list = (&**other, self.expression(other));
-                    self.compare(CompareOpKind::In, &value, &list);
+                if let (Some(comparison), Some(other)) = (test.comparison(), other) {
+                    let other = (&**other, self.expression(other));
+                    self.compare(comparison, &value, &other);
                 }
                 Type::Boolean
             }
             Expr::MapFilter(filter, list, arguments) => {
                 let element = self.elements(list, "the filter map takes a list");
-                self.arguments(arguments);
+                self.given_to(filter, arguments);
                 Type::list(match filter.gives.of(&element) {
                     _ if !filter.takes.accepts(&element) => {
                         let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
@@ -388,10 +388,16 @@ impl TypingWalk<'_> {
             Expr::Select { keep, list, attribute, test } => {
                 let takes = format!("the filter {} takes a list", if *keep { "selectattr" } else { "rejectattr" });
                 let element = self.elements(list, &takes);
-                if let Some((_, Some(other))) = test {
-                    self.expression(other);
+                let field = self.named_field(list, element.clone(), attribute);
+                if let Some((test, Some(other))) = test {
+                    let other = (&**other, self.expression(other));
+                    let name = if let Expr::Constant(name) = &**attribute { key_text(name) } else { String::new() };
+                    // What each element has under this name.
+                    let own = Expr::Attribute(Box::new(Expr::Local(usize::MAX)), name.into());
+                    if let Some(comparison) = test.comparison() {
+                        self.compare(comparison, &(&own, field), &other);
+                    }
                 }
-                self.named_field(list, element.clone(), attribute);
                 Type::list(element)
             }
         }
@@ -406,6 +412,19 @@ impl TypingWalk<'_> {
             let message = format!("default never applies: each row has \"{name}\", which is empty at most");
             let help = format!("write {name} | default(…, true), which takes the place of an empty value, too");
             self.push(value, TypeProblemKind::Pointless(PointlessFilter::Default, message, help));
+        }
+    }
+
+    /// What a filter is given behind its name. What is written out was looked at when the text was read.
+    fn given_to(&mut self, filter: &'static Filter, arguments: &FilterArguments) {
+        for (index, argument) in arguments.iter().enumerate() {
+            let Some(argument) = argument else { continue };
+            let kind = self.expression(argument);
+            if index == 0 && !filter.first.accepts(&kind) && !matches!(argument, Expr::Constant(_)) {
+                let name = filter.parameters.first().copied().unwrap_or_default();
+                let what = format!("{name} of the filter {} is {}", filter.name, filter.first.words());
+                self.mismatch(argument, &what, &kind, WantedType::of(filter.first));
+            }
         }
     }
 
@@ -516,7 +535,15 @@ impl WantedType {
         match takes {
             Takes::Elements | Takes::Numbers | Takes::Rows => WantedType::List,
             Takes::Number => WantedType::Number,
-            Takes::Anything | Takes::Printable | Takes::Moment | Takes::Counted | Takes::Pairs | Takes::Numeral => WantedType::Other,
+            Takes::Anything
+            | Takes::Printable
+            | Takes::Text
+            | Takes::Moment
+            | Takes::Json
+            | Takes::Sequence
+            | Takes::Counted
+            | Takes::Pairs
+            | Takes::Numeral => WantedType::Other,
         }
     }
 

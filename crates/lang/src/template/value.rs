@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use minijinja::ErrorKind;
-use minijinja::value::{Enumerator, Object, ValueKind};
+use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 
 use super::budget::VALUE_DEPTH;
 use super::number::Number;
@@ -116,6 +116,35 @@ impl Object for StepValue {
 /// the step and its status, but under `default(…)` and `is defined`, where it counts as missing.
 pub fn step_value(id: &str, status: &str, output: Option<Value>, error: Value, details: Value) -> Value {
     Value::from_object(StepValue { id: id.into(), status: status.into(), output, error, details })
+}
+
+/// One group of `groupby`: a pair that also has names.
+#[derive(Debug)]
+struct ElementGroup([Value; 2]);
+
+impl Object for ElementGroup {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let [grouper, list] = &self.0;
+        match key.as_str() {
+            Some("grouper") => Some(grouper.clone()),
+            Some("list") => Some(list.clone()),
+            Some(_) => None,
+            None => self.0.get(key.as_usize()?).cloned(),
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.0.len())
+    }
+}
+
+/// The elements of a list that have this value in a field.
+pub(super) fn group(grouper: Value, list: Value) -> Value {
+    Value::from_object(ElementGroup([grouper, list]))
 }
 
 /// Names and values as one value.

@@ -91,7 +91,8 @@ fn criterion(criterion: &Criterion, judge: Option<&str>, pipeline: &Pipeline) ->
         Judging::Neither => return format!("{only_if}{}", ended(&criterion.description)),
     };
     let expected = criterion.expected.as_ref().map(|expected| format!(" Wanted: {}", ended(expected))).unwrap_or_default();
-    format!("{only_if}{}{expected} ({how})", ended(&criterion.description))
+    let told = criterion.feedback.as_ref().map(|own| format!(" If not, the writer is told: {}", ended(&source(own)))).unwrap_or_default();
+    format!("{only_if}{}{expected} ({how}){told}", ended(&criterion.description))
 }
 
 fn check(check: &Check, pipeline: &Pipeline) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::diagnostic::counted;
 use crate::model::{ArtefactKind, Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text, Unmet};
 use crate::plan::{PipelinePlan, Plan};
+use crate::source::Spanned;
 use crate::sql;
 
 /// What a step does, in a few words.
@@ -90,10 +91,13 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             said.extend((step.unmet == Unmet::Keep).then(|| "not met: the last round counts".into()));
             said
         }
-        StepKind::Call(call) => match call.pipeline {
-            Some(id) => one(format!("runs pipeline {}", plan.pipeline(id).pipeline.name.value)),
-            None => one(format!("runs {}", call.file.value)),
-        },
+        StepKind::Call(call) => {
+            let channel = call.channel.as_ref().map(|channel| format!(" for channel {}", source(channel))).unwrap_or_default();
+            one(match call.pipeline {
+                Some(id) => format!("runs pipeline {}{channel}", plan.pipeline(id).pipeline.name.value),
+                None => format!("runs {}{channel}", call.file.value),
+            })
+        }
         StepKind::Format(format) => one(match &format.channel {
             Some(channel) => format!("fits the text to channel {}", channel.name),
             None => "fits the text to the channel".into(),
@@ -149,17 +153,15 @@ pub fn condition(kind: &StepKind, case: &Case) -> String {
     if !matches!(kind, StepKind::Route(_)) {
         return String::new();
     }
-    let phrases: Vec<String> = case.phrases.iter().take(2).map(|phrase| format!("“{}”", phrase.value)).collect();
-    let more = match case.phrases.len() {
-        0..=2 => String::new(),
-        count => format!(", … ({count} phrases)"),
+    let some = |texts: &[Spanned<String>], what: &str| {
+        let first: Vec<String> = texts.iter().take(2).map(|text| format!("“{}”", text.value)).collect();
+        let more = if texts.len() > 2 { format!(", … ({} {what})", texts.len()) } else { String::new() };
+        (!texts.is_empty()).then(|| format!("{}{more}", first.join(", ")))
     };
-    let when = case.when.as_ref().map(source);
-    match (phrases.is_empty(), when) {
-        (true, Some(when)) => format!("when {when}"),
-        (false, Some(when)) => format!("{}{more}, or when {when}", phrases.join(", ")),
-        (_, None) => format!("{}{more}", phrases.join(", ")),
-    }
+    let equals = some(&case.equals, "values").map(|values| format!("is {values}"));
+    let phrases = some(&case.phrases, "phrases");
+    let when = case.when.as_ref().map(|when| format!("when {}", source(when)));
+    [equals, phrases, when].into_iter().flatten().collect::<Vec<_>>().join(", or ")
 }
 
 /// What is gone through.

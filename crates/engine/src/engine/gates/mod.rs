@@ -1,5 +1,6 @@
 //! Gates: checks first, then judges, then the one refinement or `otherwise`.
 
+mod checks;
 pub(crate) mod fence;
 pub(crate) mod rejudged;
 mod told;
@@ -13,15 +14,14 @@ use crate::engine::gates::told::failed_lines;
 use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::model_calls::conversation::CallOutcome;
 use crate::engine::model_calls::{Brief, TalkTurn};
-use crate::engine::names::Extra;
 use crate::engine::state::talk::TalkStage;
 use crate::engine::state::{Mood, NodeRef};
 use crate::engine::steps::Kind;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
-use crate::gate::{self, Fill, JudgedText, reading, wanted};
+use crate::gate::{JudgedText, reading, wanted};
 use crate::model::{
-    Channel, Criterion, Filling, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text,
+    Channel, Criterion, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text,
 };
 use crate::source::{Span, Spanned};
 use crate::template;
@@ -78,29 +78,6 @@ pub(crate) struct JudgedCriterion {
 
 /// A judge's answers for all its criteria, or why they cannot be used.
 pub(crate) type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
-
-/// Fills in checks with the names of a gate and of the value that it judges.
-struct CheckFiller<'a> {
-    run: &'a Run,
-    at: NodeRef,
-    extra: Extra<'a>,
-}
-
-impl Fill for CheckFiller<'_> {
-    type Error = Failure;
-
-    fn text(&self, text: &Text) -> Result<Value, Failure> {
-        self.run.fill_with(self.at, text, self.extra)
-    }
-
-    fn filling(&self, filling: &Filling) -> Result<Value, Failure> {
-        self.run.filling_with(self.at, filling, self.extra)
-    }
-
-    fn condition(&self, text: &Text) -> Result<bool, Failure> {
-        self.run.condition_with(self.at, text, self.extra)
-    }
-}
 
 impl Kind for GateStep {
     fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
@@ -322,23 +299,7 @@ impl Run {
             };
             match (&criterion.judging, asked.judge) {
                 _ if asked.is_skipped => {}
-                (Judging::Checks(checks), _) => {
-                    let filler = CheckFiller { run: self, at, extra: &extra };
-                    let quoted = gate::fill_apart_from(checks.iter().map(|check| &check.value), &filler);
-                    for check in checks {
-                        let filled = gate::fill_check(&check.value, Some(&criterion.description), &filler);
-                        let result = match filled.and_then(|filled| Ok((filled, quoted.as_ref().map_err(Clone::clone)?))) {
-                            Ok((filled, quoted)) => gate::check_apart_from(&filled, &judged, quoted.as_ref()),
-                            Err(failure) => gate::CheckResult::failed(failure.message, ""),
-                        };
-                        if !result.passed {
-                            verdict.passed = false;
-                            verdict.feedback = result.feedback;
-                            verdict.evidence = result.evidence;
-                            break;
-                        }
-                    }
-                }
+                (Judging::Checks(checks), _) => self.checked(at, criterion, checks, (&judged, &extra), &mut verdict),
                 (_, Some(judge)) => match said.get(judge) {
                     Some(Ok(answer)) => {
                         let own = answer.iter().find(|own| own.id == criterion.id.value).cloned().unwrap_or_default();
@@ -510,6 +471,7 @@ impl Question {
             when: None,
             description: "They agree: none objects to what another says, and nothing is left open.".to_owned(),
             expected: None,
+            feedback: None,
             judging: Judging::Judge,
         };
         let asked = JudgeQuestion { criterion, is_skipped: false, judge: Some(0), on_judge_error: OnJudgeError::Fail, scorecard: None };

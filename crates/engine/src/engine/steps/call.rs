@@ -68,11 +68,12 @@ impl Run {
 
     fn opening_of(&self, at: NodeRef, step: &Step, called: PipelineId) -> Result<Opening, Failure> {
         let own_channel = if let StepKind::Call(call) = &step.kind { call.channel.as_ref() } else { None };
+        let own_channel = own_channel.map(|channel| self.fill_text(at, channel)).transpose()?;
         let mut given: Map<String, Value> = self.previous(at, called).into_iter().collect();
         given.extend(self.arguments(at, step.kind.facts().with)?);
         if let StepKind::Tool(tool) = &step.kind {
             given = self.with_fixed(at, &tool.tool.value, given)?;
         }
-        self.opening(at, called, given, own_channel)
+        self.opening(at, called, given, own_channel.as_deref())
     }
 }

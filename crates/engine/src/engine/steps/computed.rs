@@ -38,8 +38,9 @@ impl Kind for RouteStep {
         let mut chosen = self.otherwise.as_ref();
         for case in &self.cases {
             let by_phrase = case.phrases.iter().any(|phrase| contains_phrase(&words, &phrase.value));
+            let by_value = case.equals.iter().any(|value| value.value == subject);
             let by_condition = || case.when.as_ref().map_or(Ok(false), |when| run.condition(at, when));
-            if by_phrase || by_condition()? {
+            if by_value || by_phrase || by_condition()? {
                 chosen = Some(case);
                 break;
             }

@@ -92,7 +92,14 @@ fn judged(id: String, text: String) -> Result<Criterion, String> {
     if length > LONGEST_TEXT {
         return Err(format!("{id} has {length} characters; at most {LONGEST_TEXT} are allowed"));
     }
-    Ok(Criterion { id: Spanned::new(id, Span::default()), when: None, description: text, expected: None, judging: Judging::Judge })
+    Ok(Criterion {
+        id: Spanned::new(id, Span::default()),
+        when: None,
+        description: text,
+        expected: None,
+        feedback: None,
+        judging: Judging::Judge,
+    })
 }
 
 fn unmeasured(problem: String) -> Failure {

@@ -53,7 +53,7 @@ pub(super) fn step(id: &str, kind: StepKind) -> Step {
 
 /// A step that calls something: a query.
 pub(super) fn query(id: &str) -> Step {
-    step(id, StepKind::Sql(SqlStep { query: text("select 1"), with: vec![], one: false, max_rows: None }))
+    step(id, StepKind::Sql(SqlStep { query: text("select 1"), with: vec![], filled: vec![], one: false, max_rows: None }))
 }
 
 /// A step that only computes.
@@ -97,7 +97,14 @@ pub(super) fn retry(attempts: u64) -> Retry {
 }
 
 pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
-    Case { id: named(id), phrases: vec![named(id)], when: None, steps: steps.into_iter().map(Arc::new).collect(), has_steps: true }
+    Case {
+        id: named(id),
+        phrases: vec![named(id)],
+        equals: vec![],
+        when: None,
+        steps: steps.into_iter().map(Arc::new).collect(),
+        has_steps: true,
+    }
 }
 
 pub(super) fn group(id: &str, parallel: bool, steps: Vec<Step>) -> Step {
@@ -165,6 +172,7 @@ pub(super) fn good() -> Scorecard {
             when: None,
             description: "The text holds the word good.".into(),
             expected: None,
+            feedback: None,
             judging: Judging::Checks(vec![Spanned::new(Check::Contains(vec![text("good")]), Span::default())]),
         }],
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::build::*;
 use super::world::{Says, World};
-use crate::event::{FailureKind, RunStatus, StepStatus};
+use crate::event::{FailureKind, Happening, RunStatus, StepStatus};
 use crate::model::{Outputs, ScorecardRef, Step};
 
 fn world(refine: bool, otherwise: Option<&str>, more: Vec<Step>) -> World {
@@ -370,4 +370,34 @@ fn a_condition_of_a_criterion_that_cannot_be_worked_out_fails_the_gate() {
     let world = conditional("1 / 0 > 1", "true");
     assert_eq!(world.status(), RunStatus::Failed);
     world.check();
+}
+
+#[test]
+fn what_a_step_says_is_the_feedback_of_a_criterion() {
+    for (feedback, told) in [
+        ("{{ steps.review.output.notes }} ({{ text | length }})", "- good: Say that it is good. (3)"),
+        ("{{ steps.review.output.none }}", "- good: \"good\" does not occur in the text."),
+        ("{{ steps.review.output.lost }}", "- good: \"good\" does not occur in the text. Its own feedback cannot be filled in: "),
+    ] {
+        let steps = vec![
+            agent("compose", "Write. {{ refinement.feedback }}"),
+            step("review", constant(json!({ "notes": "Say that it is good.", "none": "" }))),
+            gate("check", "steps.compose.output", Some("compose"), None),
+        ];
+        let mut p = pipeline("p", steps);
+        let mut card = good();
+        card.criteria[0].feedback = Some(text(feedback));
+        p.scorecards.insert("card".into(), card);
+        let mut world = World::new(planned(vec![p]));
+        world.answer("compose", Says::Text("bad"));
+        let started = world.events.iter().find_map(|event| match &event.happening {
+            Happening::RefinementStarted { feedback, failed, .. } => Some((feedback.clone(), failed[0].feedback.clone())),
+            _ => None,
+        });
+        let (line, own) = started.unwrap();
+        assert!(line.starts_with(told) && line == format!("- good: {own}"), "{line}");
+        world.answer("compose", Says::Text("now good"));
+        assert_eq!(world.status(), RunStatus::Succeeded);
+        world.check();
+    }
 }

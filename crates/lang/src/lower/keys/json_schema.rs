@@ -294,7 +294,7 @@ impl SchemaBuilder {
         let mut step = self.one_kind(&[&CASE, &EVERY_STEP], KINDS);
         step["not"] = json!({ "anyOf": [{ "required": ["route"] }, { "required": ["gate"] }] });
         let mut case = self.with_steps(&CASE_STEPS, step);
-        case["anyOf"] = json!([{ "required": ["phrases"] }, { "required": ["when"] }]);
+        case["anyOf"] = json!([{ "required": ["equals"] }, { "required": ["phrases"] }, { "required": ["when"] }]);
         case
     }
 

@@ -3,8 +3,8 @@
 use super::Takes::*;
 use super::Thing::{Agent, Channel, Knowledge, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::work::{
-    CRITERION, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, REQUIRES, RETRY,
-    VENV, WRITES,
+    CRITERION, FILE, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, REQUIRES,
+    RETRY, VENV, WRITES,
 };
 use super::{KeyRule, KeyTable, key};
 use crate::model::{ArtefactKind, Unmet};
@@ -78,7 +78,7 @@ static HTTP: KeyTable = KeyTable::of("http").keys(&[
 ]);
 
 static SQL: KeyTable = KeyTable::of("sql").keys(&[
-    key("sql", Sentence, "asks the tables"),
+    key("sql", Either(&[Template, Keys(&FILE)]), "asks the tables; {{ … }} in the query is a value, never a part of it"),
     key("with", Named(&Value), "values for $name in the query"),
     key("one", Boolean, "only the first row"),
     key("max_rows", Limit, "most rows"),
@@ -188,7 +188,7 @@ static REPEAT: KeyTable = KeyTable::of("repeat").keys(&[
 static CALL: KeyTable = KeyTable::of("call").keys(&[
     key("call", Path, "runs another pipeline"),
     key("with", Named(&Value), "its inputs"),
-    key("channel", Of(Channel), "its channel, if not the run's"),
+    key("channel", Either(&[Of(Channel), Template]), "its channel, if not the run's"),
 ]);
 
 static FORMAT: KeyTable = KeyTable::of("format").keys(&[
@@ -228,6 +228,7 @@ static STOP: KeyTable = KeyTable::of("stop")
 /// What a case of a route has besides the keys of its step.
 pub static CASE: KeyTable = KeyTable::of("case").keys(&[
     key("id", Id, "its id").required(),
+    key("equals", Many(&Fixed), "it fits when the value is one of these texts, exactly"),
     key("phrases", Many(&Name), "it fits when one of these occurs"),
     key("when", Expression, "it fits when this is true"),
 ]);
@@ -235,6 +236,7 @@ pub static CASE: KeyTable = KeyTable::of("case").keys(&[
 /// A case that has steps of its own.
 pub static CASE_STEPS: KeyTable = KeyTable::of("case").keys(&[
     key("id", Id, "its id").required(),
+    key("equals", Many(&Fixed), "it fits when the value is one of these texts, exactly"),
     key("phrases", Many(&Name), "it fits when one of these occurs"),
     key("when", Expression, "it fits when this is true"),
     key("steps", Steps, "what is done").required(),

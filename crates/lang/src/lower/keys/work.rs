@@ -311,6 +311,7 @@ pub(crate) static CRITERION: KeyTable = KeyTable::of("criterion").keys(&[
     key("description", Sentence, "what must be true, measurable").required(),
     key("expected", Sentence, "what a good answer looks like"),
     key("check", Keys(&CHECKS), "checks that need no model"),
+    key("feedback", Template, "what the writer is told when the checks fail, in place of what they say"),
     key("judge", Boolean, "true: a judge is asked"),
 ]);
 

@@ -125,6 +125,7 @@ scorecards:
       - { id: answers, description: The reply answers the question., expected: The state of the order., judge: true }
       - id: all_checks
         description: Every check that needs no model.
+        feedback: "Name the {{ inputs.kind }} orders."
         check:
           contains: [order, "{{ inputs.kind }}"]
           not_contains: refund
@@ -165,7 +166,7 @@ steps:
     phase: extracting
     route: inputs.question
     cases:
-      - { id: open, phrases: [open orders, what is open], sql: select 1 where a = $a, with: { a: "{{ person.id }}" }, one: true, max_rows: 5 }
+      - { id: open, phrases: [open orders, what is open], equals: [open, ""], sql: select 1 where a = $a, with: { a: "{{ person.id }}" }, one: true, max_rows: 5 }
       - id: report
         when: inputs.kind == "done"
         steps:
@@ -176,6 +177,8 @@ steps:
   - { id: polish, repeat: { until: steps.again.output > 2, at_most: 3, unmet: keep, stop_on_same: 2 }, steps: [{ id: again, set: "{{ round }}" }] }
   - { id: page, http: GET https://x.org/, headers: { a: 1 }, query: { q: x }, body: x, output: { status: any }, idempotency_key: k }
   - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
+  - { id: asked, sql: "select 1 where a = {{ inputs.kind }} and b = $b", with: { b: 1 } }
+  - { id: kept, sql: { file: kept.sql } }
   - { id: build, program: [make, "{{ inputs.kind }}"], input: { a: 1 }, env: { CI: "1" }, output: lines, network: [x.org, "*.y.org:*", "127.0.0.1:80"], writes: out, ok_exits: 0 }
   - { id: sums, python: { file: sums.py }, with: { rows: "{{ inputs.amounts }}" }, returns: [total] }
   - { id: found, search: manual, for: "{{ inputs.question }}", top: 3 }
@@ -197,7 +200,7 @@ steps:
     with: { id: "{{ amount }}" }
     output_schema: { type: object }
     idempotency_key: "{{ item }}"
-  - { id: sub, call: sub.yaml, with: { a: 1 }, channel: sms, on_failure: compose }
+  - { id: sub, call: sub.yaml, with: { a: 1 }, channel: "{{ inputs.kind }}", on_failure: compose }
   - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other, attach: steps.files.output, history: true, cache: 1d }
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }

@@ -455,3 +455,28 @@ fn a_plan_says_who_plans_what() {
     F002 6:49 unknown key "max_step" in step "c"; did you mean "max_steps"? = write max_steps
     "#);
 }
+
+#[test]
+fn feedback_equals_and_channels_are_told() {
+    assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - { id: a, description: It is good enough., expected: x, judge: true, feedback: Better. }\n      - { id: b, description: It is good enough., check: { contains: x }, feedback: }\n      - { id: c, description: It is good enough., check: { contains: x }, feedback: [a] }"), @r#"
+    F007 6:77 criterion "a" has "feedback", but its judge writes the feedback itself = remove feedback; what the judge is to know goes into with of the gate
+    F005 7:84 "feedback" must be text, found nothing = write a text
+    F005 8:85 "feedback" must be text, found a list = write a
+    "#);
+    assert_snapshot!(with_steps("  - id: r\n    route: inputs.a\n    cases:\n      - { id: a, equals: 2026, set: 1 }\n      - { id: b, equals: '{{ inputs.b }}', set: 1 }\n      - { id: c, equals: 'a, b, c', set: 1 }\n      - { id: d, equal: a, set: 1 }\n      - { id: e, equals: [], set: 1 }\n      - { id: f, set: 1 }\n    otherwise: { set: 2 }"), @r#"
+    F005 7:26 "equals" must be text, found the number 2026 = write "2026"
+    F007 8:26 "equals" is read before the run, so it cannot hold {{ }} = write the text itself, or compare in a condition: when: inputs.a == inputs.b
+    F007 9:26 equals "a, b, c" is one text with commas in it, and fits only if the value is all of it = write a list: [a, b, c]
+    F002 10:18 unknown key "equal" in case "r/d"; did you mean "equals"? = write equals
+    F015 11:26 "equals" is empty = fill it in, or remove the key
+    F004 12:11 case "r/f" has neither equals, phrases nor when = add equals: the value, phrases: [words that occur in the text], or when: an expression
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, sql: hours.sql }\n  - { id: b, sql: { file: no.sql } }\n  - { id: c, sql: { path: hours.sql } }\n  - { id: d, sql: 'select {{ inputs.a' }\n  - { id: e, call: x.yaml, channel: '' }\n  - { id: f, sql: [select 1] }"), @r#"
+    F007 4:19 "hours.sql" is the name of a file, and not a query = write sql: { file: hours.sql }
+    F025 5:27 sql file "no.sql" does not exist = create the file, or correct the path
+    F002 6:21 unknown key "path" in "sql" of step "c"; did you mean "file"? = write file
+    F200 7:27 "{{ inputs.a" is not closed; add "}}" = write }} at its end
+    F007 8:37 "channel" is an empty text = write a name, or remove the key
+    F005 9:19 "sql" must be text, found a list = write select 1
+    "#);
+}

@@ -115,7 +115,7 @@ fn missing_keys_are_told_at_the_first_key_of_their_owner() {
     F004 4:7 step "a" has no "prompt" = add prompt: what it is asked
     F004 5:7 step "b" has no kind = add the key of a kind with its value: agent, tool, set, http, sql, program, python, read, search, plan, task, dialogue, route, steps, repeat, call, format, gate, approval, send, wait, stop
     F004 6:22 step "c" has "as" but no "for_each" = add for_each, or remove as
-    F004 7:41 case "d/e" has neither phrases nor when = add phrases: [words that occur in the text] or when: an expression
+    F004 7:41 case "d/e" has neither equals, phrases nor when = add equals: the value, phrases: [words that occur in the text], or when: an expression
     "#);
     assert_snapshot!(head("scorecards: { s: { criteria: [{ id: a, description: It is good enough., judge: true }] } }"), @r#"F004 3:33 criterion "a" has judge: true but no "expected" = add expected: what a good answer looks like"#);
 }

@@ -208,3 +208,14 @@ fn bounds_and_keys_are_told() {
     );
     assert_eq!(keyed("{ id: p, once: true, program: [/usr/bin/touch, x] }"), "holds\nstep p is once: after a crash a person decides");
 }
+
+#[test]
+fn the_feedback_of_a_criterion_is_followed_to_the_text_of_the_second_round() {
+    let card = "  told: { criteria: [{ id: c, description: It is a kind text., check: { contains: kind }, feedback: 'Write for {{ inputs.phone }}' }] }\n";
+    let rest = "steps:\n  - { id: d, agent: w, prompt: 'About {{ inputs.topic }} {{ refinement.feedback }}' }\n  - { id: g, gate: told, of: steps.d.output, refine: d }\noutputs: { r: '{{ steps.g.output }}' }\n";
+    let with = of_steps(Guarantee::PersonalDeclared, &format!("{card}{rest}"));
+    let without =
+        of_steps(Guarantee::PersonalDeclared, &format!("{}{rest}", card.replace(", feedback: 'Write for {{ inputs.phone }}'", "")));
+    assert!(with.contains("inputs.phone"), "{with}");
+    assert!(!without.contains("inputs.phone"), "{without}");
+}

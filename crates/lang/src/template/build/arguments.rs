@@ -24,7 +24,7 @@ impl<'s> TemplateBuilder<'s> {
         }
         let value = self.boxed(value);
         let Some(known) = self.filter_named(filter.name, at) else { return *value };
-        if known.name == "date" {
+        if known.needs_time_zone() {
             self.reads_time_zone(at);
         }
         match self.filter_arguments(known, at, &filter.args) {
@@ -55,7 +55,7 @@ impl<'s> TemplateBuilder<'s> {
                     return self.wrong(TemplateProblem::syntax(at, "map takes the name of a filter in quotes, as in map(\"upper\")"));
                 };
                 let Some(known) = self.filter_named(&name, at) else { return *list };
-                if known.name == "date" {
+                if known.needs_time_zone() {
                     self.reads_time_zone(at);
                 }
                 match self.filter_arguments(known, at, rest) {
@@ -92,16 +92,22 @@ impl<'s> TemplateBuilder<'s> {
             _ => {
                 return self.wrong(TemplateProblem::syntax(
                     at,
-                    format!("{} takes a field and a test in quotes: {}(\"status\", \"in\", [\"new\"])", filter.name, filter.name),
+                    format!("{} takes a field and a test in quotes: {}(\"status\", \"eq\", \"new\")", filter.name, filter.name),
                 ));
             }
         };
         let Some([attribute, others @ ..]) = given.as_deref() else { return *list };
         let attribute = self.boxed(attribute);
         let compared = others.get(1).map(|other| self.boxed(other));
-        let expected = 1 + usize::from(test.is_some()) + usize::from(test == Some(Test::In));
+        let expected = 1 + usize::from(test.is_some()) + usize::from(test.is_some_and(Test::compares));
         if others.len() + 1 != expected {
-            return self.wrong(TemplateProblem::syntax(at, format!("{} is given too many or too few values here", filter.name)));
+            let problem = TemplateProblem::syntax(at, format!("{} is given too many or too few values here", filter.name));
+            let example = match test {
+                Some(test) if test.compares() => "(\"status\", \"eq\", \"new\")",
+                Some(_) => "(\"status\", \"none\")",
+                None => "(\"status\")",
+            };
+            return self.wrong(problem.help(format!("write {}{example}", filter.name)));
         }
         Expr::Select { keep, list, attribute, test: test.map(|test| (test, compared)) }
     }
@@ -126,11 +132,14 @@ impl<'s> TemplateBuilder<'s> {
     fn filter_arguments(&mut self, filter: &'static Filter, at: SourceRange, given: &[ast::CallArg<'s>]) -> Option<FilterArguments> {
         let what = format!("the filter {}", filter.name);
         let arguments = self.arguments(&what, at, filter.parameters, filter.required, given)?;
-        if filter.name == "date"
-            && let Some(Some(Expr::Constant(format))) = arguments.first()
-            && let Err(stop) = filters::check_date_format(format)
+        if let Some(Some(Expr::Constant(first))) = arguments.first()
+            && let Err(stop) = (filter.check)(first)
         {
-            self.problems.push(TemplateProblem::syntax(at, stop.message));
+            let problem = TemplateProblem::syntax(at, stop.message);
+            self.problems.push(match filter.example {
+                "" => problem,
+                example => problem.help(format!("write it as in: {example}")),
+            });
         }
         Some(arguments)
     }

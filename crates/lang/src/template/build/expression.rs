@@ -113,11 +113,15 @@ impl<'s> TemplateBuilder<'s> {
         let Some(known) = self.test_named(test.name, at) else {
             return self.expression(&test.expr);
         };
-        let most = usize::from(known == Test::In);
+        let most = usize::from(known.compares());
         let arguments: Option<Vec<_>> = test.args.iter().map(|given| self.plain_argument(given, at)).collect();
         let Some(mut arguments) = arguments else { return Expr::Constant(().into()) };
         if arguments.len() != most {
-            let wanted = if most == 1 { "takes one list, as in: x is in [1, 2]" } else { "takes nothing after its name" };
+            let wanted = match (known == Test::In, most) {
+                (true, _) => "takes one list, as in: x is in [1, 2]",
+                (false, 1) => "takes one value, as in: x is eq 1",
+                (false, _) => "takes nothing after its name",
+            };
             return self.wrong(TemplateProblem::syntax(at, format!("the test \"{}\" {wanted}", test.name)));
         }
         match known {
@@ -196,7 +200,7 @@ fn habit(name: &str) -> Option<String> {
         "if" | "iif" | "ifelse" => "write: a if condition else b",
         "isempty" | "empty" | "isnull" | "isblank" => "write: value == \"\" for a text, value is none for what may be missing",
         "concat" | "concatenate" => "join texts with ~, as in: a ~ \" \" ~ b",
-        "str" | "string" | "tostring" => "write value ~ \"\": a value prints as a text",
+        "str" | "string" | "tostring" => "write | string after the value",
         "get" | "coalesce" | "ifnull" | "nvl" => "write | default(other, true) after the value",
         "success" | "succeeded" => "write: steps.ID.status == \"succeeded\"",
         "failure" | "failed" => "write: steps.ID.status == \"failed\"",

@@ -21,10 +21,25 @@ pub(in super::super) struct Filter {
     pub(in super::super) takes: super::Takes,
     /// What it gives.
     pub(in super::super) gives: super::Gives,
+    /// What its first argument takes.
+    pub(in super::super) first: super::Takes,
+    /// Says what is wrong with a first argument that is written out.
+    pub(in super::super) check: fn(&Value) -> Result<(), FillStop>,
+    /// How it is written, where `check` says anything.
+    pub(in super::super) example: &'static str,
     pub(super) run: fn(FilterCall<'_>) -> Result<Value, FillStop>,
 }
 
 impl Filter {
+    /// Whether it reads the run's time zone on its own.
+    pub(in super::super) fn needs_time_zone(&self) -> bool {
+        self.takes == super::Takes::Moment
+    }
+
+    pub(super) const fn checked(self, first: super::Takes, check: fn(&Value) -> Result<(), FillStop>, example: &'static str) -> Filter {
+        Filter { first, check, example, ..self }
+    }
+
     /// Runs it.
     pub(in super::super) fn run(
         &'static self,

@@ -15,7 +15,7 @@ use super::call::FilterCall;
 const LONGEST: usize = 256;
 
 /// Whether a format can be used; formats are those of strftime, as chrono knows them.
-pub(in super::super) fn check_date_format(format: &Value) -> Result<(), FillStop> {
+pub(super) fn check_date_format(format: &Value) -> Result<(), FillStop> {
     let Some(format) = format.as_str() else {
         return Err(FillStop::failed(format!("the format of date is a text such as \"%d %B %Y\", not {}", kind_and_value(format))));
     };
@@ -36,14 +36,16 @@ pub(in super::super) fn check_date_format(format: &Value) -> Result<(), FillStop
     Ok(())
 }
 
+/// What can be read as a date or a time.
+pub(super) const MOMENT: &str = "a date such as 2026-11-18 or a time such as 2026-11-18T09:00:00Z";
+
 /// Takes date-times of RFC 3339 and dates such as `2026-11-18`.
 pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let Some(format) = call.argument(0) else { return Err(FillStop::failed("the filter date needs its format")) };
     check_date_format(format)?;
     let format = format.as_str().unwrap_or_default();
     let zone = time_zone(&call)?;
-    let wanted = "a date such as 2026-11-18 or a time such as 2026-11-18T09:00:00Z";
-    let Some(text) = call.value.as_str().map(str::trim) else { return Err(call.wrong_value(wanted)) };
+    let Some(text) = call.value.as_str().map(str::trim) else { return Err(call.wrong_value(MOMENT)) };
     let time = if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         time.with_timezone(&zone)
     } else if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
@@ -51,7 +53,7 @@ pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
         let midnight = day.and_time(NaiveTime::MIN);
         zone.from_local_datetime(&midnight).earliest().unwrap_or_else(|| zone.from_utc_datetime(&midnight))
     } else {
-        return Err(call.wrong_value(wanted));
+        return Err(call.wrong_value(MOMENT));
     };
     let mut shown = String::new();
     write!(shown, "{}", time.format(format))
@@ -59,7 +61,7 @@ pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
     call.give(shown)
 }
 
-fn time_zone(call: &FilterCall<'_>) -> Result<Tz, FillStop> {
+pub(super) fn time_zone(call: &FilterCall<'_>) -> Result<Tz, FillStop> {
     let zone = call.scope.value("run").and_then(|run| run.get_attr("time_zone").ok()).unwrap_or_default();
     match zone.as_str() {
         Some(name) if !name.is_empty() => name

@@ -1,7 +1,7 @@
 //! Filters over lists.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::value::ValueKind;
 
@@ -9,6 +9,7 @@ use super::super::Value;
 use super::super::number::{Arithmetic, Number};
 use super::super::print::{PrintedText, kind, kind_and_value, pairs};
 use super::super::stop::FillStop;
+use super::super::value::group;
 use super::call::FilterCall;
 use super::elements::{field, no_field};
 use super::order::{SortKey, compare};
@@ -144,4 +145,50 @@ pub(super) fn items(call: FilterCall<'_>) -> Result<Value, FillStop> {
         }
         _ => Err(call.wrong_value("an object")),
     }
+}
+
+pub(super) fn reverse(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
+    match call.value.kind() {
+        ValueKind::None => Ok(call.value),
+        ValueKind::String => {
+            let text = call.text()?;
+            call.give(text.chars().rev().collect())
+        }
+        ValueKind::Map => Err(call.wrong_value("a list or a text")),
+        _ => {
+            let mut list = call.list()?;
+            call.budget.list(list.len())?;
+            list.reverse();
+            Ok(list.into())
+        }
+    }
+}
+
+/// The keys of an object, the characters of a text; a list as it is.
+pub(super) fn list(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
+    if let Some(text) = call.value.as_str() {
+        call.budget.list(text.len())?;
+        return Ok(text.chars().map(Value::from).collect::<Vec<_>>().into());
+    }
+    if !matches!(call.value.kind(), ValueKind::None | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) {
+        return Err(call.wrong_value("a list, an object or a text"));
+    }
+    let list = call.list()?;
+    call.budget.list(list.len())?;
+    Ok(list.into())
+}
+
+/// The elements with the same value in a field together, in the order of these values: each a pair of the value (`grouper`) and the `list`.
+pub(super) fn groupby(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
+    let Some(name) = call.argument(0).cloned() else { return Err(FillStop::failed("the filter groupby needs the name of a field")) };
+    let (default, case_sensitive) = (call.argument(1).cloned(), call.flag(2));
+    let list = call.list()?;
+    call.budget.list(list.len().saturating_mul(2))?;
+    let mut groups: BTreeMap<SortKey, (Value, Vec<Value>)> = BTreeMap::new();
+    for (index, element) in list.into_iter().enumerate() {
+        let value = field(&element, &name).or_else(|| default.clone()).ok_or_else(|| no_field(index, &name))?;
+        let key = SortKey::of(&value, case_sensitive, call.budget)?;
+        groups.entry(key).or_insert_with(|| (value, vec![])).1.push(element);
+    }
+    Ok(groups.into_values().map(|(value, list)| group(value, list.into())).collect::<Vec<_>>().into())
 }

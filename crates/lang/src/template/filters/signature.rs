@@ -9,8 +9,14 @@ pub(in super::super) enum Takes {
     Anything,
     /// What prints on one line: a text, a number, true or false.
     Printable,
+    /// A text.
+    Text,
     /// A date or a time, as a text.
     Moment,
+    /// A text that holds JSON.
+    Json,
+    /// A list or a text.
+    Sequence,
     /// What has a length: a list, an object or a text.
     Counted,
     /// A list, or an object for its keys.
@@ -38,7 +44,8 @@ impl Takes {
         match self {
             Takes::Anything => true,
             Takes::Printable | Takes::Numeral => !is_list && !is_object,
-            Takes::Moment => kind.is_text(),
+            Takes::Text | Takes::Moment | Takes::Json => kind.is_text(),
+            Takes::Sequence => is_list || kind.is_text(),
             Takes::Counted => is_list || is_object || kind.is_text(),
             Takes::Elements | Takes::Numbers => is_list || is_object,
             Takes::Rows => matches!(kind, Type::List(row) if matches!(**row, Type::Object(_) | Type::Any | Type::Empty)),
@@ -52,7 +59,10 @@ impl Takes {
         match self {
             Takes::Anything => "any value",
             Takes::Printable => "a text or a number",
+            Takes::Text => "a text",
             Takes::Moment => "a date such as 2026-11-18",
+            Takes::Json => "a text that holds JSON",
+            Takes::Sequence => "a list or a text",
             Takes::Counted => "a list, an object or a text",
             Takes::Elements | Takes::Numbers => "a list",
             Takes::Rows => "a list of rows",
@@ -78,8 +88,14 @@ pub(in super::super) enum Gives {
     Elements,
     /// A list of pairs.
     Pairs,
+    /// A list of groups, which are pairs with names.
+    Groups,
+    /// A date where it was given one, else a text.
+    Moment,
     /// What it was given.
     Same,
+    /// Anything.
+    Anything,
 }
 
 impl Gives {
@@ -98,7 +114,11 @@ impl Gives {
             Gives::Element => element,
             Gives::Elements => Type::list(element),
             Gives::Pairs => Type::list(Type::list(Type::Any)),
+            Gives::Groups => Type::list(Type::Any),
+            Gives::Moment if *kind == Type::Date => Type::Date,
+            Gives::Moment => Type::Text,
             Gives::Same => kind.clone(),
+            Gives::Anything => Type::Any,
         }
     }
 }
@@ -116,6 +136,11 @@ mod tests {
         match name {
             "replace" => "value | replace(\"a\", \"b\")".to_owned(),
             "date" => "value | date(\"%Y\")".to_owned(),
+            "days" | "weeks" | "months" => format!("value | {name}(1)"),
+            "start_of" => "value | start_of(\"month\")".to_owned(),
+            "days_until" => "value | days_until(\"2026-11-19\")".to_owned(),
+            "regex_replace" => "value | regex_replace(\"a\", \"b\")".to_owned(),
+            "groupby" => "value | groupby(\"a\")".to_owned(),
             name => format!("value | {name}"),
         }
     }
@@ -141,8 +166,8 @@ mod tests {
                 let given = compile(&text).unwrap().fill(&scope);
                 // Of a text only the run knows what it holds, and of a list what may be added and ordered.
                 if filter.takes.accepts(&kind) {
-                    let by_content =
-                        matches!(filter.takes, Takes::Moment | Takes::Numeral | Takes::Numbers) || matches!(kind, Type::List(_));
+                    let by_content = matches!(filter.takes, Takes::Moment | Takes::Json | Takes::Numeral | Takes::Numbers)
+                        || matches!(kind, Type::List(_));
                     assert!(given.is_ok() || by_content, "{} of {value}: {given:?}", filter.name);
                 } else {
                     assert!(given.is_err(), "{} of {value} gives {given:?}", filter.name);

@@ -3,6 +3,7 @@
 use super::super::Value;
 use super::super::print::PrintedText;
 use super::super::stop::FillStop;
+use super::super::value::from_json;
 use super::call::FilterCall;
 
 pub(super) fn upper(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
@@ -107,4 +108,21 @@ pub(super) fn tojson(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let mut output = PrintedText::default();
     output.json(&call.value, indent)?;
     call.give(output.into_text())
+}
+
+/// The value as it prints.
+pub(super) fn string(call: FilterCall<'_>) -> Result<Value, FillStop> {
+    let mut output = PrintedText::default();
+    output.print(&call.value)?;
+    call.give(output.into_text())
+}
+
+/// What a text of JSON holds.
+pub(super) fn fromjson(call: FilterCall<'_>) -> Result<Value, FillStop> {
+    let Some(text) = call.value.as_str() else { return Err(call.wrong_value("a text that holds JSON")) };
+    // Each value takes one sign at least, and more room than that.
+    call.budget.text(text.len())?;
+    call.budget.elements(text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count())?;
+    let read: serde_json::Value = serde_json::from_str(text).map_err(|_| call.wrong_value("a text that holds JSON"))?;
+    Ok(from_json(&read))
 }

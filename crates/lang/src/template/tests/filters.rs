@@ -20,28 +20,27 @@ fn the_lists_of_filters_and_tests_are_exactly_those_of_the_language() {
     let mut known = names();
     known.sort_unstable();
     let mut expected: Vec<&str> = "default join split length upper lower title trim replace truncate round int float first last sort \
-        unique sum min max map selectattr rejectattr items tojson date table bullets escape_markdown"
+        unique sum min max map selectattr rejectattr items tojson date table bullets escape_markdown reverse list groupby string fromjson \
+        regex_replace days weeks months start_of days_until"
         .split_whitespace()
         .collect();
     expected.sort_unstable();
     assert_eq!(known, expected);
     assert_eq!(
         <Test as strum::VariantNames>::VARIANTS,
-        ["defined", "undefined", "none", "number", "string", "boolean", "sequence", "mapping", "in"]
+        ["defined", "undefined", "none", "number", "string", "boolean", "sequence", "mapping", "in", "eq", "ne", "lt", "le", "gt", "ge"]
     );
 }
 
 #[test]
 fn what_is_not_on_the_list_does_not_exist() {
-    for name in
-        ["indent", "format", "batch", "slice", "list", "safe", "escape", "pprint", "attr", "groupby", "urlencode", "dictsort", "reverse"]
-    {
+    for name in ["indent", "format", "batch", "slice", "safe", "escape", "pprint", "attr", "urlencode", "dictsort", "select", "reject"] {
         assert_eq!(finding(&format!("{{{{ a | {name} }}}}")).0, Code::UnknownFilter, "{name}");
     }
     for call in ["debug()", "dict()", "lipsum()", "cycler()", "super()", "joiner()"] {
         assert_eq!(finding(&format!("{{{{ {call} }}}}")).0, Code::UnknownFilter, "{call}");
     }
-    for test in ["odd", "even", "divisibleby(2)", "eq(1)", "startingwith('a')", "safe", "filter", "callable"] {
+    for test in ["odd", "even", "divisibleby(2)", "equalto(1)", "startingwith('a')", "safe", "filter", "callable"] {
         assert_eq!(finding(&format!("{{{{ a is {test} }}}}")).0, Code::UnknownFilter, "{test}");
     }
 }
@@ -222,4 +221,116 @@ fn bullets_makes_a_list() {
     gives("map | bullets", json!("- b: 1\n- a: \\[2\\]"));
     gives("[] | bullets", json!(""));
     assert!(error("{{ 'a' | bullets }}", json!({})).contains("takes a list"));
+}
+
+#[test]
+fn elements_are_chosen_by_comparing_a_field() {
+    for (test, kept) in [
+        ("'eq', 2", json!([2])),
+        ("'ne', 2", json!([3, 1])),
+        ("'lt', 2", json!([1])),
+        ("'le', 2", json!([1, 2])),
+        ("'gt', 2", json!([3])),
+        ("'ge', 2", json!([3, 2])),
+    ] {
+        gives(&format!("rows | selectattr('n', {test}) | map(attribute='n')"), kept.clone());
+        let kept = kept.as_array().unwrap();
+        let others: Vec<i64> = [3, 1, 2].into_iter().filter(|n| !kept.contains(&json!(n))).collect();
+        gives(&format!("rows | rejectattr('n', {test}) | map(attribute='n')"), json!(others));
+    }
+    gives("rows | selectattr('deep.x', 'defined') | selectattr('deep.x', 'eq', 1) | length", json!(1));
+    gives("1 is eq 1 and 'a' is ne 'b' and 2 is ge(1)", json!(true));
+    assert_eq!(error("{{ [{'x': 1}, {}] | selectattr('x', 'eq', 1) }}", json!({})), "element 2 of the list has no \"x\"");
+    assert!(error("{{ [{'x': 'a'}] | selectattr('x', 'gt', 1) }}", json!({})).contains("cannot be put in order"));
+    assert_eq!(finding("{{ a | selectattr('x', 'eq') }}").0, Code::TemplateSyntax);
+    assert_eq!(finding("{{ a | selectattr('x', 'none', 1) }}").0, Code::TemplateSyntax);
+}
+
+#[test]
+fn elements_are_grouped_by_a_field() {
+    let people =
+        json!({"people": [{"city": "Rome", "n": 1}, {"city": "bern", "n": 2}, {"city": "Rome", "n": 3}, {"city": "Bern", "n": 4}]});
+    let grouped = "{% for city, all in people | groupby('city') %}{{ city }}:{{ all | map(attribute='n') | join('+') }} {% endfor %}";
+    assert_eq!(printed(grouped, people.clone()), "bern:2+4 Rome:1+3 ");
+    let named = "{% for g in people | groupby('city', case_sensitive=true) %}{{ g.grouper }}{{ g.list | length }} {% endfor %}";
+    assert_eq!(printed(named, people.clone()), "Bern1 Rome2 bern1 ");
+    assert_eq!(fill("{{ people | groupby('n') | last }}", people.clone()), json!([4, [{"city": "Bern", "n": 4}]]));
+    assert_eq!(printed("{{ people | groupby('x', default='-') | map(attribute='grouper') | join }}", people.clone()), "-");
+    assert_eq!(error("{{ people | groupby('x') }}", people), "element 1 of the list has no \"x\"");
+    gives("[] | groupby('x')", json!([]));
+}
+
+#[test]
+fn filters_of_jinja_that_people_try_first() {
+    gives("[1, 2, 3] | reverse", json!([3, 2, 1]));
+    gives("'aé' | reverse", json!("éa"));
+    gives("none | reverse", json!(null));
+    gives("'aé' | list", json!(["a", "é"]));
+    gives("map | list", json!(["b", "a"]));
+    gives("none | list", json!([]));
+    gives("12 | string", json!("12"));
+    gives("[1, none] | string", json!("[1,null]"));
+    gives("none | string", json!(""));
+    gives("'{\"a\": [1, 2.5, null]}' | fromjson", json!({"a": [1, 2.5, null]}));
+    gives("map | tojson | fromjson", json!({"b": 1, "a": [2]}));
+    assert_eq!(error("{{ '{a' | fromjson }}", json!({})), "the filter fromjson takes a text that holds JSON; this is the text \"{a\"");
+    assert!(error("{{ map | reverse }}", json!({"map": {"a": 1}})).contains("a list or a text"));
+    assert!(error("{{ 7 | list }}", json!({})).contains("a list, an object or a text"));
+    let deep = "[".repeat(100) + &"]".repeat(100);
+    assert_eq!(fill("{{ v | fromjson | length }}", json!({ "v": deep })), json!(1));
+    let deeper = "[".repeat(200) + &"]".repeat(200);
+    assert!(error("{{ v | fromjson }}", json!({ "v": deeper })).contains("holds JSON"));
+}
+
+#[test]
+fn regex_replace_is_linear_and_bounded() {
+    gives("'a1b22' | regex_replace('[0-9]+', '#')", json!("a#b#"));
+    gives("'Ana Sol' | regex_replace('(\\\\w+) (\\\\w+)', '$2, $1')", json!("Sol, Ana"));
+    gives("'x' | regex_replace('', '-')", json!("-x-"));
+    gives("['a1', 'b2'] | map('regex_replace', '[0-9]', '')", json!(["a", "b"]));
+    let (code, message) = finding("{{ a | regex_replace('(a', '') }}");
+    assert_eq!((code, message.contains("never closed")), (Code::TemplateSyntax, true), "{message}");
+    assert!(error("{{ 'a' | regex_replace(p, '') }}", json!({"p": "(?=a)"})).contains("looks ahead"));
+    // Patterns that take engines with a memory of their ways for ever.
+    let long = "a".repeat(100_000);
+    assert_eq!(fill("{{ v | regex_replace('(a+)+$', '') }}", json!({ "v": long })), json!(""));
+    assert!(error("{{ v | regex_replace('a', v) }}", json!({ "v": long })).contains("more than"));
+}
+
+#[test]
+fn dates_are_moved_in_days_weeks_and_months() {
+    gives("'2026-11-18' | days(-7)", json!("2026-11-11"));
+    gives("'2024-02-28' | days(1)", json!("2024-02-29"));
+    gives("'2026-12-31' | weeks(1)", json!("2027-01-07"));
+    gives("'2026-01-31' | months(1)", json!("2026-02-28"));
+    gives("'2024-03-31' | months(-1)", json!("2024-02-29"));
+    gives("'2026-11-18' | months(-11)", json!("2025-12-18"));
+    gives("'2026-11-18' | start_of('week')", json!("2026-11-16"));
+    gives("'2026-11-16' | start_of('week')", json!("2026-11-16"));
+    gives("'2026-11-18' | start_of('month')", json!("2026-11-01"));
+    gives("'2026-11-18' | start_of('year')", json!("2026-01-01"));
+    gives("['2026-11-18'] | map('days', 1)", json!(["2026-11-19"]));
+    gives("'2026-11-18' | days_until('2026-12-24')", json!(36));
+    gives("'2026-11-18' | days_until('2026-11-17')", json!(-1));
+    // Times keep the hour of the run's time zone, also where clocks change.
+    gives("'2026-03-28T11:00:00+01:00' | days(1)", json!("2026-03-29T11:00:00+02:00"));
+    gives("'2026-03-28T01:30:00Z' | days(1)", json!("2026-03-29T03:30:00+02:00"));
+    gives("'2026-11-18T23:30:00Z' | start_of('month')", json!("2026-11-01T00:00:00+01:00"));
+    gives("'2026-11-18T23:30:00Z' | days_until('2026-11-20T01:00:00Z')", json!(1));
+    for (wrong, message) in [
+        ("'x' | days(1)", "a date such as 2026-11-18"),
+        ("'2026-11-18' | days(1.5)", "a whole number"),
+        ("'2026-11-18' | days('1')", "a whole number"),
+        ("'2026-11-18' | start_of('day')", "\"week\", \"month\" or \"year\""),
+    ] {
+        let (text, found) = checked(&format!("{{{{ {wrong} }}}}"));
+        let said = found
+            .first()
+            .map(|found| found.message.clone())
+            .unwrap_or_else(|| compile(&text).unwrap().fill(&scope(json!({}))).unwrap_err().message);
+        assert!(said.contains(message), "{wrong}: {said}");
+    }
+    assert!(error("{{ '2026-11-18' | days(n) }}", json!({"n": 100_001})).contains("at most 100000"));
+    assert!(error("{{ '9999-12-31' | days(n) }}", json!({"n": 1})).contains("the years 0 to 9999"));
+    assert!(error("{{ '2026-11-18' | days_until(n) }}", json!({"n": "soon"})).contains("other of the filter days_until"));
 }

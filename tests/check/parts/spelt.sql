@@ -1,0 +1,3 @@
+select hours
+from entries
+where person = {{ inputs.by }}
