@@ -1,6 +1,7 @@
 //! What in an argument is judged, and whether the author or the person wrote it.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
@@ -207,45 +208,57 @@ fn each_text<'v>(value: &'v Value, found: &mut dyn FnMut(Cow<'v, str>)) {
 
 /// What the author and the person wrote, as far as it may vouch for a value.
 #[derive(Debug, Default, Clone)]
-pub struct GivenTexts<'t>(Vec<Cow<'t, str>>);
+pub struct GivenTexts<'t> {
+    texts: Vec<Cow<'t, str>>,
+    /// Those in which an e-mail address may stand, in small letters: made once, when one is first looked for in any case.
+    small: OnceLock<Vec<String>>,
+}
 
 impl<'t> GivenTexts<'t> {
     /// Adds a text.
     pub fn add(&mut self, text: impl Into<Cow<'t, str>>) {
-        self.0.push(text.into());
+        self.texts.push(text.into());
+        self.small.take();
     }
 
-    /// The same, without what it borrows.
+    /// The same, without what it borrows, to be asked often: the short texts come first.
     pub fn into_owned(self) -> GivenTexts<'static> {
-        GivenTexts(self.0.into_iter().map(|text| Cow::Owned(text.into_owned())).collect())
+        let mut texts: Vec<Cow<'static, str>> = self.texts.into_iter().map(|text| Cow::Owned(text.into_owned())).collect();
+        texts.sort_by_key(|text| text.len());
+        GivenTexts { texts, small: self.small }
     }
 
     /// Adds each text in a value.
     pub fn add_value(&mut self, value: &Value) {
-        each_text(value, &mut |text| self.0.push(Cow::Owned(text.into_owned())));
+        each_text(value, &mut |text| self.add(text.into_owned()));
     }
 
     /// Whether one of them has this very value, as a whole word or several; or, of a list of addresses in one text, whether they have each.
     pub fn have(&self, value: &str) -> bool {
-        let has = |value: &str| self.0.iter().any(|text| stands_in(text, value));
+        let has = |value: &str| {
+            let is_address = || is_mail(value) && !value.contains(char::is_whitespace);
+            self.texts.iter().any(|text| has_word(text, value)) || is_address() && self.have_in_any_case(value)
+        };
         let value = value.trim();
         value.is_empty() || has(value) || {
             let mut words = words(value).peekable();
             words.peek().is_some() && words.all(|word| (is_mail(word) || is_web(word)) && has(trimmed(word)))
         }
     }
+
+    /// Whether one of them has an e-mail address, in small or capital letters.
+    fn have_in_any_case(&self, address: &str) -> bool {
+        let texts = || self.texts.iter().filter(|text| is_mail(text)).map(|text| text.to_ascii_lowercase());
+        let address = address.to_ascii_lowercase();
+        self.small.get_or_init(|| texts().collect()).iter().any(|text| has_word(text, &address))
+    }
 }
 
-/// Whether a text has a value as a whole word. An e-mail address may be in small or capital letters.
-fn stands_in(text: &str, value: &str) -> bool {
+/// Whether a text has a value as a whole word.
+fn has_word(text: &str, value: &str) -> bool {
     if value.is_empty() || value.len() > text.len() {
         return false;
     }
-    let in_any_case = || is_mail(value) && !value.contains(char::is_whitespace);
-    has_word(text, value) || in_any_case() && has_word(&text.to_ascii_lowercase(), &value.to_ascii_lowercase())
-}
-
-fn has_word(text: &str, value: &str) -> bool {
     text.match_indices(value).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let rest = &text[at + value.len()..];

@@ -158,10 +158,12 @@ impl OpenParts<'_> {
 fn has_time(planned: &PipelinePlan, step: &Step) -> bool {
     let time_of = |name: &str| planned.pipeline.agents.get(name).and_then(|agent| planned.pipeline.bounds_of(agent).deadline);
     let mut of_agents = step.kind.agents(&planned.pipeline).into_iter().map(|name| time_of(&name.value)).peekable();
-    let by_agents = match &step.kind {
-        // Each has the time of its turn, of which there are so many.
-        StepKind::Dialogue(_) => of_agents.peek().is_some() && of_agents.all(|time| time.is_some()),
-        _ => of_agents.any(|time| time.is_some()),
+    // In a dialogue each has the time of its turn, of which there are so many.
+    let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
+    let by_agents = if is_dialogue {
+        of_agents.peek().is_some() && of_agents.all(|time| time.is_some())
+    } else {
+        of_agents.any(|time| time.is_some())
     };
     step.deadline.is_some() || step.timeout.is_some() || by_agents
 }
