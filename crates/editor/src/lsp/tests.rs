@@ -341,6 +341,8 @@ fn hover_over_guarantees_tells_the_verdicts() {
 #[test]
 fn classes_of_untrusted_are_proposed_and_told() {
     let mut editor = Editor::new("utf-16");
+    editor.open("hours.yaml", PIPELINE);
+    editor.settle();
     let policy = |entries: &str| with("steps:\n", &format!("policies:\n  p:\n    untrusted: {{ {entries} }}\nsteps:\n"));
     for entries in ["rec‸", "addresses: ask, rec‸", "docs(name): ask, rec‸"] {
         let (text, place) = Editor::at("hours.yaml", &policy(entries), &editor);
