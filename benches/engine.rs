@@ -222,17 +222,26 @@ fn judged() {
         );
         planned(&file)
     };
-    let (without, with) = (with(""), with(", untrusted: { recipients: ask, addresses: ask, commands: ask, paths: ask }"));
-    // In turns, so that what else runs meets both.
-    let pairs = (0..9).map(|_| [&without, &with].map(|plan| cost_of(RUSAGE_SELF, || call_tools(plan, turns, each)).1.cpu));
-    let least = pairs.reduce(|least, now| [least[0].min(now[0]), least[1].min(now[1])]);
-    let [off, on] = least.unwrap_or_default();
-    println!(
-        "W14 who wrote the arguments of {} calls of an agent: {:>5.2} us a call, {:>5.3} x the run without",
-        turns * each,
-        us_each(on.saturating_sub(off), turns * each),
-        on.as_secs_f64() / off.as_secs_f64()
-    );
+    let without = with("");
+    for (kind, entries) in [
+        ("classes", "recipients: ask, addresses: ask, commands: ask, paths: ask"),
+        ("names", "post(to): ask, \"post(text, number)\": allow, recipients: ask, addresses: ask, otherwise: deny"),
+    ] {
+        let with = with(&format!(", untrusted: {{ {entries} }}"));
+        // In turns, so that what else runs meets both; of the pairs the one in the middle.
+        let pair = || [&without, &with].map(|plan| cost_of(RUSAGE_SELF, || call_tools(plan, turns, each)).1.cpu);
+        let mut pairs: Vec<_> = (0..41).map(|_| pair()).collect();
+        pairs.sort_by(|one, other| {
+            (one[1].as_secs_f64() / one[0].as_secs_f64()).total_cmp(&(other[1].as_secs_f64() / other[0].as_secs_f64()))
+        });
+        let [off, on] = pairs[pairs.len() / 2];
+        println!(
+            "W14 who wrote the arguments of {} calls of an agent, by {kind}: {:>5.2} us a call, {:>5.3} x the run without",
+            (turns - 1) * each,
+            us_each(on.saturating_sub(off), (turns - 1) * each),
+            on.as_secs_f64() / off.as_secs_f64()
+        );
+    }
 }
 
 /// Runs an agent that calls its tool so many times in each turn, about which nobody is asked.

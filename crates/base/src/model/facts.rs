@@ -242,6 +242,11 @@ impl Tool {
         }
     }
 
+    /// Whether a call may do something that is not undone by forgetting its result; what a pipeline does is not known.
+    pub fn may_act(&self, part: Option<&str>) -> bool {
+        self.effects(part).go_outside() || matches!(self.kind, ToolKind::Pipeline { .. } | ToolKind::Program { .. })
+    }
+
     /// Time for one call: what it says, else that of its kind.
     pub fn call_timeout(&self) -> Duration {
         self.timeout.unwrap_or(match &self.kind {

@@ -69,6 +69,18 @@ impl Field {
         Field { name: name.into(), kind, is_required: true, ..Field::default() }
     }
 
+    /// Whether only the author's own words can be its value, however they are chosen: `enum` and truth values, and lists and objects of nothing else.
+    pub fn is_closed(&self) -> bool {
+        let of_parts = || match (self.kind, &self.items) {
+            (FieldKind::List, items) => items.as_ref().is_some_and(|items| items.is_closed()),
+            (FieldKind::Object, _) => !self.fields.is_empty() && self.fields.iter().all(Field::is_closed),
+            (FieldKind::Boolean, _) => true,
+            (FieldKind::Text | FieldKind::Number | FieldKind::Integer | FieldKind::Date | FieldKind::Datetime, _) => false,
+            (FieldKind::File | FieldKind::Folder | FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard, _) => false,
+        };
+        !self.one_of.is_empty() || of_parts()
+    }
+
     /// Whether a stranger wrote the value at this path below it, or a part of that.
     pub fn is_untrusted_at(&self, path: &[String]) -> bool {
         let Some((part, rest)) = path.split_first() else { return self.has_untrusted() };

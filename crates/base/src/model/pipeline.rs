@@ -98,6 +98,16 @@ impl Pipeline {
         }
     }
 
+    /// Whether a stranger wrote what is typed in its conversation, or a part of it.
+    pub fn is_talked_to_by_a_stranger(&self) -> bool {
+        let typed = self.conversation.iter().flat_map(|own| &own.message.reads);
+        let mut of_inputs = typed.filter_map(|read| read.path.split_first().filter(|(root, _)| *root == "inputs")).map(|(_, rest)| rest);
+        of_inputs.any(|path| match path.split_first() {
+            Some((name, rest)) => self.input_fields().iter().any(|field| field.name == *name && field.is_untrusted_at(rest)),
+            None => self.input_fields().iter().any(|field| field.is_untrusted_at(&[])),
+        })
+    }
+
     /// The default of an input as a run has it. A path in a file is relative to that file; that of an input to the project's folder.
     pub fn default_of(&self, field: &Field) -> Option<Value> {
         let tell = |path: &str| from_folder(&self.project, &self.folder.join(path)).to_string_lossy().into_owned();

@@ -15,7 +15,20 @@ pub enum UntrustedAnswer {
 }
 
 /// What a value decides about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum ArgumentClass {
     /// Where a request goes, with all that the address carries.

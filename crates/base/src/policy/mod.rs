@@ -3,6 +3,7 @@
 //! In force is what all policies allow: the first that rejects decides; else a person is asked if one of them asks. How to add a kind of act: its variant of [`Act`], its arm in
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
+mod ahead;
 mod hosts;
 mod opens;
 mod paths;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::model::{ActKind, HostEntry, PermissionMode, Policy};
 use crate::source::Spanned;
 
+pub use ahead::{always_asks, may_allow, opened, passes_unasked};
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use opens::{opens, opens_call};
 pub use paths::from_project;
@@ -148,24 +150,6 @@ pub fn needs_approval<'p>(policy: &'p Policy, tool: &str, arguments: &Value) -> 
 /// Whether a name that asks a person (`approve`) may mean this tool, or this part of a tool.
 pub fn may_mean(entry: &str, tool: &str) -> bool {
     tool_refused(entry.split('(').next().unwrap_or_default(), tool, None)
-}
-
-/// Whether these policies may allow a tool of a server that goes by this name or pattern, perhaps once a person is asked; `*`: any of its tools.
-/// What cannot be told before its tools are known is yes.
-pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool {
-    if !part.contains(['*', '?', '[', '{']) {
-        return !decide(policies, &Act::Tool { name: &format!("{server}.{part}"), arguments: None }).is_denied();
-    }
-    let names_server = |entry: &Spanned<String>| {
-        let name = entry.value.split(['(', '.']).next().unwrap_or_default();
-        tool_fits(name, server, None)
-    };
-    policies.iter().all(|(_, policy)| {
-        let is_refused = policy.disallowed_tools.iter().any(|entry| tool_refused(&entry.value, server, None));
-        !is_refused
-            && (policy.permission_mode.unwrap_or_default() != PermissionMode::Deny
-                || policy.allowed_tools.iter().flatten().any(names_server))
-    })
 }
 
 fn of_one(policy: &Policy, act: &Act) -> Decision {
@@ -304,29 +288,6 @@ mod tests {
         let rule = |mode: &str| format!("policy p: approval_required git(push *) alone names it, and permission_mode is {mode}");
         assert_eq!(of(PermissionMode::Deny).rule, rule("deny"));
         assert_eq!(of(PermissionMode::Prompt), Decision { answer: PolicyAnswer::Ask, rule: rule("prompt") });
-    }
-
-    #[test]
-    fn of_a_server_it_is_known_before_its_tools_are_whether_any_may_be_called() {
-        let allowing = |list: &[&str]| Policy { allowed_tools: Some(names(list)), ..Policy::default() };
-        let refusing =
-            |list: &[&str]| Policy { disallowed_tools: names(list), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
-        for (policy, part, may) in [
-            (allowing(&["ok.*"]), "get_a", false),
-            (allowing(&["ok.*"]), "get_*", false),
-            (allowing(&["s"]), "get_*", true),
-            (allowing(&["s.get_a(x)"]), "get_*", true),
-            (allowing(&["*.get_a"]), "get_*", true),
-            (allowing(&["s.get_a"]), "get_b", false),
-            (refusing(&["s"]), "get_*", false),
-            (refusing(&["s.get_a"]), "get_a", false),
-            (refusing(&["s.get_a(x)"]), "get_a", true),
-            (refusing(&["s.get_a"]), "get_*", true),
-            (Policy::default(), "*", false),
-        ] {
-            assert_eq!(may_allow(&[("user", &policy)], "s", part), may, "{policy:?} {part}");
-        }
-        assert!(may_allow(&[], "s", "get_a") && may_allow(&[], "s", "*"));
     }
 
     #[test]

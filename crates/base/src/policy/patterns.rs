@@ -119,6 +119,9 @@ fn is_drawn_blank(c: char) -> bool {
 
 /// Whether a pattern fits; one that cannot be read fits everything.
 fn may_fit(pattern: &str, text: &str) -> bool {
+    if is_plain(pattern) {
+        return pattern == text;
+    }
     GlobBuilder::new(pattern).build().map_or(true, |glob| glob.compile_matcher().is_match(text))
 }
 
@@ -176,5 +179,13 @@ pub(super) fn all_fit(entry: &str, pattern: &str) -> bool {
 }
 
 fn glob(pattern: &str, text: &str, parts: bool) -> bool {
+    if is_plain(pattern) {
+        return pattern == text;
+    }
     GlobBuilder::new(pattern).literal_separator(parts).build().is_ok_and(|glob| glob.compile_matcher().is_match(text))
+}
+
+/// Whether a pattern names one text. Most entries do, and a policy is asked about each argument of each call.
+fn is_plain(pattern: &str) -> bool {
+    !pattern.contains(['*', '?', '[', ']', '{', '}', '\\'])
 }

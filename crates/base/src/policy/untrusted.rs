@@ -25,12 +25,16 @@ pub fn judges_untrusted(policies: &[(&str, &Policy)]) -> bool {
     policies.iter().any(|(_, policy)| !policy.untrusted.is_empty())
 }
 
-/// Decides by all policies in force, each by its entry that names the argument most exactly. `None`: no policy has an entry for it, and it is allowed.
+/// The entry of each policy in force that names the argument most exactly, with the name of the policy. None: it is allowed.
+fn deciding<'p>(policies: &[(&'p str, &'p Policy)], given: GivenArgument) -> impl Iterator<Item = (&'p str, &'p UntrustedRule)> {
+    policies.iter().filter_map(move |(name, policy)| Some((*name, most_exact(policy.untrusted.iter(), given)?)))
+}
+
+/// Decides by all policies in force. `None`: no policy has an entry for it, and it is allowed.
 fn decide_untrusted(policies: &[(&str, &Policy)], given: GivenArgument) -> Option<Decision> {
-    strictest(policies.iter().filter_map(|(name, policy)| {
-        let rule = most_exact(policy, given)?;
-        let answer = answer_of(rule);
-        Some(Decision { answer, rule: format!("policy {name}: untrusted {} {}", rule.of.value, <&str>::from(rule.answer)) })
+    strictest(deciding(policies, given).map(|(name, rule)| Decision {
+        answer: answer_of(rule),
+        rule: format!("policy {name}: untrusted {} {}", rule.of.value, <&str>::from(rule.answer)),
     }))
 }
 
@@ -46,10 +50,11 @@ pub fn decide_pieces(
     let mut strictest: Option<Decision> = None;
     for piece in pieces_of(value, used) {
         let argument = GivenArgument { classes: &piece.classes, ..argument };
-        let Some(decision) = decide_untrusted(policies, argument).filter(|decision| !decision.is_allowed()) else { continue };
-        let is_stricter = strictest.as_ref().is_none_or(|strictest| decision.answer < strictest.answer);
-        if is_stricter && !is_given(&piece.text) {
-            strictest = Some(decision);
+        // Most pieces are allowed, or given: the words of a decision are made for the others alone.
+        let answer = deciding(policies, argument).map(|(_, rule)| answer_of(rule)).min().unwrap_or(PolicyAnswer::Allow);
+        let least = strictest.as_ref().map_or(PolicyAnswer::Allow, |strictest| strictest.answer);
+        if answer < least && !is_given(&piece.text) {
+            strictest = decide_untrusted(policies, argument);
         }
     }
     strictest
@@ -64,8 +69,8 @@ fn answer_of(rule: &UntrustedRule) -> PolicyAnswer {
 }
 
 /// Of entries that are equally exact the strictest.
-fn most_exact<'p>(policy: &'p Policy, given: GivenArgument) -> Option<&'p UntrustedRule> {
-    let fitting = policy.untrusted.iter().filter_map(|rule| Some((exactness(rule, given)?, rule)));
+pub(super) fn most_exact<'p>(rules: impl Iterator<Item = &'p UntrustedRule>, given: GivenArgument) -> Option<&'p UntrustedRule> {
+    let fitting = rules.filter_map(|rule| Some((exactness(rule, given)?, rule)));
     fitting.min_by_key(|(exact, rule)| (std::cmp::Reverse(*exact), answer_of(rule))).map(|(_, rule)| rule)
 }
 

@@ -1,8 +1,10 @@
 //! What in an argument is judged, and whether the author or the person wrote it.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::model::ArgumentClass;
@@ -105,7 +107,8 @@ fn pieces_of_text<'v>(text: Cow<'v, str>, used: &ArgumentUse, pieces: &mut Vec<A
         let webs = text.split_whitespace().filter(|word| is_web(word)).map(|word| (word, ArgumentClass::Addresses));
         let mails = words(&text).filter(|word| is_mail(word)).map(|word| (word, ArgumentClass::Recipients));
         let numbers = numbers(&text).map(|found| (found, ArgumentClass::Recipients));
-        for (word, class) in webs.chain(mails).chain(numbers) {
+        let hidden = text.split_whitespace().flat_map(|word| hidden_classes(word).into_iter().map(move |class| (word, class)));
+        for (word, class) in webs.chain(mails).chain(numbers).chain(hidden) {
             match trimmed(word) {
                 whole if *whole == *text => classes.push(class),
                 part => pieces.push(ArgumentPiece { text: Cow::Owned(part.to_owned()), classes: vec![class] }),
@@ -120,12 +123,71 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     const FEWEST_DIGITS: usize = 7;
     let has_enough = text.bytes().filter(u8::is_ascii_digit).nth(FEWEST_DIGITS - 1).is_some();
     let found = if has_enough { find_pii(text) } else { vec![] };
-    found.into_iter().filter(|found| matches!(found.kind, PiiKind::Phone | PiiKind::Iban | PiiKind::Card)).map(|found| {
+    let found = found.into_iter().filter(|found| matches!(found.kind, PiiKind::Phone | PiiKind::Iban | PiiKind::Card));
+    let known = found.map(|found| {
         let joined = |c: &char| is_inner(*c) && !matches!(c, ':' | '.' | '/');
         let before: usize = text[..found.range.start].chars().rev().take_while(joined).map(char::len_utf8).sum();
         let after: usize = text[found.range.end..].chars().take_while(joined).map(char::len_utf8).sum();
         &text[found.range.start - before..found.range.end + after]
-    })
+    });
+    // `00` in place of `+`, or zeros before an account.
+    let is_dialled = |run: &&str| run.starts_with("00") && run.bytes().filter(u8::is_ascii_digit).count() >= FEWEST_DIGITS + 2;
+    let runs = text.split(|c: char| !(c.is_ascii_digit() || matches!(c, ' ' | '-' | '/' | '.' | '(' | ')'))).filter(move |_| has_enough);
+    known.chain(runs.map(|run| run.trim_matches(|c: char| !c.is_ascii_digit())).filter(is_dialled))
+}
+
+/// What a word decides for a reader that reads it in another notation, and not as it stands: signs written with `%` or as entities, letters of another
+/// form, signs that nobody sees. It is judged as it stands, so only who wrote it in this notation vouches for it.
+fn hidden_classes(word: &str) -> Vec<ArgumentClass> {
+    const MOST_TIMES: usize = 3;
+    if word.is_ascii() && !word.contains(['%', '&', '\\']) {
+        return vec![];
+    }
+    let mut read = word.to_owned();
+    for _ in 0..MOST_TIMES {
+        let next: String = unescaped(&read).nfkc().filter(|c| !is_unseen(*c)).collect();
+        if next == read {
+            break;
+        }
+        read = next;
+    }
+    let is_number = |text: &str| numbers(text).next().is_some();
+    let is_recipient = is_mail(&read) && !is_mail(word) || is_number(&read) && !is_number(word);
+    let is_address = is_web(&read) && !is_web(word);
+    let recipient = is_recipient.then_some(ArgumentClass::Recipients);
+    recipient.into_iter().chain(is_address.then_some(ArgumentClass::Addresses)).collect()
+}
+
+/// A text in which `%40`, `&#64;`, `&#x40;`, `&commat;` and `\u0040` are what they stand for.
+fn unescaped(text: &str) -> String {
+    const NAMED: [(&str, char); 4] = [("&commat;", '@'), ("&period;", '.'), ("&colon;", ':'), ("&sol;", '/')];
+    let hex = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+    let first = |rest: &str| -> Option<(char, usize)> {
+        if let Some((name, sign)) =
+            NAMED.iter().find(|(name, _)| rest.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name)))
+        {
+            return Some((*sign, name.len()));
+        }
+        if rest.starts_with('%') {
+            return hex(rest.get(1..3)?).filter(char::is_ascii).map(|sign| (sign, 3));
+        }
+        if rest.starts_with("\\u") {
+            return hex(rest.get(2..6)?).map(|sign| (sign, 6));
+        }
+        let entity = rest.strip_prefix("&#")?.split_once(';')?.0;
+        let sign = match entity.strip_prefix(['x', 'X']) {
+            Some(digits) => hex(digits),
+            None => entity.parse().ok().and_then(char::from_u32),
+        };
+        sign.map(|sign| (sign, entity.len() + 3))
+    };
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(c) = rest.chars().next() {
+        let (sign, length) = first(rest).unwrap_or((c, c.len_utf8()));
+        out.push(sign);
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    out
 }
 
 /// Each text in a value, and each key of an object in it; numbers and truth values as they are written.
@@ -146,45 +208,57 @@ fn each_text<'v>(value: &'v Value, found: &mut dyn FnMut(Cow<'v, str>)) {
 
 /// What the author and the person wrote, as far as it may vouch for a value.
 #[derive(Debug, Default, Clone)]
-pub struct GivenTexts<'t>(Vec<Cow<'t, str>>);
+pub struct GivenTexts<'t> {
+    texts: Vec<Cow<'t, str>>,
+    /// Those in which an e-mail address may stand, in small letters: made once, when one is first looked for in any case.
+    small: OnceLock<Vec<String>>,
+}
 
 impl<'t> GivenTexts<'t> {
     /// Adds a text.
     pub fn add(&mut self, text: impl Into<Cow<'t, str>>) {
-        self.0.push(text.into());
+        self.texts.push(text.into());
+        self.small.take();
     }
 
-    /// The same, without what it borrows.
+    /// The same, without what it borrows, to be asked often: the short texts come first.
     pub fn into_owned(self) -> GivenTexts<'static> {
-        GivenTexts(self.0.into_iter().map(|text| Cow::Owned(text.into_owned())).collect())
+        let mut texts: Vec<Cow<'static, str>> = self.texts.into_iter().map(|text| Cow::Owned(text.into_owned())).collect();
+        texts.sort_by_key(|text| text.len());
+        GivenTexts { texts, small: self.small }
     }
 
     /// Adds each text in a value.
     pub fn add_value(&mut self, value: &Value) {
-        each_text(value, &mut |text| self.0.push(Cow::Owned(text.into_owned())));
+        each_text(value, &mut |text| self.add(text.into_owned()));
     }
 
     /// Whether one of them has this very value, as a whole word or several; or, of a list of addresses in one text, whether they have each.
     pub fn have(&self, value: &str) -> bool {
-        let has = |value: &str| self.0.iter().any(|text| stands_in(text, value));
+        let has = |value: &str| {
+            let is_address = || is_mail(value) && !value.contains(char::is_whitespace);
+            self.texts.iter().any(|text| has_word(text, value)) || is_address() && self.have_in_any_case(value)
+        };
         let value = value.trim();
         value.is_empty() || has(value) || {
             let mut words = words(value).peekable();
             words.peek().is_some() && words.all(|word| (is_mail(word) || is_web(word)) && has(trimmed(word)))
         }
     }
+
+    /// Whether one of them has an e-mail address, in small or capital letters.
+    fn have_in_any_case(&self, address: &str) -> bool {
+        let texts = || self.texts.iter().filter(|text| is_mail(text)).map(|text| text.to_ascii_lowercase());
+        let address = address.to_ascii_lowercase();
+        self.small.get_or_init(|| texts().collect()).iter().any(|text| has_word(text, &address))
+    }
 }
 
-/// Whether a text has a value as a whole word. An e-mail address may be in small or capital letters.
-fn stands_in(text: &str, value: &str) -> bool {
+/// Whether a text has a value as a whole word.
+fn has_word(text: &str, value: &str) -> bool {
     if value.is_empty() || value.len() > text.len() {
         return false;
     }
-    let in_any_case = || is_mail(value) && !value.contains(char::is_whitespace);
-    has_word(text, value) || in_any_case() && has_word(&text.to_ascii_lowercase(), &value.to_ascii_lowercase())
-}
-
-fn has_word(text: &str, value: &str) -> bool {
     text.match_indices(value).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let rest = &text[at + value.len()..];
@@ -287,6 +361,47 @@ mod tests {
         let of_program = ArgumentUse { classes: vec![ArgumentClass::Commands, ArgumentClass::Paths], is_searched: false };
         let classes = |value: Value| pieces_of(&value, &of_program).into_iter().map(|piece| piece.classes.len()).collect::<Vec<_>>();
         assert_eq!((classes(json!(["push", "a/b"])), classes(json!([null, " "]))), (vec![1, 2], vec![]));
+    }
+
+    /// The safe side: a value is looked at as soon as any reader could take it for an address, and is the person's only as they wrote it.
+    #[test]
+    fn a_value_in_another_notation_is_judged_and_only_vouched_for_as_it_stands() {
+        use ArgumentClass::{Addresses, Recipients};
+        let given = given(&["Write to bob@example.com, call +49 151 1234567, see https://a.example/x, read 13, and bill 00491511234568."]);
+        for (value, class) in [
+            ("bob%40example.com", Recipients),
+            ("bob%2540example.com", Recipients),
+            ("bob&#64;example.com", Recipients),
+            ("bob&#x40;example.com", Recipients),
+            ("bob&commat;example.com", Recipients),
+            ("bob\\u0040example.com", Recipients),
+            ("https%3A%2F%2Fa.example%2Fx", Addresses),
+            ("00491511234567", Recipients),
+            ("0049 151 1234567", Recipients),
+            ("+４９１５１１２３４５６７", Recipients),
+            ("%2B491511234567", Recipients),
+        ] {
+            for text in [value.to_owned(), format!("Hello, {value} it is")] {
+                let pieces = pieces_of(&json!(text), &ArgumentUse::searched("text"))
+                    .into_iter()
+                    .map(|p| (p.text.into_owned(), p.classes))
+                    .collect::<Vec<_>>();
+                let judged: Vec<_> = pieces.iter().filter(|(_, classes)| classes.contains(&class)).collect();
+                assert!(!judged.is_empty() && judged.iter().all(|(text, _)| !given.have(text)), "{text} {pieces:?}");
+            }
+        }
+        for plain in ["Save 20% & more", "a/b", "0.0012345678", "2026-11-18 15:00:00", "A%20B", "1 000 000 000"] {
+            let pieces = searched("text", &json!(plain));
+            assert!(pieces.iter().all(|(_, classes)| classes.is_empty()), "{plain} {pieces:?}");
+        }
+        // A number is theirs only as they wrote it.
+        for (value, is_theirs) in
+            [(json!(13), true), (json!("13"), true), (json!("013"), false), (json!(13.0), false), (json!("1e1"), false)]
+        {
+            let pieces = pieces_of(&value, &ArgumentUse::default()).into_iter().map(|piece| piece.text.into_owned()).collect::<Vec<_>>();
+            assert_eq!(pieces.iter().all(|piece| given.have(piece)), is_theirs, "{value}");
+        }
+        assert!(given.have("00491511234568"));
     }
 
     fn given(texts: &[&str]) -> GivenTexts<'static> {

@@ -27,6 +27,8 @@ pub enum Keys {
     Of(Vec<&'static KeyTable>),
     /// Any names, each with a value of this kind.
     Named(Slot),
+    /// Those of these places, and any other names, each with a value of this kind.
+    Both(Vec<&'static KeyTable>, Slot),
     /// Nothing is known of them.
     Unknown,
 }
@@ -50,7 +52,6 @@ impl Slot {
 
     /// What the keys of a list of keys are here.
     pub fn keys(self, map: &Map) -> Keys {
-        let has = |place: &KeyTable| map.entries.iter().any(|(key, _)| place.key(&key.text).is_some());
         match self {
             Slot::File(kind) => Keys::Of(vec![kind.place()]),
             Slot::Step => of_kind(&[&STEP, &EVERY_STEP], KINDS, map),
@@ -80,10 +81,25 @@ impl Slot {
                 Takes::Many(each) => Slot::Takes(each).keys(map),
                 Takes::Value | Takes::Constant | Takes::Mock => Keys::Named(self),
                 Takes::Either(several) => {
-                    let mut all = several.iter().map(|takes| Slot::Takes(takes).keys(map));
-                    let fitting = all.clone().find(|keys| matches!(keys, Keys::Of(places) if places.iter().any(|place| has(place))));
-                    let named = || several.iter().map(|takes| Slot::Takes(takes).keys(map)).find(|keys| matches!(keys, Keys::Named(_)));
-                    fitting.or_else(named).or_else(|| all.find(|keys| !matches!(keys, Keys::Unknown))).unwrap_or(Keys::Unknown)
+                    let mut places: Vec<&'static KeyTable> = vec![];
+                    let mut named = None;
+                    for takes in *several {
+                        match Slot::Takes(takes).keys(map) {
+                            Keys::Of(own) => places.extend(own),
+                            Keys::Named(each) => named = Some(each),
+                            Keys::Both(own, each) => {
+                                places.extend(own);
+                                named = Some(each);
+                            }
+                            Keys::Unknown => {}
+                        }
+                    }
+                    match named {
+                        Some(each) if places.is_empty() => Keys::Named(each),
+                        Some(each) => Keys::Both(places, each),
+                        None if places.is_empty() => Keys::Unknown,
+                        None => Keys::Of(places),
+                    }
                 }
                 _ => Keys::Unknown,
             },
@@ -105,8 +121,8 @@ impl Keys {
     /// The rule of a key.
     pub fn rule(&self, name: &str) -> Option<&'static KeyRule> {
         match self {
-            Keys::Of(places) => places.iter().find_map(|place| place.key(name)),
-            _ => None,
+            Keys::Of(places) | Keys::Both(places, _) => places.iter().find_map(|place| place.key(name)),
+            Keys::Named(_) | Keys::Unknown => None,
         }
     }
 
@@ -115,6 +131,7 @@ impl Keys {
         match self {
             Keys::Of(_) => self.rule(name).map(|key| Slot::Takes(&key.takes)),
             Keys::Named(each) => Some(*each),
+            Keys::Both(_, each) => Some(self.rule(name).map_or(*each, |key| Slot::Takes(&key.takes))),
             Keys::Unknown => None,
         }
     }

@@ -339,6 +339,29 @@ fn hover_over_guarantees_tells_the_verdicts() {
 }
 
 #[test]
+fn classes_of_untrusted_are_proposed_and_told() {
+    let mut editor = Editor::new("utf-16");
+    editor.open("hours.yaml", PIPELINE);
+    editor.settle();
+    let policy = |entries: &str| with("steps:\n", &format!("policies:\n  p:\n    untrusted: {{ {entries} }}\nsteps:\n"));
+    for entries in ["rec‸", "addresses: ask, rec‸", "docs(name): ask, rec‸"] {
+        let (text, place) = Editor::at("hours.yaml", &policy(entries), &editor);
+        editor.change("hours.yaml", &text);
+        let answer = editor.ask("textDocument/completion", place);
+        let item = answer.as_array().unwrap().iter().find(|item| item["label"] == "recipients");
+        assert_eq!(item.unwrap()["documentation"], "who gets something: e-mail addresses, phone numbers, accounts", "{entries}");
+    }
+    let (text, place) = Editor::at("hours.yaml", &policy("recipients: ask, docs(name): d‸"), &editor);
+    editor.change("hours.yaml", &text);
+    let answer = editor.ask("textDocument/completion", place);
+    assert!(answer.as_array().unwrap().iter().any(|item| item["label"] == "deny"), "{answer}");
+    for entries in ["recip‸ients: ask", "docs: ask, recip‸ients: ask"] {
+        let told = editor.hover(&policy(entries));
+        assert!(told.contains("who gets something"), "{told}");
+    }
+}
+
+#[test]
 fn hover_tells_keys_findings_steps_agents_and_values() {
     let mut editor = Editor::new("utf-16");
     for (old, new, words) in [

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
 use crate::labels::{Caller, ChainIx, Labels, Seat};
-use crate::model::{Field, Form, MessageRole, Read, Text, TextKey, Tool, Writer};
+use crate::model::{Field, Form, MessageRole, Text, TextKey, Tool, Writer};
 use crate::policy::GivenTexts;
 use crate::source::Span;
 
@@ -101,12 +101,7 @@ impl Run {
                 None => given.add_value(value),
             }
         }
-        let typed = pipeline.conversation.iter().flat_map(|own| &own.message.reads);
-        let is_of_stranger = |read: &Read| match read.path.as_slice() {
-            [root, name, rest @ ..] if root == "inputs" => field(name).is_some_and(|field| field.is_untrusted_at(rest)),
-            _ => false,
-        };
-        if typed.into_iter().any(is_of_stranger) {
+        if pipeline.is_talked_to_by_a_stranger() {
             return;
         }
         if let Some(own) = self.state.start.as_ref().and_then(|start| start.conversation.as_deref()) {

@@ -62,6 +62,11 @@ impl<'p> Labels<'p> {
         (!self.chains.holds(from, pipeline)).then(|| self.chains.of(pipeline, Some((from, caller))))
     }
 
+    /// What called the pipeline at the end of a chain, and where.
+    pub fn caller(&self, chain: ChainIx) -> Option<(ChainIx, Caller)> {
+        self.chains.get(chain).1
+    }
+
     /// The pipeline at the end of a chain.
     pub fn pipeline(&self, chain: ChainIx) -> &'p PipelinePlan {
         self.plan.pipeline(self.chains.get(chain).0)

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::beside::{FILES, MEMBERS};
 use super::search::{Back, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Labels, Seat, Source};
-use crate::model::{Data, Field, FieldKind, PERSONAL, PersonSource, Shape, Writer};
+use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Writer};
 use crate::plan::StepIx;
 use crate::source::Span;
 
@@ -50,7 +50,12 @@ impl Labels<'_> {
                 let span = span.unwrap_or(planned.pipeline.name.span);
                 let earlier =
                     |writer, what: &str| written(writer, (*chain, None), format!("what {what} said earlier in the conversation"), span);
-                found.extend([earlier(Writer::Person, "the person"), earlier(Writer::Model, "a model")]);
+                let by_person = if planned.pipeline.is_talked_to_by_a_stranger() {
+                    (Writer::Stranger, "a stranger")
+                } else {
+                    (Writer::Person, "the person")
+                };
+                found.extend([earlier(by_person.0, by_person.1), earlier(Writer::Model, "a model")]);
             }
             // It tells of any step.
             ["failure", ..] => {
@@ -69,21 +74,24 @@ impl Labels<'_> {
         let planned = self.pipeline(chain);
         let pipeline = &planned.pipeline;
         let words = |path: &[String]| [&["inputs".to_owned()], path].concat().join(".");
+        let fields = along(&pipeline.inputs, path);
+        let is_closed = fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed());
         match self.chains.get(chain).1 {
             None => {
-                let fields = along(&pipeline.inputs, path);
                 let span = fields.last().map_or(pipeline.name.span, |field| field.span);
-                if fields.last().is_some_and(|field| is_closed(field) && fields.len() == path.len()) {
-                    return;
-                }
                 let personal = match path.is_empty() {
                     true => pipeline.input_fields().iter().find_map(of_field),
                     false => personal_input(&fields, path),
                 };
+                // The person chose one of the author's words, which may still be personal.
+                if is_closed && personal.is_none() {
+                    return;
+                }
                 let personal = personal.map(|below| words(&below));
                 let writer = if is_untrusted(pipeline.input_fields(), path) { Writer::Stranger } else { Writer::Person };
                 found.push(Back::From(Source { writer, personal, at: (chain, None), words: words(path), span }));
             }
+            Some((_, Caller::Model(_))) if is_closed => {}
             Some((above, Caller::Model(ix))) => {
                 let by = self.step_words(above, ix);
                 self.marked_input(chain, path, found);
@@ -232,15 +240,10 @@ fn along<'s>(shape: &'s Shape, path: &[String]) -> Vec<&'s Field> {
     found
 }
 
-/// Whether only the author's own words can be its value.
-pub(super) fn is_closed(field: &Field) -> bool {
-    !field.one_of.is_empty() || field.kind == FieldKind::Boolean
-}
-
 /// Whether only the author's own words can be what is below a path.
 pub(super) fn gives_closed(shape: &Shape, path: &[String]) -> bool {
     let fields = along(shape, path);
-    !path.is_empty() && fields.len() == path.len() && fields.last().is_some_and(|field| is_closed(field))
+    !path.is_empty() && fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed())
 }
 
 /// The path of the personal field on the way to a path of an input, or below it.

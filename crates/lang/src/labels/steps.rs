@@ -84,6 +84,7 @@ impl Labels<'_> {
             }
             StepKind::Plan(PlanStep { agent, prompt, attach, may_use, .. }) => match (path.first().map(String::as_str), path.get(1)) {
                 (Some("fulfilled" | "strategy" | "invoked"), _) => {}
+                (Some("steps"), _) if matches!(below_list(path)[..], ["use" | "status"]) => {}
                 (Some("by_use"), Some(name)) if may_use.iter().any(|used| used.value == *name) && !pipeline.agents.contains_key(name) => {
                     match pipeline.called_tool(name) {
                         Some(id) => {
@@ -101,6 +102,9 @@ impl Labels<'_> {
             },
             StepKind::Task(_) if path.first().is_some_and(|name| name == "attempts") => {}
             StepKind::Dialogue(_) if path.first().is_some_and(|name| name == "ended") => {}
+            StepKind::Dialogue(_)
+                if path.first().is_some_and(|name| name == "turns")
+                    && matches!(below_list(path)[..], ["number" | "from" | "to" | "usage", ..]) => {}
             StepKind::Task(TaskStep { agent, prompt, attach, with, .. }) => {
                 found.push(written(Writer::Model, at, format!("the work of agent {} in {by}", agent.value), span));
                 self.read_by_models(asked, prompt, attach.as_ref(), with, found);
@@ -295,6 +299,11 @@ impl Labels<'_> {
             }
         }
     }
+}
+
+/// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.
+fn below_list(path: &[String]) -> Vec<&str> {
+    path.iter().skip(1).map(String::as_str).filter(|part| part.parse::<usize>().is_err()).collect()
 }
 
 /// Texts whose whole values are asked for.

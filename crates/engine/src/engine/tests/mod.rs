@@ -33,4 +33,5 @@ mod talking;
 mod tasking;
 mod tools;
 mod untrusted;
+mod untrusted_kinds;
 mod world;

@@ -21,19 +21,19 @@ fn ruled(rules: &[(&str, &str)]) -> Policy {
     Policy { permission_mode: Some(PermissionMode::Auto), untrusted: rules.iter().map(rule).collect(), ..Policy::default() }
 }
 
-fn under(mut pipeline: Pipeline, rules: &[(&str, &str)]) -> Pipeline {
+pub(super) fn under(mut pipeline: Pipeline, rules: &[(&str, &str)]) -> Pipeline {
     pipeline.policies = [("p".to_string(), ruled(rules))].into_iter().collect();
     pipeline.policy = Some(named("p"));
     pipeline
 }
 
-fn mail() -> Tool {
+pub(super) fn mail() -> Tool {
     let arguments = ["to", "body"].map(|name| Field { is_required: false, ..Field::new(name, FieldKind::Any) }).to_vec();
     let body = Some(Filling::Text(text("{{ with }}")));
     tool(ToolKind::Http { method: Method::Post, url: text("https://mail.example/send"), headers: vec![], query: vec![], body, arguments })
 }
 
-fn inputs(names: &[(&str, bool)]) -> Shape {
+pub(super) fn inputs(names: &[(&str, bool)]) -> Shape {
     Shape::Fields(
         names.iter().map(|(name, is_untrusted)| Field { is_untrusted: *is_untrusted, ..Field::new(*name, FieldKind::Any) }).collect(),
     )
@@ -226,7 +226,7 @@ fn after(step: Step, rules: &[(&str, &str)], text: &str) -> World {
     world
 }
 
-fn fate_of_step(world: &World) -> &'static str {
+pub(super) fn fate_of_step(world: &World) -> &'static str {
     match (world.run.is_paused(), world.is_over()) {
         (true, _) => "asked",
         (false, true) if world.end().failure.as_ref().is_some_and(|failed| failed.failure.kind == FailureKind::Denied) => "denied",

@@ -196,11 +196,14 @@ impl Run {
 
     /// Texts that go with a call, as one value; none where they read nothing. What cannot be filled in here is vouched for by nobody.
     fn filled_texts<'a>(&self, at: NodeRef, name: &str, texts: Vec<&'a Text>, used: ArgumentUse) -> Option<GivenValue<'a>> {
-        let secrets = self.secret_names();
         let reading: Vec<&Text> = texts.into_iter().filter(|text| text.reads.iter().any(|read| read.path[0] != "with")).collect();
+        if reading.is_empty() {
+            return None;
+        }
+        let secrets = self.secret_names();
         let filled = |text: &&Text| self.fill_text_with(at, text, &secrets).map_or_else(|_| Value::from("\u{fffd}"), Value::from);
         let value = Value::Array(reading.iter().map(filled).collect());
-        (!reading.is_empty()).then(|| GivenValue { name: name.to_owned(), value, used, by: WrittenBy::Texts(reading) })
+        Some(GivenValue { name: name.to_owned(), value, used, by: WrittenBy::Texts(reading) })
     }
 
     /// The arguments of a tool: of an agent, of a step, or of a step that an agent planned.
@@ -242,12 +245,16 @@ impl Run {
             let body = body.iter().flat_map(Filling::texts).collect();
             values.extend(self.filled_texts(at, "body", body, ArgumentUse::searched("body")));
         }
+        if let ToolKind::Smtp { from, .. } = &tool.kind {
+            values.extend(self.filled_texts(at, "from", vec![from], ArgumentUse::searched("from")));
+            let key = step.kind.idempotency_key().filter(|_| !by_model).into_iter().collect();
+            values.extend(self.filled_texts(at, "idempotency_key", key, ArgumentUse::searched("idempotency_key")));
+        }
         if let ToolKind::Program { run, .. } = &tool.kind {
             let given = run.texts().chain(run.env.iter().map(|(_, text)| text)).collect();
             values.extend(self.filled_texts(at, "program", given, ArgumentUse::command()));
         }
-        let is_effect = tool.effects(part).go_outside() || matches!(tool.kind, ToolKind::Pipeline { .. } | ToolKind::Program { .. });
-        Some(GivenCall { tool: called.name.to_owned(), is_effect, values })
+        Some(GivenCall { tool: called.name.to_owned(), is_effect: tool.may_act(part), values })
     }
 }
 

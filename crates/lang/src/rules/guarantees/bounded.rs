@@ -1,9 +1,12 @@
-//! Calls, tokens, money and time are bounded.
+//! Calls, tokens, money and time are bounded: by `limits` of the run, or those of each part that uses them: an agent, a dialogue, a called pipeline,
+//! of time a step.
+
+use std::collections::HashSet;
 
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
-use crate::model::{CallTime, MOST_STEP_RUNS, PipelineId, STAGE_TIME, StepKind, Tool, duration_words};
-use crate::plan::{Cost, Plan, Tokens, asks_programs, bounds, cost, tokens};
+use crate::model::{CallTime, Limits, MOST_STEP_RUNS, Model, PipelineId, STAGE_TIME, Step, StepKind, Tool, duration_words};
+use crate::plan::{AgentUse, PipelineBounds, PipelinePlan, Plan, bounds};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let mut found = WaysFound::default();
@@ -12,49 +15,40 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let Some(own) = all.get(pipeline.0) else { return found.verdict() };
     let limits = planned.pipeline.bounds();
     let span = limits.span.unwrap_or(planned.pipeline.name.span);
-    let mut programs = None;
+    let mut open = OpenParts {
+        plan,
+        all: &all,
+        seen: HashSet::new(),
+        tokens: false,
+        money: false,
+        time: false,
+        programs: false,
+        unpriced: vec![],
+        bounded: vec![],
+    };
+    open.pipeline(pipeline, Within::default());
     let mut missing = |message: &str, help: &str| found.breaks(span, message.to_owned(), vec![], help.to_owned());
-    let asks = own.calls.calls > 0 || !own.calls.open.is_empty();
-    match tokens(&own.calls, &limits, asks_programs(plan, &all, None)) {
-        Tokens::Nothing | Tokens::Limit { .. } => {}
-        Tokens::Answers { tokens } => {
-            missing(
-                &format!("answers have at most {} tokens, and nothing bounds the prompts", grouped(tokens)),
-                "write limits: { max_tokens: 200000 }, or what a run may use",
-            );
-        }
-        Tokens::Programs { tokens: Some(_) } => {
-            let message = "the last call of an agent program stays within the tokens: it tells them only after the call";
-            programs = Some((message, "make sure of it in the settings of the program"));
-        }
-        Tokens::Programs { tokens: None } | Tokens::Open => {
-            missing("nothing bounds the tokens of a run", "write limits: { max_tokens: 200000 }, or what a run may use")
-        }
+    if open.tokens {
+        let message = match own.calls.answer_tokens {
+            Some(tokens) if !open.programs => format!("answers have at most {} tokens, and nothing bounds the prompts", grouped(tokens)),
+            Some(_) | None => "nothing bounds the tokens of a run".to_owned(),
+        };
+        missing(&message, "write limits: { max_tokens: 200000 }, or what a run may use");
     }
-    match cost(plan, &all, None, &limits) {
-        Cost::Nothing | Cost::Scripted | Cost::Limit { .. } | Cost::Tokens { .. } => {}
-        Cost::Unpriced { models } => missing(
-            &format!("model {} has no price, so nothing bounds the money", models.join(", ")),
-            "write price at the model, and limits: { max_cost_usd: 1 }",
-        ),
-        Cost::Answers { .. } | Cost::Open { .. } => {
-            missing("nothing bounds the money of a run", "write limits: { max_cost_usd: 1 }, or what a run may cost")
-        }
+    if !open.unpriced.is_empty() {
+        let message = format!("model {} has no price, so nothing bounds the money", open.unpriced.join(", "));
+        missing(&message, "write price at the model, and limits: { max_cost_usd: 1 }");
+    } else if open.money {
+        missing("nothing bounds the money of a run", "write limits: { max_cost_usd: 1 }, or what a run may cost");
     }
-    let searching: Vec<&str> = planned
-        .steps
-        .iter()
-        .filter_map(|step| if let StepKind::Search(search) = &step.step.kind { Some(search.knowledge.value.as_str()) } else { None })
-        .filter(|name| planned.pipeline.tools.get(*name).and_then(Tool::knowledge).is_some_and(|own| own.embed.is_some()))
-        .collect();
-    let calls_out = planned.steps.iter().any(|step| step.step.kind.facts().calls_when != CallTime::Never);
-    if calls_out && limits.deadline.is_none() {
+    if open.time {
         missing("no limits.deadline bounds the time of a run", "write limits: { deadline: 5m }, or how long a run may take");
     }
-    if let Some((message, help)) = programs {
-        found.only_if(span, message.to_owned(), vec![], help.to_owned());
+    if open.programs && !open.tokens {
+        let message = "the last call of an agent program stays within the tokens: it tells them only after the call";
+        found.only_if(span, message.to_owned(), vec![], "make sure of it in the settings of the program".to_owned());
     }
-    for name in searching {
+    for name in searched_by_meaning(planned) {
         let message = format!("the documents of knowledge {name} stay as many as they are: each new piece is asked of its model");
         found.only_if(span, message, vec![], "make sure of it, or search by words".into());
     }
@@ -62,7 +56,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let after =
         if stages == 0 { String::new() } else { format!(" and {} for on_failure and finally", duration_words(STAGE_TIME * stages)) };
     let steps = limits.max_steps.unwrap_or(MOST_STEP_RUNS);
-    found.rests_on.push(match (asks, own.calls.open.is_empty()) {
+    found.rests_on.push(match (own.calls.calls > 0 || !own.calls.open.is_empty(), own.calls.open.is_empty()) {
         (false, _) => "no model is asked".to_owned(),
         (true, true) => format!("at most {} of models", counted(own.calls.calls, "call", "calls")),
         (true, false) => format!("at most {} runs of steps (limits.max_steps), each with a bounded number of calls", grouped(steps)),
@@ -70,5 +64,103 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     found.rests_on.extend(limits.max_tokens.map(|tokens| format!("at most {} tokens", grouped(tokens))));
     found.rests_on.extend(limits.max_cost_usd.map(|usd| format!("at most {usd} US dollars")));
     found.rests_on.extend(limits.deadline.map(|time| format!("at most {}{after}, without the time of persons", duration_words(time))));
+    found.rests_on.append(&mut open.bounded);
     found.verdict()
+}
+
+/// The knowledge of `search` steps that asks a model for each piece.
+fn searched_by_meaning(planned: &PipelinePlan) -> impl Iterator<Item = &str> {
+    let searched = planned.steps.iter().filter_map(|step| if let StepKind::Search(search) = &step.step.kind { Some(search) } else { None });
+    let asks = |name: &&str| planned.pipeline.tools.get(*name).and_then(Tool::knowledge).is_some_and(|own| own.embed.is_some());
+    searched.map(|search| search.knowledge.value.as_str()).filter(asks)
+}
+
+/// What is bounded by something around.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Within {
+    tokens: bool,
+    money: bool,
+    time: bool,
+}
+
+impl Within {
+    fn and(self, limits: &Limits) -> Within {
+        Within {
+            tokens: self.tokens || limits.max_tokens.is_some(),
+            money: self.money || limits.max_cost_usd.is_some(),
+            time: self.time || limits.deadline.is_some(),
+        }
+    }
+}
+
+/// What no limit bounds, in a pipeline and all that it calls. How often a step runs is always bounded.
+struct OpenParts<'p> {
+    plan: &'p Plan,
+    all: &'p [PipelineBounds],
+    seen: HashSet<(PipelineId, Within)>,
+    tokens: bool,
+    money: bool,
+    time: bool,
+    /// Whether an agent program may be asked, which tells its tokens after a call.
+    programs: bool,
+    /// Models without a price.
+    unpriced: Vec<String>,
+    /// What limits of parts bound, one sentence each.
+    bounded: Vec<String>,
+}
+
+impl OpenParts<'_> {
+    fn pipeline(&mut self, id: PipelineId, around: Within) {
+        let planned = self.plan.pipeline(id);
+        let within = around.and(&planned.pipeline.bounds());
+        let Some(own) = self.all.get(id.0).filter(|_| self.seen.insert((id, within))) else { return };
+        for part in &own.steps {
+            let step = &planned.step(part.step).step;
+            let dialogue = if let StepKind::Dialogue(own) = &step.kind { Some(&own.limits) } else { None };
+            let is_timed = planned.around(part.step).any(|around| has_time(planned, &planned.step(around).step));
+            let inside = Within { time: within.time || is_timed, ..within };
+            let own = dialogue.map_or(inside, |limits| inside.and(limits));
+            self.time |= !own.time && step.kind.facts().calls_when != CallTime::Never && planned.called(step).is_none();
+            part.askings.iter().for_each(|asking| self.asking(planned, asking, own));
+            // Limits of an agent or a dialogue count its own calls, and not those of pipelines that are its tools.
+            part.called.iter().for_each(|called| self.pipeline(*called, inside));
+        }
+    }
+
+    fn asking(&mut self, planned: &PipelinePlan, asking: &AgentUse, around: Within) {
+        let limits = planned.pipeline.agents.get(&asking.agent).map(|agent| planned.pipeline.bounds_of(agent)).unwrap_or_default();
+        let within = around.and(&limits);
+        let models = || asking.models.iter().map(|(name, _)| (name, planned.pipeline.models.get(name)));
+        let asks_program = models().any(|(_, model)| model.is_some_and(|model| model.provider.program().is_some()));
+        self.programs |= asks_program;
+        self.tokens |= !within.tokens;
+        for (name, model) in models() {
+            let is_free = model.is_some_and(|model| model.provider.answers_from_a_file());
+            let is_priced = model.is_some_and(|model| model.price.is_some() || within.money && Model::is_priced(model));
+            if !is_free && !is_priced && !self.unpriced.contains(name) {
+                self.unpriced.push(name.clone());
+            }
+            // So many tokens cost at most so much.
+            self.money |= !is_free && !(within.money || within.tokens && !asks_program);
+        }
+        let own = [
+            limits.max_tokens.filter(|_| !around.tokens).map(|tokens| format!("{} tokens", grouped(tokens))),
+            limits.max_cost_usd.filter(|_| !around.money).map(|usd| format!("{usd} US dollars")),
+        ];
+        let own: Vec<String> = own.into_iter().flatten().collect();
+        if !own.is_empty() {
+            self.bounded.push(format!("agent {} has at most {} each time a step asks it", asking.agent, own.join(" and ")));
+        }
+    }
+}
+
+/// Whether a step has a time of its own, or its agents have one.
+fn has_time(planned: &PipelinePlan, step: &Step) -> bool {
+    let time_of = |name: &str| planned.pipeline.agents.get(name).and_then(|agent| planned.pipeline.bounds_of(agent).deadline);
+    let mut of_agents = step.kind.agents(&planned.pipeline).into_iter().map(|name| time_of(&name.value)).peekable();
+    // In a dialogue each has the time of its turn, of which there are so many.
+    let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
+    let by_agents =
+        if is_dialogue { of_agents.peek().is_some() && of_agents.all(|time| time.is_some()) } else { of_agents.any(|time| time.is_some()) };
+    step.deadline.is_some() || step.timeout.is_some() || by_agents
 }

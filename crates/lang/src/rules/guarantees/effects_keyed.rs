@@ -1,13 +1,13 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
-use super::sites::{agents, look_once, tools_of_models};
+use super::sites::{agents, look, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::model::{PipelineId, StepKind, Tool, ToolKind};
 use crate::plan::Plan;
 use crate::source::Span;
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
-    look_once(plan, pipeline, &mut |labels, chain, found| {
+    look(plan, pipeline, &mut |labels, chain, _, found| {
         let planned = labels.pipeline(chain);
         for (ix, step) in planned.numbered_steps() {
             let (step, pipeline) = (&step.step, &planned.pipeline);
@@ -26,10 +26,9 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
                     found.breaks(step.kind_span, message, vec![], "write once: true at the step: after a crash a person decides".into());
                 }
             }
-            for name in tools_of_models(pipeline, kind) {
-                let Some((tool, part)) = pipeline.tool(&name.value) else { continue };
-                if tool.effects(part).changes {
-                    keyed(&format!("the agent of {by}"), Some(tool), kind, asks_first, name.span, found);
+            for used in tools_of_models(labels, chain, ix) {
+                if used.tool.effects(used.part).changes {
+                    keyed(&format!("the agent of {by}"), Some(used.tool), kind, asks_first, used.name.span, found);
                 }
             }
         }

@@ -1,13 +1,11 @@
 //! No text that a model wrote reaches a person or a host unjudged.
 
-use serde_json::json;
-
-use super::sites::{Receiver, Site, look, of_tool, sites, tools_of_models};
+use super::sites::{ModelTool, Receiver, Site, look, of_tool, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{ChainIx, GatePassage, Labels, judging};
-use crate::model::{Approve, Pipeline, PipelineId, Policy, Step, StepKind, Tool, UntrustedAnswer, UntrustedRule, Writer};
+use crate::model::{Approve, Field, Pipeline, PipelineId, Step, StepKind, Tool, ToolKind, ToolName, Writer};
 use crate::plan::Plan;
-use crate::policy::{may_mean, needs_approval};
+use crate::policy::{always_asks, passes_unasked};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     look(plan, pipeline, &mut |labels, chain, is_root, found| {
@@ -44,6 +42,10 @@ fn follow(labels: &mut Labels, site: &Site, found: &mut WaysFound) {
     };
     let doubts: Vec<&str> = way.doubts().collect();
     match doubts.first() {
+        None if site.is_judged => {
+            let message = format!("words of the person and the author, put together by a model, may go from {} to {whom}", site.what);
+            found.only_if(span, message, told(&way), "make sure of it, or add a gate for it, and read the output of the gate".into());
+        }
         None => {
             let message = format!("{} gives {whom} what no gate judged: {}", site.what, way.source.words);
             found.breaks(span, message, told(&way), "add a gate for it, and read the output of the gate".into());
@@ -58,74 +60,77 @@ fn follow(labels: &mut Labels, site: &Site, found: &mut WaysFound) {
 /// Tools that a model calls with what it wrote.
 fn of_agents(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
-    let pipeline = &planned.pipeline;
     for (ix, step) in planned.numbered_steps() {
-        let kind = &step.step.kind;
-        for name in tools_of_models(pipeline, kind) {
-            let Some((tool, _)) = pipeline.tool(&name.value) else { continue };
-            let Some(Receiver::Host(host)) = of_tool(tool, &name.value) else { continue };
+        for used in tools_of_models(labels, chain, ix) {
+            let Some(Receiver::Host(host)) = of_tool(used.tool, &used.name.value) else { continue };
             let by = labels.step_words(chain, ix);
-            match looked_at(pipeline, tool, &name.value) {
-                LookedAt::ByPerson => {
-                    found.rests_on.push(format!("a person reads each call that the model of {by} makes of {host}"));
-                    continue;
-                }
+            let span = used.name.span;
+            let way = || vec![(step.step.id.span, format!("the model of {by} calls it"))];
+            match looked_at(&used) {
+                LookedAt::NoText => found.rests_on.push(format!("the model of {by} only chooses among the author's words for {host}")),
+                LookedAt::ByPerson => found.rests_on.push(format!("a person reads each call that the model of {by} makes of {host}")),
                 // Words of the person and of the author pass, however a model puts them together.
                 LookedAt::UnlessGiven => {
                     let message = format!("words of the person and the author, put together by the model of {by}, may go to {host}");
-                    let way = vec![(step.step.id.span, format!("the model of {by} calls it"))];
-                    found.only_if(name.span, message, way, "write approve: true at the tool: then a person reads each call".into());
-                    continue;
+                    let help = "write approve: true at the tool: then a person reads each call";
+                    found.only_if(span, message, way(), help.into());
                 }
-                LookedAt::ByNobody => {}
+                LookedAt::ByNobody => {
+                    let message = format!("the model of {by} writes what is sent to {host}");
+                    let way = [way(), vec![(span, "this tool".to_owned())]].concat();
+                    let help = "write approve: true at the tool, or its name in approval_required of the policy; or call it in a step below a gate";
+                    found.breaks(span, message, way, help.into());
+                }
             }
-            let message = format!("the model of {by} writes what is sent to {host}");
-            let way = vec![(step.step.id.span, format!("the model of {by} calls it")), (name.span, "this tool".to_owned())];
-            found.breaks(
-                name.span,
-                message,
-                way,
-                "write approve: true at the tool, or its name in approval_required of the policy; or call it in a step below a gate".into(),
-            );
         }
     }
 }
 
 /// Who looks at what a model gives to a tool.
 enum LookedAt {
-    /// A person, before each call; or no call is made.
+    /// Nobody needs to: a model gives it no text.
+    NoText,
+    /// A person, before each call.
     ByPerson,
     /// A person, or nobody if the person or the author wrote the words.
     UnlessGiven,
     ByNobody,
 }
 
-fn looked_at(pipeline: &Pipeline, tool: &Tool, name: &str) -> LookedAt {
-    let parts: Vec<&str> = tool.allowed_names().collect();
-    let policy = pipeline.policy.as_ref().and_then(|name| pipeline.policies.get(&name.value));
-    let called = |part: &str| if part.is_empty() || name.contains('.') { name.to_owned() } else { format!("{name}.{part}") };
-    let by_person = |part: &str| {
+fn looked_at(used: &ModelTool) -> LookedAt {
+    let ModelTool { tool, part, policies, calls, .. } = used;
+    let open = open_arguments(tool);
+    if open.as_ref().is_some_and(Vec::is_empty) {
+        return LookedAt::NoText;
+    }
+    let by_person = |call: &String| {
         let by_tool = match &tool.approve {
             Approve::Never => false,
             Approve::Always => true,
-            Approve::Names(names) => names.iter().any(|own| own == part),
+            Approve::Names(names) => names.iter().any(|own| ToolName::of(call).part == Some(own)),
         };
-        by_tool || policy.is_some_and(|policy| needs_approval(policy, &called(part), &json!({})).is_some())
+        by_tool || always_asks(policies, call)
     };
-    let parts = if parts.is_empty() { vec![""] } else { parts };
-    if parts.iter().all(|part| by_person(part)) {
+    if calls.iter().all(by_person) {
         return LookedAt::ByPerson;
     }
-    let asks = |part: &&str| by_person(part) || policy.is_some_and(|policy| asks_about_others(policy, &called(part)));
-    if parts.iter().all(asks) { LookedAt::UnlessGiven } else { LookedAt::ByNobody }
+    let is_effect = tool.may_act(*part);
+    let passes = |call: &String| match &open {
+        Some(names) => names.iter().any(|name| passes_unasked(policies, call, Some(name), is_effect)),
+        None => passes_unasked(policies, call, None, is_effect),
+    };
+    if calls.iter().all(|call| by_person(call) || !passes(call)) { LookedAt::UnlessGiven } else { LookedAt::ByNobody }
 }
 
-/// Whether a policy lets no argument of this tool through that a model wrote, unless a person said so or wrote it.
-fn asks_about_others(policy: &Policy, tool: &str) -> bool {
-    let is_open = |rule: &UntrustedRule| {
-        let fits = rule.of.value == UntrustedRule::OTHERWISE || rule.class().is_some() || may_mean(&rule.of.value, tool);
-        fits && rule.answer == UntrustedAnswer::Allow
-    };
-    let whole = policy.untrusted.iter().any(|rule| rule.of.value == UntrustedRule::OTHERWISE);
-    whole && !policy.untrusted.iter().any(is_open)
+/// The arguments that a model gives to a tool which may hold any text; `None`: they are not known before the run.
+fn open_arguments(tool: &Tool) -> Option<Vec<&str>> {
+    match &tool.kind {
+        ToolKind::Http { arguments, .. } | ToolKind::Program { arguments, .. } | ToolKind::Python { arguments, .. } => {
+            let is_fixed = |field: &Field| tool.with.iter().any(|(name, _)| name.value == field.name);
+            Some(arguments.iter().filter(|field| !field.is_closed() && !is_fixed(field)).map(|field| field.name.as_str()).collect())
+        }
+        // They reach nobody by themselves, or are not offered to models.
+        ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } => None,
+        ToolKind::Server(_) | ToolKind::Broken => None,
+    }
 }

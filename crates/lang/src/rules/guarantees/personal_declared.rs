@@ -83,14 +83,13 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
         let starts = texts.iter().map(|text| Start { chain, seat: Some((ix, true)), text, reader: what.clone() }).collect();
         follow(labels, starts, &what, &whom, is_declared, found);
-        let queried = tools_of_models(pipeline, kind).into_iter().filter_map(|name| Some((name, pipeline.tool(&name.value)?.0)));
-        for (name, tool) in queried {
-            let ToolKind::Sql(tables) = &tool.kind else { continue };
+        for used in tools_of_models(labels, chain, ix) {
+            let ToolKind::Sql(tables) = &used.tool.kind else { continue };
             let personal = tables.iter().find_map(|table| pipeline.data.get(&table.value)?.pii.first().map(|column| (table, column)));
             let Some((table, column)) = personal.filter(|_| !is_declared) else { continue };
             let message = format!("{what} lets its model query {}.{}, and is not marked pii: true", table.value, column.value);
             found.breaks(
-                name.span,
+                used.name.span,
                 message,
                 vec![(column.span, "personal".into()), (table.span, "the tool reads this table".into())],
                 HELP.into(),

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::grouped;
 use crate::labels::{Caller, ChainIx, Labels, Seat, Start};
-use crate::model::{Agent, Filling, Outputs, Pipeline, PipelineId, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{Agent, Filling, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{Plan, StepIx};
+use crate::policy::{opened, passes_unasked};
 use crate::source::Spanned;
 
 /// Most chains of calls that are looked at.
@@ -31,6 +32,8 @@ pub(super) struct Site<'p> {
     /// What leaves, in words: `outputs.reply`, `step notify`.
     pub(super) what: String,
     pub(super) texts: Vec<&'p Text>,
+    /// Whether `untrusted` of a policy lets nothing through there that a model wrote, unless a person says so, or wrote it as the author may.
+    pub(super) is_judged: bool,
 }
 
 impl<'p> Site<'p> {
@@ -47,10 +50,56 @@ pub(super) fn agents<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) -> Vec<&'p 
     kind.agents_with_tools().into_iter().chain(planned).filter_map(|name| pipeline.agents.get(&name.value)).collect()
 }
 
-/// The tools that models of a step may call: those of its agents, and of a plan those that it may use.
-pub(super) fn tools_of_models<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) -> Vec<&'p Spanned<String>> {
-    let planned = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
-    agents(pipeline, kind).into_iter().flat_map(|agent| &agent.tools).chain(planned).collect()
+/// A tool that models of a step may call.
+pub(super) struct ModelTool<'p> {
+    pub(super) name: &'p Spanned<String>,
+    pub(super) tool: &'p Tool,
+    pub(super) part: Option<&'p str>,
+    /// The policies in force for its calls.
+    pub(super) policies: Vec<(&'p str, &'p Policy)>,
+    /// What it opens, as policies name it; without what they are sure to deny.
+    pub(super) calls: Vec<String>,
+}
+
+/// The tools that models of a step may call: those of its agents, and of a plan those that it may use; none of which policies are sure to deny all calls.
+pub(super) fn tools_of_models<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<ModelTool<'p>> {
+    let pipeline = &labels.pipeline(chain).pipeline;
+    let kind = &labels.pipeline(chain).step(ix).step.kind;
+    let around = policies_around(labels, chain, ix);
+    let planner = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value)).next();
+    let is_plan = matches!(kind, StepKind::Plan(_));
+    let in_force = |agent: Option<&'p Agent>| -> Vec<(&'p str, &'p Policy)> {
+        let of_planner = planner.filter(|_| is_plan);
+        let own = agent.into_iter().chain(of_planner).filter_map(|agent| agent.policy.as_ref());
+        own.filter_map(|name| known_policy(pipeline, name)).chain(around.iter().copied()).collect()
+    };
+    let of_agents = agents(pipeline, kind).into_iter().flat_map(|agent| agent.tools.iter().map(move |name| (Some(agent), name)));
+    let of_plan = kind.facts().may_use.iter().filter(|_| is_plan).map(|name| (None, name));
+    let found = of_agents.chain(of_plan).filter_map(|(agent, name)| {
+        let (tool, part) = pipeline.tool(&name.value)?;
+        let policies = in_force(agent);
+        let opened = opened(&policies, tool, &name.value);
+        let calls: Vec<String> = opened.into_iter().filter(|(_, may_be_called)| *may_be_called).map(|(name, _)| name).collect();
+        (!calls.is_empty()).then_some(ModelTool { name, tool, part, policies, calls })
+    });
+    found.collect()
+}
+
+/// The policies that are in force for whatever a step does, whoever does it: of its dialogue, of its file, and of the files that call it.
+fn policies_around<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<(&'p str, &'p Policy)> {
+    let mut found = vec![];
+    let mut here = Some((chain, ix));
+    while let Some((chain, ix)) = here {
+        let planned = labels.pipeline(chain);
+        let of_dialogue = if let StepKind::Dialogue(own) = &planned.step(ix).step.kind { own.policy.as_ref() } else { None };
+        found.extend(of_dialogue.into_iter().chain(&planned.pipeline.policy).filter_map(|name| known_policy(&planned.pipeline, name)));
+        here = labels.caller(chain).map(|(above, caller)| (above, caller.step()));
+    }
+    found
+}
+
+fn known_policy<'p>(pipeline: &'p Pipeline, name: &Spanned<String>) -> Option<(&'p str, &'p Policy)> {
+    pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy))
 }
 
 /// Looks at a pipeline and at all that it calls, once for each chain of calls; the verdict on what was found. Where there are more chains than are
@@ -99,8 +148,8 @@ fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool) {
         for (ix, step) in planned.numbered_steps() {
             let kind = &step.step.kind;
             let by_step = kind.called(&planned.pipeline).map(|id| (Caller::Step(ix), id));
-            let tools = tools_of_models(&planned.pipeline, kind).into_iter();
-            let by_model = tools.filter_map(|name| planned.pipeline.called_tool(&name.value)).map(|id| (Caller::Model(ix), id));
+            let tools = tools_of_models(labels, chain, ix).into_iter();
+            let by_model = tools.filter_map(|used| used.tool.kind.pipeline()).map(|id| (Caller::Model(ix), id));
             for (caller, id) in by_step.into_iter().chain(by_model) {
                 if let Some(next) = labels.called(chain, caller, id)
                     && known.insert(next)
@@ -126,50 +175,81 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
         Outputs::Named(outputs) => outputs.iter().map(|(name, value)| (format!("outputs.{}", name.value), value.texts())).collect(),
     };
     for (what, texts) in outputs.into_iter().filter(|_| is_root) {
-        list.push(Site { chain, step: None, receiver: Receiver::Person, what, texts });
+        list.push(Site { chain, step: None, receiver: Receiver::Person, what, texts, is_judged: false });
     }
     for (ix, step) in planned.numbered_steps() {
         let what = labels.step_words(chain, ix);
-        if let Some((receiver, texts)) = of_step(&step.step, |name| planned.pipeline.tool(name).map(|(tool, _)| tool)) {
-            list.push(Site { chain, step: Some(ix), receiver, what: what.clone(), texts });
+        if let Some((receiver, called, given)) = of_step(&step.step, &planned.pipeline) {
+            let policies = policies_around(labels, chain, ix);
+            let is_judged = |name: &str| !passes_unasked(&policies, called.0, Some(name), called.1);
+            let (judged, others): (Vec<Given>, Vec<Given>) = given.into_iter().partition(|(name, _)| is_judged(name));
+            for (given, is_judged) in [(others, false), (judged, true)] {
+                let texts: Vec<&Text> = given.into_iter().flat_map(|(_, texts)| texts).collect();
+                if !texts.is_empty() {
+                    list.push(Site { chain, step: Some(ix), receiver: receiver.clone(), what: what.clone(), texts, is_judged });
+                }
+            }
         }
         // What the author wrote into the tools themselves goes with each call.
         let own = step.step.kind.facts().receiver.filter(|_| !matches!(step.step.kind, StepKind::Resource(_)));
-        for name in own.into_iter().chain(tools_of_models(&planned.pipeline, &step.step.kind)) {
-            let Some((tool, _)) = planned.pipeline.tool(&name.value) else { continue };
+        let own = own.and_then(|name| Some((name, planned.pipeline.tool(&name.value)?.0)));
+        let of_models = tools_of_models(labels, chain, ix).into_iter().map(|used| (used.name, used.tool));
+        for (name, tool) in own.into_iter().chain(of_models) {
             let Some(receiver) = of_tool(tool, &name.value) else { continue };
             let mut texts: Vec<&Text> = vec![];
             tool.each_text(&mut |authored| texts.extend(authored.text()));
-            list.push(Site { chain, step: Some(ix), receiver, what: format!("tool {} in {what}", name.value), texts });
+            list.push(Site { chain, step: Some(ix), receiver, what: format!("tool {} in {what}", name.value), texts, is_judged: false });
         }
     }
     list
 }
 
-/// What a step sends by itself.
-fn of_step<'p>(step: &'p Step, tool: impl Fn(&str) -> Option<&'p Tool>) -> Option<(Receiver, Vec<&'p Text>)> {
-    let all = |pairs: &'p [(Spanned<String>, Filling)]| pairs.iter().flat_map(|(_, value)| value.texts());
+/// An argument as `untrusted` of a policy names it, and its texts.
+type Given<'p> = (&'p str, Vec<&'p Text>);
+
+/// What a step sends by itself: to whom, the tool as policies name it and whether it does something, and each argument.
+fn of_step<'p>(step: &'p Step, pipeline: &'p Pipeline) -> Option<(Receiver, (&'p str, bool), Vec<Given<'p>>)> {
+    let each = |pairs: &'p [(Spanned<String>, Filling)]| pairs.iter().map(|(name, value)| (name.value.as_str(), value.texts()));
+    let of_tool = |name: &'p Spanned<String>| {
+        let (tool, part) = pipeline.tool(&name.value)?;
+        Some((of_tool(tool, &name.value)?, (name.value.as_str(), tool.may_act(part)), tool))
+    };
+    // Of a request it is a header.
+    let key = |tool: Option<&Tool>, key: &'p Option<Text>| {
+        let is_request = tool.is_none_or(|tool| matches!(tool.kind, ToolKind::Http { .. }));
+        (if is_request { "headers" } else { "idempotency_key" }, key.iter().collect::<Vec<&Text>>())
+    };
     Some(match &step.kind {
         StepKind::Http(http) => {
-            let headers = http.headers.iter().map(|(_, text)| text);
-            let more = http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts);
-            let key = http.idempotency_key.iter();
-            (Receiver::Host("a web address".into()), std::iter::once(&http.url).chain(headers).chain(more).chain(key).collect())
+            let query = http.query.iter().flat_map(|(_, value)| value.texts());
+            let given = vec![
+                ("url", std::iter::once(&http.url).chain(query).collect()),
+                ("body", http.body.iter().flat_map(Filling::texts).collect()),
+                ("headers", http.headers.iter().map(|(_, text)| text).collect()),
+                key(None, &http.idempotency_key),
+            ];
+            (Receiver::Host("a web address".into()), ("http", true), given)
         }
-        StepKind::Program(run) => (of_program(run)?, run.texts().chain(run.env.iter().map(|(_, text)| text)).collect()),
-        StepKind::Resource(read) => (Receiver::Host(format!("tool server {}", read.server.value)), vec![&read.uri]),
+        StepKind::Program(run) => {
+            let given = vec![("args", run.texts().chain(run.env.iter().map(|(_, text)| text)).collect())];
+            // What is run may be fed in more ways than its arguments.
+            (of_program(run)?, ("", false), given)
+        }
+        StepKind::Resource(read) => {
+            let server = &read.server.value;
+            (Receiver::Host(format!("tool server {server}")), (server, true), vec![("uri", vec![&read.uri])])
+        }
         StepKind::Tool(call) => {
-            (of_tool(tool(&call.tool.value)?, &call.tool.value)?, all(&call.with).chain(&call.idempotency_key).collect())
+            let (receiver, called, tool) = of_tool(&call.tool)?;
+            (receiver, called, each(&call.with).chain([key(Some(tool), &call.idempotency_key)]).collect())
         }
+        StepKind::Send(send) if send.to.value == STDOUT => (Receiver::Person, ("", false), vec![("content", vec![&send.of])]),
         StepKind::Send(send) => {
-            let receiver = match tool(&send.to.value) {
-                None if send.to.value == STDOUT => Receiver::Person,
-                None => return None,
-                Some(to) => of_tool(to, &send.to.value)?,
-            };
-            (receiver, std::iter::once(&send.of).chain(all(&send.with)).chain(&send.idempotency_key).collect())
+            let (receiver, called, tool) = of_tool(&send.to)?;
+            let more = [("content", vec![&send.of]), key(Some(tool), &send.idempotency_key)];
+            (receiver, called, each(&send.with).chain(more).collect())
         }
-        StepKind::Stop(stop) => (Receiver::Person, stop.reason.iter().collect()),
+        StepKind::Stop(stop) => (Receiver::Person, ("", false), vec![("reason", stop.reason.iter().collect())]),
         // Questions and what is shown beside them go to the person who judges it.
         StepKind::Approval(_) => return None,
         StepKind::Agent(_) | StepKind::Plan(_) | StepKind::Task(_) | StepKind::Dialogue(_) | StepKind::Gate(_) => return None,

@@ -134,6 +134,147 @@ fn what_a_model_gives_to_a_tool_reaches_its_host() {
     assert_eq!(tool(", approve: true"), "holds\na person reads each call that the model of step d makes of tool hook");
 }
 
+/// Each of these was said to be broken once.
+#[test]
+fn what_a_model_only_chooses_and_what_a_person_reads_is_not_broken() {
+    let said = |tool: &str, policy: &str| {
+        let tools = format!("tools: {{ hook: {{ http: POST https://example.com/, {tool} }} }}\n");
+        let policies = format!("policies: {{ p: {{ {policy} }} }}\npolicy: p\n");
+        let agents = "agents: { w: { tools: [hook] } }\nsteps: [{ id: d, agent: w, prompt: x }]\n";
+        let said = says(Guarantee::ModelTextJudged, &[("a.yaml", &format!("flow: 1\nname: a\n{tools}{policies}{agents}"))]);
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    const FREE: &str = "arguments: { x: text }";
+    for (tool, policy, verdict) in [
+        (
+            "arguments: { way: { type: text, enum: [a, b] }, sure: boolean, size: { type: integer, enum: [1, 2] } }",
+            "permission_mode: auto",
+            "holds",
+        ),
+        ("arguments: { ways: { type: list, items: { type: text, enum: [a, b] } } }", "permission_mode: auto", "holds"),
+        ("arguments: { x: text }, with: { x: fixed }", "permission_mode: auto", "holds"),
+        ("arguments: { size: integer }", "permission_mode: auto", "broken"),
+        ("arguments: { ways: list }", "permission_mode: auto", "broken"),
+        (FREE, "permission_mode: auto", "broken"),
+        (FREE, "permission_mode: prompt", "holds"),
+        (FREE, "permission_mode: prompt, allowed_tools: [hook]", "broken"),
+        (FREE, "permission_mode: auto, approval_required: [hook]", "holds"),
+        (FREE, "permission_mode: auto, approval_required: [hook(a*)]", "broken"),
+        (FREE, "permission_mode: auto, disallowed_tools: [hook]", "holds"),
+        (FREE, "permission_mode: deny", "holds"),
+        (FREE, "permission_mode: auto, untrusted: { hook(x): ask }", "holds if"),
+        (FREE, "permission_mode: auto, untrusted: { hook(y): ask }", "broken"),
+        (FREE, "permission_mode: auto, untrusted: { hook: deny }", "holds if"),
+        (FREE, "permission_mode: auto, untrusted: { otherwise: ask, recipients: allow }", "broken"),
+        ("arguments: { x: text, y: text, z: boolean }", "permission_mode: auto, untrusted: { hook(x): ask }", "broken"),
+        ("arguments: { x: text, y: text, z: boolean }", "permission_mode: auto, untrusted: { 'hook(x, y)': ask }", "holds if"),
+    ] {
+        assert_eq!(said(tool, policy), verdict, "{tool} {policy}");
+    }
+}
+
+#[test]
+fn what_a_step_gives_is_judged_by_the_entry_for_its_argument() {
+    let said = |step: &str, policy: &str| {
+        let tools = "tools: { hook: { http: POST https://example.com/, arguments: { x: text, y: text } } }\n";
+        let policies = format!("policies: {{ p: {{ permission_mode: auto{policy} }} }}\npolicy: p\n");
+        let file = format!(
+            "flow: 1\nname: a\nagents: {{ w: {{}} }}\n{tools}{policies}steps: [{{ id: d, agent: w, prompt: x }}, {{ id: s, {step} }}]\n"
+        );
+        let said = says(Guarantee::ModelTextJudged, &[("a.yaml", &file)]);
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    let tool = "tool: hook, with: { x: '{{ steps.d.output }}', y: fixed }";
+    assert_eq!(said(tool, ""), "broken");
+    assert_eq!(said(tool, ", untrusted: { hook(x): deny }"), "holds if");
+    assert_eq!(said(tool, ", untrusted: { hook(y): deny }"), "broken");
+    assert_eq!(said(tool, ", untrusted: { hook(x): deny, hook: allow }"), "holds if");
+    let http = "http: POST https://example.com/, body: '{{ steps.d.output }}'";
+    assert_eq!(
+        (said(http, ", untrusted: { http(body): ask }"), said(http, ", untrusted: { http(url): ask }")),
+        ("holds if".to_owned(), "broken".to_owned())
+    );
+}
+
+#[test]
+fn what_is_one_of_the_author_s_words_in_a_plan_and_a_dialogue_is_no_model_s() {
+    let said = |shown: &str| {
+        let file = format!(
+            "flow: 1\nname: a\nagents: {{ w: {{}}, v: {{}} }}\nsteps:\n  - {{ id: t, dialogue: [w, v], topic: x, max_turns: 4 }}\n  - {{ id: p, plan: w, prompt: x, may_use: [v] }}\n  - {{ id: l, for_each: steps.t.output.turns, set: '{{{{ item.from }}}}' }}\n  - {{ id: k, for_each: steps.t.output.turns, set: '{{{{ item.text }}}}' }}\noutputs: {{ r: '{{{{ {shown} }}}}' }}\n"
+        );
+        let said = says(Guarantee::ModelTextJudged, &[("a.yaml", &file)]);
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    for (shown, verdict) in [
+        ("steps.t.output.turns[0].from", "holds"),
+        ("steps.t.output.turns[0].number", "holds"),
+        ("steps.t.output.turns[0].text", "broken"),
+        ("steps.t.output.turns", "broken"),
+        ("steps.l.output", "holds"),
+        ("steps.k.output", "broken"),
+        ("steps.p.output.steps[0].use", "holds"),
+        ("steps.p.output.steps[0].status", "holds"),
+        ("steps.p.output.steps[0].id", "broken"),
+        ("steps.p.output.steps", "broken"),
+    ] {
+        assert_eq!(said(shown), verdict, "{shown}");
+    }
+}
+
+#[test]
+fn policies_of_agents_dialogues_and_callers_are_in_force_for_tools_of_models() {
+    let head = "flow: 1\nname: a\ntools: { hook: { http: POST https://example.com/, arguments: { x: text } } }\npolicies: { p: { permission_mode: prompt }, shut: { permission_mode: auto, disallowed_tools: [hook] } }\n";
+    let said = |rest: &str| {
+        let said = says(Guarantee::ModelTextJudged, &[("a.yaml", &format!("{head}{rest}"))]);
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    let step = "steps: [{ id: d, agent: w, prompt: x }]\n";
+    assert_eq!(said(&format!("agents: {{ w: {{ tools: [hook] }} }}\n{step}")), "broken");
+    assert_eq!(said(&format!("agents: {{ w: {{ tools: [hook], policy: p }} }}\n{step}")), "holds");
+    assert_eq!(said(&format!("agents: {{ w: {{ tools: [hook], policy: shut }} }}\n{step}")), "holds");
+    let talk = |policy: &str| {
+        format!("agents: {{ w: {{ tools: [hook] }}, v: {{}} }}\nsteps: [{{ id: d, dialogue: [w, v], topic: x, max_turns: 4{policy} }}]\n")
+    };
+    assert_eq!((said(&talk("")), said(&talk(", policy: shut"))), ("broken".to_owned(), "holds".to_owned()));
+    let plan = "agents: { w: { policy: p }, v: { tools: [hook] } }\nsteps: [{ id: d, plan: w, prompt: x, may_use: [v, hook] }]\n";
+    assert_eq!((said(plan), said(&plan.replace("policy: p", "instructions: x"))), ("holds".to_owned(), "broken".to_owned()));
+    let inner = format!("{head}agents: {{ w: {{ tools: [hook] }} }}\n{step}").replace("name: a", "name: b");
+    let calling = |policy: &str| {
+        let main = format!(
+            "flow: 1\nname: a\npolicies: {{ p: {{ permission_mode: auto, approval_required: [hook] }} }}\n{policy}steps: [{{ id: c, call: b.yaml }}]\n"
+        );
+        let said = says(Guarantee::ModelTextJudged, &[("a.yaml", &main), ("b.yaml", &inner)]);
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!((calling(""), calling("policy: p\n")), ("broken".to_owned(), "holds".to_owned()));
+}
+
+#[test]
+fn what_a_model_gives_to_a_pipeline_is_closed_where_its_input_is() {
+    let main =
+        "flow: 1\nname: a\nagents: { w: { tools: [t] } }\ntools: { t: { pipeline: b.yaml } }\nsteps: [{ id: d, agent: w, prompt: x }]\n";
+    let said = |input: &str| {
+        let called = format!(
+            "flow: 1\nname: b\ninputs: {{ x: {input} }}\nsteps: [{{ id: h, http: POST https://example.com/, body: {{ x: '{{{{ inputs.x }}}}' }} }}]\n"
+        );
+        let said = says(Guarantee::ModelTextJudged, &[("a.yaml", main), ("b.yaml", &called)]);
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!((said("{ type: text, enum: [a, b] }"), said("text")), ("holds".to_owned(), "broken".to_owned()));
+}
+
+/// It was said to hold once: one of the author's words can be personal, too.
+#[test]
+fn a_personal_choice_is_personal() {
+    let said = |mark: &str| {
+        let file = format!(
+            "flow: 1\nname: a\ninputs: {{ sick: {{ type: boolean{mark} }} }}\nagents: {{ w: {{}} }}\nsteps: [{{ id: d, agent: w, prompt: '{{{{ inputs.sick }}}}' }}]\n"
+        );
+        says(Guarantee::PersonalDeclared, &[("a.yaml", &file)])
+    };
+    assert!(said("").starts_with("holds") && said(", pii: true").starts_with("broken"), "{}", said(", pii: true"));
+}
+
 #[test]
 fn personal_values_go_where_a_step_declares_it() {
     let personal = |rest: &str| of_steps(Guarantee::PersonalDeclared, rest);
@@ -199,6 +340,29 @@ fn bounds_and_keys_are_told() {
     );
     assert!(bounded("limits: { max_tokens: 1000, max_cost_usd: 1, deadline: 1m }\n").starts_with("holds\nat most"));
     assert_eq!(of_steps(Guarantee::Bounded, "steps: [{ id: d, set: x }]\n"), "holds\nno model is asked");
+    let parts = |agent: &str, model: &str, steps: &str| {
+        let file = format!(
+            "flow: 1\nname: a\nmodels: {{ default: {{ provider: openai, model: m{model} }} }}\nagents: {{ w: {{{agent}}}, v: {{{agent}}} }}\nsteps: [{steps}]\n"
+        );
+        says(
+            Guarantee::Bounded,
+            &[("a.yaml", &file), ("b.yaml", &file.replace("name: a", "name: b").replace(steps, "{ id: d, agent: w, prompt: x }"))],
+        )
+    };
+    let (priced, limits) = (", price: { input: 1, output: 2 }", " limits: { max_tokens: 1000, deadline: 1m } ");
+    let asked = "{ id: d, agent: w, prompt: x }";
+    assert_eq!(parts(limits, priced, asked), "holds\nagent w has at most 1,000 tokens each time a step asks it\nat most 3 calls of models");
+    assert_eq!(parts(" limits: { max_tokens: 1000 } ", priced, asked), "broken\n2: no limits.deadline bounds the time of a run");
+    assert!(parts(" limits: { max_cost_usd: 1, deadline: 1m } ", priced, asked).starts_with("broken\n2: nothing bounds the tokens"));
+    assert!(parts(limits, "", asked).starts_with("broken\n2: model default has no price"));
+    assert!(parts(" limits: { max_tokens: 1000 } ", priced, "{ id: d, agent: w, prompt: x, deadline: 1m }").starts_with("holds"));
+    let talk = "{ id: d, dialogue: [w, v], topic: x, max_turns: 4, limits: { max_tokens: 1000, deadline: 1m } }";
+    assert!(parts("", priced, talk).starts_with("holds"), "{}", parts("", priced, talk));
+    // Each agent has its turn's time, and its tokens in all turns.
+    assert!(parts(limits, priced, "{ id: d, dialogue: [w, v], topic: x, max_turns: 4 }").starts_with("holds"));
+    let called = "{ id: c, call: b.yaml }";
+    assert!(parts(limits, priced, called).starts_with("holds"), "{}", parts(limits, priced, called));
+    assert!(parts("", priced, called).starts_with("broken"));
     let keyed = |step: &str| of_steps(Guarantee::EffectsKeyed, &format!("steps: [{step}]\n"));
     assert_eq!(keyed("{ id: h, http: POST https://a.example/ }"), "holds\nstep h sends the header Idempotency-Key");
     assert_eq!(keyed("{ id: h, http: GET https://a.example/ }"), "holds");

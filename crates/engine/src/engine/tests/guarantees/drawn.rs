@@ -10,18 +10,33 @@ pub(super) struct Drawn {
     pub(super) marked: BTreeSet<String>,
 }
 
+/// Most tokens of each part that has limits.
+pub(super) const MOST_TOKENS: u64 = 2_500;
+
 const HEAD: &str = "\
-models: { default: { provider: openai, model: m, base_url: \"http://127.0.0.1:9/v1\" } }
+models: { default: { provider: openai, model: m, base_url: \"http://127.0.0.1:9/v1\", max_output_tokens: 50, price: { input: 1, output: 1 } } }
 agents:
-  w: { instructions: Write. }
-  s: { instructions: Write., output: { mode: { type: text, enum: [a, b] }, text: text, sure: boolean } }
-  j: { instructions: Judge. }
+  w: { instructions: Write.LIMITS }
+  s: { instructions: Write., output: { mode: { type: text, enum: [a, b] }, text: text, sure: boolean }LIMITS }
+  j: { instructions: Judge.LIMITS }
+  free: { instructions: Call., tools: [hook]LIMITS }
+  choosing: { instructions: Call., tools: [pick]LIMITS }
+  asking: { instructions: Call., tools: [hook], policy: prompting }
+  some_free: { instructions: Call., tools: [hook], policy: half }
+  kept: { instructions: Call., tools: [hook, pick], policy: closedLIMITS }
+  careful: { instructions: Call., tools: [hook], policy: judged }
+policies:
+  prompting: { permission_mode: prompt, network_access: { hosts: [\"127.0.0.1:9\"] } }
+  half: { permission_mode: prompt, allowed_tools: [hook] }
+  closed: { permission_mode: auto, disallowed_tools: [hook] }
+  judged: { permission_mode: auto, untrusted: { hook(x): ask } }
 scorecards:
   strict: { judge: j, criteria: [{ id: good, description: The text is good enough., expected: Good., judge: true }] }
   clean: { criteria: [{ id: nobody, description: It has no personal data at all., check: { pii: none } }] }
   lenient: { judge: j, on_judge_error: pass, criteria: [{ id: good, description: The text is good enough., expected: Good., judge: true }] }
 tools:
   hook: { http: POST https://example.com/hook, arguments: { x: text }, body: { x: \"{{ with.x }}\" } }
+  pick: { http: POST https://example.com/pick, arguments: { m: { type: text, enum: [a, b] }, sure: boolean, list: { type: list, items: { type: text, enum: [a, b] } } }, body: { x: \"{{ with }}\" } }
 ";
 
 /// A step that later steps may read.
@@ -44,8 +59,10 @@ struct Drawing<'c> {
 impl Drawn {
     pub(super) fn from(choices: &[u8]) -> Drawn {
         let mut drawing = Drawing { choices: choices.iter(), known: vec![], marked: BTreeSet::new(), next: 0, prefix: "i", calls: false };
-        let mut inner =
-            format!("flow: 1\nname: inner\ninputs: {{ x: text, phone: {{ type: text, pii: true, default: none }} }}\n{HEAD}steps:\n");
+        let (limits, head) = drawing.head("");
+        let mut inner = format!(
+            "flow: 1\nname: inner\n{limits}inputs: {{ x: text, m: {{ type: text, enum: [a, b], default: a }}, phone: {{ type: text, pii: true, default: none }} }}\n{head}steps:\n"
+        );
         let steps = 1 + drawing.below(3);
         for _ in 0..steps {
             drawing.step(&mut inner, 1);
@@ -53,8 +70,9 @@ impl Drawn {
         let value = drawing.text();
         let _ = writeln!(inner, "outputs: {{ y: {value} }}");
         drawing = Drawing { known: vec![], prefix: "s", calls: true, next: 0, ..drawing };
+        let (limits, head) = drawing.head("  inside: { pipeline: inner.yaml }\n");
         let mut main = format!(
-            "flow: 1\nname: main\ninputs: {{ topic: text, mode: {{ type: text, enum: [a, b] }}, phone: {{ type: text, pii: true }} }}\n{HEAD}steps:\n"
+            "flow: 1\nname: main\n{limits}inputs: {{ topic: text, mode: {{ type: text, enum: [a, b] }}, phone: {{ type: text, pii: true }}, chosen: {{ type: text, enum: [PHONEOFANN, other], pii: true }} }}\n{head}steps:\n"
         );
         let steps = 2 + drawing.below(5);
         for _ in 0..steps {
@@ -71,9 +89,21 @@ impl Drawing<'_> {
         usize::from(self.choices.next().copied().unwrap_or_default()) % most
     }
 
+    /// Limits of the file, and its definitions; with more tools, one of them an agent's.
+    fn head(&mut self, more_tools: &str) -> (String, String) {
+        let (of_file, of_agents) = match self.below(8) {
+            0 => (format!("limits: {{ max_tokens: {MOST_TOKENS}, deadline: 1m }}\n"), String::new()),
+            1 | 2 => (String::new(), format!(", limits: {{ max_tokens: {MOST_TOKENS}, deadline: 1m }}")),
+            _ => (String::new(), String::new()),
+        };
+        let agents = if more_tools.is_empty() { "" } else { "agents:\n  nested: { instructions: Call., tools: [inside]LIMITS }\n" };
+        let head = if agents.is_empty() { HEAD.to_owned() } else { HEAD.replace("agents:\n", agents) };
+        (of_file, format!("{head}{more_tools}").replace("LIMITS", &of_agents))
+    }
+
     /// A path that may be read here.
     fn path(&mut self) -> String {
-        let inputs: &[&str] = if self.calls { &["topic", "mode", "phone"] } else { &["x", "phone"] };
+        let inputs: &[&str] = if self.calls { &["topic", "mode", "phone", "chosen"] } else { &["x", "m", "phone"] };
         let place = self.below(self.known.len() * 3 + inputs.len());
         if place < inputs.len() {
             return format!("inputs.{}", inputs[place]);
@@ -129,8 +159,16 @@ impl Drawing<'_> {
         }
         let name = if self.below(16) == 0 { format!(", name: {}", self.text()) } else { String::new() };
         let more = format!("{mark}{name}");
-        let kinds = if depth > 2 { 10 } else { 15 };
+        let kinds = if depth > 2 { 11 } else { 16 };
         match self.below(kinds) {
+            10 => {
+                let text = self.text();
+                let agents = ["choosing", "asking", "kept", "free", "some_free", "careful", "choosing", "nested"];
+                let agent = agents[self.below(if self.calls { agents.len() } else { agents.len() - 1 })];
+                let time = if self.below(2) == 0 { ", deadline: 1m" } else { "" };
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, agent: {agent}, prompt: {text}{time} }}");
+                self.knows(&id, &[""]);
+            }
             0 | 1 => {
                 let text = self.text();
                 let _ = writeln!(out, "{pad}- {{ id: {id}{more}, agent: w, prompt: {text} }}");
@@ -178,7 +216,7 @@ impl Drawing<'_> {
                 let with = if to == "hook" { ", with: { x: fixed }" } else { "" };
                 let _ = writeln!(out, "{pad}- {{ id: {id}{more}, send: {to}, of: \"{path}\"{with} }}");
             }
-            10 | 11 => {
+            11 | 12 => {
                 let subject = self.path();
                 let _ = writeln!(out, "{pad}- id: {id}\n{pad}  route: \"{subject}\"\n{pad}  cases:");
                 let before = self.known.clone();
@@ -191,7 +229,7 @@ impl Drawing<'_> {
                 let _ = writeln!(out, "{pad}  otherwise: {{ set: {text} }}");
                 self.knows(&id, &[""]);
             }
-            12 => {
+            13 => {
                 let (x, y) = (self.text(), self.text());
                 let inner = ["set: \"{{ item }}\"", "agent: w, prompt: \"About {{ item }}\""][self.below(2)];
                 let _ = writeln!(out, "{pad}- {{ id: {id}{more}, for_each: [{x}, {y}], {inner} }}");

@@ -30,6 +30,8 @@ struct Counts {
     personal_broken: usize,
     leaked: usize,
     keyed_holds: usize,
+    bounded_holds: usize,
+    unbounded: usize,
 }
 
 #[test]
@@ -45,13 +47,18 @@ fn no_run_contradicts_a_guarantee_that_holds() {
         panic!("{error}");
     }
     // The generator must reach both answers of each question, else the test would say nothing.
-    let Counts { run, judged_holds, judged_broken, shown, personal_holds, personal_broken, leaked, keyed_holds } = counts;
+    let Counts { run, judged_holds, judged_broken, shown, personal_holds, personal_broken, leaked, keyed_holds, bounded_holds, unbounded } =
+        counts;
     let told = format!(
         "{run} run; model text: {judged_holds} hold, {judged_broken} broken, {shown} of those shown; personal: {personal_holds} hold, \
-         {personal_broken} broken, {leaked} of those seen; keys: {keyed_holds} hold"
+         {personal_broken} broken, {leaked} of those seen; keys: {keyed_holds} hold; bounds: {bounded_holds} hold, {unbounded} broken and passed"
     );
     println!("{told}");
-    let enough = [run > 5_000, judged_holds > 1_000, shown > 1_000, personal_holds > 1_000, leaked > 500, keyed_holds > 1_000];
+    let enough = [
+        [run > 5_000, judged_holds > 1_000, shown > 1_000, personal_holds > 1_000].as_slice(),
+        &[leaked > 500, keyed_holds > 1_000, bounded_holds > 500, unbounded > 200],
+    ]
+    .concat();
     assert!(enough.iter().all(|enough| *enough), "{told}");
 }
 
@@ -89,6 +96,12 @@ fn contradicts(choices: &[u8], counts: &mut Counts) -> Result<(), String> {
         GuaranteeVerdict::Holds(_) if !seen.keyless.is_empty() => return fails("effects_keyed", &seen.keyless),
         GuaranteeVerdict::Holds(_) => counts.keyed_holds += 1,
         GuaranteeVerdict::HoldsIf(_) | GuaranteeVerdict::Broken(_) => {}
+    }
+    match verdict(Guarantee::Bounded) {
+        GuaranteeVerdict::Holds(_) if !seen.unbounded.is_empty() => return fails("bounded", &seen.unbounded),
+        GuaranteeVerdict::Holds(_) => counts.bounded_holds += 1,
+        GuaranteeVerdict::HoldsIf(_) => {}
+        GuaranteeVerdict::Broken(_) => counts.unbounded += usize::from(!seen.unbounded.is_empty()),
     }
     Ok(())
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::world::{options, start};
+use super::drawn::MOST_TOKENS;
 use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run, RunSettings, Unscripted};
-use crate::event::{Canceller, Happening, Marks, RunStart, RunStatus};
+use crate::event::{Canceller, Happening, Marks, RunStart, RunStatus, Usage};
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, ModelRequest, Secret};
+use crate::port::{HttpReply, ModelReply, ModelRequest, Secret, ToolCall};
 
 /// The personal input.
 const PHONE: &str = "PHONEOFANN";
@@ -25,6 +26,8 @@ pub(super) struct Seen {
     pub(super) leaks: Vec<String>,
     /// Effects without a key.
     pub(super) keyless: Vec<String>,
+    /// Steps and agents that used more tokens than any limit allows.
+    pub(super) unbounded: Vec<String>,
 }
 
 pub(super) struct Worst<'a> {
@@ -36,13 +39,16 @@ pub(super) struct Worst<'a> {
     said: usize,
     /// Marks of texts that a gate let through.
     judged: BTreeSet<String>,
-    steps: BTreeMap<u64, String>,
+    /// Of each call its step, and the agent that is asked.
+    steps: BTreeMap<u64, (String, String)>,
+    /// Tokens of an agent in a step.
+    used: BTreeMap<(String, String), u64>,
     seen: Seen,
 }
 
 impl Worst<'_> {
     pub(super) fn run(plan: &Arc<Plan>, mood: u8, marked: &BTreeSet<String>) -> Seen {
-        let inputs = json!({ "topic": "a topic with one word", "mode": "a", "phone": PHONE });
+        let inputs = json!({ "topic": "a topic with one word", "mode": "a", "phone": PHONE, "chosen": PHONE });
         let mut world = Worst {
             marked,
             lets_pass: mood.is_multiple_of(3),
@@ -50,6 +56,7 @@ impl Worst<'_> {
             said: 0,
             judged: BTreeSet::new(),
             steps: BTreeMap::new(),
+            used: BTreeMap::new(),
             seen: Seen::default(),
         };
         let mut run = begun(plan, inputs);
@@ -73,6 +80,8 @@ impl Worst<'_> {
                 world.hear(&mut run);
             }
         }
+        let over = world.used.iter().filter(|(_, tokens)| **tokens > MOST_TOKENS);
+        world.seen.unbounded = over.map(|((step, agent), tokens)| format!("{agent} of {step} used {tokens} tokens")).collect();
         world.seen
     }
 
@@ -89,9 +98,17 @@ impl Worst<'_> {
     fn hear(&mut self, run: &mut Run) {
         while let Some(event) = run.next_event() {
             match &event.happening {
-                Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
-                    self.steps.insert(*call, step.to_string());
+                Happening::ModelCalled { step, call, agent, .. } => {
+                    self.steps.insert(*call, (step.to_string(), agent.clone()));
                 }
+                Happening::ToolCalled { step, call, .. } => {
+                    self.steps.insert(*call, (step.to_string(), String::new()));
+                }
+                Happening::ModelReplied { call, usage, .. } => {
+                    *self.used.entry(self.steps.get(call).cloned().unwrap_or_default()).or_default() += usage.total_tokens();
+                }
+                // Who says yes to a call has read it.
+                Happening::ApprovalRequested { question, act, .. } if !act.is_empty() => self.judged.extend(marks(question)),
                 Happening::StepSucceeded { output, details, .. } => {
                     let is_gate = details.get("verdicts").is_some() && !details["used_otherwise"].as_bool().unwrap_or(false);
                     if is_gate {
@@ -114,7 +131,7 @@ impl Worst<'_> {
     }
 
     fn gives_personal(&mut self, call: u64, what: &str, text: &str) {
-        let step = self.steps.get(&call).cloned().unwrap_or_default();
+        let (step, _) = self.steps.get(&call).cloned().unwrap_or_default();
         let is_marked = step.split(['/', '[']).any(|part| self.marked.contains(part));
         if text.contains(PHONE) && !is_marked {
             self.seen.leaks.push(format!("{what} gets it from {step}"));
@@ -126,7 +143,14 @@ impl Worst<'_> {
             CallRequest::Model(request) => {
                 let shown = request.messages.iter().map(|message| serde_json::to_string(&**message).unwrap()).collect::<String>();
                 self.gives_personal(call, "a model", &shown);
-                CallReply::Model(ModelReply { text: self.says(request, &shown), ..ModelReply::default() })
+                let text = self.says(request, &shown);
+                // The whole prompt is read again each time, and the answer is as long as it may be.
+                let usage = Usage {
+                    input_tokens: request.messages.iter().map(|message| message.text.len() as u64).sum(),
+                    output_tokens: 50,
+                    ..Usage::default()
+                };
+                CallReply::Model(ModelReply { calls: self.calls(&text, &shown), text, usage: Some(usage), ..ModelReply::default() })
             }
             CallRequest::Http(request) => {
                 let body = request.body.as_ref().map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
@@ -148,6 +172,27 @@ impl Worst<'_> {
             CallRequest::Held { request, .. } => self.reply(call, request),
             other => panic!("{other:?} is not drawn"),
         }
+    }
+
+    /// Calls of every tool there is, again and again, whether it is offered or not, with words of the model wherever they fit or not.
+    fn calls(&self, text: &str, shown: &str) -> Vec<ToolCall> {
+        let turns = shown.matches("\"role\":\"tool\"").count();
+        if !shown.contains("Call.") || turns > 12 {
+            return vec![];
+        }
+        let list = [
+            ("hook", json!({ "x": text })),
+            ("pick", json!({ "m": text, "sure": true, "list": ["a"] })),
+            ("pick", json!({ "m": "a", "sure": text, "list": ["a"] })),
+            ("pick", json!({ "m": "a", "sure": true, "list": [text] })),
+            ("pick", json!({ "m": "a", "sure": true, "list": ["b"], "more": text })),
+            ("pick", json!({ "m": "b", "sure": false, "list": ["b", "a"] })),
+            ("inside", json!({ "x": text, "m": text })),
+            ("inside", json!({ "x": text, "m": "b" })),
+        ];
+        let call =
+            |(at, (tool, arguments)): (usize, (&str, Value))| ToolCall { id: format!("c{turns}-{at}"), tool: tool.into(), arguments };
+        list.into_iter().enumerate().map(call).collect()
     }
 
     fn says(&mut self, request: &ModelRequest, shown: &str) -> String {
