@@ -21,7 +21,10 @@ fn in_queries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             None => (text.place.inside(at, at + 2), quoted(text.source.get(at..).unwrap_or_default()), "value".to_owned()),
         };
         let message = format!("{what} becomes part of the SQL; pass it with \"with\" and write ${name}");
-        out.push(found(span, &message).help(format!("write with: {{ {name}: \"{{{{ … }}}}\" }} and ${name} in the query")));
+        let inner = text.source.get(at + 2..).and_then(|rest| rest.split("}}").next()).map_or("…", str::trim);
+        out.push(found(span, &message).help(format!(
+            "write ${name} in the query in its place, without quotes or braces, and beside it with: {{ {name}: \"{{{{ {inner} }}}}\" }}"
+        )));
     });
 }
 
