@@ -126,7 +126,7 @@ impl Causes {
         of_lost.any(|(_, _, name)| name.is_none_or(begins))
             || self.tell_why_unused && UNUSED.contains(&found.code)
             || found.code == Code::UnknownName && self.lost.contains("for_each") && !begins("steps")
-            || matches!(found.about, About::Missing(_)) && self.codes.contains(&Code::UnsupportedYaml)
+            || matches!(found.about, About::Missing(_)) && [Code::UnsupportedYaml].iter().any(|code| self.codes.contains(code))
     }
 }
 
@@ -166,7 +166,7 @@ pub(super) fn tell_once(found: &mut Vec<Diagnostic>, sources: &Sources) {
         };
         let text = |span: Span| sources.text(span);
         let line = if *alike == Alike::File { 0 } else { sources.start(next.span).line };
-        let owner = if *alike == Alike::Owner { text(next.span).rsplit_once('.').map_or("", |(owner, _)| owner) } else { "" };
+        let owner = if *alike == Alike::Owner { text(next.span).rsplit_once('.').map_or(text(next.span), |(owner, _)| owner) } else { "" };
         let key = (next.span.file, line, next.code, owner);
         let is_beside = |other: &Diagnostic| {
             let last = other.related.last().map_or(other.span, |(span, _)| *span);

@@ -130,12 +130,19 @@ impl GivenValues<'_> {
                 "input" => format!("{owner}: the required input \"{field}\" is missing"),
                 _ => format!("{owner}: the {what} \"{field}\" is missing"),
             };
-            let input = match names.pipeline.pipeline.inputs {
-                Shape::Fields(ref inputs) if inputs.iter().any(|input| input.name == **field) => format!("\"{{{{ inputs.{field} }}}}\""),
-                _ => asked.by_name.get(*field).map_or("…".to_owned(), |field| example(field)),
+            let is_there = names.pipeline.pipeline.input_fields().iter().any(|input| input.name == **field);
+            let value = match asked.by_name.get(*field).filter(|_| !is_there) {
+                Some(field) => example(field),
+                None => format!("\"{{{{ inputs.{field} }}}}\""),
             };
-            let beside =
-                if self.with.is_empty() { format!("add with: {{ {field}: {input} }}") } else { format!("add to with {field}: {input}") };
+            let beside = match self.with.is_empty() {
+                true => format!("add with: {{ {field}: {value} }}"),
+                false => format!("add to with {field}: {value}"),
+            };
+            let beside = match !is_there && value.contains("inputs.") {
+                true => format!("{beside}, and {field} to inputs; or the value itself"),
+                false => beside,
+            };
             out.push((self.found)(place, message).help(beside));
         }
     }
@@ -170,7 +177,7 @@ fn example(field: &Field) -> String {
         FieldKind::Object => "{ … }".to_owned(),
         _ => match field.one_of.first().and_then(|value| value.as_str()) {
             Some(word) => word.to_owned(),
-            None => format!("\"{{{{ inputs.{0} }}}}\" with an input {0}, or the {0} itself", field.name),
+            None => format!("\"{{{{ inputs.{} }}}}\"", field.name),
         },
     }
 }

@@ -1,6 +1,6 @@
 //! F202: a field that a value does not have.
 
-use super::names::PipelineNames;
+use super::names::{PipelineNames, is_place};
 use super::problem::{KnownFields, Owner};
 use super::{Code, Diagnostic, listed, meant};
 use crate::diagnostic::{About, Hints, LONGEST_MESSAGE};
@@ -48,10 +48,11 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     let fits = whole.chars().count() <= LONGEST_MESSAGE;
     let found = found(if fits { whole } else { what });
     let place = read.path.iter().rposition(|part| part == field).unwrap_or(read.path.len());
-    let (base, rest) = (read.path.get(..place).unwrap_or_default().join("."), read.path.get(place + 1..).unwrap_or_default());
+    let (base, rest) =
+        (written(read.path.get(..place).unwrap_or_default().iter().map(String::as_str)), read.path.get(place + 1..).unwrap_or_default());
     let path = |parts: &[&str], rest: &[String]| {
         let rest = rest.iter().map(String::as_str);
-        [base.as_str()].into_iter().chain(parts.iter().copied()).chain(rest).collect::<Vec<_>>().join(".")
+        written([base.as_str()].into_iter().chain(parts.iter().copied()).chain(rest))
     };
     let kind_of = |name: &str| match known {
         KnownFields::Of(object) => object.fields.get(name).map(|member| &member.kind),
@@ -82,6 +83,15 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         _ if fits => found.help(format!("write one of these behind {base}, such as {}", path(&names_known[..1], &[]))),
         _ => found.help(format!("use one of: {list}")),
     }
+}
+
+/// A path as it is written: a place in a list stands in brackets.
+fn written<'p>(parts: impl Iterator<Item = &'p str>) -> String {
+    parts.fold(String::new(), |path, part| match path.as_str() {
+        "" => part.to_owned(),
+        _ if is_place(part) => format!("{path}[{part}]"),
+        _ => format!("{path}.{part}"),
+    })
 }
 
 /// How a field of the elements of a list is read.
