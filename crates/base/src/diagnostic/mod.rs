@@ -21,7 +21,7 @@ pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, cut_bytes, ends, one_line, quoted};
 pub use sentence::{counted, grouped, listed};
 pub use shell::{shell_path, shell_word};
-pub use suggest::{Hints, Near, did_you_mean, did_you_mean_zone, nearest};
+pub use suggest::{Hints, Near, akin, did_you_mean, did_you_mean_zone, nearest};
 pub use suppress::{Suppressed, Suppression, SuppressionResult, suppress};
 pub use visible::{all_visible, escaped, is_invisible, visible, visible_drawn, visible_lines};
 

@@ -38,6 +38,67 @@ pub fn nearest<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) ->
     found.into_iter().filter(|(edits, _)| Some(*edits) == best).map(|(_, name)| name).take(3).collect()
 }
 
+/// Words of other tools, and those that say the same here.
+const SAME: &[(&[&str], &[&str])] = &[
+    (&["ok", "success", "successful", "passed", "done", "completed", "complete", "approved"], &["succeeded"]),
+    (&["error", "errored", "failure", "fail"], &["failed"]),
+    (&["not_chosen", "pending", "none"], &["not_run"]),
+    (&["true", "yes", "on", "always"], &["required", "full"]),
+    (&["false", "no", "off", "never", "disabled"], &["none"]),
+    (&["ask", "confirm"], &["prompt"]),
+    (&["allow"], &["auto"]),
+    (&["human"], &["user"]),
+    (&["bot", "ai", "model"], &["assistant"]),
+    (&["postgres", "postgresql", "mysql", "mssql", "bigquery"], &["sqlite"]),
+    (&["query"], &["sql"]),
+    (&["max_turns", "max_rounds", "turns"], &["limit"]),
+    (&["deal", "done", "agree", "consensus", "yes"], &["agreed"]),
+    (&["429"], &["rate_limited"]),
+    (&["408", "504", "timed out"], &["timeout"]),
+    (&["runner_system_failure", "system_failure", "api_failure"], &["server_error"]),
+    (&["500", "502", "503"], &["unavailable", "server_error"]),
+    (&["content", "page_content", "body", "chunk", "message"], &["text"]),
+    (&["source", "metadata", "path"], &["file"]),
+    (&["messages", "result", "last_message"], &["summary"]),
+    (&["data", "json", "content"], &["body"]),
+    (&["content", "result", "text", "value"], &["output"]),
+    (&["conclusion", "state", "outcome"], &["status"]),
+    (&["type", "code", "class"], &["kind"]),
+    (&["error", "reason", "text"], &["message"]),
+    (&["prompt_tokens"], &["input_tokens"]),
+    (&["completion_tokens"], &["output_tokens"]),
+    (&["mobile", "telephone", "cell"], &["phone"]),
+    (&["mail", "e_mail"], &["email"]),
+    (&["2", "1.5", "exp"], &["exponential"]),
+];
+
+/// The one of these names that says the same as a word of another tool, or is written with the same words: `succeeded` for `ok`, `brand_name`
+/// for `brand`, `production` for `prod`. For where no name is near.
+pub fn akin<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed: Vec<&str> = allowed.into_iter().collect();
+    let small = written.to_lowercase();
+    let ours = SAME.iter().filter(|(words, _)| words.contains(&small.as_str())).flat_map(|(_, ours)| *ours);
+    if let Some(same) = ours.filter_map(|ours| allowed.iter().find(|name| *name == ours)).next() {
+        return Some(same);
+    }
+    let (words, plain) = (words(written), plain(written));
+    let mut alike = allowed.into_iter().filter(|name| {
+        let other = self::plain(name);
+        let begins = plain.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+        let shorter = plain.len().min(other.len());
+        begins >= 3 && (begins == shorter || begins >= 6) || self::words(name).iter().any(|word| word.len() > 1 && words.contains(word))
+    });
+    alike.next().filter(|_| alike.next().is_none())
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn words(name: &str) -> Vec<String> {
+    name.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).filter(|word| !word.is_empty()).collect()
+}
+
 /// Names that may be meant by another one. In a message it is its end, `; did you mean "a" or "b"?`, or nothing when none is near; a
 /// finding keeps it as data, too ([`super::Diagnostic::near`]).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -110,6 +171,14 @@ impl Hints {
         let allowed: Vec<&str> = allowed.into_iter().take(left).collect();
         self.left.set(left - allowed.len());
         nearest(written, allowed)
+    }
+
+    /// As [`akin`]; `None` when too many names were compared before.
+    pub fn akin<'a>(&self, written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        let left = self.left.get();
+        let allowed: Vec<&str> = allowed.into_iter().take(left).collect();
+        self.left.set(left - allowed.len());
+        akin(written, allowed)
     }
 
     /// As [`did_you_mean`]; empty when too many names were compared before.
@@ -185,6 +254,10 @@ mod tests {
         assert!(nearest("version", ["person", "inputs"]).is_empty());
         assert_eq!(nearest("pesron", ["person"]), ["person"]);
         assert_eq!(nearest("nistructons", ["instructions"]), ["instructions"]);
+        assert_eq!(akin("ok", ["failed", "succeeded"]), Some("succeeded"));
+        assert_eq!(akin("first_name", ["id", "name", "email"]), Some("name"));
+        assert_eq!(akin("RateLimitError", ["rate_limited", "timeout"]), Some("rate_limited"));
+        assert_eq!(akin("tokens", ["input_tokens", "output_tokens"]), None);
         assert_eq!(did_you_mean("reviw", ["review", "draft"]).to_string(), "; did you mean \"review\"?");
     }
 }

@@ -36,8 +36,10 @@ pub fn duration_words(duration: Duration) -> String {
 /// `500ms`, `5s`, `2m`, `1h`, `1d`.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split_unit(text);
+    let no_time =
+        || UnitError::new("is not a time", meant_time(text).unwrap_or("a whole number and one of ms, s, m, h, d, such as 5s".to_owned()));
     if number.is_empty() {
-        return Err(UnitError::new("is not a time", "a whole number and a unit, such as 5s"));
+        return Err(no_time());
     }
     let factor = match unit {
         "ms" => 1,
@@ -46,10 +48,36 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         "h" => 3_600_000,
         "d" => 86_400_000,
         "" => return Err(UnitError::new("has no unit", format!("{number}s or {number}m"))),
-        _ => return Err(UnitError::new("is not a time", "a whole number and one of ms, s, m, h, d, such as 5s")),
+        _ => return Err(no_time()),
     };
     let amount = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|ms| *ms <= LONGEST_MS);
     amount.map(Duration::from_millis).ok_or(UnitError { what: "is longer than 100 years", write: None })
+}
+
+/// What `30 minutes`, `1h30m` and `PT2M` are here: `30m`, `90m`, `2m`.
+fn meant_time(text: &str) -> Option<String> {
+    let small = text.trim().to_lowercase();
+    let whole = small.strip_prefix("pt").or(small.strip_prefix('p')).unwrap_or(&small);
+    let (mut rest, mut ms) = (whole, 0);
+    while !rest.is_empty() {
+        let (number, behind) = split_unit(rest);
+        let behind = behind.trim_start();
+        let word = behind.get(..behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len()))?;
+        let (unit, factor) = match word {
+            "s" | "sec" | "secs" | "second" | "seconds" => ("s", 1_000),
+            "m" | "min" | "mins" | "minute" | "minutes" => ("m", 60_000),
+            "h" | "hr" | "hrs" | "hour" | "hours" => ("h", 3_600_000),
+            "d" | "day" | "days" => ("d", 86_400_000),
+            _ => return None,
+        };
+        let is_one = rest == whole;
+        rest = behind.get(word.len()..)?.trim_start_matches([' ', 't', ',']);
+        if is_one && rest.is_empty() {
+            return Some(format!("{}{unit}", number.parse::<u64>().ok()?));
+        }
+        ms += number.parse::<u64>().ok()?.checked_mul(factor).filter(|ms| *ms <= LONGEST_MS)?;
+    }
+    (ms > 0).then(|| duration_words(Duration::from_millis(ms)))
 }
 
 /// The number and the unit of `5s`, `10 MB` and the like; the number is empty where there is none.

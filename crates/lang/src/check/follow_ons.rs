@@ -3,10 +3,10 @@
 //!
 //! How to add a follow-on: a line in [`FOLLOWS`].
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::{About, Code, Diagnostic, Fix, Severity};
-use crate::source::{FileId, Sources};
+use crate::source::{FileId, Sources, Span};
 
 /// How near the finding must be that another one follows from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,23 @@ const FOLLOWS: &[(&[Code], &[Code], Nearness)] = &[
     // What cannot be met by any text is not met by this one, and what is moved is not in the way.
     (&[Code::OtherwiseFails], &[Code::CheckImpossible], Nearness::File),
     (&[Code::RefineRepeatsEffect], &[Code::GateTooLate], Nearness::File),
+    // Its judge is written, and cannot be read.
+    (&[Code::JudgeMissing], &[Code::WrongType], Nearness::LineBelow),
 ];
+
+/// What follows from a key whose value is lost, and the name that its place begins with, if it must begin with one.
+const LOST: &[(&[Code], &str, Option<&str>)] = &[
+    (&[Code::ToolArguments, Code::CallInputs, Code::QueryValues], "with", None),
+    (&[Code::TestExpectsNothing], "expect", None),
+    (&[Code::RouteOpen], "cases", None),
+    (&[Code::MissingKey], "channels", None),
+    (&[Code::WrongPlace], "env", Some("env")),
+    (&[Code::UnsupportedYaml], "<<", Some("<<")),
+    (&[Code::UnknownField], "person", Some("person")),
+];
+
+/// What seems to be unused.
+const UNUSED: [Code; 3] = [Code::UnusedInput, Code::UnusedOutput, Code::UnusedDefinition];
 
 /// Warnings that tell why something seems to be unused.
 const WHY_UNUSED: [Code; 7] = [
@@ -104,61 +120,73 @@ impl Causes {
         if follows.any(|(_, causes, near)| causes.iter().any(|cause| is_there(cause, *near))) {
             return true;
         }
-        let is_lost = |key: &str| self.lost.contains(key);
         let text = sources.text(found.span);
         let begins = |name: &str| text.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
-        match found.code {
-            Code::UnusedInput | Code::UnusedOutput | Code::UnusedDefinition => self.tell_why_unused,
-            Code::ToolArguments | Code::CallInputs | Code::QueryValues => is_lost("with"),
-            Code::TestExpectsNothing => is_lost("expect"),
-            Code::RouteOpen => is_lost("cases"),
-            Code::WrongPlace => begins("env") && is_lost("env"),
-            Code::UnsupportedYaml => text.starts_with("<<") && is_lost("<<"),
-            Code::UnknownName => !begins("steps") && is_lost("for_each"),
-            Code::UnknownField => begins("person") && is_lost("person"),
-            Code::MissingKey => {
-                is_lost("channels")
-                    || matches!(found.about, About::Missing(_)) && [Code::UnsupportedYaml].iter().any(|code| self.codes.contains(code))
-            }
-            _ => false,
-        }
+        let mut of_lost = LOST.iter().filter(|(codes, key, _)| codes.contains(&found.code) && self.lost.contains(*key));
+        of_lost.any(|(_, _, name)| name.is_none_or(begins))
+            || self.tell_why_unused && UNUSED.contains(&found.code)
+            || found.code == Code::UnknownName && self.lost.contains("for_each") && !begins("steps")
+            || matches!(found.about, About::Missing(_)) && [Code::UnsupportedYaml].iter().any(|code| self.codes.contains(code))
     }
 }
 
 /// Most places of one habit that are told beside the first.
 const MOST_PLACES: usize = 8;
 
-/// Findings of one code and one kind of message on one line become one: of all that they say nothing is lost.
+/// What findings of one code have in common that one habit makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alike {
+    /// The file.
+    File,
+    /// The line.
+    Line,
+    /// The line, and what stands before the last dot: whose it is.
+    Owner,
+    /// The line, and nothing but a comma stands between them.
+    List,
+}
+
+/// Codes that one habit makes several times.
+const HABITS: &[(&[Code], Alike)] = &[
+    (&[Code::UnsupportedYaml], Alike::File),
+    (&[Code::YamlTrap, Code::UnknownKey, Code::WrongType, Code::UnusedInput, Code::QueryNever], Alike::Line),
+    (&[Code::SingleBraces, Code::DollarBraces, Code::MissingBraces], Alike::Line),
+    (&[Code::UnknownField, Code::WrongPlace], Alike::Owner),
+    (&[Code::BadValue, Code::OwnFile], Alike::List),
+];
+
+/// Findings that one habit makes on one line become one: the places and the help of all are kept.
 pub(super) fn tell_once(found: &mut Vec<Diagnostic>, sources: &Sources) {
-    let mut first: BTreeMap<(FileId, usize, &'static str, String), usize> = BTreeMap::new();
+    let mut first: HashMap<(FileId, usize, Code, &str), usize> = HashMap::new();
     let mut kept: Vec<Diagnostic> = vec![];
-    let mut at = None;
     for next in std::mem::take(found) {
-        let line = if next.code == Code::UnsupportedYaml { 0 } else { sources.start(next.span).line };
-        // They come in the order of their places: what stands on other lines is not needed any more.
-        if line > 0 && at != Some((next.span.file, line)) {
-            first.retain(|(_, line, ..), _| *line == 0);
-            at = Some((next.span.file, line));
-        }
-        let frame = match next.code {
-            Code::YamlTrap => String::new(),
-            Code::UnknownKey | Code::WrongType => without_names(&next.message),
-            _ => without_last_name(&next.message),
+        let Some((_, alike)) = HABITS.iter().find(|(codes, _)| codes.contains(&next.code)) else {
+            kept.push(next);
+            continue;
         };
-        let key = (next.span.file, line, next.code.id(), frame);
+        let text = |span: Span| sources.text(span);
+        let line = if *alike == Alike::File { 0 } else { sources.start(next.span).line };
+        let owner = if *alike == Alike::Owner { text(next.span).rsplit_once('.').map_or(text(next.span), |(owner, _)| owner) } else { "" };
+        let key = (next.span.file, line, next.code, owner);
+        let is_beside = |other: &Diagnostic| {
+            let last = other.related.last().map_or(other.span, |(span, _)| *span);
+            let between = Span { start: last.end, end: next.span.start.max(last.end), ..next.span };
+            *alike != Alike::List || text(between).trim_matches([' ', '"', '\'']) == ","
+        };
         let is_safe = |found: &Diagnostic| found.candidate.as_ref().is_some_and(|fix| fix.safe);
-        let is_one_habit = |other: &&mut Diagnostic| match next.code {
-            Code::UnknownKey => {
-                is_safe(other) && is_safe(&next) || other.near.is_empty() && next.near.is_empty() && other.help == next.help
+        // Names that are nearly right are slips, each by itself.
+        let is_one_habit = |other: &&mut Diagnostic| {
+            let has_no_name = other.near.is_empty() && next.near.is_empty();
+            if next.code == Code::WrongType {
+                return other.candidate.is_some() && next.candidate.is_some();
             }
-            Code::WrongType => other.candidate.is_some() && next.candidate.is_some(),
-            // Names that are nearly right are slips, each by itself.
-            _ => other.near.is_empty() && next.near.is_empty(),
+            let is_key = next.code == Code::UnknownKey;
+            is_key && is_safe(other) && is_safe(&next) || has_no_name && (!is_key || other.help == next.help)
         };
         let other = first
             .get(&key)
             .and_then(|index| kept.get_mut(*index))
-            .filter(|other| other.span != next.span && other.related.len() < MOST_PLACES)
+            .filter(|other| other.span != next.span && other.related.len() < MOST_PLACES && is_beside(other))
             .filter(is_one_habit);
         match other.map(|other| (joined(other, &next), other)) {
             Some((Some(candidate), other)) => {
@@ -175,20 +203,6 @@ pub(super) fn tell_once(found: &mut Vec<Diagnostic>, sources: &Sources) {
         }
     }
     *found = kept;
-}
-
-/// A message without the names in it.
-fn without_names(message: &str) -> String {
-    let outside = message.split('"').step_by(2).collect::<String>();
-    outside.split("{{").map(|part| part.rsplit("}}").next().unwrap_or_default()).collect()
-}
-
-/// The same without the last of them: whose it is stays.
-fn without_last_name(message: &str) -> String {
-    let plain: String = message.split("{{").map(|part| part.rsplit("}}").next().unwrap_or_default()).collect();
-    let end = plain.rfind('"').unwrap_or(plain.len());
-    let start = plain.get(..end).and_then(|before| before.rfind('"')).unwrap_or(end);
-    format!("{}{}", plain.get(..start).unwrap_or_default(), plain.get(end..).unwrap_or_default())
 }
 
 /// The edits of both; `None`: only one of them has some, so that it would leave the other there.

@@ -51,6 +51,12 @@ fn known(letters: &str) -> Option<Lang> {
     listed.into_iter().find(|(two, _)| *two == letters).and_then(|(_, three)| Lang::from_code(three))
 }
 
+/// The two letters of a language by its English name.
+pub(crate) fn letters_of(name: &str) -> Option<&'static str> {
+    let lang = Lang::all().iter().find(|lang| lang.eng_name().eq_ignore_ascii_case(name))?;
+    CODES.split_whitespace().filter_map(|pair| pair.split_once('-')).find(|(_, three)| *three == lang.code()).map(|(two, _)| two)
+}
+
 /// ISO 639-1 and 639-3 of the languages that can be told from others.
 const CODES: &str = "af-afr ak-aka am-amh ar-ara az-aze be-bel bg-bul bn-ben ca-cat cs-ces cy-cym da-dan de-deu el-ell en-eng eo-epo \
 es-spa et-est fa-pes fi-fin fr-fra gu-guj he-heb hi-hin hr-hrv hu-hun hy-hye id-ind it-ita ja-jpn jv-jav ka-kat km-khm kn-kan ko-kor \

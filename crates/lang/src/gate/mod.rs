@@ -35,6 +35,7 @@ pub use apart::check_apart_from;
 pub use artefact::{ReadArtefact, read_artefact};
 pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
 pub use judge::check;
+pub(crate) use language::letters_of;
 pub use same_failure::lasting;
 pub use schema::schema_problems;
 pub use schema_bounds::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};

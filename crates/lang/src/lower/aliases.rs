@@ -65,6 +65,8 @@ static ALIASES: &[Alias] = &[
     only("test", same(&["tests", "test_cases"], "cases")),
     only("test case", same(&["given", "vars", "variables"], "inputs")),
     only("test case", same(&["then", "expected"], "expect")),
+    only("resource_limits", same(&["deadline", "timeout", "duration"], "time")),
+    only("limits", same(&["timeout", "time", "duration"], "deadline")),
     only("field", same(&["ge"], "minimum")),
     only("field", same(&["le"], "maximum")),
     only("field", same(&["values", "allowed"], "enum")),
@@ -117,6 +119,11 @@ static TYPES: &[(&str, &str)] = &[
     ("array", "list"),
     ("dict", "object"),
     ("map", "object"),
+    ("currency", "number"),
+    ("money", "number"),
+    ("percent", "number"),
+    ("email", "text"),
+    ("timestamp", "datetime"),
 ];
 
 /// Kinds of steps elsewhere that have no counterpart here, and what comes nearest.

@@ -5,6 +5,7 @@ use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::gate::letters_of;
 use crate::model::{
     AcceptItem, Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, ScorecardRef, Text,
     accept_id,
@@ -61,7 +62,10 @@ fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span
     let length = text.trim().chars().count();
     if length < SHORTEST_DESCRIPTION {
         let message = format!("{label} {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
-        lower.report(Diagnostic::new(Code::CriterionTooShort, span, message).help("describe something measurable"));
+        lower.report(
+            Diagnostic::new(Code::CriterionTooShort, span, message)
+                .help("write a sentence that can be measured, such as: The text has at most 60 characters."),
+        );
     }
 }
 
@@ -218,7 +222,8 @@ fn is_none(node: &Node) -> bool {
 fn none_or<'a, T>(lower: &Lower, label: &str, node: &'a Node, what: &str, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
     let value = read(node);
     if value.is_none() {
-        lower.wrong(label, node, &format!("none or {what}"));
+        let is_off = node.as_scalar().is_some_and(|scalar| scalar.value == false);
+        lower.other_shape(label, node, &format!("none or {what}"), is_off.then(|| ("write none".to_owned(), Some("none".to_owned()))));
     }
     value
 }
@@ -253,7 +258,8 @@ fn language(lower: &Lower, node: &Node) -> Option<String> {
     let is_code = language.value.len() == 2 && language.value.chars().all(|c| c.is_ascii_lowercase());
     if !is_code {
         let message = format!("language {} is not two small letters", quoted(&language.value));
-        return lower.reject(node.span, message, "write for example en, de or es");
+        let help = letters_of(&language.value).map_or("write for example en, de or es".to_owned(), |letters| format!("write {letters}"));
+        return lower.reject(node.span, message, help);
     }
     Some(language.value)
 }

@@ -99,15 +99,23 @@ impl<'w> Lower<'w> {
                         let message = format!("{message}: {}", self.why(name, &meant));
                         missing(message).help(format!("write {meant}")).proposed_fix(vec![(place, meant)])
                     }
-                    None if is_import && name.contains('*') => missing(message).help("write out each file: a pattern is not expanded here"),
+                    None if is_import && name.contains('*') => {
+                        let files: Vec<&str> = names.iter().map(String::as_str).filter(|name| name.ends_with(".yaml")).take(8).collect();
+                        missing(message).help(format!("write out each file: a pattern is not expanded here: [{}]", files.join(", ")))
+                    }
                     None => {
-                        let help = if near.is_empty() { "create the file, or correct the path" } else { "correct the name" };
+                        let by_name = thing.is_some_and(|thing| ["channel", "style guide"].contains(&thing)) && !names.is_empty();
+                        let help = match near.names.first() {
+                            Some(near) => format!("write {near}"),
+                            None if by_name => format!("use one of: {}; or create the file of {name}", names.join(", ")),
+                            None => "create the file, or correct the path".to_owned(),
+                        };
                         missing(format!("{message}{near}")).near(near).help(help)
                     }
                 }
             }
             Err(OtherFileError::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} is outside the project folder"))
-                .help("move the file into the project, or name the project with --project"),
+                .help("write a path inside the project, such as ../out, wherever it is named; or name the project with --project"),
             Err(OtherFileError::Own(why)) => Diagnostic::own_file(place, format!("{what} cannot be read by a step: it {why}"))
                 .help("name another file; a step gets a secret by secrets, and earlier runs are shown by flow runs"),
             Err(OtherFileError::Circle(files)) => {
@@ -199,7 +207,7 @@ impl<'w> Lower<'w> {
             self.report(
                 Diagnostic::duplicate_id(id.span, format!("two {what} are called {}", quoted(&id.value)))
                     .related(first, "first used here")
-                    .help("rename one of the two"),
+                    .help(format!("write another one here, such as {}_2", id.value)),
             );
         }
     }

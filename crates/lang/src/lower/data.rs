@@ -103,7 +103,10 @@ pub fn conversation(keys: &KeyReader) -> Option<Conversation> {
     let store = keys.name("store").and_then(|path| {
         if !path.value.ends_with(".db") {
             let message = format!("store {} does not end in .db: it would be another file of the project", quoted(&path.value));
-            keys.lower.report(Diagnostic::bad_value(path.span, message).help("name a file of its own, such as conversations.db"));
+            keys.lower.report(Diagnostic::bad_value(path.span, message).help(format!(
+                "write a file of its own, such as {}.db",
+                path.value.rsplit_once('.').map_or(&*path.value, |(name, _)| name)
+            )));
             return None;
         }
         let answer = keys.lower.world().path(keys.lower.file, &path.value);

@@ -127,7 +127,10 @@ impl Clashes<'_, '_> {
         let other = self.files.iter().find(|(file, _)| *file == first.file).map_or("another file", |(_, path)| path);
         let message = format!("{what} {} comes from both {other} and {}", quoted(name), self.path.value);
         self.lower.report(
-            import_clash(self.path, message).related(first, "one of them").related(second, "the other one").help("rename one of the two"),
+            import_clash(self.path, message)
+                .related(first, "one of them")
+                .related(second, "the other one")
+                .help(format!("rename the one in {other}, such as {name}_2, there and where it is used")),
         );
     }
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map as Object, Value, json};
 
-use super::aliases::type_alias;
+use super::aliases::{PROGRAM_STEPS, type_alias};
 use super::written_form::written_form;
 use crate::syntax::{Map, Node};
 
@@ -102,11 +102,34 @@ static KEYS: &[ForeignKey] = &[
         &["max_retries", "retries", "max_rounds", "max_attempts", "attempts"],
         "remove it: a gate refines once, and then gives otherwise; for more tries use a task step, which has max_attempts",
     ),
-    gone(
-        ("step", "agent"),
-        &["otherwise", "fallback", "default", "else"],
-        "write it into a set step below, and on_failure: with the id of that step, which then stands in",
-    ),
+    ForeignKey {
+        own_words: Some(stand_in),
+        ..gone(
+            ("step", "agent"),
+            &["otherwise", "fallback", "default", "else"],
+            "write it into a set step below, and on_failure: with the id of that step, which then stands in",
+        )
+    },
+    ForeignKey {
+        own_words: Some(|_, node| {
+            let step = node.as_list()?.first()?;
+            Some(format!("write on_failure: {}, and this step below: - {}", step.text_of("id")?, written_form(&step.to_value())?))
+        }),
+        ..gone(
+            STEP,
+            &["rescue", "catch", "except", "on_error"],
+            "write on_failure: continue, or on_failure: with the id of a step below, which then stands in",
+        )
+    },
+    ForeignKey {
+        own_words: Some(|_, node| {
+            let line = node.as_scalar()?.text.trim();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_plain = !line.contains(['\n', '|', '&', ';', '$', '>', '<', '*', '"', '\'']);
+            is_plain.then(|| format!("write program: {}, which no shell reads", written_form(&json!(words)).unwrap_or_default()))
+        }),
+        ..said(STEP, &PROGRAM_STEPS, "program", "write program: [name, argument, …], which no shell reads; or python: with code", None)
+    },
     said(
         ("step", "set"),
         &["else", "otherwise"],
@@ -200,6 +223,19 @@ static KEYS: &[ForeignKey] = &[
         &["chunk_size", "chunk_overlap", "chunking", "splitter", "top_k", "vector_store"],
         "remove it: pieces follow headings and paragraphs, and top of a search step says how many are given",
     ),
+    // Policies.
+    said(
+        ("policy", ""),
+        &["rules", "statement", "statements"],
+        "allowed_tools",
+        "write allowed_tools: [ … ] for what may be used, and disallowed_tools: [ … ] for what may not",
+        Some(iam),
+    ),
+    gone(
+        ("resource_limits", ""),
+        &["cpu", "cpus", "processes"],
+        "remove it: what a policy bounds is time, cost_usd, tokens, memory and file_size",
+    ),
     // What judges and tests.
     gone(
         ("scorecard", ""),
@@ -276,6 +312,31 @@ fn matrix(_: &Map, node: &Node) -> Option<String> {
         [(name, list)] => Some(format!("write for_each: {} and as: {}", written_form(&list.to_value())?, name.text)),
         _ => None,
     }
+}
+
+/// A text that another tool gives where a step fails.
+fn stand_in(map: &Map, node: &Node) -> Option<String> {
+    let id = format!("{}_failed", map.get("id")?.as_scalar()?.text);
+    let text = written_form(&node.as_scalar()?.value)?;
+    let own = &map.get("id")?.as_scalar()?.text;
+    Some(format!(
+        "write on_failure: {id} in its place, and below this step: - {{ id: {id}, set: {text} }}; read both as steps.{own}.output | default(steps.{id}.output)"
+    ))
+}
+
+/// Rules with `effect` and `actions`.
+fn iam(_: &Map, node: &Node) -> Option<String> {
+    let mut lists = (Vec::new(), Vec::new());
+    for rule in node.as_list()? {
+        let effect = rule.text_of("effect")?.to_lowercase();
+        let actions = ["actions", "action"].iter().find_map(|key| rule.as_map()?.get(key))?;
+        let list = if effect == "allow" { &mut lists.0 } else { &mut lists.1 };
+        list.extend(actions.as_list().unwrap_or(std::slice::from_ref(actions)).iter().map(Node::to_value));
+    }
+    let keys = [("allowed_tools", lists.0), ("disallowed_tools", lists.1)];
+    let keys = keys.into_iter().filter(|(_, list)| !list.is_empty());
+    let keys: Option<Vec<String>> = keys.map(|(key, list)| Some(format!("{key}: {}", written_form(&Value::Array(list))?))).collect();
+    Some(format!("write {}", keys?.join(" and ")))
 }
 
 /// The text of the user among messages of a chat.

@@ -70,13 +70,14 @@ pub(super) fn entries(label: &str, node: &Node) -> Option<Instead> {
                 entries.insert(inner.rsplit('.').next()?.to_owned(), json!(scalar.text));
             }
             (None, Some(scalar)) => {
-                let value = match label {
-                    "secrets" => "What it is for.",
-                    "columns" | "inputs" | "output" | "fields" | "arguments" | "form" => "text",
-                    "failed" => "What is wrong.",
-                    _ => return None,
+                let (name, value) = match label {
+                    "secrets" => (&*scalar.text, "What it is for."),
+                    "columns" | "inputs" | "output" | "fields" | "arguments" | "form" => (&*scalar.text, "text"),
+                    "failed" => (&*scalar.text, "What is wrong."),
+                    // A pair in one text: `LANG=C`, `Accept: text/html`, `old -> new`.
+                    _ => ["->", "=>", "=", ": "].iter().find_map(|sign| scalar.text.split_once(sign))?,
                 };
-                entries.insert(scalar.text.clone(), json!(value));
+                entries.insert(name.trim().to_owned(), json!(value.trim()));
             }
             (None, None) => return None,
         }
@@ -87,7 +88,7 @@ pub(super) fn entries(label: &str, node: &Node) -> Option<Instead> {
         "with" if list.iter().all(|node| node.as_scalar().is_some()) => {
             (format!("write with: {text}, and {} in place of each ? of the query", names.join(" and ")), None)
         }
-        "secrets" | "columns" | "failed" | "inputs" => (format!("write {label}: {text}"), Some(text)),
+        _ if list.iter().all(|node| node.as_scalar().is_some()) => (format!("write {label}: {text}"), Some(text)),
         _ => (format!("write {label}: {text}, each below its name"), Some(text)),
     })
 }
@@ -147,14 +148,20 @@ fn secret(map: &Map) -> Option<&str> {
 /// A group of keys is wanted, those of a place that has these.
 pub(super) fn keys(owner: &str, names: &[&str], node: &Node) -> Option<Instead> {
     let scalar = node.as_scalar()?;
-    if names.first() == Some(&"enabled") {
-        let is_on = truth(scalar).map(|word| word == "true").or(scalar.value.as_bool())?;
-        return Some(exactly(format!("{{ enabled: {is_on} }}")));
+    let is_on = || truth(scalar).map(|word| word == "true").or(scalar.value.as_bool());
+    let written = written_form(&scalar.value)?;
+    let has = |name: &str| names.contains(&name);
+    let one = |key: &str| Some(exactly(format!("{{ {key}: {written} }}")));
+    match *names.first()? {
+        "enabled" => Some(exactly(format!("{{ enabled: {} }}", is_on()?))),
+        _ if owner.ends_with("otherwise\"") && has("on_failure") => one("set"),
+        "max_attempts" if scalar.value.is_u64() => one("max_attempts"),
+        "max_attempts" => Some(exactly("{ max_attempts: 3 }".to_owned())),
+        "at" if is_on() == Some(true) => Some(exactly("{ at: paragraph, most_parts: 4 }".to_owned())),
+        first @ ("at" | "all_say" | "default") if scalar.value.is_string() => one(first),
+        "file" if has("sheet") && scalar.value.is_string() => one("file"),
+        _ => None,
     }
-    if owner.ends_with("otherwise\"") && names.contains(&"on_failure") {
-        return Some(exactly(format!("{{ set: {} }}", written_form(&scalar.value)?)));
-    }
-    None
 }
 
 /// The name of something is wanted, or several, and true or false is written.
@@ -162,8 +169,14 @@ pub(super) fn named(rule: &KeyRule, is_on: bool) -> Option<String> {
     let (key, about) = (rule.name, rule.about);
     match (&rule.takes, is_on) {
         (Takes::Of(Thing::Step), true) => Some(format!("write the id of a step: {about}")),
-        (Takes::Of(thing), true) => Some(format!("write the name of the {}: {about}", <&str>::from(thing))),
-        (Takes::Many(_), true) => Some(format!("write a list, {key}: [ … ]: {about}")),
+        (Takes::Of(thing), true) => {
+            let thing = <&str>::from(thing);
+            Some(format!("write {key}: NAME, the name of the {thing}: {about}; it stands below {thing}s as NAME: {{ … }}"))
+        }
+        (Takes::Many(inner), true) => {
+            let example = if matches!(inner, Takes::Path) { "../out" } else { "NAME" };
+            Some(format!("write a list, such as {key}: [{example}]: {about}"))
+        }
         (Takes::Many(_) | Takes::List(_), false) => Some(format!("write {key}: [], or remove it")),
         (Takes::Of(_), false) => Some("remove it".to_owned()),
         _ => None,

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::aliases::{Alias, PROGRAM_STEPS, alias, is_retries, rules_for};
+use super::aliases::{Alias, alias, is_retries, rules_for};
 use super::context::{Lower, found, quoted};
 use super::foreign::{ForeignKey, foreign};
 use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, PIPELINE, Tables, Takes};
@@ -10,7 +10,7 @@ use super::misplaced::{Misplaced, misplaced};
 use super::other_shapes;
 use super::values::{empty_section, value_of, wrong_type};
 use super::written_form::written_form;
-use crate::diagnostic::{About, Code, Diagnostic, Near, nearest};
+use crate::diagnostic::{About, Code, Diagnostic, Near, akin, nearest};
 use crate::model::{Filling, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::{self, Map, Node, NodeKind};
@@ -168,9 +168,18 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     /// Whether true or false stands where names are wanted (F005).
     fn is_switch(&self, key: &str, node: &Node) -> bool {
         let is_on = node.as_scalar().and_then(|scalar| scalar.value.as_bool());
-        let help = is_on.and_then(|is_on| other_shapes::named(self.rule(key)?, is_on));
+        // A step that tries again is the one whose output is judged; what a person confirms is what may be done at all.
+        let of = self.map.get("of").and_then(Node::as_scalar).and_then(|of| of.text.strip_prefix("steps.")?.strip_suffix(".output"));
+        let tools = self.map.get("allowed_tools").and_then(|node| written_form(&node.to_value()));
+        let help = is_on.and_then(|is_on| match (key, of, tools) {
+            ("refine", Some(id), _) if is_on => Some(format!("write the id of a step: refine: {id}")),
+            ("approval_required", _, Some(tools)) if is_on => Some(format!("write a list of tools: approval_required: {tools}")),
+            _ => other_shapes::named(self.rule(key)?, is_on),
+        });
         if let Some(help) = &help {
-            let message = format!("{} must be a name, found {}", quoted(key), found(node));
+            let is_list = self.rule(key).is_some_and(|rule| matches!(rule.takes, Takes::Many(_) | Takes::List(_)));
+            let must_be = if is_list { "a list" } else { "a name" };
+            let message = format!("{} must be {must_be}, found {}", quoted(key), found(node));
             let found = wrong_type(node, message).about(value_of(key)).help(help);
             self.lower.report(match is_on {
                 Some(false) if help.contains("[]") => found.proposed_fix(vec![(node.span, "[]".to_owned())]),
@@ -217,6 +226,12 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             let message = format!("{} must be text, found {}", quoted(key), found(node));
             let found = wrong_type(node, message).about(value_of(key)).help(help);
             self.lower.report(Diagnostic { span: self.key_span(key), ..found });
+            return None;
+        }
+        if let (Some(rule), true) = (self.rule(key), node.as_scalar().is_some_and(|scalar| scalar.value.is_null())) {
+            let message = format!("{} must be text, found nothing", quoted(key));
+            self.lower
+                .report(wrong_type(node, message).about(value_of(key)).help(format!("write a text behind \"{key}:\": {}", rule.about)));
             return None;
         }
         self.lower.text(key, node)
@@ -350,15 +365,15 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             (None, []) if key.text.starts_with("x-") => {
                 diagnostic = diagnostic.about(value_of("<<")).help("remove it, and write its keys out in each place that takes them by <<");
             }
-            (None, []) if is_step && PROGRAM_STEPS.contains(&key.text.as_str()) => {
-                self.meant.push(("program", None));
-                diagnostic = diagnostic.help("write program: [name, argument, …], which no shell reads; or python: with code");
-            }
             (None, []) if is_step && super::aliases::alias(&key.text, &["agent"], |name| name == "instructions").is_some() => {
                 diagnostic = diagnostic.help("write it as instructions of an agent below agents, and name that agent in the step");
             }
             (None, []) if !kinds.is_empty() => {
                 diagnostic = diagnostic.help(format!("remove it; only these kinds of steps have it: {}", kinds.join(", ")));
+            }
+            (None, []) if let Some(name) = akin(&key.text, names(&self.places)) => {
+                self.meant.extend(self.rule(name).map(|rule| (rule.name, None)));
+                diagnostic = diagnostic.help(format!("write {name}"));
             }
             (None, []) => diagnostic = diagnostic.help(format!("use one of: {}", self.allowed())),
         }

@@ -57,8 +57,12 @@ impl<'w> Lower<'w> {
                 return self.report(language_version(tree.span, message).help(help));
             }
             NodeKind::Scalar(scalar) if scalar.text.contains(" = ") => {
-                help = "write flow: 1 on the first line, and then name: value for each name = value; what is in { } goes below its key, indented";
-                (tree.span, format!("a file must be a group of keys that begins with flow: 1, found {}", found(tree)))
+                help = "write flow: 1 on the first line, name: value for each name = value, and the blocks as inputs:, agents:, steps: (a list of - id: …) and outputs:, with what is in { } below its name, indented";
+                (
+                    tree.span,
+                    "this is written with name = value and blocks, as in HCL; a file here begins with flow: 1 and has keys, name: value"
+                        .to_owned(),
+                )
             }
             _ => (tree.span, format!("a file must be a group of keys that begins with flow: 1, found {}", found(tree))),
         };

@@ -8,6 +8,7 @@ use super::other_shapes::truth;
 use super::reader::KeyReader;
 use super::texts::{place, plain};
 use super::values::wrong_type;
+use super::written_form::word;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Form, HostEntry, OutputWord, ProgramCommand, ProgramNetwork, ProgramOutput, PythonCode, PythonNeeds, Text};
 use crate::source::{Span, Spanned};
@@ -55,6 +56,12 @@ pub(super) fn network(keys: &KeyReader) -> ProgramNetwork<Spanned<String>> {
             Some(plain) if plain.eq_ignore_ascii_case(&written.value) => return Some(written),
             Some(plain) => format!("write {plain}"),
             None if entry.name == "*" => "write network: true for all hosts".to_owned(),
+            None if let Some((_, rest)) = written.value.split_once("://") => {
+                format!(
+                    "write {}",
+                    quoted(rest.split('/').next().unwrap_or_default()).trim_matches(if rest.contains(':') { ' ' } else { '"' })
+                )
+            }
             None => "write a name or an address, with a port where it is not that of https: api.example.com, \"127.0.0.1:8080\"".to_owned(),
         };
         let what = if plain.is_some() { "is not written plainly" } else { "is no host" };
@@ -128,10 +135,14 @@ pub fn program(keys: &KeyReader, key: &str, command: &Spanned<String>) -> Option
     let shown = quoted(&command.value);
     if command.value.contains(char::is_whitespace) && !command.value.starts_with('/') {
         let help = match key {
-            "command" => "put the arguments into args: [ … ]",
-            _ => "write each argument as an item of its own",
+            "command" => {
+                let mut words: Vec<String> = command.value.split_whitespace().map(word).collect();
+                let first = words.remove(0);
+                format!("write command: {first} and args: [{}]", words.join(", "))
+            }
+            _ => "write each argument as an item of its own".to_owned(),
         };
-        return wrong(format!("{key} {shown} holds a space; it is one program, without its arguments"), help);
+        return wrong(format!("{key} {shown} holds a space; it is one program, without its arguments"), &help);
     }
     if command.value.contains('/') && !command.value.starts_with('/') {
         let help = match key {

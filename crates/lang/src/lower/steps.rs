@@ -14,7 +14,7 @@ use super::written_form::written_form;
 use crate::diagnostic::{About, Diagnostic};
 use crate::model::{Case, Filling, ForEach, GroupStep, OnFailure, RepeatStep, RouteStep, SUMMARY_STEP, Step, StepKind, step_path};
 use crate::source::Spanned;
-use crate::syntax::Node;
+use crate::syntax::{MapKey, Node};
 
 /// Names a loop element cannot have: they mean something else in every step, or in every template.
 const TAKEN: [&str; 30] = [
@@ -121,12 +121,22 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
     let list = match node.as_list() {
         Some(_) => Some(lower.filling(node)),
         None if node.as_map().is_some() => {
-            let first = node.as_map().map(|map| {
-                let value = |node: &Node| node.as_list().and_then(<[Node]>::first).map_or_else(|| node.to_value(), Node::to_value);
-                map.entries.iter().map(|(key, node)| (key.text.clone(), value(node))).collect()
+            let instead = node.as_map().and_then(|map| {
+                let lists: Option<Vec<&[Node]>> = map.entries.iter().map(|(_, node)| node.as_list()).collect();
+                Some(match lists {
+                    Some(lists) => {
+                        let first =
+                            map.entries.iter().zip(lists).map(|((key, _), list)| Some((key.text.clone(), list.first()?.to_value())));
+                        let first = written_form(&serde_json::Value::Object(first.collect::<Option<_>>()?))?;
+                        (format!("write a list of the combinations, one after the other: - {first}"), None)
+                    }
+                    None => {
+                        let pair = |(key, node): &(MapKey, Node)| serde_json::json!({ "name": key.text, "value": node.to_value() });
+                        let list = written_form(&map.entries.iter().map(pair).collect())?;
+                        (format!("write {list}, and read item.name and item.value"), Some(list))
+                    }
+                })
             });
-            let first = first.and_then(|map| written_form(&serde_json::Value::Object(map)));
-            let instead = first.map(|first| (format!("write a list of the combinations, one after the other: - {first}"), None));
             lower.other_shape("for_each", node, "a list, or an expression that gives one", instead);
             None
         }

@@ -74,8 +74,14 @@ fn now(keys: &KeyReader) -> Option<Spanned<String>> {
     let now = keys.fixed("now")?;
     if chrono::DateTime::parse_from_rfc3339(&now.value).is_err() {
         let message = format!("now {} is not a date and time with a time zone", quoted(&now.value));
-        let day = chrono::NaiveDate::parse_from_str(&now.value, "%Y-%m-%d").map_or("2026-11-18".to_owned(), |day| day.to_string());
-        return keys.lower.reject(now.span, message, format!("write for example \"{day}T09:00:00Z\""));
+        let forms = ["%Y-%m-%d %H:%M", "%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M"];
+        let value = if now.value.contains(' ') { now.value.clone() } else { format!("{} 09:00", now.value) };
+        let time = forms.iter().find_map(|form| chrono::NaiveDateTime::parse_from_str(&value, form).ok());
+        let help = match time {
+            Some(time) => format!("write \"{}Z\"", time.format("%Y-%m-%dT%H:%M:%S")),
+            None => "write it as \"2026-11-18T09:00:00Z\": year, month, day, T, time, Z".to_owned(),
+        };
+        return keys.lower.reject(now.span, message, help);
     }
     Some(now)
 }

@@ -232,7 +232,11 @@ pub fn request(keys: &KeyReader) -> Option<(Method, Text)> {
         Method::VARIANTS.iter().copied().find(|method| text.strip_prefix(method.word()).is_some_and(|rest| rest.starts_with([' ', '\t'])));
     let Some(method) = method else {
         let message = format!("http {} does not begin with a method and an address", quoted(&text));
-        let help = format!("write for example GET https://example.com/ (methods: {})", Method::listed(", "));
+        let methods = Method::listed(", ");
+        let help = match text.starts_with("http") || text.starts_with("{{") {
+            true => format!("write GET {text}, or another method (methods: {methods})"),
+            false => format!("write for example GET https://example.com/ (methods: {methods})"),
+        };
         return keys.lower.reject(node.span, message, help);
     };
     let rest = &text[method.word().len()..];

@@ -16,6 +16,9 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
         "GB" => 1_000_000_000,
         "TB" => 1_000_000_000_000_u64,
         "" => return Err(UnitError::new("has no unit", format!("{number}MB or {number}GB"))),
+        "Ki" | "KiB" | "K" | "k" => return Err(UnitError::new("is not a size", format!("{number}KB"))),
+        "Mi" | "MiB" | "M" | "m" | "mb" => return Err(UnitError::new("is not a size", format!("{number}MB"))),
+        "Gi" | "GiB" | "G" | "g" | "gb" => return Err(UnitError::new("is not a size", format!("{number}GB"))),
         _ => return Err(UnitError::new("is not a size", "a whole number and one of B, KB, MB, GB, TB, such as 10MB")),
     };
     number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or(UnitError { what: "is too large", write: None })

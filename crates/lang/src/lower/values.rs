@@ -7,7 +7,7 @@ use regex::Regex;
 use super::context::{LONGEST_MESSAGE, Lower, found, quoted};
 use super::other_shapes::{self, Instead, truth};
 use super::units::{parse_duration, parse_size};
-use crate::diagnostic::{About, Code, Diagnostic, did_you_mean};
+use crate::diagnostic::{About, Code, Diagnostic, akin, did_you_mean, listed};
 use crate::model::UnitError;
 use crate::source::{Span, Spanned};
 use crate::syntax::{Map, Node, NodeKind, Scalar, quoted as in_quotes};
@@ -37,24 +37,16 @@ pub(crate) fn value_of(label: &str) -> About {
     About::Value(label.to_owned())
 }
 
-/// The number that `1_000`, `"700"` or `$0.50` means elsewhere.
+/// The number that `1_000`, `"700"`, `$0.50`, `4,096`, `200k` or `160 characters` means elsewhere.
 fn without_marks(text: &str) -> Option<String> {
-    let text = text.trim().trim_matches(['$', '€', '£', '%', ' ']);
-    let number = text.replace('_', "");
-    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && number.parse::<f64>().is_ok();
-    (is_number && (text == number || text.starts_with(|c: char| c.is_ascii_digit()))).then_some(number)
-}
-
-/// What a word of another tool says, among those of a key: the status of an answer for what `retry` repeats.
-fn meant_word(label: &str, written: &str) -> Option<&'static str> {
-    match (label, written) {
-        ("on", "429") => Some("rate_limited"),
-        ("on", "408") => Some("timeout"),
-        ("on", code) if code.len() == 3 && code.starts_with('5') => Some("server_error"),
-        ("on", word) if word.contains("timeout") => Some("timeout"),
-        ("on", word) if word.contains("system") || word.contains("server") => Some("server_error"),
-        _ => None,
-    }
+    let text = text.trim().trim_start_matches(['$', '€', '£']);
+    let end = text.find(|c: char| !(c.is_ascii_digit() || ['.', ',', '_'].contains(&c))).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let is_unit = unit.chars().all(|c| c.is_alphabetic() || [' ', '%', '€', '£'].contains(&c));
+    let in_threes = number.split(',').skip(1).all(|part| part.len() == 3);
+    let number = number.replace([',', '_'], "");
+    let is_number = is_unit && in_threes && number.starts_with(|c: char| c.is_ascii_digit()) && number.parse::<f64>().is_ok();
+    is_number.then(|| if unit.trim() == "k" { format!("{number}000") } else { number })
 }
 
 impl Lower<'_> {
@@ -75,12 +67,27 @@ impl Lower<'_> {
             let number = number
                 .and_then(|scalar| without_marks(&scalar.text))
                 .filter(|text| !must_be.contains("whole") || text.parse::<u64>().is_ok());
+            let is_word = node.as_scalar().is_some_and(|scalar| scalar.value.is_string());
             let label_of_grade = about == value_of("readability");
-            let found = wrong_type(node, message).about(about);
+            let found = wrong_type(node, message).about(about.clone());
             self.report(match number {
                 Some(number) => found.help(format!("write {number}")).proposed_fix(vec![(node.span, number)]),
                 None if label_of_grade => found.help("write the highest school grade that the text may need, such as 7"),
-                None => found.help(format!("write {must_be}")),
+                None => found.help(match &about {
+                    About::Value(label) if must_be == "true or false" => {
+                        let is_off = node.as_scalar().is_some_and(|scalar| ["none", "never", "disabled", "0"].contains(&&*scalar.text));
+                        if is_off {
+                            format!("write {label}: false")
+                        } else {
+                            format!("write {label}: true, or {label}: false for the opposite")
+                        }
+                    }
+                    About::Value(label) if must_be.ends_with("such as 5s") => format!("write {label}: with a time, such as {label}: 1h"),
+                    _ if must_be.contains("whole number") && !must_be.contains(" or a ") && is_word => {
+                        format!("write {must_be}, in digits, such as 10")
+                    }
+                    _ => format!("write {must_be}"),
+                }),
             });
         }
     }
@@ -106,11 +113,8 @@ impl Lower<'_> {
         let diagnostic = Diagnostic::bad_value(span, message).near(near.clone());
         self.report(match near.names.first() {
             Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, name.clone())]),
-            None => match (allowed, meant_word(label, written)) {
-                (_, Some(word)) if allowed.contains(&word) => {
-                    diagnostic.help(format!("write {word}")).proposed_fix(vec![(span, word.to_owned())])
-                }
-                ([only], _) => diagnostic.help(format!("write {only}")).proposed_fix(vec![(span, (*only).to_owned())]),
+            None => match (allowed, akin(written, allowed.iter().copied())) {
+                (&[word], _) | (_, Some(word)) => diagnostic.help(format!("write {word}")).proposed_fix(vec![(span, word.to_owned())]),
                 _ if is_short => diagnostic.help("write one of these"),
                 _ => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
             },
@@ -186,11 +190,25 @@ impl Lower<'_> {
     fn check_letters(&self, label: &str, id: &str, span: Span, rule: &str, is_letter: fn(char) -> bool, case: fn(&str) -> String) {
         let wrong = match id.chars().next() {
             None => "is empty".to_owned(),
-            Some(first) => match id.chars().find(|c| !(is_letter(*c) || c.is_ascii_digit() || *c == '_')) {
-                Some(c) => format!("has {}", quoted(&c.to_string())),
-                None if is_letter(first) => return,
-                None => format!("begins with {}", quoted(&first.to_string())),
-            },
+            Some(first) => {
+                let mut wrong: Vec<String> = vec![];
+                for c in id.chars().filter(|c| !(is_letter(*c) || c.is_ascii_digit() || *c == '_')) {
+                    let what = match c {
+                        ' ' => "blanks".to_owned(),
+                        'A'..='Z' => "capitals".to_owned(),
+                        'a'..='z' => "small letters".to_owned(),
+                        c => quoted(&c.to_string()),
+                    };
+                    if !wrong.contains(&what) {
+                        wrong.push(what);
+                    }
+                }
+                match wrong.as_slice() {
+                    [] if is_letter(first) => return,
+                    [] => format!("begins with {}", quoted(&first.to_string())),
+                    wrong => format!("has {}", listed(wrong, "and")),
+                }
+            }
         };
         let valid: String = case(id).chars().map(|c| if is_letter(c) || c.is_ascii_digit() { c } else { '_' }).collect();
         let valid = valid.trim_start_matches(|c: char| !is_letter(c));

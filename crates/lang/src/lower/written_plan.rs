@@ -133,7 +133,7 @@ mod tests {
         );
         assert_eq!(
             with_steps(json!([{ "id": "A b", "use": "x" }])),
-            ["F011 plan step id \"A b\" has \"A\"; use small letters, digits and \"_\", a letter first"]
+            ["F011 plan step id \"A b\" has capitals and blanks; use small letters, digits and \"_\", a letter first"]
         );
         assert_eq!(
             with_steps(json!([{ "id": "a", "use": "{{ x }}", "with": "Rome", "depends_on": { "b": 1 } }])),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reach::{EdgeFilter, Reach};
 use super::{StepIx, cycle};
-use crate::diagnostic::{About, Code, Diagnostic, Hints};
+use crate::diagnostic::{About, Code, Diagnostic, Hints, quoted};
 use crate::model::{SUMMARY_STEP, Step};
 
 /// Number of a block within its pipeline.
@@ -171,18 +171,38 @@ impl Block {
                 let names = format!("{key} of \"{}\" names \"{}\"", step.id.value, target.value);
                 match self.place(&target.value) {
                     Some(stand_in) if stand_in > place => stands_in_for[stand_in].push(place),
-                    Some(_) => diagnostics.push(
+                    Some(above) => diagnostics.push(
                         Diagnostic::new(Code::FailureTarget, target.span, format!("{names}, which runs before it"))
-                            .help(format!("name a step further down, or write {}", words.join(" or "))),
+                            .related(steps[above].id.span, format!("move this step below {}", quoted(&step.id.value)))
+                            .help(format!(
+                                "move step {} below {}, or write {}",
+                                quoted(&target.value),
+                                quoted(&step.id.value),
+                                words.join(" or ")
+                            )),
                     ),
                     None => {
                         let known = words.iter().copied().chain(steps.iter().map(|step| step.id.as_str()));
                         let hint = hints.did_you_mean(&target.value, known);
+                        let id = &step.id.value;
+                        let help = match &*target.value {
+                            _ if !hint.is_empty() => format!("write {}, or the id of a step below it in the same list", words.join(", ")),
+                            "retry" | "repeat" => format!("write retry: {{ max_attempts: 3 }} in place of {key}"),
+                            "ignore" | "skip" | "pass" | "next" if key == "on_failure" => "write continue".to_owned(),
+                            "fail" | "abort" | "exit" | "raise" if key == "on_failure" => "write stop".to_owned(),
+                            text if text.contains(' ') => {
+                                let set = format!("- {{ id: {id}_failed, set: {text:?} }}");
+                                format!(
+                                    "write {key}: {id}_failed here, and below this step: {set}; read both as steps.{id}.output | default(steps.{id}_failed.output)"
+                                )
+                            }
+                            _ => format!("write {}, or the id of a step below it in the same list", words.join(", ")),
+                        };
                         diagnostics.push(
                             Diagnostic::unknown_step(target.span, format!("{names}, which does not exist{hint}"))
                                 .near(hint)
                                 .about(About::Value(key.to_owned()))
-                                .help(format!("write {}, or the id of a step below it in the same list", words.join(", "))),
+                                .help(help),
                         );
                     }
                 }
@@ -238,8 +258,13 @@ impl Block {
 }
 
 fn unknown_need(step: &Step, need: &crate::source::Spanned<String>, steps: &[Arc<Step>], hints: &Hints) -> Diagnostic {
-    let hint = hints.did_you_mean(&need.value, steps.iter().map(|s| s.id.as_str()).filter(|id| *id != step.id.value));
+    let ids = || steps.iter().map(|step| step.id.as_str()).filter(|id| *id != step.id.value);
+    let hint = hints.did_you_mean(&need.value, ids());
+    let help = match hints.akin(&need.value, ids()) {
+        Some(id) if hint.is_empty() => format!("write {id}"),
+        _ => "name a step of the same list, or leave needs out to follow the step above".to_owned(),
+    };
     Diagnostic::unknown_step(need.span, format!("step \"{}\" needs \"{}\", which does not exist{hint}", step.id.value, need.value))
         .near(hint)
-        .help("name a step of the same list, or leave needs out to follow the step above")
+        .help(help)
 }

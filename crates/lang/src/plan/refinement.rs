@@ -1,13 +1,14 @@
 //! The one refinement of a pipeline: from a gate back to the step that tries again. It is no edge of the graph.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use petgraph::graph::NodeIndex;
 use petgraph::visit::{Bfs, Reversed};
 
 use super::{Block, Edge, PipelinePlan, StepIx};
-use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::StepKind;
+use crate::diagnostic::{Code, Diagnostic, Hints, quoted};
+use crate::model::{Step, StepKind};
 use crate::source::Span;
 
 /// The refinement.
@@ -51,9 +52,18 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
                     .help("name the route itself, or a step of the pipeline's own list")
             } else {
                 let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
+                let of_agent = |step: &&Arc<Step>| matches!(&step.kind, StepKind::Agent(agent) if agent.agent.value == refine.value);
+                let help = match plan.pipeline.steps.iter().find(of_agent) {
+                    Some(step) => format!(
+                        "write refine: {}, the step of agent {}: a step is named, not its agent",
+                        step.id.value,
+                        quoted(&refine.value)
+                    ),
+                    None => "name the step that should try once more".to_owned(),
+                };
                 Diagnostic::unknown_step(refine.span, format!("refine names \"{}\", which does not exist{hint}", refine.value))
                     .near(hint)
-                    .help("name the step that should try once more")
+                    .help(help)
             });
             continue;
         };

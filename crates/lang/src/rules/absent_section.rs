@@ -1,6 +1,7 @@
 //! F220: a name that is always empty, since the file has not the section that fills it.
 
 use super::names::PipelineNames;
+use super::one_conversation::{conversation_line, person_line};
 use super::seat::Texts;
 use super::{Code, Diagnostic};
 use crate::source::Span;
@@ -8,36 +9,42 @@ use crate::source::Span;
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
     let sections = [
+        ("person", file.person.is_none(), "person", String::new()),
+        ("channel", file.channels.is_empty(), "channels", "add channels: [email], or the ones that replies leave by".to_owned()),
         (
-            "person",
-            file.person.is_none(),
-            "person",
-            "add a section person: { id: \"{{ inputs.… }}\" }, with from: and a table of data, or with name: and the like; or read an input",
+            "style",
+            file.style_guide.is_none(),
+            "style_guide",
+            "add style_guide: NAME to the head of the file, with the name of a file in style_guides".to_owned(),
         ),
-        ("channel", file.channels.is_empty(), "channels", "add channels: [email], or the ones that replies leave by"),
-        ("style", file.style_guide.is_none(), "style_guide", "add style_guide: and the name of one"),
         (
             "conversation",
             file.conversation.is_none(),
             "conversation",
-            "add a section conversation: { id: \"{{ inputs.… }}\", message: inputs.… }; only flow chat fills it without one",
+            format!("add {} to the head of the file; only flow chat fills it without one", conversation_line(file)),
         ),
     ];
     for (root, _, section, help) in sections.into_iter().filter(|(_, is_absent, ..)| *is_absent) {
         let mut places = reads(names, texts, file.name.span, root);
-        let Some(first) = places.next() else { continue };
+        let Some((first, field)) = places.next() else { continue };
+        let help = match root {
+            "person" => format!("add {} to the head of the file, or read an input", person_line(file, field.unwrap_or("id"))),
+            _ => help,
+        };
         let message = format!("\"{root}\" is always empty: the file has no {section}");
         let mut found = Diagnostic::new(Code::AbsentSection, first, message).help(help);
         found.related.push((file.name.span, format!("{section} stands below this line")));
-        found.related.extend(places.take(3).map(|span| (span, "and here".to_owned())));
+        found.related.extend(places.take(3).map(|(span, _)| (span, "and here".to_owned())));
         out.push(found);
     }
 }
 
 /// Where texts of the file itself read below a root, but for those that ask whether something is there, and what is reported for itself.
-fn reads<'a>(names: &'a PipelineNames, texts: &'a Texts, own: Span, root: &'a str) -> impl Iterator<Item = Span> + 'a {
+fn reads<'a>(names: &'a PipelineNames, texts: &'a Texts, own: Span, root: &'a str) -> impl Iterator<Item = (Span, Option<&'a str>)> + 'a {
     let of_file = texts.all.iter().filter(move |placed| placed.text.place.span.file == own.file);
     let reads = of_file.flat_map(|placed| placed.text.reads.iter().map(|read| (placed.seat, read)));
     let reads = reads.filter(move |(_, read)| !read.is_guarded && read.path.first().is_some_and(|name| name == root));
-    reads.filter(|(seat, read)| names.path(&texts.seats[*seat], &read.path).is_ok()).map(|(_, read)| read.span)
+    reads
+        .filter(|(seat, read)| names.path(&texts.seats[*seat], &read.path).is_ok())
+        .map(|(_, read)| (read.span, read.path.get(1).map(String::as_str)))
 }

@@ -1,6 +1,7 @@
 //! F317: a person is asked, and whatever they say the same is done.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::About;
 use crate::model::{OnFailure, Step, StepKind};
 use crate::plan::PlannedStep;
 use crate::source::Span;
@@ -31,7 +32,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message =
                 format!("{} does not wait for approval {id} above it, and neither does any other step", quoted(&act.step.id.value));
             let help = format!("write needs: [{}] on {}", step.id.value, act.step.id.value);
-            out.push(found(act.step.kind_span, &message).related(step.id.span, "the approval").help(help));
+            let found = match act.step.needs.as_deref() {
+                // Its empty list is what is to be changed.
+                Some([]) => found(act.step.id.span, &message).about(About::Value("needs".to_owned())),
+                _ => found(act.step.kind_span, &message),
+            };
+            out.push(found.related(step.id.span, "the approval").help(help));
         }
     }
 }

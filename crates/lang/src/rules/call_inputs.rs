@@ -9,7 +9,7 @@ use super::seat::{Seat, Texts};
 use super::{Code, Diagnostic, listed, quoted};
 use crate::gate::schema_problems;
 use crate::gate::shape::field_schema;
-use crate::model::{Field, Filling, Form, Pipeline, PipelineId, Shape, Step, StepKind, Text};
+use crate::model::{Field, FieldKind, Filling, Form, Pipeline, PipelineId, Shape, Step, StepKind, Text};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 use crate::template::types::{Type, of_field};
@@ -124,7 +124,15 @@ impl GivenValues<'_> {
                 Some(field) => {
                     if let Some(why) = misfit(names, seat, field, value) {
                         let message = format!("{what} \"{}\" of {owner} {why}", name.value);
-                        out.push((self.found)(name.span, message).help(format!("pass {}", wanted(field))));
+                        // What stands beside a value makes a text of it.
+                        let sole = match value {
+                            Filling::Text(text) if text.form == Form::Template && text.reads.len() == 1 => {
+                                let path = text.reads.first().map(|read| read.path.join("."));
+                                path.map(|path| format!("write {}: \"{{{{ {path} }}}}\", without words beside it", name.value))
+                            }
+                            Filling::Text(_) | Filling::Constant(_) | Filling::List(_) | Filling::Map(_) => None,
+                        };
+                        out.push((self.found)(name.span, message).help(sole.unwrap_or_else(|| format!("pass {}", wanted(field)))));
                     }
                 }
                 None if let Some(field) = renamed(&name.value) => {
@@ -157,11 +165,20 @@ impl GivenValues<'_> {
                 "input" => format!("{owner}: the required input \"{field}\" is missing"),
                 _ => format!("{owner}: the {what} \"{field}\" is missing"),
             };
-            let input = match names.pipeline.pipeline.inputs {
-                Shape::Fields(ref inputs) if inputs.iter().any(|input| input.name == **field) => format!("\"{{{{ inputs.{field} }}}}\""),
-                _ => "…".to_owned(),
+            let is_there = names.pipeline.pipeline.input_fields().iter().any(|input| input.name == **field);
+            let value = match asked.by_name.get(*field).filter(|_| !is_there) {
+                Some(field) => example(field),
+                None => format!("\"{{{{ inputs.{field} }}}}\""),
             };
-            out.push((self.found)(place, message).help(format!("add with: {{ {field}: {input} }}")));
+            let beside = match self.with.is_empty() {
+                true => format!("add with: {{ {field}: {value} }}"),
+                false => format!("add to with {field}: {value}"),
+            };
+            let beside = match !is_there && value.contains("inputs.") {
+                true => format!("{beside}, and {field} to inputs; or the value itself"),
+                false => beside,
+            };
+            out.push((self.found)(place, message).help(beside));
         }
     }
 }
@@ -186,9 +203,49 @@ fn misfit(names: &PipelineNames, seat: &Seat, field: &Field, value: &Filling) ->
     }
 }
 
+/// A value of the kind that a field takes.
+fn example(field: &Field) -> String {
+    match field.kind {
+        FieldKind::Number | FieldKind::Integer => "1".to_owned(),
+        FieldKind::Boolean => "true".to_owned(),
+        FieldKind::List => "[…]".to_owned(),
+        FieldKind::Object => "{ … }".to_owned(),
+        _ => match field.one_of.first().and_then(|value| value.as_str()) {
+            Some(word) => word.to_owned(),
+            None => format!("\"{{{{ inputs.{} }}}}\"", field.name),
+        },
+    }
+}
+
+/// A short text that fits a simple pattern.
+pub(super) fn fitting(pattern: &str) -> Option<String> {
+    let regex = regex::Regex::new(pattern).ok()?;
+    let (mut text, mut rest) = (String::new(), pattern.trim_start_matches('^').trim_end_matches('$'));
+    while let Some(c) = rest.chars().next() {
+        let (one, end) = match c {
+            '[' => (rest.chars().nth(1)?, rest.find(']')? + 1),
+            '\\' if rest.starts_with("\\d") => ('1', 2),
+            '(' | ')' | '|' | '.' | '?' | '*' => return None,
+            c => (c, c.len_utf8()),
+        };
+        rest = rest.get(end..)?;
+        let count = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            Some((count, behind)) => {
+                rest = behind;
+                count.split(',').next()?.parse::<usize>().ok().filter(|count| *count < 40)?
+            }
+            None => 1,
+        };
+        rest = rest.strip_prefix(['+', '*']).unwrap_or(rest);
+        text.extend(std::iter::repeat_n(if one == '0' { '1' } else { one }, count));
+    }
+    regex.is_match(&text).then_some(text)
+}
+
 fn wanted(field: &Field) -> String {
     if let (true, Some(pattern)) = (field.one_of.is_empty(), &field.pattern) {
-        return format!("a text that fits {pattern}");
+        let example = fitting(pattern).map_or(String::new(), |example| format!(", such as {example}"));
+        return format!("a text that fits {pattern}{example}");
     }
     if field.one_of.is_empty() {
         return of_field(field).words().to_owned();

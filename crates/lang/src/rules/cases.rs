@@ -50,8 +50,9 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }
             (_, []) => "remove it: the pipeline has none".to_owned(),
+            (_, [only]) if hint.is_empty() => format!("write {only}"),
             (_, all) if hint.is_empty() => format!("use one of: {}", listed(all)),
-            _ => "correct the name, or remove it".to_owned(),
+            _ => format!("write {} in place of {name}", hint.names.first().map_or("", String::as_str)),
         };
         out.push(unknown_test_name::reported(span, &message).help(help).near(hint).about(about));
     };

@@ -25,7 +25,7 @@ pub(super) fn no_room(channel: &Channel, style: Option<&StyleGuide>, out: &mut V
         out.push(
             finding(Code::ChannelImpossible, channel.span, &message)
                 .about(About::Value("max_length".to_owned()))
-                .help("raise max_length, or shorten the text"),
+                .help(format!("write max_length: {} or more, or shorten the text", (most * 3).max(100))),
         );
     };
     if format("x", channel, None, None).is_err() {

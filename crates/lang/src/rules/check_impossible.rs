@@ -71,7 +71,11 @@ fn lengths(checks: &Together, out: &mut Vec<Diagnostic>) {
     let (Some((_, other, most)), Some((criterion, span, least))) = (longest, shortest) else { return };
     if least > most {
         let message = format!("criterion {}: min_length {least} is above max_length {most}", quoted(&criterion.id.value));
-        out.push(found(span, &message).related(other, format!("at most {most} here")).help("lower min_length or raise max_length"));
+        out.push(
+            found(span, &message)
+                .related(other, format!("at most {most} here"))
+                .help(format!("write min_length: {most} and max_length: {least}, or make room between them")),
+        );
     }
 }
 
@@ -89,7 +93,9 @@ fn words(checks: &Together, out: &mut Vec<Diagnostic>) {
         for (text, other) in fixed(texts).filter_map(|text| Some((text, forbidden.get(text)?))) {
             let message = format!("criterion {}: {} must occur, and must not", quoted(&criterion.id.value), quoted(text));
             out.push(
-                found(check.span, &message).related(*other, "forbidden here").help("remove the text from contains or from not_contains"),
+                found(check.span, &message)
+                    .related(*other, "forbidden here")
+                    .help(format!("take {} out of not_contains, or out of contains", quoted(text))),
             );
         }
     }

@@ -31,8 +31,9 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
                     format!("{} never stands in for {}: a failure of {} ends the run", quoted(other), quoted(wanted), quoted(wanted));
                 out.push(
                     found(second.step.id.span, &message)
+                        .related(first.step.id.span, format!("add on_failure: {other} to this step"))
                         .related(placed.text.place.span, "read here in its place")
-                        .help(format!("add on_failure: {other} to {wanted}")),
+                        .help(format!("add on_failure: {other} to step \"{wanted}\"")),
                 );
             }
         }

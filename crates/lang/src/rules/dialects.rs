@@ -24,9 +24,9 @@ const fn not_duckdb(names: &'static [&'static str], duckdb: &'static str) -> For
 }
 
 const NOW: &str = "write datetime('now'), which is UTC, or pass the time with $now";
-const TODAY: &str = "write date('now'), which is UTC, or pass the day with $day";
+const TODAY: &str = "write date('now'), which is UTC, or $today and with: { today: \"{{ run.today }}\" }";
 const SHIFT: &str =
-    "write date(day, '+1 day'), or date('now', '-7 days') for a week ago, or with $today and with: { today: \"{{ run.today }}\" }";
+    "write date({1|'now'}, {2|'-7 days'}), or with the day of the run date($today, {2|'-7 days'}) and with: { today: \"{{ run.today }}\" }";
 
 /// Functions.
 const FUNCTIONS: &[Foreign] = &[
@@ -34,7 +34,7 @@ const FUNCTIONS: &[Foreign] = &[
     both(&["getdate", "getutcdate", "sysdatetime", "utc_timestamp"], NOW, "write now(), or pass the time with $now"),
     not_sqlite(&["today", "current_date"], TODAY),
     both(&["curdate"], TODAY, "write current_date, or pass the day with $day"),
-    not_sqlite(&["date_trunc"], "write strftime('%Y-%m-01', day) for the month, date(day) for the day"),
+    not_sqlite(&["date_trunc"], "write strftime('%Y-%m-01', {2|day}) for the month, date({2|day}) for the day"),
     both(&["to_char", "date_format", "format_date"], "write strftime('%Y-%m', day)", "write strftime(day, '%Y-%m')"),
     both(&["str_to_date"], "write date(text), which reads 2026-11-18", "write strptime(text, '%d.%m.%Y')"),
     not_sqlite(&["to_date", "to_timestamp", "strptime", "make_date"], "write date(text), which reads 2026-11-18"),
@@ -42,9 +42,9 @@ const FUNCTIONS: &[Foreign] = &[
         &["extract", "date_part", "datepart"],
         "write cast(strftime('%Y', day) as integer); %m is the month, %d the day, %H the hour",
     ),
-    not_sqlite(&["year"], "write cast(strftime('%Y', day) as integer)"),
-    not_sqlite(&["month"], "write cast(strftime('%m', day) as integer)"),
-    not_sqlite(&["day", "dayofmonth"], "write cast(strftime('%d', day) as integer)"),
+    not_sqlite(&["year"], "write cast(strftime('%Y', {1|day}) as integer)"),
+    not_sqlite(&["month"], "write cast(strftime('%m', {1|day}) as integer)"),
+    not_sqlite(&["day", "dayofmonth"], "write cast(strftime('%d', {1|day}) as integer)"),
     not_sqlite(&["hour"], "write cast(strftime('%H', time) as integer)"),
     not_sqlite(&["minute"], "write cast(strftime('%M', time) as integer)"),
     not_sqlite(&["week", "weekofyear"], "write cast(strftime('%V', day) as integer)"),
@@ -52,26 +52,26 @@ const FUNCTIONS: &[Foreign] = &[
     not_sqlite(&["dayname", "monthname"], "write case strftime('%w', day) when '0' then 'Sunday' … end"),
     not_sqlite(&["quarter"], "write (cast(strftime('%m', day) as integer) + 2) / 3"),
     not_sqlite(&["last_day", "eomonth"], "write date(day, 'start of month', '+1 month', '-1 day')"),
-    not_sqlite(&["datediff", "date_diff", "age"], "write julianday(until) - julianday(since), which counts days"),
+    not_sqlite(&["datediff", "date_diff", "age"], "write julianday({1|until}) - julianday({2|since}), which counts days"),
     both(&["dateadd", "adddate", "subdate"], SHIFT, "write day + interval 1 day"),
     not_sqlite(&["date_add", "date_sub"], SHIFT),
     both(&["from_unixtime"], "write datetime(seconds, 'unixepoch')", "write to_timestamp(seconds)"),
     both(&["unix_timestamp"], "write unixepoch(time)", "write epoch(time)"),
     not_sqlite(&["epoch"], "write unixepoch(time)"),
-    both(&["safe_divide"], "write 1.0 * a / nullif(b, 0)", "write a / nullif(b, 0)"),
-    both(&["isnull", "nvl"], "write ifnull(x, 0)", "write ifnull(x, 0)"),
+    both(&["safe_divide"], "write 1.0 * {1|a} / nullif({2|b}, 0)", "write {1|a} / nullif({2|b}, 0)"),
+    both(&["isnull", "nvl"], "write ifnull({1|x}, {2|0})", "write ifnull({1|x}, {2|0})"),
     both(&["nvl2"], "write case when x is null then b else a end", "write case when x is null then b else a end"),
     not_sqlite(&["decode"], "write case x when 1 then a else b end"),
-    not_sqlite(&["len", "char_length", "character_length", "strlen"], "write length(x)"),
+    not_sqlite(&["len", "char_length", "character_length", "strlen"], "write length({1|x})"),
     both(&["datalength"], "write octet_length(x)", "write octet_length(encode(x))"),
     both(&["charindex", "locate"], "write instr(text, part): the text comes first", "write instr(text, part): the text comes first"),
     not_sqlite(&["position", "strpos"], "write instr(text, part)"),
-    not_sqlite(&["ucase"], "write upper(x)"),
-    not_sqlite(&["lcase"], "write lower(x)"),
+    not_sqlite(&["ucase"], "write upper({1|x})"),
+    not_sqlite(&["lcase"], "write lower({1|x})"),
     both(&["initcap", "proper"], "write upper(substr(x, 1, 1)) || lower(substr(x, 2))", "write upper(x[1]) || lower(x[2:])"),
-    not_sqlite(&["left"], "write substr(x, 1, 3)"),
-    not_sqlite(&["right"], "write substr(x, -3)"),
-    both(&["mid"], "write substr(x, 2, 3)", "write substr(x, 2, 3)"),
+    not_sqlite(&["left"], "write substr({1|x}, 1, {2|3})"),
+    not_sqlite(&["right"], "write substr({1|x}, -{2|3})"),
+    both(&["mid"], "write substr({1|x}, {2|2}, {3|3})", "write substr({1|x}, {2|2}, {3|3})"),
     not_sqlite(&["lpad"], "write printf('%5s', x), or substr('00000' || x, -5)"),
     not_sqlite(&["rpad"], "write printf('%-5s', x)"),
     not_sqlite(&["repeat"], "write replace(printf('%3s', ''), ' ', x)"),
@@ -89,12 +89,12 @@ const FUNCTIONS: &[Foreign] = &[
         "write like or glob: SQLite has no regular expressions here",
         "write regexp_matches(x, 'a+')",
     ),
-    not_sqlite(&["starts_with", "startswith"], "write x like 'start%'"),
-    not_sqlite(&["contains"], "write instr(x, 'part') > 0"),
-    not_sqlite(&["greatest"], "write max(a, b): with several values it takes the largest of a row"),
-    not_sqlite(&["least"], "write min(a, b): with several values it takes the smallest of a row"),
+    not_sqlite(&["starts_with", "startswith"], "write {1|x} like {2|'start'} || '%'"),
+    not_sqlite(&["contains"], "write instr({1|x}, {2|'part'}) > 0"),
+    not_sqlite(&["greatest"], "write max({1|a}, {2|b}): with several values it takes the largest of a row"),
+    not_sqlite(&["least"], "write min({1|a}, {2|b}): with several values it takes the smallest of a row"),
     not_sqlite(&["any_value", "arbitrary", "first", "last"], "write max(x) or min(x)"),
-    not_sqlite(&["count_if", "countif"], "write count(*) filter (where …)"),
+    not_sqlite(&["count_if", "countif"], "write count(*) filter (where {1|a} = {2|b})"),
     not_sqlite(&["bool_or"], "write max(x)"),
     not_sqlite(&["bool_and", "every"], "write min(x)"),
     not_sqlite(
@@ -125,11 +125,11 @@ const FUNCTIONS: &[Foreign] = &[
 /// Words of a clause, an operator or a type.
 const WORDS: &[Foreign] = &[
     not_sqlite(&["ilike"], "write like, which takes no notice of capitals in A–Z"),
-    not_sqlite(&["::"], "write cast(x as text)"),
-    both(&["top"], "write limit 5 at the end of the query", "write limit 5 at the end of the query"),
-    both(&["fetch"], "write limit 5 at the end of the query", "write limit 5 at the end of the query"),
-    both(&["rownum"], "write limit 5 at the end of the query", "write limit 5 at the end of the query"),
-    not_sqlite(&["rows", "percent"], "write limit 5 and nothing behind it"),
+    not_sqlite(&["::"], "write cast({1|x} as {2|text})"),
+    both(&["top"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
+    both(&["fetch"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
+    both(&["rownum"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
+    not_sqlite(&["rows", "percent"], "write limit {1|5} and nothing behind it"),
     not_sqlite(&["interval"], SHIFT),
     not_sqlite(&["date"], "write the text by itself: days are texts such as '2026-11-18'"),
     not_sqlite(&["timestamp"], "write the text by itself: times are texts such as '2026-11-18 09:30:00'"),
@@ -138,7 +138,7 @@ const WORDS: &[Foreign] = &[
     not_sqlite(&["exclude"], "name the columns that are to stay"),
     not_sqlite(
         &["distinct on"],
-        "put row_number() over (partition by … order by …) as n into a query in brackets, and filter that by n = 1",
+        "write select * from (select *, row_number() over (partition by {1|a} order by {2|b}) as n from {3|t}) where n = 1",
     ),
     not_sqlite(&["current_date"], "write current_date, without brackets"),
     not_sqlite(&["current_timestamp"], "write current_timestamp, without brackets"),
@@ -175,6 +175,81 @@ pub(super) fn word(word: &str, engine: SqlEngine) -> Option<&'static str> {
     help(WORDS, word, engine)
 }
 
+/// A help with the author's own values in place of `{1|a}`, which shows what stands there otherwise.
+pub(super) fn told(help: &str, values: &[String]) -> String {
+    let mut parts = help.split("{");
+    let mut told = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let filled = part.split_once('}').and_then(|(inner, rest)| {
+            let (number, other) = inner.split_once('|')?;
+            let value =
+                values.get(number.parse::<usize>().ok()?.checked_sub(1)?).map(|value| value.trim()).filter(|value| !value.is_empty());
+            Some(format!("{}{rest}", value.unwrap_or(other)))
+        });
+        told.push_str(&filled.unwrap_or_else(|| format!("{{{part}")));
+    }
+    told
+}
+
+/// The values of the foreign word that begins at a place of a query.
+pub(super) fn values(text: &str, at: usize) -> Vec<String> {
+    let rest = text.get(at..).unwrap_or_default();
+    let word: String =
+        rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ' ' && rest.starts_with("distinct on")).collect();
+    let behind = rest.get(word.len()..).unwrap_or_default().trim_start();
+    let before = text.get(..at).unwrap_or_default().trim_end();
+    let number = || rest.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty()).map(str::to_owned);
+    let path = |c: char| !(c.is_alphanumeric() || c == '_' || c == '.');
+    let named = |part: &str| part.get(part.rfind(path).map_or(0, |at| at + 1)..).unwrap_or_default().to_owned();
+    match word.trim().to_lowercase().as_str() {
+        "" if rest.starts_with("::") => {
+            let kind: String = rest.chars().skip(2).take_while(char::is_ascii_alphanumeric).collect();
+            let kind = match kind.to_lowercase().as_str() {
+                "int" | "integer" | "bigint" | "int4" | "int8" => "integer",
+                "float" | "numeric" | "decimal" | "real" | "double" => "real",
+                _ => "text",
+            };
+            vec![named(before), kind.to_owned()]
+        }
+        "top" | "fetch" | "rows" | "percent" => number().into_iter().collect(),
+        "interval" => {
+            let sign = before.chars().next_back().filter(|sign| ['+', '-'].contains(sign)).unwrap_or('-');
+            let from = named(before.trim_end_matches(['+', '-']).trim_end());
+            let from = if from.is_empty() || from.eq_ignore_ascii_case("current_date") { "'now'".to_owned() } else { from };
+            let span = behind.trim_start_matches('\'').split('\'').next().unwrap_or_default();
+            vec![from, format!("'{sign}{span}'")]
+        }
+        _ => {
+            let Some(inner) = behind.strip_prefix('(') else { return vec![] };
+            let (mut values, mut value, mut depth) = (vec![], String::new(), 0);
+            for c in inner.chars() {
+                match c {
+                    ')' if depth == 0 => break,
+                    ',' if depth == 0 => values.push(std::mem::take(&mut value)),
+                    c => {
+                        depth += i32::from(c == '(') - i32::from(c == ')');
+                        value.push(c);
+                    }
+                }
+            }
+            // A text of a spreadsheet stands in double quotes.
+            let value = value.trim().to_owned();
+            if word.starts_with("distinct on") {
+                let behind =
+                    |mark: &str| text.to_lowercase().find(mark).and_then(|at| text.get(at + mark.len()..)).unwrap_or_default().trim();
+                let order = behind("order by").split_once(',').map_or("", |(_, rest)| rest.trim());
+                let table: String = behind(" from ").chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                return vec![value, order.to_owned(), table];
+            }
+            values.push(match value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
+                Some(text) if !values.is_empty() => format!("'{text}'"),
+                _ => value,
+            });
+            values
+        }
+    }
+}
+
 fn help(table: &[Foreign], name: &str, engine: SqlEngine) -> Option<&'static str> {
     let foreign = table.iter().find(|foreign| foreign.names.iter().any(|known| known.eq_ignore_ascii_case(name)))?;
     match engine {
@@ -198,6 +273,9 @@ mod tests {
             }
         }
         assert_eq!(function("NOW", SqlEngine::DuckDb), None);
-        assert_eq!(function("len", SqlEngine::Sqlite), Some("write length(x)"));
+        assert_eq!(function("len", SqlEngine::Sqlite), Some("write length({1|x})"));
+        assert_eq!(told("write substr({1|x}, 1, {2|3})", &values("select LEFT(order_id, 1) from t", 7)), "write substr(order_id, 1, 1)");
+        assert_eq!(told("write limit {1|5}", &values("select top 10 a from t", 7)), "write limit 10");
+        assert_eq!(values("where day >= now() - interval '7 days'", 21), ["'now'", "'-7 days'"]);
     }
 }

@@ -14,11 +14,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             continue;
         }
         let message = format!("{} sends {method} with retry but without idempotency_key; it may be done twice", quoted(&step.id.value));
-        out.push(
-            finding(Code::EffectWithRetry, step.id.span, &message)
-                .about(About::Value("retry".to_owned()))
-                .help("add an idempotency_key if the receiver knows such keys, or write retry: { on: [rate_limited] }"),
-        );
+        out.push(finding(Code::EffectWithRetry, step.id.span, &message).about(About::Value("retry".to_owned())).help(format!(
+            "add idempotency_key: \"{}-{{{{ run.id }}}}\" if the receiver knows such keys, or write on: [rate_limited] in retry",
+            step.id.value
+        )));
     }
 }
 

@@ -34,10 +34,9 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
             }
             TypeProblemKind::Field(owner, field, known) => unknown_field::of_value(names, span, &owner, &field, known.as_deref()),
         };
-        let asks_for_number = found.help.iter().any(|line| line.contains("| int") || line.contains("| float"));
-        if let Some(field) = declared.filter(|field| asks_for_number && field.kind == FieldKind::Text) {
+        if let Some(field) = declared.filter(|field| problem.takes_number && field.kind == FieldKind::Text) {
             found.related.push((field.span, "declared as text here".to_owned()));
-            found = found.help(format!("write {}: number there if it is always a number", field.name));
+            found.help.insert(0, format!("write {}: number in inputs, if it is always a number", field.name));
         }
         out.push(found);
     }

@@ -20,7 +20,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("gate {} has no otherwise; if it fails, no reply is sent", quoted(&planned.step.id.value));
             out.push(
                 finding(Code::GateNoWayOut, planned.step.kind_span, &message)
-                    .help("add otherwise: with a text that says what the person can do instead"),
+                    .help("add otherwise: with a text that says what the person can do instead, such as otherwise: Please call us."),
             );
         }
     }

@@ -1,5 +1,6 @@
 //! F320: a step that sees the conversation, in a pipeline that has none.
 
+use super::one_conversation::conversation_line;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::About;
 use crate::model::{History, StepKind};
@@ -15,7 +16,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 finding(Code::HistoryAlone, planned.step.id.span, &message)
                     .about(About::Value("history".to_owned()))
                     .related(pipeline.pipeline.name.span, "conversation stands below this line")
-                    .help("add conversation: { id: …, message: inputs.NAME } to the head of the file, or remove history"),
+                    .help(format!("add {} to the head of the file, or remove history", conversation_line(&pipeline.pipeline))),
             );
         }
     }

@@ -20,7 +20,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let step = &planned.step;
         match &step.kind {
             StepKind::Dialogue(dialogue) => turns(step, dialogue, out),
-            StepKind::Wait(time) => wait(step, time, whole, out),
+            StepKind::Wait(time) => wait(step, time, (whole, pipeline.pipeline.limits.span), out),
             StepKind::Agent(_) | StepKind::Tool(_) | StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Program(_) => {}
             StepKind::Python(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Search(_) | StepKind::Plan(_) => {}
             StepKind::Task(_) | StepKind::Route(_) | StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) => {}
@@ -46,16 +46,24 @@ fn turns(step: &Step, dialogue: &DialogueStep, out: &mut Vec<Diagnostic>) {
     }
     if let Some(repeats) = dialogue.until.repeats.filter(|repeats| *repeats >= most) {
         let message = format!("dialogue {id} ends after {most} turns, so until.repeats {repeats} never ends it");
-        out.push(found(step.id.span, "until.repeats", &message).help("lower repeats, or raise max_turns"));
+        out.push(found(step.id.span, "until.repeats", &message).help(format!("write repeats: 2, or max_turns: {} or more", repeats + 1)));
     }
 }
 
-fn wait(step: &Step, time: &Filling, whole: Option<Duration>, out: &mut Vec<Diagnostic>) {
+fn wait(step: &Step, time: &Filling, (whole, limits): (Option<Duration>, Option<Span>), out: &mut Vec<Diagnostic>) {
     let Filling::Constant(serde_json::Value::String(written)) = time else { return };
     let (Ok(time), Some(deadline)) = (parse_duration(written), step.deadline.into_iter().chain(whole).min()) else { return };
     if time > deadline {
         let id = quoted(&step.id.value);
         let message = format!("{id} waits for {}, and the deadline is {}", duration_words(time), duration_words(deadline));
-        out.push(found(step.id.span, "wait", &message).help("raise the deadline, or wait for a shorter time"));
+        let longer = duration_words(time + deadline);
+        let found = found(step.id.span, "wait", &message);
+        out.push(match limits.filter(|_| step.deadline.is_none()) {
+            Some(limits) => found.related(limits, format!("write deadline: {longer} or more here")),
+            None => found,
+        });
+        if let Some(found) = out.last_mut() {
+            found.help.push(format!("write deadline: {longer} or more, or wait for a shorter time"));
+        }
     }
 }

@@ -19,5 +19,8 @@ pub(super) fn after_filters(found: Diagnostic, read: &Read, source: &str) -> Dia
 }
 
 pub(super) fn report(read: &Read, why: String) -> Diagnostic {
-    Diagnostic::new(Code::MaybeSkipped, read.span, why).help("add | default(\"\"), or check with \"is defined\" first")
+    let path = read.path.join(".");
+    // A field may be there and empty, too.
+    let default = if path.ends_with(".output") { "default('')" } else { "default('', true)" };
+    Diagnostic::new(Code::MaybeSkipped, read.span, why).help(format!("write {path} | {default}, or ask first whether {path} is defined"))
 }

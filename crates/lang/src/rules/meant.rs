@@ -123,6 +123,7 @@ pub(super) fn unnamed(step: &Step, field: &str, known: &[&str]) -> Option<MeantP
     let called = unnamed.iter().find(|name| name.to_lowercase().starts_with(&small)).or(unnamed.first())?;
     Some(MeantPath {
         help: format!("write {called} as {field} in the query of step \"{}\": a column without a name cannot be read", step.id.value),
+        why: ": what its query counts or adds up has no name",
         at: Some((step.kind_span, "this query".to_owned())),
         ..MeantPath::default()
     })
@@ -145,7 +146,10 @@ pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) 
     if rest.is_empty()
         && let Some(owner) = one_of(names, seat, name)
     {
-        return Some(MeantPath { why: " as a name; a text stands in quotes", ..help(format!("write {owner} == \"{name}\"")) });
+        return Some(MeantPath {
+            why: " as a name; a text stands in quotes, behind == and what it is compared with",
+            ..help(format!("write {owner} == \"{name}\""))
+        });
     }
     if names.has_step(name) {
         let is_member = rest.first().is_none_or(|part| ["output", "status", "error", "details"].contains(&part.as_str()));
@@ -169,6 +173,10 @@ pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) 
         }
     }
     if names.known(seat).contains(&"item") {
+        let element = names.known_type(seat, &["item".to_owned()]);
+        if !rest.is_empty() && (element.is_text() || element == Type::Number) {
+            return Some(path("item".to_owned()));
+        }
         return Some(help(format!("write item{}, or add as: {name} beside for_each", behind(rest))));
     }
     rest.is_empty()

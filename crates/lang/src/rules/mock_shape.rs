@@ -2,8 +2,11 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
+
 use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::one_line;
 use crate::gate::result::{ResultContext, result, results};
 use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};
 use crate::source::Span;
@@ -33,11 +36,23 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
             let what = format!("the mock of {} does not match {of}: {}", quoted(name), problems.join("; "));
             let help = match is_one {
                 true => format!("write a list with an output for each element, or one mock for each: \"{name}[0]\", \"{name}[1]\""),
-                false => "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed".to_owned(),
+                false => mended(name, step, value).unwrap_or_else(|| {
+                    "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed".to_owned()
+                }),
             };
             out.push(found(mock.span, &what).help(help));
         }
     }
+}
+
+/// The mock that was most likely meant: the whole answer for its body alone, the row for a list of it.
+fn mended(name: &str, step: &Step, value: &Value) -> Option<String> {
+    let is_http = matches!(step.kind, StepKind::Http(_)) && value.get("body").is_none();
+    if is_http {
+        return Some(format!("write {name}: {{ status: 200, headers: {{}}, body: {} }}", one_line(&value.to_string(), 80)));
+    }
+    let [row] = value.as_array().filter(|_| matches!(step.kind, StepKind::Sql(_)))?.as_slice() else { return None };
+    Some(format!("write {name}: with that row alone, without [ and ]: {}", one_line(&row.to_string(), 80)))
 }
 
 /// Whether a case expects that all goes well.

@@ -11,10 +11,13 @@ use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, PipelineId, Read, RepeatStep, Step, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, OnFailure, PipelineId, Read, RepeatStep, Step, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
 use crate::template::types::Type;
+
+/// Most steps that are looked through for what a help names.
+const MOST_ABOVE: usize = 64;
 
 /// The names of one pipeline.
 pub struct PipelineNames<'a> {
@@ -153,7 +156,15 @@ impl<'a> PipelineNames<'a> {
         if matches!(root.as_str(), "secrets" | "env") {
             by_name(root, rest.first())?;
         }
-        let kind = self.below(self.root(seat, root)?, root, rest)?;
+        let kind = self.root(seat, root).map_err(|problem| match (problem, root.as_str(), rest.first()) {
+            (ReadProblem::WrongPlace(message, _), "env", Some(name)) => {
+                let name = name.to_lowercase();
+                let help = format!("write inputs.{name} here, and {name}: text under inputs: whoever starts the run gives it");
+                ReadProblem::WrongPlace(message, help)
+            }
+            (problem, ..) => problem,
+        });
+        let kind = self.below(kind?, root, rest)?;
         if root == "failure" && !rest.is_empty() && self.may_lack_failure(seat) {
             return Err(ReadProblem::MaybeMissing("\"failure\" is empty when nothing failed".to_owned()));
         }
@@ -208,7 +219,27 @@ impl<'a> PipelineNames<'a> {
             Err(match self.loop_names.get(name) {
                 _ if name == "item" => {
                     let message = "\"item\" exists only in a step with for_each";
-                    ReadProblem::wrong_place(message, "add for_each to the step, or read another name")
+                    // The elements that a step above gives are most likely meant.
+                    let above = match &seat.at {
+                        Viewpoint::Step(ix, _) => self
+                            .pipeline
+                            .steps
+                            .iter()
+                            .take(ix.0 as usize)
+                            .rev()
+                            .take(MOST_ABOVE)
+                            .find(|planned| planned.step.for_each.is_some()),
+                        Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation | Viewpoint::Shared { .. } => None,
+                    };
+                    let help = match above {
+                        Some(above) => {
+                            format!("write for_each: steps.{}.output in this step, or the list that is meant", above.step.id.value)
+                        }
+                        None => {
+                            "write for_each: in this step, with the list that item goes through, such as for_each: inputs.NAME".to_owned()
+                        }
+                    };
+                    ReadProblem::wrong_place(message, help)
                 }
                 Some(step) => {
                     let message = format!("\"{name}\" is the element of step \"{}\" and exists only there", self.step(*step).id.value);
@@ -304,7 +335,15 @@ impl<'a> PipelineNames<'a> {
             return Ok(known::failure());
         }
         let message = "\"failure\" exists only in on_failure and finally";
-        Err(ReadProblem::wrong_place(message, "read steps.ID.error of the step that may fail"))
+        let fails = self
+            .pipeline
+            .steps
+            .iter()
+            .take(MOST_ABOVE)
+            .find(|planned| planned.step.on_failure == OnFailure::Continue)
+            .map(|planned| &planned.step.id.value);
+        let id = fails.map_or("ID", String::as_str);
+        Err(ReadProblem::wrong_place(message, format!("write steps.{id}.error.message, or .kind, of the step that may fail")))
     }
 
     /// In `finally` there is no failure when nothing failed; in `on_failure` something did.

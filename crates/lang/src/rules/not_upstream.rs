@@ -2,6 +2,7 @@
 
 use super::names::PipelineNames;
 use super::{Code, Diagnostic};
+use crate::diagnostic::About;
 use crate::model::{Read, StepKind};
 use crate::plan::StepIx;
 
@@ -57,8 +58,12 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
         };
         found(message, help)
     };
-    match names.step(beside).needs.as_deref().and_then(<[_]>::first).filter(|_| !is_later) {
-        Some(need) => diagnostic.related(need.span, format!("add {id} here")),
+    match names.step(beside).needs.as_deref().map(<[_]>::first).filter(|_| !is_later) {
+        // The list itself is to be changed, and has nothing in it to point at.
+        Some(None) => Diagnostic { span: names.step(beside).id.span, ..diagnostic }
+            .about(About::Value("needs".to_owned()))
+            .related(read.span, "read here"),
+        Some(Some(need)) => diagnostic.related(need.span, format!("add {id} here")),
         None => diagnostic.related(read_id.span, "this step"),
     }
 }

@@ -7,7 +7,7 @@ use super::scorecards::known_scorecards;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{self, FormatError, Formatted};
 use crate::gate::{self, FilledCheck, JudgedText};
-use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, StepKind, StyleGuide, Text};
+use crate::model::{Channel, Check, Criterion, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, StepKind, StyleGuide, Text};
 use crate::plan::PlannedStep;
 use crate::source::Span;
 
@@ -33,11 +33,29 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let unsent = unsent(pipeline, planned, gate, &otherwise.source).map(|message| (message, None));
         if let Some((message, criterion)) = unsent.or_else(broken) {
             let found = found(otherwise.place.span, &message);
+            let of_style = criterion.filter(|_| pipeline.pipeline.style_guide.is_none()).and_then(|span| {
+                let mut criteria = known_scorecards(pipeline, gate).flat_map(|card| &card.criteria);
+                criteria.find(|criterion| criterion.id.span == span && is_style(criterion))
+            });
             out.push(match criterion {
+                Some(span) if let Some(criterion) = of_style => {
+                    let message = format!("criterion {} asks for a style guide, and the file names none", quoted(&criterion.id.value));
+                    Diagnostic { span, message, ..found }
+                        .related(pipeline.pipeline.name.span, "style_guide stands below this line")
+                        .help("add style_guide: NAME to the head of the file, with the name of a file in style_guides")
+                }
                 Some(span) => found.related(span, "this criterion").help("change the text of otherwise, or the criterion"),
                 None => found.help("change the text of otherwise, or the channel"),
             });
         }
+    }
+}
+
+/// Whether a criterion asks for the rules of a style guide.
+fn is_style(criterion: &Criterion) -> bool {
+    match &criterion.judging {
+        Judging::Checks(checks) => checks.iter().any(|check| check.value == Check::Plain(PlainCheck::StyleGuide)),
+        _ => false,
     }
 }
 

@@ -82,9 +82,12 @@ fn unread(table: &str, data: &Data, path: &str, (name, policy): NamedPolicy, pip
         }
         None => {
             let why = if listed.is_empty() { "lets no file be read" } else { "does not let be read" };
-            found(name.span, &format!("{what}, and policy {} {why}", quoted(&name.value)))
-                .related(data.file.span, "this file")
-                .help(format!("add file_access: {{ read: [{}] }} to the policy", quoted(path)))
+            let at = if policy.span.file == name.span.file { policy.span } else { name.span };
+            found(at, &format!("{what}, and policy {} {why}", quoted(&name.value))).related(data.file.span, "this file").help(format!(
+                "write file_access: {{ read: [{}] }} in the policy, below {}",
+                quoted(path),
+                name.value
+            ))
         }
     });
 }

@@ -14,7 +14,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };
     let mut report = |id: &str, span: Span, what: String, help: &str| {
         let message = format!("step {} uses {what}, which policy {} does not allow", quoted(id), quoted(&name.value));
-        out.push(found(span, &message).related(policy.span, "this policy").help(help));
+        out.push(found(span, &message).related(policy.span, "this policy is to allow it").help(help));
         if let Some(found) = out.last_mut() {
             explain(found, policy, &what);
         }
@@ -24,8 +24,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let used = step.kind.facts().receiver.filter(|tool| tool.value != STDOUT && resource.is_none());
         let refuses = |act: Act| decide(&[(&name.value, policy)], &act).is_denied();
         if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {
-            let help = "add the tool to allowed_tools, or remove the step";
-            report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), help);
+            let help = format!(
+                "write {} in the policy, or remove the step",
+                with_one_more("allowed_tools", policy.allowed_tools.as_deref(), &tool.value)
+            );
+            report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), &help);
         }
         if let Some(ResourceStep { server, uri }) = resource {
             let arguments = json!({ "uri": &*uri.source });
@@ -43,8 +46,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 ProgramNetwork::None | ProgramNetwork::All => Some((step.kind_span, "all of the network".to_owned())),
             };
             if let Some((span, what)) = reached.iter().position(refused).and_then(shown) {
-                let help = "add the host to network_access.hosts, or remove it from network; network: true needs an entry \"*\"";
-                report(&step.id.value, span, what, help);
+                let host = what.split('"').nth(1).unwrap_or("*").to_owned();
+                let hosts = with_one_more("hosts", policy.hosts.as_deref(), &host);
+                let help = format!("write network_access: {{ {hosts} }} in the policy, or take it out of network");
+                report(&step.id.value, span, what, &help);
             }
         }
         if let StepKind::Read(read) = &step.kind {
@@ -72,9 +77,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             // An entry without a port means https on 443.
             let entry = match port {
                 Some(port) if (scheme.as_str(), port) != ("https", 443) => quoted(&format!("{host}:{port}")),
-                _ => "the host".to_owned(),
+                _ => host.clone(),
             };
-            let help = format!("add {entry} to network_access.hosts, or remove the step");
+            let hosts = with_one_more("hosts", policy.hosts.as_deref(), entry.trim_matches('"'));
+            let other = policy.hosts.iter().flatten().find(|other| !other.value.contains(['*', '/']));
+            let help = match other {
+                Some(other) => format!("write network_access: {{ {hosts} }} in the policy, or call {}, which it allows", other.value),
+                None => format!("write network_access: {{ {hosts} }} in the policy, or remove the step"),
+            };
             let shown = match port {
                 Some(port) if (scheme.as_str(), port) != ("https", 443) => format!("{host}:{port}"),
                 _ => host.clone(),
@@ -82,6 +92,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             report(&step.id.value, url.place.span, format!("host {}", quoted(&shown)), &help);
         }
     }
+}
+
+/// A list of the policy with one more entry, as it is written.
+fn with_one_more(key: &str, list: Option<&[Spanned<String>]>, entry: &str) -> String {
+    let plain = |entry: &str| if entry.contains(['*', ':', '[', '{', ',', '(']) { quoted(entry) } else { entry.to_owned() };
+    let all: Vec<String> = list.unwrap_or_default().iter().map(|entry| entry.value.as_str()).chain([entry]).map(plain).collect();
+    format!("{key}: [{}]", all.join(", "))
 }
 
 pub(super) fn found(span: Span, message: &str) -> Diagnostic {

@@ -30,7 +30,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             );
             let key = if step.timeout.is_some() { "timeout" } else { "retry" };
             let found = finding(Code::PastDeadline, step.id.span, &message).about(About::Value(key.to_owned()));
-            out.push(found.help("lower timeout or max_attempts, or raise the deadline"));
+            let room = deadline.saturating_sub(waits(retry)).as_secs() / retry.max_attempts;
+            out.push(found.help(match room {
+                0 => "lower max_attempts, or raise the deadline".to_owned(),
+                room => format!("write timeout: {room}s or less, or deadline: {} or more", shown(longest)),
+            }));
         }
     }
 }

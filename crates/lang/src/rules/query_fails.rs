@@ -22,6 +22,7 @@ fn of_duckdb(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
     for call in sql::read(query.text).map_or(vec![], |query| query.calls) {
         if let Some(help) = dialects::function(call.text, SqlEngine::DuckDb) {
             let span = query.inside(call.start, call.start + call.text.len());
+            let help = dialects::told(help, &dialects::values(query.text, call.start));
             out.push(found(span, format!("DuckDB has no function {}", quoted(call.text))).help(help));
         }
     }
@@ -44,6 +45,12 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
     let at_word = || at.map_or(query.span, |at| query.inside(at, at + word_at(text, at).len()));
     let say = |message: String, help: &str| Some(found(at_word(), message).help(help));
     match fault {
+        // A function of a spreadsheet around a text in double quotes: the function is the cause.
+        QueryFault::QuotedText(_) if let Some((start, name, help)) = foreign_around(text, at) => {
+            let help = dialects::told(help, &dialects::values(text, start));
+            let message = format!("SQLite has no function {}", quoted(name));
+            Some(found(query.inside(start, start + name.len()), message).help(help))
+        }
         // F213, F215.
         QueryFault::UnknownTable(_) | QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
         QueryFault::Syntax | QueryFault::Incomplete | QueryFault::Unreadable(_) => Some(syntax(query, fault, at)),
@@ -51,6 +58,8 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
             let foreign = dialects::function(name, SqlEngine::Sqlite);
             let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
             let help = foreign.unwrap_or("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step");
+            let values = at.map_or(vec![], |at| dialects::values(text, at));
+            let help = dialects::told(help, &values);
             Some(found(at_word(), format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help))
         }
         QueryFault::DeniedFunction(name) => {
@@ -74,6 +83,20 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
         QueryFault::Writes => {
             let first = first_word(text);
             let help = match first.1.to_ascii_lowercase().as_str() {
+                "create" if let Some((name, select)) = text.split_once(" as ") => {
+                    let name = name.split_whitespace().last().unwrap_or("t");
+                    &format!(
+                        "write with {name} as ({}) before the select that reads {name}, in one step",
+                        diagnostic::one_line(select, 120)
+                    )
+                }
+                "update" | "delete" | "insert" => {
+                    let words: Vec<&str> = text.split_whitespace().filter(|word| !["from", "into"].contains(word)).collect();
+                    let table = words.get(1).copied().unwrap_or("t");
+                    let condition = text.split_once(" where ").map(|(_, rest)| rest.split(" returning ").next().unwrap_or(rest).trim());
+                    let condition = condition.map_or(String::new(), |condition| format!(" where {condition}"));
+                    &format!("write select * from {table}{condition}; what changes data is a tool, an http step or a program")
+                }
                 "attach" | "detach" => "add the file under data, and read its table",
                 "pragma" => "take it out: a query only reads the tables of data",
                 _ => BEGIN,
@@ -120,7 +143,15 @@ fn syntax(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagno
         (around.0, around.1, dialects::function(around.1, sqlite)),
     ];
     if let Some((start, word, Some(help))) = foreign.into_iter().find(|(_, _, help)| help.is_some()) {
+        let help = dialects::told(help, &dialects::values(text, start));
         return found(place(start, word), format!("SQLite does not know {} here", quoted(word))).help(help);
+    }
+    let is_cell = |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase()) && word.ends_with(|c: char| c.is_ascii_digit());
+    if word == ":" && is_cell(before.1) {
+        let range = format!("{}:{}", before.1, word_at(text, at + 1));
+        let message = format!("{} is a range of a spreadsheet, and a query knows columns by their names alone", quoted(&range));
+        return found(place(before.0, &range), message)
+            .help("write the name of the column in its place, and the table behind from without a range");
     }
     let is_keyword = |word: &str| KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
     for (start, written) in [(at, word), before] {
@@ -192,6 +223,12 @@ fn around(text: &str, at: usize) -> (usize, &str) {
         }
     }
     (at, "")
+}
+
+/// The function of another system that a place is in the brackets of, with its place and what is written in its place.
+pub(super) fn foreign_around(text: &str, at: Option<usize>) -> Option<(usize, &str, &'static str)> {
+    let (start, name) = around(text, at.filter(|at| text.is_char_boundary(*at))?);
+    Some((start, name, dialects::function(name, SqlEngine::Sqlite)?))
 }
 
 /// The first word, with its place.

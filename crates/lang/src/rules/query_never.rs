@@ -18,7 +18,8 @@ struct Habit {
     /// Whether it is looked for where texts in quotes are blank.
     outside_texts: bool,
     message: &'static str,
-    help: &'static str,
+    /// By group 1 and group 2.
+    help: fn(&str, &str) -> String,
     /// Whether what was found is really meant: group 1 and group 2.
     holds: fn(&str, &str) -> bool,
 }
@@ -28,49 +29,56 @@ const HABITS: &[Habit] = &[
         pattern: r"(?i)((?:=|<>|!=)\s*null)\b",
         outside_texts: true,
         message: "nothing is equal to an empty value, so this is never true",
-        help: "write is null, or is not null",
+        help: |sign, _| format!("write {} in place of {sign}", if sign.starts_with('=') { "is null" } else { "is not null" }),
         holds: |_, _| true,
     },
     Habit {
         pattern: r"(?i)\blike\s+('[^']*')",
         outside_texts: false,
         message: "\"*\" is an ordinary character for like; any text is \"%\"",
-        help: "write % in place of *",
+        help: |text, _| format!("write like {}", text.replace('*', "%")),
         holds: |text, _| text.contains('*') && !text.contains(['%', '_']),
     },
     Habit {
         pattern: r"(?i)\border\s+by\s+(\$\w+)",
         outside_texts: true,
         message: "this orders by one fixed value, and not by the column of that name",
-        help: "write the column, or choose it: order by case $by when 'name' then name else city end",
+        help: |by, _| {
+            format!(
+                "write the column, or choose it, with the names of your columns: order by case {by} when 'name' then name else city end"
+            )
+        },
         holds: |_, _| true,
     },
     Habit {
         pattern: r"(?i)\bselect\s+(?:distinct\s+)?(\$\w+)\s*,",
         outside_texts: true,
         message: "this is the value itself in each row, and not the column of that name",
-        help: "write the column; if the value is meant, name it: … as day",
+        help: |value, _| format!("write the column, or, if the value itself is meant, {value} as day, with a name of your own"),
         holds: |_, _| true,
     },
     Habit {
         pattern: r"(?i)(?:\bselect\s+(?:distinct\s+)?|,\s*)(\$\w+)\s+from\b",
         outside_texts: true,
         message: "this is the value itself in each row, and not the column of that name",
-        help: "write the column; if the value is meant, name it: … as day",
+        help: |value, _| format!("write the column, or, if the value itself is meant, {value} as day, with a name of your own"),
         holds: |_, _| true,
     },
     Habit {
         pattern: r"(?i)(?:<|>|<=|>=|\bbetween)\s*('\d{1,2}[./-]\d{1,2}[./-]\d{4}')",
         outside_texts: false,
         message: "texts are compared letter by letter, so a day that is written first orders by the day of the month",
-        help: "write days as '2026-11-03': year, month, day",
+        help: |day, _| match day.trim_matches('\'').split(['.', '/', '-']).collect::<Vec<_>>()[..] {
+            [day, month, year] => format!("write '{year}-{month:0>2}-{day:0>2}': year, month, day"),
+            _ => "write days as '2026-11-03': year, month, day".to_owned(),
+        },
         holds: |_, _| true,
     },
     Habit {
         pattern: r"(?i)\bbetween\s+('?[\d.:-]+'?)\s+and\s+('?[\d.:-]+'?)",
         outside_texts: false,
         message: "between takes the smaller bound first, so this is never true",
-        help: "write the smaller bound first",
+        help: |low, high| format!("write between {high} and {low}"),
         holds: |low, high| match (low.parse::<f64>(), high.parse::<f64>()) {
             (Ok(low), Ok(high)) => low > high,
             _ => low.len() == high.len() && low.starts_with('\'') && low > high,
@@ -120,8 +128,9 @@ fn habits(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
             // What begins in a text or a remark is no condition.
             let begins = groups.get(0).map_or(0, |whole| whole.start());
             let is_code = blank.as_bytes().get(begins) == query.text.as_bytes().get(begins);
-            if is_code && (habit.holds)(marked.as_str(), groups.get(2).map_or("", |group| group.as_str())) {
-                out.push(found(query.inside(marked.start(), marked.end()), habit.message).help(habit.help));
+            let (one, other) = (marked.as_str(), groups.get(2).map_or("", |group| group.as_str()));
+            if is_code && (habit.holds)(one, other) {
+                out.push(found(query.inside(marked.start(), marked.end()), habit.message).help((habit.help)(one, other)));
             }
         }
     }

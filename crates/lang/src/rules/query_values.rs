@@ -2,7 +2,7 @@
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::did_you_mean;
-use crate::model::{PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
+use crate::model::{PreparedQuery, QueryFault, Shape, SqlEngine, WrittenQuery};
 use crate::source::{Span, Spanned};
 use crate::sql;
 
@@ -20,7 +20,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         };
         let of_duckdb = file.data.iter().any(|(name, data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query.text, name));
         if !is_unread {
-            of_query(&query, of_duckdb, out);
+            of_query(&query, (of_duckdb, &file.inputs), out);
         }
     }
 }
@@ -47,7 +47,15 @@ fn joined(text: &str, at: usize, written: &str) -> Option<(usize, usize, String)
     (!before.contains('\n') && !after.contains('$')).then(|| (from, to, parts.join(" || ")))
 }
 
-fn of_query(query: &WrittenQuery, of_duckdb: bool, out: &mut Vec<Diagnostic>) {
+/// What a value of this name most likely is: the input of that name.
+fn value_of(inputs: &Shape, name: &str) -> String {
+    match inputs {
+        Shape::Fields(fields) if fields.iter().any(|field| field.name == name) => format!("\"{{{{ inputs.{name} }}}}\""),
+        Shape::Fields(_) | Shape::Schema(_) => "…".to_owned(),
+    }
+}
+
+fn of_query(query: &WrittenQuery, (of_duckdb, inputs): (bool, &Shape), out: &mut Vec<Diagnostic>) {
     let Some(places) = sql::read(query.text).map(|query| query.places) else { return };
     let given: Vec<&str> = query.values.iter().map(|name| name.value.as_str()).collect();
     let mut used = vec![];
@@ -72,8 +80,11 @@ fn of_query(query: &WrittenQuery, of_duckdb: bool, out: &mut Vec<Diagnostic>) {
             let name = if plain.starts_with(char::is_alphabetic) { plain } else { given.first().copied().unwrap_or("name") };
             used.push(name);
             let message = format!("a value is filled in by name, as ${name}, and not by {}", quoted(place.text));
-            let help =
-                if given.contains(&name) { format!("write ${name}") } else { format!("write ${name}, and add with: {{ {name}: … }}") };
+            let help = if given.contains(&name) {
+                format!("write ${name}")
+            } else {
+                format!("write ${name}, and with: {{ {name}: {} }}", value_of(inputs, name))
+            };
             out.push(found(span, message).help(help));
             continue;
         };
@@ -85,11 +96,19 @@ fn of_query(query: &WrittenQuery, of_duckdb: bool, out: &mut Vec<Diagnostic>) {
             let near = did_you_mean(name, given.iter().copied());
             used.extend(near.names.first().and_then(|near| given.iter().find(|given| *given == near)));
             let message = format!("the query has ${name}, but \"with\" has no {}{near}", quoted(name));
-            let help = if near.is_empty() { format!("add with: {{ {name}: … }}") } else { format!("use one of: {}", given.join(", ")) };
+            let meant = near.names.first().and_then(|near| query.values.iter().find(|given| given.value == *near));
+            let help = match meant {
+                Some(meant) => format!("write {name} in place of {} in with, or ${} in the query", meant.value, meant.value),
+                None => format!("add {name} to with: {{ {name}: {} }}", value_of(inputs, name)),
+            };
             // What is missing is written beside what is given already.
             let place = query.values.last().filter(|_| near.is_empty()).map_or(span, |given| given.span);
             let found = found(place, message).near(near).help(help);
-            out.push(if place == span { found } else { found.related(span, "asked for here") });
+            out.push(match meant {
+                Some(meant) => found.related(meant.span, format!("write {name} here")),
+                None if place == span => found,
+                None => found.related(span, "asked for here"),
+            });
         }
     }
     for name in query.values.iter().filter(|name| !used.contains(&name.value.as_str())) {

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, quoted};
-use crate::model::{RouteStep, StepKind, phrase_words};
+use crate::model::{Pipeline, RouteStep, Shape, StepKind, Text, phrase_words};
 use crate::source::Span;
 
 /// Words of a phrase in which earlier phrases are looked for; a longer one is only compared as a whole.
 const MOST_WORDS: usize = 12;
 
+/// Most cases of a route for which the word that none asks for is looked up.
+const MOST_CASES: usize = 64;
+
 /// F111, for every route.
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {
         if let StepKind::Route(route) = &planned.step.kind {
-            hidden(&planned.step.id.value, route, out);
+            hidden(&planned.step.id.value, route, &pipeline.pipeline, out);
             taken_values(&planned.step.id.value, route, out);
         }
     }
@@ -49,7 +52,7 @@ fn taken_values(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
 }
 
 /// A case whose every phrase holds a phrase of a case before it, and that has no `when`.
-fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
+fn hidden(id: &str, route: &RouteStep, file: &Pipeline, out: &mut Vec<Diagnostic>) {
     let mut earlier: HashMap<Vec<String>, (usize, Span)> = HashMap::new();
     let mut longest = 0;
     let mut conditions: HashMap<&str, (usize, Span)> = HashMap::new();
@@ -59,11 +62,12 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
         let is_hidden = case.when.is_none() && case.equals.is_empty() && !takers.is_empty() && takers.iter().all(Option::is_some);
         if let (true, Some(Some((taker, span))), Some(phrase)) = (is_hidden, takers.first(), case.phrases.first()) {
             let message = format!("case {} of route \"{id}\" is never chosen: case {} matches the same phrase", number + 1, taker + 1);
-            out.push(
-                found(phrase.span, message)
-                    .related(*span, "this is found first")
-                    .help("put the case with the longer phrase first, or change one of the two"),
-            );
+            let name = |number: usize| route.cases.get(number).map_or("", |case| case.id.as_str());
+            out.push(found(phrase.span, message).related(*span, "this is found first").help(format!(
+                "move case \"{}\" above case \"{}\", or change the phrases of one of them",
+                name(number),
+                name(*taker)
+            )));
         }
         if let Some(when) = case.when.as_ref().filter(|_| case.phrases.is_empty() && case.equals.is_empty()) {
             match conditions.get(when.source.trim()) {
@@ -73,7 +77,10 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
                         format!("case {} of route \"{id}\" is never chosen: case {} has the same condition", number + 1, first + 1),
                     )
                     .related(*span, "this is found first")
-                    .help("change one of the two conditions, or remove the case"),
+                    .help(match unasked(route, when, file) {
+                        Some(condition) => format!("write {condition}, which no case asks for, or remove the case"),
+                        None => "change one of the two conditions, or remove the case".to_owned(),
+                    }),
                 ),
                 None => drop(conditions.insert(when.source.trim(), (number, when.place.span))),
             }
@@ -85,6 +92,21 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
             }
         }
     }
+}
+
+/// The same question for the one word of the input that no case asks for.
+fn unasked(route: &RouteStep, when: &Text, file: &Pipeline) -> Option<String> {
+    let (path, word) = when.source.split_once("==").map(|(path, word)| (path.trim(), word.trim()))?;
+    let Shape::Fields(inputs) = &file.inputs else { return None };
+    if route.cases.len() > MOST_CASES {
+        return None;
+    }
+    let input = inputs.iter().find(|field| path == format!("inputs.{}", field.name))?;
+    let is_asked = |word: &&str| route.cases.iter().any(|case| case.when.as_ref().is_some_and(|when| when.source.contains(*word)));
+    let mut open = input.one_of.iter().filter_map(|value| value.as_str()).filter(|word| !is_asked(word));
+    let (one, None) = (open.next()?, open.next()) else { return None };
+    let quote = word.chars().next().filter(|c| ['\'', '"'].contains(c))?;
+    Some(format!("{path} == {quote}{one}{quote}"))
 }
 
 fn found(span: Span, message: String) -> Diagnostic {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Step, Text};
+use crate::model::{Filling, Read, Step, Text};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {
@@ -11,7 +11,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         if let Some(key) = step.kind.idempotency_key().filter(|key| repeats(step) && !reads_element(step, key)) {
             let id = quoted(&step.id.value);
             let message = format!("every element of {id} has the same idempotency_key, so only the first is acted on");
-            let help = "make it differ: read item in it, or leave it out: each element then has a key of its own";
+            // What the step already reads of the element tells the elements apart.
+            let mut own = None;
+            step.kind.each_text(step.id.span, &mut |authored| {
+                let reads = authored.text().into_iter().flat_map(|text| &text.reads).filter(|read| is_element(step, read));
+                own = own.take().or_else(|| reads.into_iter().next().map(|read| read.path.join(".")));
+            });
+            let element = own.unwrap_or_else(|| element_name(step).unwrap_or("item").to_owned());
+            let help = format!("write \"{}-{{{{ {element} }}}}\", or remove the key: each element then has one of its own", key.source);
             out.push(finding(Code::SameKey, key.place.span, &message).help(help));
         }
     }
@@ -29,6 +36,14 @@ fn repeats(step: &Step) -> bool {
 
 /// Whether a text of a step reads the element of its `for_each`.
 pub(super) fn reads_element(step: &Step, text: &Text) -> bool {
-    let own = step.for_each.as_ref().and_then(|for_each| for_each.name.as_ref()).map(|name| name.value.as_str());
-    text.reads.iter().filter_map(|read| read.path.first()).any(|root| root == "item" || Some(root.as_str()) == own)
+    text.reads.iter().any(|read| is_element(step, read))
+}
+
+/// What `as` calls the element.
+fn element_name(step: &Step) -> Option<&str> {
+    step.for_each.as_ref()?.name.as_ref().map(|name| name.value.as_str())
+}
+
+fn is_element(step: &Step, read: &Read) -> bool {
+    read.path.first().is_some_and(|root| root == "item" || Some(root.as_str()) == element_name(step))
 }

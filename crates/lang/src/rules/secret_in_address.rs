@@ -8,7 +8,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let message = format!("{} in a web address ends up in logs; use a header", read.path.join("."));
         out.push(
             finding(Code::SecretInAddress, read.span, &message)
-                .help("write headers: { Authorization: \"Bearer {{ secrets.NAME }}\" }, or the header the service asks for"),
+                .help(format!(
+                    "take it out of the address, and write headers: {{ Authorization: \"Bearer {{{{ {} }}}}\" }}, or the header the service asks for",
+                    read.path.join(".")
+                )),
         );
     }
 }

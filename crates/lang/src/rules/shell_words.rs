@@ -95,6 +95,9 @@ fn redirections(command: &StartedCommand, out: &mut Vec<Diagnostic>) {
     for (place, word) in words.iter().enumerate() {
         let next = words.get(place + 1).copied().unwrap_or_default();
         let help = match *word {
+            "|" if next == "wc" => {
+                "remove | and what is behind it, add output: lines to the step, and write steps.ID.output | length where the number is read"
+            }
             "|" | "||" | "&&" if BEHIND.contains(&next) => {
                 "put the second program into a step of its own, or use a filter such as | length"
             }

@@ -101,7 +101,13 @@ impl PipelineNames<'_> {
             return ReadProblem::wrong_place(message, help);
         }
         let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
-        ReadProblem::wrong_place(format!("\"{id}\" is in {list}, which {reader} cannot read"), "read a step of the pipeline's own list")
+        let help = match reader {
+            "outputs" => format!(
+                "remove it: outputs are given only if nothing failed; send the text in {list}, by - {{ id: send_{id}, send: stdout, of: steps.{id}.output }} below \"{id}\""
+            ),
+            _ => "read a step of the pipeline's own list".to_owned(),
+        };
+        ReadProblem::wrong_place(format!("\"{id}\" is in {list}, which {reader} cannot read"), help)
     }
 
     /// `output`, `status`, `error`, `details` of a step, and what is below.

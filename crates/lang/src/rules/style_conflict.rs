@@ -28,16 +28,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 pub(crate) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
     let banned = Phrases::new(style.words.banned.iter().map(String::as_str));
     let holds = |text: &str| banned.find(text).first().and_then(|(_, index)| style.words.banned.get(*index));
-    let mut report = |message: String| {
+    let mut report = |message: String, word: &str| {
         out.push(
             finding(Code::StyleConflict, style.span, &message)
                 .about(About::Value("words.banned".to_owned()))
-                .help("remove the word from banned, or choose another one"),
+                .help(format!("take {} out of banned, or write another word there", quoted(word))),
         );
     };
     for (_, preferred) in &style.words.prefer {
         if let Some(word) = holds(preferred) {
-            report(format!("style guide {}: {} is in both prefer and banned", quoted(&style.name), quoted(word)));
+            report(format!("style guide {}: {} is in both prefer and banned", quoted(&style.name), quoted(word)), word);
         }
     }
     let brand = style.brand_name.clone().unwrap_or_default();
@@ -48,7 +48,7 @@ pub(crate) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
             _ => continue,
         };
         if let Some(word) = holds(text) {
-            report(format!("style guide {}: the text of {key} holds the banned word {}", quoted(&style.name), quoted(word)));
+            report(format!("style guide {}: the text of {key} holds the banned word {}", quoted(&style.name), quoted(word)), word);
         }
     }
 }

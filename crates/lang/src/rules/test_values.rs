@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::call_inputs::fitting;
 use super::case_contradicts::{found, may_start};
 use super::names::PipelineNames;
 use super::seat::{More, Seat, Viewpoint};
@@ -32,7 +33,13 @@ fn inputs(case: &TestCase, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             let what = if field.is_pii { "does not satisfy its rules".to_owned() } else { problems.join("; ") };
             let message =
                 format!("test {} can never pass, its run does not start: input {}: {what}", quoted(&case.id.value), quoted(&field.name));
-            let help = "give an input that the pipeline takes; a case about one that it rejects expects exit: 2 alone";
+            let help = match field.pattern.as_deref().and_then(fitting) {
+                Some(fits) => format!(
+                    "write {}: {fits}, or another text that fits; a case about one that is rejected expects exit: 2 alone",
+                    field.name
+                ),
+                None => "give an input that the pipeline takes; a case about one that it rejects expects exit: 2 alone".to_owned(),
+            };
             out.push(found(value.span, &message).help(help));
         }
     }
@@ -61,15 +68,30 @@ fn never_equal(name: &str, is: &Type, wants: &Type, wanted: &Filling) -> Option<
     if !(is_plain(is) && is_deep(wants)) {
         return None;
     }
-    let message = format!("output {} is {}, and is expected to equal {}", quoted(name), is.words(), wants.words());
-    Some((message, meant_check(wanted).unwrap_or_else(|| format!("write {}, or a check such as contains: …", is.words()))))
+    let meant = meant_check(wanted);
+    let message = match &meant {
+        Some((key, _, _)) => {
+            format!("{} is no check, so output {} is expected to equal an object, and is {}", quoted(key), quoted(name), is.words())
+        }
+        None => format!("output {} is {}, and is expected to equal {}", quoted(name), is.words(), wants.words()),
+    };
+    Some((
+        message,
+        meant
+            .map(|(key, ours, value)| format!("write {ours}: {value} in place of {key}"))
+            .unwrap_or_else(|| format!("write {}, or a check such as contains: …", is.words())),
+    ))
 }
 
 /// The check that the name of an only key may mean.
-fn meant_check(wanted: &Filling) -> Option<String> {
-    let key = match wanted {
-        Filling::Map(map) => map.first().map(|(key, _)| key.as_str()),
-        Filling::Constant(Value::Object(map)) => map.keys().next().map(String::as_str),
+fn meant_check(wanted: &Filling) -> Option<(&str, &'static str, String)> {
+    let (key, value) = match wanted {
+        Filling::Map(map) => {
+            map.first().map(|(key, value)| (key.as_str(), value.texts().first().map_or("…", |text| &*text.source).to_owned()))
+        }
+        Filling::Constant(Value::Object(map)) => {
+            map.iter().next().map(|(key, value)| (key.as_str(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        }
         Filling::Constant(_) | Filling::Text(_) | Filling::List(_) => None,
     }?;
     let meant = match key {
@@ -79,7 +101,7 @@ fn meant_check(wanted: &Filling) -> Option<String> {
         "eq" | "is" | "value" | "to_equal" | "equal" => "equals",
         _ => return None,
     };
-    Some(format!("write {meant}: … instead of {key}"))
+    Some((key, meant, value))
 }
 
 fn place(wanted: &Filling, span: Span) -> Span {

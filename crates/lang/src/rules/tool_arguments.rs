@@ -160,6 +160,16 @@ fn sending(send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
     for name in needed.iter().filter(|name| !has(&send.with, name)) {
         let message = format!("send to \"{}\": the argument \"{name}\" is missing", send.to.value);
         let place = send.with.last().map_or(send.to.span, |(name, _)| name.span);
-        out.push(found(place, message).help(format!("add with: {{ {name}: … }}")));
+        let value = match *name {
+            "to" => "name@example.com",
+            "subject" => "What it is about",
+            _ => "notes.txt",
+        };
+        let help = if send.with.is_empty() {
+            format!("add with: {{ {name}: {value} }}")
+        } else {
+            format!("add {name}: to with, such as {name}: {value}")
+        };
+        out.push(found(place, message).help(help));
     }
 }

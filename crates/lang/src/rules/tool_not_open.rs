@@ -163,9 +163,15 @@ fn of_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 quoted(name),
                 quoted(&listed.value)
             );
-            let help =
-                format!("add allow: [ … ] to the server, or list its tools here: {}.NAME (flow doctor shows what it has)", listed.value);
-            out.push(found(listed, cut(&message, LONGEST_MESSAGE)).help(help));
+            let help = format!(
+                "add allow: [NAME, …] below {0}, with the tools that flow doctor shows of it, or write {0}.NAME here for one of them",
+                listed.value
+            );
+            let found = found(listed, cut(&message, LONGEST_MESSAGE)).help(help);
+            out.push(match server(&listed.value) {
+                Some(tool) => found.related(tool.span, "add allow: [NAME, …] below this"),
+                None => found,
+            });
         }
     }
     for step in pipeline.steps.iter().map(|planned| &planned.step) {

@@ -1,8 +1,8 @@
 //! F215: a column that a table does not have: what it was to protect, to type or to give is there under another name.
 
-use super::query_fails::{with_columns, word_at};
+use super::query_fails::{foreign_around, with_columns, word_at};
 use super::{Code, Diagnostic, PipelinePlan, Plan, dialects, finding, listed, quoted};
-use crate::diagnostic::{About, did_you_mean};
+use crate::diagnostic::{self, About, akin, did_you_mean};
 use crate::model::{PersonSource, Pipeline, PreparedQuery, QueryFault, WrittenQuery};
 use crate::source::Span;
 use crate::sql;
@@ -15,7 +15,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let mut told = |key: &str, column: &str, span: Span| {
             let near = did_you_mean(column, names.iter().copied());
             let message = format!("\"{key}\" names column \"{column}\", which table \"{table}\" does not have{near}");
-            out.push(found(span, &message).near(near).help(format!("use one of: {}", listed(&names))));
+            let help = match akin(column, names.iter().copied()) {
+                Some(name) if near.is_empty() => format!("write {name}"),
+                _ => format!("use one of: {}", listed(&names)),
+            };
+            out.push(found(span, &message).near(near).help(help));
         };
         for column in data.pii.iter().filter(|column| !has(&column.value)) {
             told("pii", &column.value, column.span);
@@ -96,11 +100,15 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
     let columns = || tables.iter().flat_map(|(_, columns)| columns.iter().map(String::as_str));
     let help = with_columns(&tables);
     if let QueryFault::QuotedText(text) = fault {
+        if foreign_around(query.text, at).is_some() {
+            return None;
+        }
         let message = format!("{} in double quotes is a column, and no table of the query has it", quoted(text));
         return Some(say(message).help(format!("write '{}' if it is a text", text.replace('\'', "''"))).help(help));
     }
     if let Some(meant) = dialects::column(column) {
         let message = format!("no table of the query has column {}, and SQLite knows no such word", quoted(column));
+        let meant = dialects::told(meant, &start.map_or(vec![], |start| dialects::values(query.text, start)));
         return Some(say(message).help(meant).help(help));
     }
     if columns().any(|name| name.to_lowercase() == column.to_lowercase()) {
@@ -112,7 +120,21 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
         [(table, _)] => format!("table {} does not have", quoted(table)),
         _ => "none of its tables has".to_owned(),
     };
-    let help = if tables.is_empty() { "use a column that the query in brackets or behind \"with\" gives".to_owned() } else { help };
+    // What stands where names belong is data: the file has no first line of names.
+    if let [(table, header)] = tables.as_slice()
+        && header.iter().any(|name| name.parse::<f64>().is_ok())
+    {
+        let first = diagnostic::one_line(&header.join(","), 60);
+        let message = format!("the file of table {} has no names of columns: its first line is \"{first}\"", quoted(table));
+        let file = file.data.get(*table).map(|data| (data.file.span, "this file".to_owned()));
+        let help = format!("write a first line into the file with the name of each of its {} columns, such as {column},…", header.len());
+        return Some(Diagnostic { related: file.into_iter().collect(), ..say(message).help(help) });
+    }
+    let help = match akin(column, columns()) {
+        _ if tables.is_empty() => "use a column that the query in brackets or behind \"with\" gives".to_owned(),
+        Some(name) if near.is_empty() => format!("write {}{name}; or {help}", owner.map(|owner| format!("{owner}.")).unwrap_or_default()),
+        _ => help,
+    };
     Some(say(format!("the query reads column {}, which {which}{near}", quoted(column))).near(near).help(help))
 }
 

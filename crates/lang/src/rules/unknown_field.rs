@@ -1,9 +1,9 @@
 //! F202: a field that a value does not have.
 
-use super::names::PipelineNames;
+use super::names::{PipelineNames, is_place};
 use super::problem::{KnownFields, Owner};
 use super::{Code, Diagnostic, listed, meant};
-use crate::diagnostic::{About, LONGEST_MESSAGE};
+use crate::diagnostic::{About, Hints, LONGEST_MESSAGE};
 use crate::model::{Read, Step, StepKind};
 use crate::source::Span;
 use crate::template::types::{Object, Type};
@@ -37,8 +37,8 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         return match owner {
             Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
             Owner::Step(_) => found(format!("{what}; it returns nothing")).help("read another step, or give it outputs"),
-            Owner::Plain(_, Type::List(_)) => found(what).help("write [0] for its first element, or go through it with for"),
-            Owner::Plain(..) | Owner::Value(_) => found(what).help("read the value itself"),
+            Owner::Plain(path, Type::List(_)) => found(what).help(of_list(path, field)),
+            Owner::Plain(path, _) | Owner::Value(path) => found(what).help(format!("write {path}")),
         };
     }
     if !near.is_empty() {
@@ -46,23 +46,87 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     }
     let whole = format!("{what}; available: {list}");
     let fits = whole.chars().count() <= LONGEST_MESSAGE;
-    found(if fits { whole } else { what }).help(if *owner == Owner::Inputs {
-        "add it under inputs, or read another".to_owned()
-    } else if fits {
-        "read one of these".to_owned()
-    } else {
-        format!("use one of: {list}")
+    let found = found(if fits { whole } else { what });
+    let place = read.path.iter().rposition(|part| part == field).unwrap_or(read.path.len());
+    let (base, rest) =
+        (written(read.path.get(..place).unwrap_or_default().iter().map(String::as_str)), read.path.get(place + 1..).unwrap_or_default());
+    let path = |parts: &[&str], rest: &[String]| {
+        let rest = rest.iter().map(String::as_str);
+        written([base.as_str()].into_iter().chain(parts.iter().copied()).chain(rest))
+    };
+    let kind_of = |name: &str| match known {
+        KnownFields::Of(object) => object.fields.get(name).map(|member| &member.kind),
+        KnownFields::None | KnownFields::Names(_) => None,
+    };
+    if let Some(meant) = nested(&names.hints, (owner, field), &names_known, kind_of).map(|name| path(&[name, field], rest)) {
+        return found.help(format!("write {meant}"));
+    }
+    // What stands behind the field is there itself: `output.outputs.summary`.
+    if let Some(behind) = rest.first().filter(|behind| names_known.contains(&behind.as_str())) {
+        return found.help(format!("write {}", path(&[behind], rest.get(1..).unwrap_or_default())));
+    }
+    if let Some(name) = names.hints.akin(field, names_known.iter().copied()) {
+        // A text has nothing below it, whatever the other tool's field had.
+        let is_plain = !matches!(kind_of(name), None | Some(Type::Any | Type::Object(_) | Type::List(_)));
+        return found.help(format!("write {}", path(&[name], if is_plain { &[] } else { rest })));
+    }
+    match names_known.as_slice() {
+        _ if *owner == Owner::Inputs => found.help(match names_known.as_slice() {
+            [_] | [_, _] | [_, _, _] => {
+                let paths: Vec<String> = names_known.iter().map(|name| format!("inputs.{name}")).collect();
+                format!("write {}, or add {field} under inputs: {field}: text", paths.join(" or "))
+            }
+            _ => format!("write one of these as inputs.NAME, or add {field} under inputs: {field}: text"),
+        }),
+        [one] => found.help(format!("write {}", path(&[one], &[]))),
+        [one, other] => found.help(format!("write {} or {}", path(&[one], &[]), path(&[other], &[]))),
+        _ if fits => found.help(format!("write one of these behind {base}, such as {}", path(&names_known[..1], &[]))),
+        _ => found.help(format!("use one of: {list}")),
+    }
+}
+
+/// A path as it is written: a place in a list stands in brackets.
+fn written<'p>(parts: impl Iterator<Item = &'p str>) -> String {
+    parts.fold(String::new(), |path, part| match path.as_str() {
+        "" => part.to_owned(),
+        _ if is_place(part) => format!("{path}[{part}]"),
+        _ => format!("{path}.{part}"),
     })
+}
+
+/// How a field of the elements of a list is read.
+fn of_list(path: &str, field: &str) -> String {
+    format!("write {path} | map(attribute='{field}') | join(', ') for all of them, or {path}[0].{field} for the first")
+}
+
+/// The one of these fields that has a field of this name, or may have any.
+fn nested<'k>(
+    hints: &Hints,
+    (owner, field): (&Owner, &str),
+    known: &[&'k str],
+    kind_of: impl Fn(&str) -> Option<&'k Type>,
+) -> Option<&'k str> {
+    let has = |name: &&&str| matches!(kind_of(name), Some(Type::Object(inner)) if inner.fields.contains_key(field));
+    let may = |name: &&&str| {
+        matches!(owner, Owner::Step(_)) && (known.len() == 1 || ["body", "result"].contains(*name)) && kind_of(name) == Some(&Type::Any)
+    };
+    let is_same = hints.akin(field, known.iter().copied()).is_some();
+    known.iter().find(has).or_else(|| known.iter().find(may).filter(|_| !is_same)).copied()
 }
 
 /// The finding of a field that the value of a loop or a filter does not have.
 pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &str, known: Option<&Object>) -> Diagnostic {
     let Some(known) = known else {
         let help = match owner.starts_with(|c: char| c.is_ascii_digit()) {
-            true => "write steps.ID.output with the id of a step: steps are not numbered",
-            false => "read the value itself",
+            // A module of another tool goes by its number.
+            true => match owner.split(' ').next().and_then(|number| names.ids().nth(number.parse::<usize>().ok()?.checked_sub(1)?)) {
+                Some(id) => format!("write steps.{id}.output, or the id of another step"),
+                None => "write steps.ID.output with the id of a step".to_owned(),
+            },
+            false => "write the value by itself, without it".to_owned(),
         };
-        return found(span, format!("{owner} has no \"{field}\"")).help(help);
+        let why = if owner.starts_with(|c: char| c.is_ascii_digit()) { ": steps are not numbered, they have names" } else { "" };
+        return found(span, format!("{owner} has no \"{field}\"{why}")).help(help);
     };
     let fields = || known.fields.keys().map(String::as_str);
     let near = names.hints.did_you_mean(field, fields());
@@ -82,10 +146,14 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
         .find(|step| matches!(&step.kind, StepKind::Sql(_)) && all.iter().any(|name| name.contains('(') && is_in_query(step, name)));
     if let Some(meant) = query.and_then(|step| meant::unnamed(step, field, &all)) {
         let mut found = found.help(meant.help);
+        found.message.push_str(meant.why);
         found.related.extend(meant.at);
         return found;
     }
-    found.help(format!("use one of: {}", listed(fields())))
+    match names.hints.akin(field.split('.').next().unwrap_or(field), fields()) {
+        Some(name) if found.near.is_empty() => found.help(format!("write .{name} in place of .{field}")),
+        _ => found.help(format!("use one of: {}", listed(fields()))),
+    }
 }
 
 fn is_in_query(step: &Step, column: &str) -> bool {

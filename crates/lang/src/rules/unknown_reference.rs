@@ -112,7 +112,12 @@ impl ReferenceLook<'_> {
             return;
         }
         let near = self.hints.did_you_mean(&name.value, known.keys().map(String::as_str));
-        let problem = if what == "channel" { "which it does not list" } else { "which does not exist" };
+        let may_be_imported = matches!(what, "policy" | "agent" | "tool" | "scorecard") && near.is_empty() && !known.contains_key(STDOUT);
+        let problem = match what {
+            "channel" => "which it does not list",
+            _ if may_be_imported => "which stands neither in this file nor in one of its imports",
+            _ => "which does not exist",
+        };
         let message = format!("{owner} {what} \"{}\", {problem}{near}", name.value);
         let help = match known.is_empty() {
             true if what == "table" => "add it under data".to_owned(),
@@ -120,6 +125,9 @@ impl ReferenceLook<'_> {
             true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
             true if what == "agent or tool" => "add it under agents or tools".to_owned(),
             true if what == "policy" => "add it under policies".to_owned(),
+            true if what == "model" => {
+                format!("add an entry below models: NAME: {{ provider: openai, model: {} }}, and write NAME here", name.value)
+            }
             true => format!("add it under {what}s"),
             false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
             false => format!("use one of: {}", listed(known.keys())),
@@ -133,8 +141,17 @@ impl ReferenceLook<'_> {
                 let stem = name.value.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or_default();
                 format!("write policy: {stem}, the name of one, and imports: [{}] for its file", name.value)
             }
-            "policy" | "agent" | "tool" | "scorecard" if near.is_empty() && !known.contains_key(STDOUT) => {
-                format!("{help}; or import the file that has it: imports: [FILE.yaml]; what that file imports itself is not passed on")
+            _ if may_be_imported && known.is_empty() => {
+                format!(
+                    "add the file that has {0} to imports: [FILE.yaml]; what an imported file imports itself is not passed on; or {help}",
+                    name.value
+                )
+            }
+            _ if may_be_imported => {
+                format!(
+                    "{help}; or add the file that has {} to imports: [FILE.yaml]: what an imported file imports itself is not passed on",
+                    name.value
+                )
             }
             "model" if near.is_empty() && owner.contains("falls back") => {
                 format!("{help}; or add an entry below models with provider and model: {}, and write the name of that entry", name.value)

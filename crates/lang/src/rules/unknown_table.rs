@@ -1,6 +1,8 @@
 //! F213: a query that reads a table nobody knows. Only what is certain counts: everything that may be a function, a name of
 //! the query's own, or a table of a database is left aside.
 
+use std::collections::HashSet;
+
 use super::{finding, listed, quoted};
 use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::{ArtefactKind, PreparedQuery, QueryFault, QueryMistake, Step, StepKind};
@@ -20,6 +22,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     }
     let hints = Hints::default();
     let all: Vec<&str> = file.data.keys().map(String::as_str).collect();
+    let made: HashSet<String> = file.queries().iter().filter_map(|query| made_by(query.text)).collect();
     for written in file.queries() {
         let open: Option<Vec<&str>> = written.tables.map(|tables| tables.iter().map(|table| table.value.as_str()).collect());
         let known = open.as_ref().unwrap_or(&all);
@@ -35,11 +38,25 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
         for (name, start) in tables {
             let near = hints.did_you_mean(name, known.iter().copied());
             let span = start.map_or(written.span, |start| written.inside(start, start + name.len()));
-            let help = if known.is_empty() { "add it under data".to_owned() } else { format!("use one of: {}", listed(known)) };
+            // Told at the query that would make it.
+            if made.contains(&name.to_lowercase()) {
+                continue;
+            }
+            let help = match known.as_slice() {
+                [] => "add it under data".to_owned(),
+                [table] => format!("write {table}"),
+                known => format!("use one of: {}", listed(known)),
+            };
             let message = format!("the query reads table {}, which is not known{near}", quoted(name));
             out.push(found(span, &message).near(near).help(help));
         }
     }
+}
+
+/// The table that `create table … as` would make.
+fn made_by(query: &str) -> Option<String> {
+    let head = query.split(" as ").next().unwrap_or_default().trim().to_lowercase();
+    head.split_whitespace().last().filter(|_| head.starts_with("create ")).map(str::to_owned)
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {

@@ -22,9 +22,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let Some(model) = file.models.get(name) else { continue };
         let (what, help) = match &model.provider {
             _ if model.is_priced() => continue,
-            Provider::Service(service) if service.preset().is_paid => {
-                ("has no price; add price, 0 if it is free", "add price: { input: …, output: … }, in US dollars per million tokens")
-            }
+            Provider::Service(service) if service.preset().is_paid => (
+                "has no price; add price, 0 if it is free",
+                "add price: { input: 1.0, output: 4.0 } with what it costs, in US dollars per million tokens",
+            ),
             Provider::Program(_) => (
                 "is a program of which nothing says what a call may cost",
                 "add max_cost_usd: with the most US dollars of one call, or price: { input: 0, output: 0 } if it is free",

@@ -1,7 +1,7 @@
 //! F104: steps behind a `stop` that always ends the run.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
-use crate::model::StepKind;
+use crate::model::{FieldKind, Step, StepKind};
 use crate::plan::{Edge, StepIx};
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -31,12 +31,25 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
                 format!("step \"{}\" can never run: \"{}\" always ends the run before it", step(*first).id.value, step(stop).id.value);
             let mut found = Diagnostic::new(Code::UnreachableStep, step(stop).id.span, message)
                 .related(step(*first).id.span, "this never runs")
-                .help(format!("give \"{}\" a when, or remove the steps after it", step(stop).id.value));
+                .help(format!(
+                    "write when: with a condition beside stop in \"{}\", such as when: {}, or remove the steps after it",
+                    step(stop).id.value,
+                    condition(pipeline, stop.checked_sub(1).map(|place| &**step(place)))
+                ));
             let others: Vec<&str> = below.iter().skip(1).map(|place| step(*place).id.as_str()).collect();
             if !others.is_empty() {
                 found = found.help(format!("check also: {}", listed(&others)));
             }
             out.push(found);
         }
+    }
+}
+/// A condition on what the file knows where a step stops the run.
+fn condition(pipeline: &PipelinePlan, above: Option<&Step>) -> String {
+    let number = pipeline.pipeline.input_fields().iter().find(|field| matches!(field.kind, FieldKind::Number | FieldKind::Integer));
+    match (above, number) {
+        (Some(step), _) if matches!(&step.kind, StepKind::Sql(sql) if !sql.one) => format!("steps.{}.output | length == 0", step.id.value),
+        (_, Some(input)) => format!("inputs.{} > 10000", input.name),
+        _ => "inputs.NAME == \"…\"".to_owned(),
     }
 }

@@ -1,15 +1,19 @@
 //! F105: an output that nothing reads.
 
 use super::names::{PipelineNames, is_place};
-use super::seat::Texts;
+use super::seat::{PlacedText, StepPart, Texts, Viewpoint};
 use super::{Code, Diagnostic};
-use crate::model::{Provider, SUMMARY_STEP, StepKind};
+use crate::model::{Form, Provider, SUMMARY_STEP, StepKind};
 use crate::plan::{Edge, PlannedStep};
 use crate::source::Span;
+
+/// Most texts that are looked through for the place where unused outputs were to be read.
+const MOST_SEARCHED: usize = 10_000;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let (Some(read), Some(in_next_round)) = (texts.read_below("steps"), texts.read_below("previous")) else { return };
     let has_sql = names.pipeline.steps.iter().any(|planned| matches!(planned.step.kind, StepKind::Sql(_)));
+    let mut left = MOST_SEARCHED;
     for planned in &names.pipeline.steps {
         let step = &planned.step;
         let block = names.pipeline.block(planned.block);
@@ -36,10 +40,12 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         }
         if only_computes && !is_last && !stands_in && !is_summary && !is_read() {
             let message = format!("the output of \"{}\" is never used", step.id.value);
-            out.push(
-                found(step.id.span, message)
-                    .help(format!("read steps.{}.output in a later step or in outputs, or remove the step", step.id.value)),
-            );
+            let found = found(step.id.span, message);
+            left = left.saturating_sub(texts.all.len());
+            out.push(match Some(planned).filter(|_| left > 0).and_then(|planned| meant_reader(names, texts, planned)) {
+                Some((span, label, help)) => found.related(span, label).help(help),
+                None => found.help(format!("read steps.{}.output in a later step or in outputs, or remove the step", step.id.value)),
+            });
         }
     }
 }
@@ -57,6 +63,51 @@ fn is_read_outside(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) 
         [steps, holder] => steps == "steps" && holder == group,
         _ => false,
     })
+}
+
+/// Where a step below was most likely to read an output: where it reads what the step was given itself, or else its text without any value, or the
+/// prompt of the next agent.
+fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> Option<(Span, String, String)> {
+    let id = &planned.step.id.value;
+    let own = |placed: &PlacedText| match texts.seats.get(placed.seat)?.at {
+        Viewpoint::Step(ix, StepPart::Work) => Some(names.pipeline.step(ix)),
+        _ => None,
+    };
+    let below = |other: &PlannedStep| other.block == planned.block && other.place > planned.place;
+    let of_this: Vec<String> = texts
+        .all
+        .iter()
+        .filter(|placed| own(placed).is_some_and(|other| std::ptr::eq(other, planned)))
+        .flat_map(|placed| placed.text.reads.iter().map(|read| read.path.join(".")))
+        .collect();
+    let later = || texts.all.iter().filter_map(|placed| Some((placed, own(placed)?))).filter(|(_, other)| below(other));
+    let same = later()
+        .flat_map(|(placed, _)| &placed.text.reads)
+        .find(|read| read.path.first().is_some_and(|root| root == "steps") && of_this.contains(&read.path.join(".")));
+    if let Some(read) = same {
+        let path = read.path.join(".");
+        return Some((
+            read.span,
+            format!("write steps.{id}.output here"),
+            format!("write steps.{id}.output in place of {path}, or remove the step"),
+        ));
+    }
+    let kind = &planned.step.kind;
+    let filter = if matches!(kind, StepKind::Search(_)) {
+        " | map(attribute='text') | join(' ')"
+    } else if matches!(kind, StepKind::Sql(sql) if !sql.one) {
+        " | table"
+    } else {
+        ""
+    };
+    let value = format!("{{{{ steps.{id}.output{filter} }}}}");
+    let fills = |kind: &StepKind| matches!(kind, StepKind::Agent(_) | StepKind::Format(_) | StepKind::Set(_));
+    let plain = later().find(|(placed, other)| fills(&other.step.kind) && placed.text.form == Form::Plain);
+    let prompt =
+        || later().find(|(placed, other)| matches!(&other.step.kind, StepKind::Agent(agent) if agent.prompt.source == placed.text.source));
+    let (placed, other) = plain.or_else(prompt)?;
+    let help = format!("write {value} in step \"{}\", in outputs or in another step, or remove \"{id}\"", other.step.id.value);
+    Some((placed.text.place.span, format!("write {value} here"), help))
 }
 
 fn found(span: Span, message: String) -> Diagnostic {

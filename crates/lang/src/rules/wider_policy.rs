@@ -28,8 +28,18 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 quoted(name)
             );
             let span = outer.allowed_tools.as_ref().and_then(|tools| tools.last()).map_or(outer.span, |last| last.span);
-            let help =
-                format!("add {first} to allowed_tools of {}, or remove it from {}", quoted(&outer_name.value), quoted(&inner_name.value));
+            let listed = outer.allowed_tools.iter().flatten().map(|entry| entry.value.as_str()).chain([first.as_str()]);
+            let write: Vec<&str> = inner.write.iter().flatten().map(|entry| entry.value.as_str()).collect();
+            let files = match first.ends_with(".write") && !write.is_empty() && outer.write.as_ref().is_none_or(Vec::is_empty) {
+                true => format!(" and, in its file_access, write: [\"{}\"]", write.join("\", \"")),
+                false => String::new(),
+            };
+            let help = format!(
+                "write allowed_tools: [{}]{files} in {}, or remove {first} from {}",
+                listed.collect::<Vec<_>>().join(", "),
+                quoted(&outer_name.value),
+                quoted(&inner_name.value)
+            );
             out.push(found(span, &message).related(inner.span, "the policy of the agent").help(help));
         }
     }

@@ -166,6 +166,22 @@ fn block_finding(file: FileId, text: &str, start: usize) -> Diagnostic {
 fn stray_finding(file: FileId, text: &str, start: usize, end: usize) -> Diagnostic {
     let written = text.get(start..end).unwrap_or("");
     let opener = written.get(..2).unwrap_or("{{");
+    // The key of a text of several lines, whose lines are not indented.
+    let mut above = text
+        .get(..start)
+        .unwrap_or("")
+        .lines()
+        .rev()
+        .take(50)
+        .skip_while(|line| line.trim().is_empty() || !line.contains(": ") && !line.starts_with(' '));
+    if let Some((key, _)) =
+        above.next().and_then(|line| line.trim_end().strip_suffix(['|', '>'])?.trim().trim_start_matches("- ").split_once(':'))
+    {
+        let key = super::short(key);
+        let message = format!("the lines below \"{key}:\" are its text, and must be indented further than \"{key}\"");
+        return findings::unreadable(Span::new(file, start, end), message)
+            .help(format!("indent each line of the text by two spaces more than \"{key}\""));
+    }
     let found =
         findings::unreadable(Span::new(file, start, end), format!("this line begins with {opener}, but a key belongs here: name: value"));
     match opener {

@@ -137,7 +137,14 @@ impl TreeBuilder<'_> {
         let is_path = ["inputs.", "steps.", "item.", "run.", "person."].iter().any(|root| plain.starts_with(root));
         self.report(match is_path {
             true => found.help(format!("write not {plain}")).proposed_fix(vec![(self.span(&place), format!("not {plain}"))]),
-            false => found.help("remove it; put a text that begins with \"!\" in quotes"),
+            false => {
+                let rest = self.source.text.get(place.start..).and_then(|rest| rest.lines().next()).unwrap_or_default().trim_end();
+                let is_text = !rest.contains(['[', '{']);
+                found.help(match is_text {
+                    true => format!("write {}: a text that begins with \"!\" stands in quotes", super::quoted(rest)),
+                    false => "write the value itself in its place: a tag with \"!\" takes nothing from elsewhere".to_owned(),
+                })
+            }
         });
     }
 

@@ -65,7 +65,14 @@ fn accepted(builder: &mut TreeBuilder<'_>, node: Node) -> Option<MapKey> {
         let at = builder.source.position(first.start);
         let message = format!("\"{}\" is set twice{} (first at {}:{})", super::short(&scalar.text), owner(builder), at.line, at.column);
         let found = Diagnostic::new(Code::DuplicateKey, span, message).about(About::Value(scalar.text));
-        return reject(builder, found.related(first, "first set here").help("keep one of the two"));
+        let key = super::short(builder.source.text.get(span.start as usize..span.end as usize).unwrap_or("…"));
+        let help = match key.as_str() {
+            "prompt" | "instructions" | "description" => {
+                format!("keep one of the two; to keep both texts, write {key}: | and below it each on a line of its own")
+            }
+            _ => "keep one of the two".to_owned(),
+        };
+        return reject(builder, found.related(first, "first set here").help(help));
     }
     Some(MapKey { text: scalar.text, span })
 }

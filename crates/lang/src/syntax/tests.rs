@@ -221,9 +221,9 @@ fn what_yaml_has_and_flow_has_not_is_named() {
         "a: &x [1, *x]\n",
     ];
     insta::assert_snapshot!(cases.map(|text| read(text).lines()).join("\n"), @r#"
-    F024 1:4 "!!python/object": "!!python/object" is not allowed / remove it; put a text that begins with "!" in quotes
+    F024 1:4 "!!python/object": "!!python/object" is not allowed / write "!!python/object x": a text that begins with "!" stands in quotes
     F024 1:4 "!x!y": "!x!y" is not allowed / remove it; put a text that begins with "!" in quotes
-    F024 1:4 "!important": "!important" is not allowed / remove it; put a text that begins with "!" in quotes
+    F024 1:4 "!important": "!important" is not allowed / write "!important": a text that begins with "!" stands in quotes
     F024 3:3 "<<": "<<" is not allowed / write out the keys it would bring, or use "*name" as a value
     F024 2:1 "---": a second document begins here; a file holds one / remove the "---" or "...", or put what follows into a file of its own
     F024 3:1 "": a second document begins here; a file holds one / remove the "---" or "...", or put what follows into a file of its own

@@ -7,7 +7,7 @@ mod reads;
 
 use minijinja::machinery::{ast, parse, parse_expr};
 
-use crate::diagnostic::did_you_mean;
+use crate::diagnostic::{akin, did_you_mean};
 
 use super::habits;
 use super::problem::{TemplateProblem, excerpt};
@@ -72,9 +72,6 @@ fn unread(source: &str, error: &minijinja::Error) -> TemplateProblem {
     if detail.contains("non-keyword arg") {
         return TemplateProblem::syntax(at, "a value without a name comes after one with a name; put it first");
     }
-    if token == "=" {
-        return TemplateProblem::syntax(at, "\"=\" does not compare; write \"==\"");
-    }
     TemplateProblem::syntax(at, format!("\"{token}\" does not belong here"))
         .help("check whether an operator, a \"|\", a comma or a quote is missing before it")
 }
@@ -117,7 +114,7 @@ impl<'s> TemplateBuilder<'s> {
                     let node = self.repeat(repeat);
                     nodes.push(node);
                 }
-                _ => self.problems.push(scan::forbidden("this statement", (0, self.source.len()))),
+                _ => self.problems.push(scan::forbidden("this statement", (0, self.source.len()), scan::MADE_ELSEWHERE)),
             }
         }
         nodes
@@ -193,7 +190,17 @@ impl<'s> TemplateBuilder<'s> {
             None if problem.near.is_empty() && what == "function" => {
                 problem.help("remove it: the only function is range(n); everything else is a filter behind the value, as in value | length")
             }
-            None => problem.help(format!("use one of: {}", known.join(", "))),
+            None => match akin(name, known.iter().copied()).filter(|_| problem.near.is_empty()) {
+                Some(akin) => {
+                    let call = self.source.get(at.0..at.1).and_then(|call| call.get(call.find(name)? + name.len()..)).unwrap_or_default();
+                    let bar = if what == "filter" { "| " } else { "" };
+                    problem.help(format!("write {bar}{akin}{}", excerpt(call, (0, call.len()))))
+                }
+                None => match problem.near.names.first().cloned() {
+                    Some(near) if what == "test" => problem.help(format!("write is {near}")),
+                    _ => problem.help(format!("use one of: {}", known.join(", "))),
+                },
+            },
         }
     }
 }

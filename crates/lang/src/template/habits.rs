@@ -52,6 +52,19 @@ static IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+static TERNARY: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(.+?)\s*\?\s*(.+?)\s*:\s*(.+)$"));
+/// Quotes of word processors, and those here.
+const CURLY: [(char, char); 6] = [('“', '"'), ('”', '"'), ('„', '"'), ('‘', '\''), ('’', '\''), ('`', '\'')];
+
+/// An expression as it stands in a file: a bare one that begins with a quote needs quotes around all of it.
+fn standing(source: &str, write: String) -> String {
+    match write.chars().next().filter(|_| !source.contains("{{") && !source.contains("{%")) {
+        Some('\'') if !write.contains('"') => format!("\"{write}\""),
+        Some('"') if !write.contains('\'') => format!("'{write}'"),
+        _ => write,
+    }
+}
+
 fn all(regex: &Regex, text: &str, with: impl Fn(&Captures) -> String) -> String {
     regex.replace_all(text, |found: &Captures| with(found)).into_owned()
 }
@@ -69,6 +82,7 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
     let text = source.get(range.0..range.1)?;
     let signed = source.get(at.0..)?.chars().next()?;
     let whole = |message: &str, write: String| {
+        let write = standing(source, write);
         Some(OtherHabit { message: message.to_owned(), edit: (write != text).then(|| (range, write.clone())), write })
     };
     let shown = |message: &str, write: String| Some(OtherHabit { message: message.to_owned(), write, edit: None });
@@ -104,6 +118,22 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         let words = all(&NOT, &words, |found| format!("not {}", &found[1]));
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         return whole("conditions are joined with the words and, or, not", words);
+    }
+    if let Some(found) = TERNARY.captures(text).filter(|_| signed == '?') {
+        let message = "\"?\" cannot be used in an expression; write: a if condition else b";
+        return whole(message, format!("{} if {} else {}", &found[2], &found[1], &found[3]));
+    }
+    if CURLY.iter().any(|(curly, _)| *curly == signed) {
+        let write = CURLY.iter().fold(text.to_owned(), |text, (curly, plain)| text.replace(*curly, &plain.to_string()));
+        return whole(&format!("\"{signed}\" cannot be used in an expression; write straight quotes, \" or '"), write);
+    }
+    if signed == '=' {
+        let (before, behind) = text.split_at_checked(at.0.checked_sub(range.0)?)?;
+        let (before, behind) = (before.trim_end_matches('='), behind.trim_start_matches('='));
+        if behind.trim().is_empty() {
+            return None;
+        }
+        return whole("\"=\" does not compare; write \"==\"", format!("{before}=={behind}"));
     }
     if DOT_BRACKET.is_match(text) {
         return whole("a place in a list stands without a dot before it", DOT_BRACKET.replace_all(text, "[").into_owned());
@@ -155,7 +185,7 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
 }
 
 /// What to write for a function or a method of another language: `whole` is the call as it stands.
-pub(super) fn function(name: &str, whole: &str) -> Option<String> {
+pub(super) fn function(source: &str, name: &str, whole: &str) -> Option<String> {
     let small = name.to_lowercase();
     let (value, arguments) = parts(name, whole)?;
     let list: Vec<&str> = split(arguments);
@@ -166,7 +196,7 @@ pub(super) fn function(name: &str, whole: &str) -> Option<String> {
     Some(match (small.as_str(), rest) {
         ("join", Some(list)) if value.is_some() && subject.starts_with(['"', '\'']) => format!("write {list} | join({subject})"),
         ("len" | "size" | "count" | "length", _) => format!("write {} | length", grouped(subject)),
-        ("contains" | "includes", Some(part)) => format!("write {part} in {subject}"),
+        ("contains" | "includes", Some(part)) => format!("write {}", standing(source, format!("{part} in {subject}"))),
         ("startswith", Some(part)) => format!("write {subject}[:{}] == {part}", quoted_length(part)?),
         ("endswith", Some(part)) => format!("write {subject}[-{}:] == {part}", quoted_length(part)?),
         ("lookup" | "getenv" | "env", _) => format!("write env.{}", list.last()?.trim_matches(['"', '\''])),

@@ -4,7 +4,7 @@
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
-use crate::diagnostic::did_you_mean;
+use crate::diagnostic::{Near, did_you_mean};
 
 use super::budget::{ELIFS, EXPRESSION_BYTES, NESTING, OPERATORS, TEMPLATE_BYTES};
 
@@ -69,10 +69,13 @@ pub fn print_end(source: &str) -> Option<usize> {
 }
 
 /// The help for everything that would make a name inside a template.
-pub(super) fn forbidden(word: &str, at: SourceRange) -> TemplateProblem {
-    TemplateProblem::syntax(at, format!("\"{word}\" cannot be used in a template; its statements are if, for and raw"))
-        .help("make the value in a \"set\" step of its own, and read it here as steps.<id>.output")
+pub(super) fn forbidden(word: &str, at: SourceRange, help: &str) -> TemplateProblem {
+    TemplateProblem::syntax(at, format!("\"{word}\" cannot be used in a template; its statements are if, for and raw")).help(help)
 }
+
+/// What is done instead of a name that a template makes.
+pub(super) const MADE_ELSEWHERE: &str =
+    "make the value in a step of its own, - { id: NAME, set: \"{{ … }}\" }, and read it here as steps.NAME.output";
 
 struct Scan<'s> {
     source: &'s str,
@@ -288,13 +291,36 @@ impl<'s> Scan<'s> {
             "raw" => Err(TemplateProblem::syntax(at, "{% raw %} takes nothing else; write {% raw %} … {% endraw %}")),
             _ => {
                 let plain = word.strip_prefix("end").unwrap_or(word);
+                let behind = self.source.get(at.1..).and_then(|rest| rest.split("%}").next()).unwrap_or_default();
+                let behind = crate::diagnostic::one_line(behind, 160);
+                // The filters of Liquid that calculate.
+                let signs = [("| divided_by:", "/"), ("| times:", "*"), ("| plus:", "+"), ("| minus:", "-")];
+                let behind = signs.iter().fold(behind, |text, (filter, sign)| text.replace(filter, sign));
+                let behind = behind.trim_matches(['-', '+', ' ']);
                 if FORBIDDEN.contains(&plain) {
-                    return Err(forbidden(word, at));
+                    let made = behind.split_once('=').filter(|_| matches!(plain, "set" | "assign"));
+                    return Err(match made.map(|(name, value)| (name.trim(), value.trim())) {
+                        Some((name, value)) => forbidden(
+                            word,
+                            at,
+                            &format!(
+                                "write a step above this one, - {{ id: {name}, set: \"{{{{ {value} }}}}\" }}, and here {{{{ steps.{name}.output }}}} for {name}"
+                            ),
+                        ),
+                        None => forbidden(word, at, MADE_ELSEWHERE),
+                    });
                 }
-                let near = did_you_mean(word, STATEMENTS.iter().copied());
-                Err(TemplateProblem::syntax(at, format!("there is no statement \"{}\"{near}", excerpt(self.source, at)))
-                    .near(near)
-                    .help("use if, elif, else, endif, for, endfor or raw; to print a value, write {{ … }}"))
+                let near = match word {
+                    "elseif" | "elsif" | "elsef" => Near::new(word, ["elif"]),
+                    word => did_you_mean(word, STATEMENTS.iter().copied()),
+                };
+                let help = match near.names.as_slice() {
+                    _ if word == "unless" => format!("write {{% if not {behind} %}} … {{% endif %}}"),
+                    [name] => format!("write {name}"),
+                    _ => "use if, elif, else, endif, for, endfor or raw; to print a value, write {{ … }}".to_owned(),
+                };
+                let problem = TemplateProblem::syntax(at, format!("there is no statement \"{}\"{near}", excerpt(self.source, at)));
+                Err(problem.near(near).help(help))
             }
         }
     }
@@ -309,7 +335,10 @@ impl<'s> Scan<'s> {
     fn ended(&mut self, word: &str, opener: &str, at: SourceRange) -> Result<(), TemplateProblem> {
         match self.blocks.pop() {
             Some((open, _)) if open == opener => Ok(()),
-            Some((open, _)) => Err(TemplateProblem::syntax(at, format!("{word} is where end{open} is due"))),
+            Some((open, _)) => {
+                let problem = TemplateProblem::syntax(at, format!("{word} is where end{open} is due"));
+                Err(problem.help(format!("write {{% end{open} %}} in its place")))
+            }
             None => Err(TemplateProblem::syntax(at, format!("{word} ends nothing; there is no {{% {opener} … %}} before it"))),
         }
     }
@@ -322,8 +351,30 @@ impl<'s> Scan<'s> {
             return Err(self.never_closed(start, opened));
         }
         match self.blocks.last() {
-            Some((word, at)) => Err(TemplateProblem::syntax(*at, format!("this {word} is never ended; add {{% end{word} %}}"))),
+            Some((word, at)) => Err(self.never_ended(word, *at)),
             None => Ok(()),
+        }
+    }
+
+    /// A loop without an end is told at the last line that speaks of its element: behind it the end is missing.
+    fn never_ended(&self, word: &str, at: SourceRange) -> TemplateProblem {
+        let rest = self.source.get(at.1..).unwrap_or_default();
+        let name = rest.trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+        let is_read = |(_, line): &(usize, &str)| line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|part| part == name);
+        let mut start = at.1;
+        let lines = rest.split_inclusive('\n').map(|line| {
+            start += line.len();
+            (start - line.len(), line.trim_end())
+        });
+        let last = lines.skip(1).filter(|_| word == "for").filter(is_read).last();
+        let problem = |at| TemplateProblem::syntax(at, format!("this {word} is never ended; add {{% end{word} %}}"));
+        match last {
+            Some((start, line)) => {
+                let message = format!("the loop of \"{name}\" is never ended: {{% endfor %}} is missing below this line");
+                let at = (start + (line.len() - line.trim_start().len()), start + line.len());
+                TemplateProblem::syntax(at, message).help("write {% endfor %} on a line of its own below this one")
+            }
+            None => problem(at).help(format!("write {{% end{word} %}} behind what belongs to it")),
         }
     }
 
@@ -384,8 +435,6 @@ impl<'s> Scan<'s> {
         let advice = match character {
             '&' => "; write \"and\"",
             '!' => "; write \"not\"",
-            '?' => "; write: a if condition else b",
-            '“' | '”' | '„' | '‘' | '’' | '`' => "; write straight quotes, \" or '",
             _ if character.is_alphanumeric() => "; a name with such letters is read like this: inputs[\"größe\"]",
             _ => "",
         };

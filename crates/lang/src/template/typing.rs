@@ -38,6 +38,8 @@ pub(crate) struct TypeProblem {
     pub(crate) path: Option<Vec<String>>,
     /// What is wrong.
     pub(crate) kind: TypeProblemKind,
+    /// Whether a number is wanted where a text is.
+    pub(crate) takes_number: bool,
 }
 
 /// What is wrong with a part of an expression.
@@ -236,14 +238,20 @@ impl TypingWalk<'_> {
     }
 
     fn push(&mut self, about: &Expr, kind: TypeProblemKind) {
-        self.problems.push(TypeProblem { at: self.at, path: about.names(), kind });
+        self.push_for(false, about, kind);
+    }
+
+    fn push_for(&mut self, takes_number: bool, about: &Expr, kind: TypeProblemKind) {
+        self.problems.push(TypeProblem { at: self.at, path: about.names(), kind, takes_number });
     }
 
     /// `what` takes another value than this.
     fn mismatch(&mut self, about: &Expr, what: &str, kind: &Type, wanted: WantedType) {
         let shown = shown(about);
         let message = format!("{what}; {shown} is {}", kind.words());
-        self.push(about, TypeProblemKind::Mismatch(message, wanted.help(&shown_path(about).unwrap_or_default(), kind)));
+        let help = wanted.help(&shown_path(about).unwrap_or_default(), kind);
+        let takes_number = matches!(wanted, WantedType::Number) && kind.is_text();
+        self.push_for(takes_number, about, TypeProblemKind::Mismatch(message, help));
     }
 
     fn expression(&mut self, expression: &Expr) -> Type {
@@ -410,7 +418,8 @@ impl TypingWalk<'_> {
         let Some(Type::Object(row)) = self.locals.get(index) else { return };
         if !row.is_open && row.fields.get(&**name).is_some_and(|cell| !cell.is_optional && cell.kind == Type::Any) {
             let message = format!("default never applies: each row has \"{name}\", which is empty at most");
-            let help = format!("write {name} | default(…, true), which takes the place of an empty value, too");
+            let other = arguments.first().and_then(Option::as_ref).map_or_else(|| "''".to_owned(), shown);
+            let help = format!("write {name} | default({other}, true), which takes the place of an empty value, too");
             self.push(value, TypeProblemKind::Pointless(PointlessFilter::Default, message, help));
         }
     }
@@ -446,7 +455,8 @@ impl TypingWalk<'_> {
         if let (Expr::Local(index), true) = (base, kind.is_text())
             && let Some((_, path)) = self.names_of.iter().find(|(local, _)| local == index)
         {
-            self.problems.push(TypeProblem { at: self.at, path: None, kind: TypeProblemKind::FieldOfName(path.clone(), name.to_owned()) });
+            let kind = TypeProblemKind::FieldOfName(path.clone(), name.to_owned());
+            self.problems.push(TypeProblem { at: self.at, path: None, kind, takes_number: false });
             return Type::Any;
         }
         let owner = match base {
@@ -470,8 +480,9 @@ impl TypingWalk<'_> {
                 None if object.is_open => Type::Any,
                 None => {
                     let owner = format!("each element of {}", shown(list));
-                    self.push(list, TypeProblemKind::Field(owner, name.to_owned(), Some(Arc::clone(object))));
-                    Type::Any
+                    let rest = path.get(path.find(name).unwrap_or(0)..).unwrap_or(path);
+                    self.push(list, TypeProblemKind::Field(owner, rest.to_owned(), Some(Arc::clone(object))));
+                    return Type::Any;
                 }
             };
         }
@@ -512,7 +523,19 @@ impl TypingWalk<'_> {
                         Some(path) => format!("write {path} | map(\"float\") | {}", filter.name),
                         None => format!("write | map(\"float\") before | {}", filter.name),
                     },
-                    _ => "name a list of numbers, or a field that is one: sum(attribute=\"hours\")".to_owned(),
+                    _ => match (&judged, shown_path(value)) {
+                        (Type::Object(object), Some(path)) => {
+                            let names: Vec<&str> = object.fields.keys().map(String::as_str).collect();
+                            let first = object.fields.iter().find(|(_, member)| member.kind == Type::Number).map(|(name, _)| name.as_str());
+                            let name = first.or(names.last().copied()).unwrap_or("NAME");
+                            format!(
+                                "write {path} | map(attribute='{name}') | {}, with the name of a field: {}",
+                                filter.name,
+                                names.join(", ")
+                            )
+                        }
+                        _ => "name a list of numbers, or a field that is one: sum(attribute=\"hours\")".to_owned(),
+                    },
                 };
                 self.push(value, TypeProblemKind::Mismatch(message, help));
             }
@@ -554,7 +577,7 @@ impl WantedType {
             (WantedType::Condition, Type::List(_) | Type::Object(_)) => format!("ask how long it is, as in: {shown} | length > 0"),
             (WantedType::List, kind) if kind.is_text() => format!("split it, as in: {shown} | split(\",\")"),
             (WantedType::Number, kind) if kind.is_text() => format!("turn it into a number: {shown} | float"),
-            (_, Type::List(_)) => format!("take an element, as in: {shown} | first, or join them: {shown} | join(\", \")"),
+            (_, Type::List(_)) => format!("write {shown} | join(', ') for one text of all, or {shown} | first for the first of them"),
             (_, Type::Object(_)) => "name one of its fields".to_owned(),
             _ => "name another value".to_owned(),
         }

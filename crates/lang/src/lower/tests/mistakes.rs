@@ -7,17 +7,17 @@ use super::*;
 #[test]
 fn values_of_the_wrong_type_are_told_with_what_was_found() {
     assert_snapshot!(with_steps("  - { id: a, set: 1, max_parallel: two, for_each: [1], fail_fast: yes, name: 5, once: 1, pii: }"), @r#"
-    F005 4:36 "max_parallel" must be a whole number, found the text "two" = write a whole number
+    F005 4:36 "max_parallel" must be a whole number, found the text "two" = write a whole number, in digits, such as 10
     F005 4:67 "fail_fast" must be true or false, found the text "yes" = write true
     F005 4:78 "name" must be text, found the number 5 = write "5"
-    F005 4:87 "once" must be true or false, found the number 1 = write true or false
-    F005 4:94 "pii" must be true or false, found nothing = write true or false
+    F005 4:87 "once" must be true or false, found the number 1 = write once: true, or once: false for the opposite
+    F005 4:94 "pii" must be true or false, found nothing = write pii: true, or pii: false for the opposite
     "#);
     assert_snapshot!(with_steps("  - { id: a, agent: [w], prompt: { a: 1 } }\n  - text\n  - { id: b, set: 1, retry: 3, needs: { a: b } }"), @r#"
     F005 4:21 "agent" must be text, found a list = write w
     F005 4:34 "prompt" must be text, found a group of keys = write a text
     F005 5:5 step 2 must be a group of keys, found the text "text" = write keys such as id, needs, when
-    F005 6:29 "retry" of step "b" must be a group of keys, found the number 3 = write keys such as max_attempts, delay, backoff
+    F005 6:29 "retry" of step "b" must be a group of keys, found the number 3 = write { max_attempts: 3 }
     F005 6:39 "needs" must be text or a list of texts, found a group of keys = write text or a list of texts
     "#);
     assert_snapshot!(head("inputs: [a]\noutputs: 5\nchannels: sms"), @r#"
@@ -44,10 +44,10 @@ fn two_kinds_in_one_are_told() {
 fn values_outside_their_words_are_told() {
     assert_snapshot!(with_steps("  - { id: a, stop: later }\n  - { id: b, set: 1, retry: { backoff: expo, on: [timeouts, quality] } }\n  - { id: c, http: https://x.org }\n  - { id: d, read: a, type: pdf }"), @r#"
     F007 4:20 stop "later" is not one of: succeeded, failed = write one of these
-    F007 5:40 backoff "expo" is not one of: fixed, linear, exponential = write one of these
+    F007 5:40 backoff "expo" is not one of: fixed, linear, exponential = write exponential
     F007 5:51 on "timeouts" is not one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome = write timeout
     F007 5:61 on "quality" is not one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome = write one of these
-    F007 6:20 http "https://x.org" does not begin with a method and an address = write for example GET https://example.com/ (methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS)
+    F007 6:20 http "https://x.org" does not begin with a method and an address = write GET https://x.org, or another method (methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS)
     F007 7:29 type "pdf" is not one of: text, table, document, image = write one of these
     "#);
     assert_snapshot!(head("data: { a: { file: a.docx }, b: { file: b.csv, sheet: x, columns: { c: string } } }\ninputs: { s: string, t: { type: flaot }, u: zzz }"), @r#"
@@ -69,7 +69,7 @@ fn values_outside_their_words_are_told() {
 fn times_and_sizes_need_a_unit() {
     assert_snapshot!(with_steps("  - { id: a, set: 1, timeout: 60, deadline: 5 sec }\n  - { id: b, wait: 5 }\n  - { id: c, wait: \"2026-11-18 09:00\" }\n  - { id: d, wait: 0s }"), @r#"
     F008 4:31 timeout "60" has no unit = write 60s or 60m
-    F008 4:45 deadline "5 sec" is not a time = write a whole number and one of ms, s, m, h, d, such as 5s
+    F008 4:45 deadline "5 sec" is not a time = write 5s
     F008 5:20 wait "5" has no unit = write 5s or 5m
     F008 6:20 wait "2026-11-18 09:00" is not a time with a time zone = write for example 2026-11-18T09:00:00Z
     "#);
@@ -82,9 +82,9 @@ fn times_and_sizes_need_a_unit() {
 #[test]
 fn ids_are_plain_words() {
     assert_snapshot!(findings("flow: 1\nname: My Pipeline\ninputs: { Zip: text }\nsecrets: { token: A token }\nagents: { 1st: {} }\nsteps: [{ id: draft-1, set: 1 }, { id: é, set: 1 }, { id: \"\", set: 1 }]\n"), @r#"
-    F011 2:7 pipeline name "My Pipeline" has "M"; use small letters, digits and "_", a letter first = write my_pipeline, here and wherever it is used
-    F011 3:11 input "Zip" has "Z"; use small letters, digits and "_", a letter first = write zip, here and wherever it is used
-    F011 4:12 secret name "token" has "t"; use capitals, digits and "_", a capital first = write TOKEN, here and wherever it is used
+    F011 2:7 pipeline name "My Pipeline" has capitals and blanks; use small letters, digits and "_", a letter first = write my_pipeline, here and wherever it is used
+    F011 3:11 input "Zip" has capitals; use small letters, digits and "_", a letter first = write zip, here and wherever it is used
+    F011 4:12 secret name "token" has small letters; use capitals, digits and "_", a capital first = write TOKEN, here and wherever it is used
     F011 5:11 agent name "1st" begins with "1"; use small letters, digits and "_", a letter first = write st, here and wherever it is used
     F011 6:15 step id "draft-1" has "-"; use small letters, digits and "_", a letter first = write draft_1, here and wherever it is used
     F011 6:40 step id "é" has "é"; use small letters, digits and "_", a letter first = write a name such as draft
@@ -106,10 +106,10 @@ fn names_that_mean_something_else_are_reserved() {
 fn two_of_one_id_are_told_with_the_first() {
     assert_snapshot!(findings("flow: 1\nname: a\nchannels: [sms, sms]\nsteps:\n  - { id: a, set: 1 }\n  - { id: a, set: 2 }\n  - id: b\n    route: inputs.x\n    cases:\n      - { id: c, when: x, steps: [{ id: rows, set: 1 }, { id: a, set: 1 }] }\n      - { id: c, when: x, steps: [{ id: rows, set: 1 }] }\nfinally: [{ id: b, set: 1 }]\n"), @r#"
     F013 3:17 channel "sms" is listed twice = remove one of the two
-    F013 6:11 two steps are called "a" = rename one of the two
-    F013 10:63 two steps are called "a" = rename one of the two
-    F013 11:15 two cases are called "c" = rename one of the two
-    F013 12:17 two steps are called "b" = rename one of the two
+    F013 6:11 two steps are called "a" = write another one here, such as a_2
+    F013 10:63 two steps are called "a" = write another one here, such as a_2
+    F013 11:15 two cases are called "c" = write another one here, such as c_2
+    F013 12:17 two steps are called "b" = write another one here, such as b_2
     "#);
 }
 
@@ -133,9 +133,9 @@ fn sections_with_nothing_in_them_are_told() {
 fn missing_files_are_told_where_they_are_named() {
     assert_snapshot!(head("imports: [nothing.yaml]\nchannels: [none]\nstyle_guide: none\nagents: { w: { instructions: { file: notes.md } }, v: { output_schema: { file: no.json } } }\nmodels: { m: { provider: scripted, replies: no.yaml }, r: { provider: replay, folder: nowhere } }\ndata: { d: { file: no.csv } }\ntools: { t: { pipeline: no.yaml } }"), @r#"
     F016 3:11 cannot read "nothing.yaml", imported here: no such file = create the file, or correct the path
-    F025 4:12 channel "none" does not exist = create the file, or correct the path
-    F025 5:14 style guide "none" does not exist = create the file, or correct the path
-    F025 6:38 instructions file "notes.md" does not exist; did you mean "note.md"? = correct the name
+    F025 4:12 channel "none" does not exist = use one of: note.md; or create the file of none
+    F025 5:14 style guide "none" does not exist = use one of: note.md; or create the file of none
+    F025 6:38 instructions file "notes.md" does not exist; did you mean "note.md"? = write note.md
     F025 6:80 schema file "no.json" does not exist = create the file, or correct the path
     F025 7:45 replies file "no.yaml" does not exist = create the file, or correct the path
     F025 7:87 folder of recordings "nowhere" does not exist = create the file, or correct the path
@@ -144,12 +144,12 @@ fn missing_files_are_told_where_they_are_named() {
     "#);
     assert_snapshot!(with_steps("  - { id: a, call: no.yaml }\n  - { id: b, format: x, channel: none, style_guide: none }"), @r#"
     F025 4:20 pipeline "no.yaml" does not exist = create the file, or correct the path
-    F025 5:34 channel "none" does not exist = create the file, or correct the path
-    F025 5:53 style guide "none" does not exist = create the file, or correct the path
+    F025 5:34 channel "none" does not exist = use one of: note.md; or create the file of none
+    F025 5:53 style guide "none" does not exist = use one of: note.md; or create the file of none
     "#);
     assert_snapshot!(head("data: { d: { file: ../../etc/hosts.csv } }\ntools: { t: { file: ../.. } }"), @r#"
-    F604 3:20 data file "../../etc/hosts.csv" is outside the project folder = move the file into the project, or name the project with --project
-    F604 4:21 folder "../.." is outside the project folder = move the file into the project, or name the project with --project
+    F604 3:20 data file "../../etc/hosts.csv" is outside the project folder = write a path inside the project, such as ../out, wherever it is named; or name the project with --project
+    F604 4:21 folder "../.." is outside the project folder = write a path inside the project, such as ../out, wherever it is named; or name the project with --project
     "#);
 }
 
@@ -195,11 +195,11 @@ fn limits_of_nothing_are_told() {
 #[test]
 fn criteria_must_say_what_is_measured() {
     assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - { id: a, description: Good., check: { contains: x } }\n      - { id: b, description: It is good enough. }\n      - { id: c, description: It is good enough., judge: false }\n      - { id: d, description: It is good enough., judge: true, expected: x, check: { emojis: none } }\n      - { id: a, description: It is good enough., check: {} }"), @r#"
-    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = describe something measurable
+    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = write a sentence that can be measured, such as: The text has at most 60 characters.
     F404 7:11 criterion "b" has neither check nor judge: true = add check: { … } or judge: true
     F404 8:11 criterion "c" has neither check nor judge: true = add check: { … } or judge: true
     F006 9:51 criterion "d" has both "check" and "judge"; keep one = remove "check" or "judge"
-    F013 10:15 two criteria are called "a" = rename one of the two
+    F013 10:15 two criteria are called "a" = write another one here, such as a_2
     F015 10:58 "check" is empty = fill it in, or remove the key
     "#);
 }
@@ -209,7 +209,7 @@ fn checks_are_read_one_by_one() {
     assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - id: a\n        description: It is good enough.\n        check: { regex: \"(\", emojis: many, language: english, pii: some, links: 5, markdown: [bolt], fits_channel: false, max_length: -1, contain: x, readability: high }"), @r#"
     F021 8:25 the pattern of the check of criterion "a" has a "(" that is never closed = correct the pattern "("
     F005 8:38 "emojis" must be none or a whole number, found the text "many" = write none or a whole number
-    F007 8:54 language "english" is not two small letters = write for example en, de or es
+    F007 8:54 language "english" is not two small letters = write en
     F007 8:68 pii "some" is not one of: none = write none
     F005 8:81 "links" must be none or a list of hosts, found the number 5 = write none or a list of hosts
     F007 8:95 markdown "bolt" is not one of: bold, italic, strike, headers, tables, links, code, lists = write bold
@@ -234,7 +234,7 @@ fn a_dialogue_has_two_agents_a_topic_and_an_end() {
     F002 6:58 unknown key "max_steps" in "limits" of step "c" = use one of: deadline, max_tokens, max_cost_usd
     F005 7:24 "dialogue" must be a list, found the text "x" = write [x]
     F505 7:48 max_turns must be 1 or more; leave it out for the default = write a number above 0, or remove the key
-    F005 7:58 "until" of step "d" must be a group of keys, found the text "AGREED" = write keys such as all_say, judge, repeats
+    F005 7:58 "until" of step "d" must be a group of keys, found the text "AGREED" = write { all_say: AGREED }
     "#);
 }
 
@@ -259,14 +259,14 @@ fn a_task_says_what_it_makes_what_it_must_meet_and_how_often_it_is_tried() {
     F505 5:92 stop_on_identical_failures must be 1 or more; leave it out for the default = write a number above 0, or remove the key
     "#);
     assert_snapshot!(task("artefact: '{{ inputs.x }}', accept: [good, { id: c1, description: It is short enough., check: { max_length: 5 } }, { id: d, description: It is short enough., judge: true }], max_attempts: 21"), @r#"
-    F406 5:73 accept "good" of step "b" has 4 characters; write at least 10 = describe something measurable
-    F013 5:85 two criteria of accept are called "c1" = rename one of the two
+    F406 5:73 accept "good" of step "b" has 4 characters; write at least 10 = write a sentence that can be measured, such as: The text has at most 60 characters.
+    F013 5:85 two criteria of accept are called "c1" = write another one here, such as c1_2
     F004 5:153 criterion "d" has judge: true but no "expected" = add expected: what a good answer looks like
     F022 5:224 "max_attempts" of step "b" is 21; at most 20 are allowed = write 20 or less
     "#);
     assert_snapshot!(task("artefact: text, accept: { a: 1 }, max_attempts: many"), @r#"
     F005 5:60 "accept" must be a list of texts or criteria, the name of a scorecard, or an expression, found a group of keys = write a list of texts or criteria, the name of a scorecard, or an expression
-    F005 5:84 "max_attempts" must be a whole number, found the text "many" = write a whole number
+    F005 5:84 "max_attempts" must be a whole number, found the text "many" = write a whole number, in digits, such as 10
     "#);
     assert_snapshot!(task("max_attempts: 2"), @r#"
     F004 5:7 step "b" has no "accept" = add accept: what its work must meet
@@ -323,10 +323,10 @@ fn style_guides_are_checked() {
     let text = "flow: 1\nstyle_guide: acme\nversion: 1.0\nemojis: { enabled: sometimes }\nformatting: { greeting: 5 }\nwords: { forbidden: [a], avoid: b }\ntone: loud\n";
     let (guide, found) = read(text, style_guide);
     assert_snapshot!(found, @r#"
-    F005 4:20 "enabled" must be true or false, found the text "sometimes" = write true or false
+    F005 4:20 "enabled" must be true or false, found the text "sometimes" = write enabled: true, or enabled: false for the opposite
     F005 5:25 "greeting" must be true, false or your own text, found the number 5 = write true, false or your own text
     F002 6:10 unknown key "forbidden" in "words" of this style guide; did you mean "banned"? = write banned
-    F005 7:7 "tone" of this style guide must be a group of keys, found the text "loud" = write keys such as default, error, success
+    F005 7:7 "tone" of this style guide must be a group of keys, found the text "loud" = write { default: loud }
     "#);
     let guide = guide.unwrap();
     assert_eq!(guide.version.as_deref(), Some("1.0"));
@@ -358,15 +358,15 @@ fn tests_and_replies_are_checked() {
     let text = "flow: 1\ntest: no.yaml\nnow: yesterday\nmocks: { a: { error: tired } }\ncases:\n  - { id: a, replies: { x: { txt: a }, y: {}, z: { text: a, data: 1 } }, expect: { status: good, steps: { a: done }, sent: { contains: a, contaions: b } } }\n  - { id: a, channels: [], conversation: [] }\n";
     assert_snapshot!(read(text, test_file).1, @r#"
     F025 2:7 pipeline "no.yaml" does not exist = create the file, or correct the path
-    F007 3:6 now "yesterday" is not a date and time with a time zone = write for example "2026-11-18T09:00:00Z"
+    F007 3:6 now "yesterday" is not a date and time with a time zone = write it as "2026-11-18T09:00:00Z": year, month, day, T, time, Z
     F007 4:22 error "tired" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, program, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
     F002 6:30 unknown key "txt" in the reply of "x"; did you mean "text"? = write text
     F004 6:43 the reply of "y" says nothing = add one of: text, data, calls, error, passed, failed
     F006 6:61 the reply of "z" has both "text" and "data"; keep one = remove "text" or "data"
     F007 6:92 status "good" is not one of: succeeded, partial, quality_not_met, failed, timed_out, over_budget, cancelled = write one of these
-    F007 6:110 status of "a" "done" is not one of: succeeded, failed, skipped, blocked, cancelled, not_run = write one of these
+    F007 6:110 status of "a" "done" is not one of: succeeded, failed, skipped, blocked, cancelled, not_run = write succeeded
     F002 6:139 unknown key "contaions" in the check of "sent"; did you mean "contains"? = remove it: "contains" is set, too
-    F013 7:11 two cases are called "a" = rename one of the two
+    F013 7:11 two cases are called "a" = write another one here, such as a_2
     F015 7:24 "channels" is empty = fill it in, or remove the key
     "#);
     assert_snapshot!(read("flow: 1\nreplies: { a: [], b: 5, c: { passed: false }, d: { error: slow } }\n", replies).1, @r#"
@@ -415,7 +415,7 @@ steps:
 #[test]
 fn a_program_is_a_list_and_code_is_code() {
     assert_snapshot!(with_steps("  - { id: a, program: [x], network: [API.example, https://a.example, '*', 0x7f.1, 'a.example:443x', '*.10.0.0.1'] }\n  - { id: b, program: [x], network: [] }\n  - { id: c, program: [x], network: a.example }"), @r#"
-    F007 4:51 "https://a.example" in network is no host = write a name or an address, with a port where it is not that of https: api.example.com, "127.0.0.1:8080"
+    F007 4:51 "https://a.example" in network is no host = write a.example
     F007 4:70 "*" in network is no host = write network: true for all hosts
     F007 4:75 "0x7f.1" in network is not written plainly = write 127.0.0.1
     F007 4:83 "a.example:443x" in network is no host = write a name or an address, with a port where it is not that of https: api.example.com, "127.0.0.1:8080"
@@ -433,7 +433,7 @@ fn a_program_is_a_list_and_code_is_code() {
     F007 8:91 step "e" changes nothing (reads_only), but has writes = remove writes, or reads_only
     F015 9:23 "program" is empty = fill it in, or remove the key
     F007 10:38 "A-B" cannot be the name of a variable of the environment = use letters, digits and "_", a letter first
-    F604 10:56 folder "../out" is outside the project folder = move the file into the project, or name the project with --project
+    F604 10:56 folder "../out" is outside the project folder = write a path inside the project, such as ../out, wherever it is named; or name the project with --project
     "#);
     assert_snapshot!(with_steps("  - { id: a, python: { requires: [x] }, returns: [y] }\n  - { id: b, python: { code: x = 1, file: x.py }, returns: [x] }\n  - { id: c, python: '', returns: [1x] }\n  - { id: d, python: { file: no.py }, returns: x }\n  - { id: e, python: x = 1 }"), @r#"
     F004 4:24 "python" of step "a" has neither "code" nor "file" = add code: with the code, or file: with the file that holds it

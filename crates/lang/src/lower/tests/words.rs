@@ -21,7 +21,7 @@ fn unknown_keys_are_named_with_what_was_meant_and_cause_nothing_else() {
     F002 6:14 unknown key "switch" in step "c"; did you mean "route"? = write route
     "#);
     assert_snapshot!(with_steps("  - { id: a, run: ls }\n  - { id: b, set: 1, prompt: Hi }\n  - { id: c, agnt: w, prompt: Hi }"), @r#"
-    F002 4:14 unknown key "run" in step "a" = write program: [name, argument, …], which no shell reads; or python: with code
+    F002 4:14 unknown key "run" in step "a" = write program: [ls], which no shell reads
     F002 5:22 unknown key "prompt" in step "b" = remove it; only these kinds of steps have it: agent, plan, task
     F002 6:14 unknown key "agnt" in step "c"; did you mean "agent"? = write agent
     "#);

@@ -37,6 +37,16 @@ fn never_closed(place: &MistakePlace<'_>, at: usize, open: char, before: Option<
 pub(super) fn mismatched(place: &MistakePlace<'_>, open: char, close: char) -> Diagnostic {
     let right = closer(open);
     let line = place.line_of(place.at);
+    // A key in quotes that is no further to the right: the bracket was to end above it.
+    let is_key = |line: &usize| {
+        let text = place.line_at(*line).1.trim_start();
+        text.starts_with('"') && text.contains("\":")
+    };
+    let opens_here = place.text.get(place.at..).is_some_and(|text| text.starts_with(open));
+    let next = (line + 1..=line + 100).filter(|_| opens_here).find(|next| is_key(next) && place.indent(*next) <= place.indent(line));
+    if let Some(next) = next {
+        return never_closed(place, place.at, open, Some(next));
+    }
     unreadable(place.span(place.at, place.at + 1), format!("\"{open}\" on line {line} is closed with \"{close}\""))
         .help(format!("write \"{right}\" in place of \"{close}\""))
 }
@@ -101,6 +111,18 @@ pub(super) fn entry(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         return Some(unreadable(at, "an entry is missing here").help("write the entry, or remove the \",\""));
     }
     let close = closer(bracket);
+    // What is missing stands at the end of the line above.
+    let before = place.text.get(..place.at).unwrap_or_default().trim_end();
+    let above = place.line_of(before.len().saturating_sub(1));
+    if above < place.line && !before.ends_with([',', '[', '{']) {
+        let end = before.len();
+        let last = before.chars().next_back().map_or(1, char::len_utf8);
+        let found = unreadable(place.span(end - last, end), format!("a \",\" or \"{close}\" is missing at the end of line {above}"));
+        let found = found.related(place.span(open.start, open.start + 1), "opened here");
+        return Some(
+            found.help(format!("write \",\" at the end of line {above}")).proposed_fix(vec![(place.span(end, end), ",".to_owned())]),
+        );
+    }
     Some(
         unreadable(
             place.span(place.at, place.at + word.trim_end_matches('…').len()),

@@ -36,9 +36,10 @@ pub(super) fn swallowed(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         let inside = place.text.get(start + 1..place.at)?;
         let end = start + 1 + inside.rfind(quote)?;
         let ends_here = place.line_of(start) < place.line && place.line_of(end) == place.line;
+        let is_open = place.slice(place.rest_of_line(start)).matches(quote).count() % 2 == 1;
         // A text over several lines is meant that way if its first line says nothing of what follows it.
         let looks_whole = place.slice(place.rest_of_line(start)).ends_with([',', '}', ']']);
-        (ends_here && looks_whole).then(|| no_closing_quote(place, start, quote))
+        (ends_here && looks_whole && is_open).then(|| no_closing_quote(place, start, quote))
     })
 }
 
@@ -93,10 +94,12 @@ pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let until = place.text.get(start..place.at).unwrap_or("").trim_end_matches('\'');
     if quote == '\'' && letter(until, until.chars().next_back()) && letter(until, place.text.get(place.at..).and_then(|t| t.chars().next()))
     {
-        return Some(
-            unreadable(place.rest_of_line(start), format!("the text in '…' on line {line} ends at its first apostrophe"))
-                .help("put the text in double quotes, or write '' for an apostrophe inside single quotes"),
-        );
+        return Some(unreadable(place.rest_of_line(start), format!("the text in '…' on line {line} ends at its first apostrophe")).help(
+            match written.strip_prefix('\'').and_then(|written| written.strip_suffix('\'')).filter(|inner| !inner.contains('"')) {
+                Some(inner) => format!("write \"{}\", in double quotes", crate::diagnostic::one_line(inner, 100)),
+                None => "put the text in double quotes, or write '' for an apostrophe inside single quotes".to_owned(),
+            },
+        ));
     }
     let other = if quote == '"' { '\'' } else { '"' };
     if !before.is_empty() && written.starts_with(&quote.to_string().repeat(3)) {
@@ -110,6 +113,12 @@ pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         let wanted = format!("{other}{written}{other}");
         let message = format!("a value that begins with {quote} ends at the next {quote}; the whole of it must be in the other quotes");
         return Some(unreadable(whole, message).help(format!("write {}", short(&wanted))).proposed_fix(vec![(whole, wanted)]));
+    }
+    if behind == "," {
+        let comma = place.rest_of_line(place.at);
+        let found = unreadable(comma, format!("a \",\" ends line {line}: in YAML that is no end of an entry, as it is in JSON"));
+        let help = "remove the \",\" at the end of this line, and of each line like it below";
+        return Some(found.help(help).proposed_fix(vec![(comma, String::new())]));
     }
     if !behind.contains(quote) {
         return Some(
@@ -166,7 +175,10 @@ pub(super) fn escape(place: &MistakePlace<'_>) -> Option<Diagnostic> {
                 place.span(start + i, start + i + 1 + letter.len_utf8() + hex.len()),
                 format!("\"{written}\" means nothing in double quotes"),
             )
-            .help("write \\\\ for a backslash, or put the text in single quotes")
+            .help(match rest.get(1..).and_then(|rest| rest.split_once('"')).filter(|(inner, _)| !inner.contains(['\'', '\n'])) {
+                Some((inner, _)) => format!("write '{inner}', in single quotes, where a backslash is one; or \\\\ for each in double ones"),
+                None => "write \\\\ for a backslash, or put the text in single quotes".to_owned(),
+            })
             .proposed_fix(vec![(slash, "\\\\".to_owned())]),
         );
     }

@@ -29,19 +29,19 @@ fn missing_and_extra_quotes_are_found() {
     insta::assert_snapshot!(cases.map(told).join("\n"), @r##"
     F001 2:11 "\"hello": the text that begins with " on line 2 has no closing " / write " at its end
     F001 1:4 "'hello": the text that begins with ' on line 1 has no closing ' / write ' at its end
-    F001 1:4 "'it's fine'": the text in '…' on line 1 ends at its first apostrophe / put the text in double quotes, or write '' for an apostrophe inside single quotes
+    F001 1:4 "'it's fine'": the text in '…' on line 1 ends at its first apostrophe / write "it's fine", in double quotes
     F001 1:4 "\"say \"hi\" now\"": the text that begins with " on line 1 holds another ", which ends it too early / write \" for a quote inside the text, or put the text in single quotes
     F001 1:8 "y": "y" is after the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
     F001 1:5 "": a ":" is missing after "a" / write "a": 1
     F001 2:1 "line\"": line 2 goes on with the text in quotes from line 1 and must be indented further / indent it by two spaces more than the key, or write the text below "|"
-    F001 1:7 "\\U": "\U" means nothing in double quotes / write \\ for a backslash, or put the text in single quotes
-    F001 1:5 "\\d": "\d" means nothing in double quotes / write \\ for a backslash, or put the text in single quotes
+    F001 1:7 "\\U": "\U" means nothing in double quotes / write 'C:\Users', in single quotes, where a backslash is one; or \\ for each in double ones
+    F001 1:5 "\\d": "\d" means nothing in double quotes / write '\d+', in single quotes, where a backslash is one; or \\ for each in double ones
     F001 1:1 "\"key: 1": the text that begins with " on line 1 has no closing " / write " at its end
     F001 1:4 "\"x": the text that begins with " on line 1 has no closing " / write " at its end
     F001 1:7 "": a space is missing before "#" / write a space before "#" for a remark; put a text that holds "#" in quotes
     F001 2:10 "\"c, d: 1 }": the text that begins with " on line 2 has no closing " / write " at its end
     F001 2:5 "{": "{" on line 2 is never closed; is a "}" missing before line 3? / write "}" after the last entry; put a text that begins with "{" in quotes
-        "##);
+    "##);
 }
 
 #[test]

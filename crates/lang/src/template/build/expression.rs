@@ -153,11 +153,11 @@ impl<'s> TemplateBuilder<'s> {
             ast::Expr::Var(name) => {
                 let at = self.span(&call.expr);
                 let problem = match name.id {
-                    "namespace" => scan::forbidden("namespace", at),
+                    "namespace" => scan::forbidden("namespace", at, scan::MADE_ELSEWHERE),
                     _ => self.unknown(at, "function", name.id, FUNCTIONS),
                 };
                 let call = self.source.get(at.0..self.span(whole).1).unwrap_or_default();
-                let help = habits::function(name.id, call).or_else(|| habit(name.id));
+                let help = habits::function(self.source, name.id, call).or_else(|| habit(name.id));
                 let write = help.as_deref().and_then(|help| help.strip_prefix("write ")).filter(|write| !write.contains("the value"));
                 let fix = write.map(|write| ((at.0, self.span(whole).1), write.to_owned()));
                 let habit = |help: String| TemplateProblem {
@@ -172,7 +172,7 @@ impl<'s> TemplateBuilder<'s> {
                 let mut problem = self.unknown(at, "function", method.name, FUNCTIONS);
                 let start = self.source.get(..at.0).map_or(0, |before| before.rfind(['{', '%', '\n']).map_or(0, |start| start + 1));
                 let call = self.source.get(start..self.span(whole).1).unwrap_or_default();
-                if let Some(help) = habits::function(method.name, call.trim_start()).or_else(|| habit(method.name)) {
+                if let Some(help) = habits::function(self.source, method.name, call.trim_start()).or_else(|| habit(method.name)) {
                     problem = TemplateProblem::unknown(at, no_function(method.name)).help(help);
                 }
                 self.wrong(problem)

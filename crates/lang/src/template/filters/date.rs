@@ -23,8 +23,21 @@ pub(super) fn check_date_format(format: &Value) -> Result<(), FillStop> {
         return Err(FillStop::failed("the format of date has more than 256 bytes"));
     }
     if !format.contains('%') {
+        let letters = [
+            ("YYYY", "%Y"),
+            ("yyyy", "%Y"),
+            ("YY", "%y"),
+            ("MM", "%m"),
+            ("DD", "%d"),
+            ("dd", "%d"),
+            ("HH", "%H"),
+            ("mm", "%M"),
+            ("ss", "%S"),
+        ];
+        let meant = letters.iter().fold(format.to_owned(), |format, (other, ours)| format.replace(other, ours));
+        let write = if meant.contains('%') { format!("\"{meant}\"") } else { "one such as \"%d.%m.%Y\"".to_owned() };
         let message =
-            format!("the format \"{}\" of date has no \"%\", so it prints as it is; write one such as \"%d.%m.%Y\"", shortened(format));
+            format!("the format \"{}\" of date has no \"%\", so it prints as it is; write {}", shortened(format), shortened(&write));
         return Err(FillStop::failed(message));
     }
     if StrftimeItems::new(format).any(|item| matches!(item, Item::Error)) {

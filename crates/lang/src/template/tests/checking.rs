@@ -100,7 +100,10 @@ fn every_statement_that_makes_names_points_to_the_set_step() {
         assert_eq!(found.len(), 1, "{word}");
         assert_eq!(found[0].code, Code::TemplateSyntax, "{word}");
         assert_eq!(found[0].message, format!("\"{word}\" cannot be used in a template; its statements are if, for and raw"));
-        assert_eq!(found[0].help, ["make the value in a \"set\" step of its own, and read it here as steps.<id>.output"]);
+        assert_eq!(
+            found[0].help,
+            ["make the value in a step of its own, - { id: NAME, set: \"{{ … }}\" }, and read it here as steps.NAME.output"]
+        );
     }
     assert!(message("{{ namespace(a=1) }}").contains("\"namespace\" cannot be used in a template"));
 }

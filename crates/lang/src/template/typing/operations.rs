@@ -5,9 +5,9 @@ use minijinja::machinery::ast::CompareOpKind;
 use super::super::number::Arithmetic;
 use super::super::tree::Expr;
 use super::super::types::Type;
-use super::words::{described, shown};
+use super::words::{described, shown, shown_path};
 use super::{TypeProblemKind, TypingWalk, WantedType};
-use crate::diagnostic::{Near, did_you_mean, quoted};
+use crate::diagnostic::{Near, akin, did_you_mean, quoted};
 
 impl TypingWalk<'_> {
     pub(super) fn calculation(&mut self, operator: Arithmetic, left: &Expr, right: &Expr) -> Type {
@@ -48,7 +48,7 @@ impl TypingWalk<'_> {
             _ if one.is_text() || other.is_text() => format!("turn the text into a number: ({} | float)", shown(about)),
             _ => "name two numbers".to_owned(),
         };
-        self.push(about, TypeProblemKind::Mismatch(message, help));
+        self.push_for(one.is_text() || other.is_text(), about, TypeProblemKind::Mismatch(message, help));
         Type::Any
     }
 
@@ -91,7 +91,7 @@ impl TypingWalk<'_> {
         }
         let message = format!("this compares {} with {}", described(one, kind), described(other, wanted));
         let field = |object: &Type, value: &Expr, path: &Expr| {
-            let (Type::Object(object), Some(path)) = (object, super::words::shown_path(path)) else { return None };
+            let (Type::Object(object), Some(path)) = (object, shown_path(path)) else { return None };
             let word = match value {
                 Expr::Constant(value) => value.as_str(),
                 _ => None,
@@ -108,14 +108,8 @@ impl TypingWalk<'_> {
             self.push(about, never_equal(message, &help));
             return;
         }
-        let help = match (kind, wanted) {
-            (Type::Number, other) | (other, Type::Number) if other.is_text() => {
-                "write both as numbers (without quotes, or with | int), or both as texts"
-            }
-            (Type::Boolean, _) | (_, Type::Boolean) => "compare with true or false, without quotes",
-            _ => "compare values of one type",
-        };
-        self.push(about, never_equal(message, help));
+        let (help, takes_number) = one_type(comparison, left, right);
+        self.push_for(takes_number, about, never_equal(message, &help));
     }
 
     /// A date that is compared with a text which is none.
@@ -129,7 +123,10 @@ impl TypingWalk<'_> {
             let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
             let help = match days.contains(&value.to_lowercase().as_str()) {
                 true => format!("write ({} | date(\"%A\")) == {} for the day of the week", shown(side), quoted(value)),
-                false => "write the date as 2026-11-18: year, month, day".to_owned(),
+                false => match value.split(['.', '/']).collect::<Vec<_>>()[..] {
+                    [day, month, year] if year.len() == 4 => format!("write \"{year}-{month:0>2}-{day:0>2}\": year, month, day"),
+                    _ => "write the date as 2026-11-18: year, month, day".to_owned(),
+                },
             };
             self.push(side, never_equal(message, &help));
         }
@@ -142,8 +139,54 @@ impl TypingWalk<'_> {
         let near = did_you_mean(value, values.iter().map(String::as_str));
         let how = if negated { "is always another text than" } else { "is never" };
         let message = format!("{} {how} {}{near}", shown(side), quoted(value));
-        let help = format!("use one of: {}", values.join(", "));
-        self.push(if side.names().is_some() { side } else { other }, TypeProblemKind::Comparison(message, help, near));
+        let sign = if negated { "!=" } else { "==" };
+        let word = near.names.first().map(String::as_str).or_else(|| akin(value, values.iter().map(String::as_str)));
+        let help = match word {
+            Some(word) if shown_path(side).is_some() => format!("write {} {sign} {}", shown(side), quoted(word)),
+            Some(word) => format!("write {} in place of {}", quoted(word), quoted(value)),
+            None => format!("use one of: {}", values.join(", ")),
+        };
+        let about = if side.names().is_some() { side } else { other };
+        self.push(about, TypeProblemKind::Comparison(message, help, near));
+    }
+}
+
+/// How two values of different types are compared, and whether with a number.
+fn one_type(comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Type)) -> (String, bool) {
+    let sign = match comparison {
+        CompareOpKind::Eq => "==",
+        CompareOpKind::Ne => "!=",
+        CompareOpKind::Lt => "<",
+        CompareOpKind::Lte => "<=",
+        CompareOpKind::Gt => ">",
+        CompareOpKind::Gte => ">=",
+        CompareOpKind::In => "in",
+        CompareOpKind::NotIn => "not in",
+    };
+    let number = |side: &Expr| match side {
+        Expr::Constant(value) => value.as_str().filter(|text| text.trim().parse::<f64>().is_ok()).map(str::to_owned),
+        _ => None,
+    };
+    let word = |side: &Expr| match side {
+        Expr::Constant(value) => value.as_str().map(str::to_lowercase),
+        _ => None,
+    };
+    let as_number = |(side, kind): &(&Expr, Type)| match number(side) {
+        Some(number) => number,
+        None if kind.is_text() => format!("({} | float)", shown(side)),
+        None => shown(side),
+    };
+    match (left, right) {
+        ((_, one), (_, other)) if *one == Type::Number && other.is_text() || one.is_text() && *other == Type::Number => {
+            (format!("write {} {sign} {}, which compares numbers", as_number(left), as_number(right)), true)
+        }
+        ((side, Type::Boolean), (text, _)) | ((text, _), (side, Type::Boolean)) if word(text).is_some() && shown_path(side).is_some() => {
+            let is_no = matches!(word(text).as_deref(), Some("false" | "no" | "n" | "off" | "0"));
+            let not = if is_no == (sign == "!=") { "" } else { "not " };
+            (format!("write {not}{}: it is true or false itself", shown(side)), false)
+        }
+        ((_, Type::Boolean), _) | (_, (_, Type::Boolean)) => ("compare with true or false, without quotes".to_owned(), false),
+        _ => ("compare values of one type".to_owned(), false),
     }
 }
 
