@@ -160,10 +160,7 @@ fn has_time(planned: &PipelinePlan, step: &Step) -> bool {
     let mut of_agents = step.kind.agents(&planned.pipeline).into_iter().map(|name| time_of(&name.value)).peekable();
     // In a dialogue each has the time of its turn, of which there are so many.
     let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
-    let by_agents = if is_dialogue {
-        of_agents.peek().is_some() && of_agents.all(|time| time.is_some())
-    } else {
-        of_agents.any(|time| time.is_some())
-    };
+    let by_agents =
+        if is_dialogue { of_agents.peek().is_some() && of_agents.all(|time| time.is_some()) } else { of_agents.any(|time| time.is_some()) };
     step.deadline.is_some() || step.timeout.is_some() || by_agents
 }
