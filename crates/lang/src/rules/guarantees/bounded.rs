@@ -141,7 +141,7 @@ impl OpenParts<'_> {
                 self.unpriced.push(name.clone());
             }
             // So many tokens cost at most so much.
-            self.money |= !is_free && !(within.money || within.tokens && !asks_program);
+            self.money |= !(is_free || within.money || within.tokens && !asks_program);
         }
         let own = [
             limits.max_tokens.filter(|_| !around.tokens).map(|tokens| format!("{} tokens", grouped(tokens))),
