@@ -3,7 +3,6 @@
 //! How to add a format: a variant of [`ImportFormat`], a file here with `fn import(&Node, &mut Import) -> Result<Imported, Refusal>`, a section in `docs/import.md`.
 
 mod conductor;
-mod conductor_graph;
 mod models;
 mod promptflow;
 mod promptfoo;
@@ -231,7 +230,7 @@ fn other_kind(import: &Import, node: &Node, lacks: &str, format: ImportFormat) -
 
 /// An id of ours from a name of theirs; `taken` are those that there are.
 fn id(name: &str, taken: &mut BTreeSet<String>) -> String {
-    const RESERVED: [&str; 4] = ["stop", "continue", "otherwise", "each"];
+    const RESERVED: [&str; 2] = ["stop", "continue"];
     let lower = name.to_lowercase();
     let mut id: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(60).collect();
     if !id.starts_with(|c: char| c.is_ascii_lowercase()) {
@@ -272,7 +271,18 @@ fn number(node: &Node, key: &str) -> Option<Value> {
     serde_json::from_str::<serde_json::Number>(node.text_of(key)?).ok().map(Value::Number)
 }
 
-/// Whether a value is left out or empty.
-fn is_empty(node: Option<&Node>) -> bool {
-    node.is_none_or(|node| matches!(node.to_value(), Value::Null))
+/// A time as it is written here, from a number of seconds or from a number with a unit; `None`: it is neither.
+fn duration(node: &Node) -> Option<String> {
+    let text = node.as_scalar()?.text.trim();
+    let (count, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let count: f64 = count.trim().parse().ok().filter(|count: &f64| (0.0..1e9).contains(count))?;
+    let thousandths = match unit {
+        "ms" => 1.0,
+        "" | "s" => 1000.0,
+        "m" => 60_000.0,
+        "h" => 3_600_000.0,
+        _ => return None,
+    };
+    let whole = (count * thousandths).round() as u64;
+    Some(if whole.is_multiple_of(1000) { format!("{}s", whole / 1000) } else { format!("{whole}ms") })
 }

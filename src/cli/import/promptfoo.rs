@@ -33,8 +33,12 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     // Variables, in the order in which they are first written.
     let mut inputs: Vec<(String, String, Value)> = vec![];
     for (name, value) in default.into_iter().chain(all.iter().copied()).flat_map(|test| entries(child(test, "vars"))) {
-        if !inputs.iter().any(|(known, ..)| known == name) {
-            inputs.push((name.to_owned(), id(name, &mut taken), value.to_value()));
+        let value = value.to_value();
+        match inputs.iter_mut().find(|(known, ..)| known == name) {
+            None => inputs.push((name.to_owned(), id(name, &mut taken), value)),
+            // Values of several types: anything.
+            Some((.., known)) if std::mem::discriminant(known) != std::mem::discriminant(&value) => *known = Value::Array(vec![]),
+            Some(_) => {}
         }
     }
     let prompt = prompts(root, import);
@@ -220,8 +224,7 @@ fn field(value: &Value) -> Yaml {
     let kind = match value {
         Value::Null | Value::String(_) => "text",
         Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
+        Value::Number(_) => "number",
         Value::Array(_) | Value::Object(_) => "any",
     };
     map([("type", Some(kind.into())), ("required", Some(Yaml::Value(false.into())))])
@@ -241,7 +244,7 @@ fn case(test: &Node, default: Option<&Node>, inputs: &[(String, String, Value)],
             import.lose(span, format!("variable {name}"), "a list makes a test for each of its values there; here it is one value");
         }
         let value = match value {
-            Value::String(text) => import.plain(&text, span, name),
+            Value::String(text) => import.fixed(&text, span, name),
             other => Yaml::Value(other),
         };
         given.push((input.clone(), Some(value)));

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::*;
 use crate::adapter::disk_files::DiskFiles;
@@ -18,6 +17,8 @@ pub(super) struct Finished {
     pub(super) errors: Vec<String>,
 }
 
+const TESTS: &str = "tests";
+
 /// How often a result is checked; each round gives something up.
 const ROUNDS: usize = 100;
 
@@ -30,41 +31,35 @@ pub(super) fn finished(
     shared: &SharedOptions,
 ) -> Finished {
     let Imported { name, mut pipeline, cases } = imported;
-    let path = folder.join(format!("{name}.yaml"));
-    let path = if options.output.is_none() { folder.join(format!("{name}.imported.yaml")) } else { path };
-    let has_file = options.output.is_some() && !cases.is_empty();
-    if let (Yaml::Map(entries), false, false) = (&mut pipeline, has_file, cases.is_empty()) {
-        entries.push(("tests".into(), Yaml::List(cases.clone())));
+    if let (Yaml::Map(entries), false) = (&mut pipeline, cases.is_empty()) {
+        entries.push((TESTS.into(), Yaml::List(cases)));
     }
-    let mut finished = Finished { texts: vec![], errors: vec![] };
-    let mut trees = vec![(path, pipeline)];
-    if has_file {
-        let test =
-            map([("flow", Some(Yaml::Value(1.into()))), ("test", Some(format!("{name}.yaml").into())), ("cases", Some(Yaml::List(cases)))]);
-        trees.push((folder.join(format!("{name}.test.yaml")), test));
-    }
-    for (path, mut tree) in trees {
-        let mut texts: BTreeMap<PathBuf, Arc<str>> =
-            finished.texts.iter().map(|(path, text)| (path.clone(), text.as_str().into())).collect();
-        let mut errors = vec![];
-        for _ in 0..ROUNDS {
-            let written = Written::of(&import.head(options.format), &tree, &import.words);
-            texts.insert(path.clone(), written.text.as_str().into());
-            let found = check(&path, &Overlay { below: &DiskFiles, texts: texts.clone() }, shared);
-            errors = found.iter().map(|(line, ..)| line.clone()).collect();
-            if !found
-                .iter()
-                .fold(false, |is_changed, (_, at, snippet, why)| give_up(import, &mut tree, &written, (*at, snippet, why), is_changed))
-            {
-                break;
-            }
+    // On standard output it has no name of its own yet, and must not be taken for a file that is there.
+    let path = folder.join(if options.output.is_some() { format!("{name}.yaml") } else { format!("{name}.imported.yaml") });
+    let mut errors = vec![];
+    for _ in 0..ROUNDS {
+        let written = Written::of(&import.head(options.format), &pipeline, &import.words);
+        let texts = BTreeMap::from([(path.clone(), written.text.as_str().into())]);
+        let found = check(&path, &Overlay { below: &DiskFiles, texts }, shared);
+        errors = found.iter().map(|(line, ..)| line.clone()).collect();
+        if !found
+            .iter()
+            .fold(false, |is_changed, (_, at, snippet, why)| give_up(import, &mut pipeline, &written, (*at, snippet, why), is_changed))
+        {
+            break;
         }
-        // Written once more: its head names all that is lost.
-        finished.texts.push((path.clone(), Written::of(&import.head(options.format), &tree, &import.words).text));
-        finished.errors.extend(errors);
     }
-    // What a later file lost stands in the head of the first one, too.
-    finished
+    // Written once more: the head names all that is lost.
+    let head = import.head(options.format);
+    let mut texts = vec![];
+    if let (Yaml::Map(entries), true) = (&mut pipeline, options.output.is_some()) {
+        for (_, cases) in entries.extract_if(.., |(key, _)| key == TESTS) {
+            let test = map([("flow", Some(Yaml::Value(1.into()))), ("test", Some(format!("{name}.yaml").into())), ("cases", Some(cases))]);
+            texts.push((folder.join(format!("{name}.test.yaml")), Written::of("", &test, &import.words).text));
+        }
+    }
+    texts.insert(0, (path, Written::of(&head, &pipeline, &import.words).text));
+    Finished { texts, errors }
 }
 
 /// The errors of a file: a line for people, where, the text there, and why.
@@ -103,7 +98,8 @@ fn give_up(import: &mut Import, tree: &mut Yaml, written: &Written, (at, snippet
     if NEEDED.contains(&key.as_str()) || !removed(tree, way) {
         return false;
     }
-    let start = Span::file_start(import.file);
+    let inside = written.words.iter().find(|(words, _)| range.contains(&words.start)).and_then(|(_, number)| import.words.get(*number));
+    let start = inside.map_or_else(|| Span::file_start(import.file), |words| words.span);
     import.lose(start, one_line(line, 80), why);
     true
 }

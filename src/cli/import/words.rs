@@ -58,9 +58,14 @@ impl Words {
         }
         if self.manner != Manner::Template || !self.pieces.iter().any(is_filled) {
             let given = self.text();
-            // A step keeps its kind.
-            self.is_dropped = self.manner != Manner::Template || given == GIVEN_UP;
-            self.pieces = vec![Piece::Text(GIVEN_UP.to_owned())];
+            // A step keeps its kind, and one of which nobody knows when it is done is not done.
+            let left = match self.manner {
+                Manner::Template => GIVEN_UP,
+                Manner::Bare => "false",
+                Manner::Fixed => "",
+            };
+            self.is_dropped = left.is_empty() || given == left;
+            self.pieces = vec![Piece::Text(left.to_owned())];
             return Some(given);
         }
         let in_mark = self.pieces.iter().any(|piece| matches!(piece, Piece::Mark { out, .. } if is_meant(out)));
@@ -139,6 +144,17 @@ pub(super) fn template(text: &str, names: &Names<'_>) -> Translated {
         let inner = whole.get(2..length - 2).unwrap_or_default();
         let (left, inner) = inner.strip_prefix('-').map_or(("", inner), |inner| ("-", inner));
         let (right, inner) = inner.strip_suffix('-').map_or(("", inner), |inner| ("-", inner));
+        if end == "%}" && inner.trim() == "raw" {
+            let inner_end = after
+                .find("{%")
+                .filter(|at| after.get(at + 2..).is_some_and(|mark| mark.trim_start_matches('-').trim_start().starts_with("endraw")));
+            let last = inner_end.and_then(|at| Some(at + after.get(at..)?.find("%}")? + 2));
+            if let (Some(at), Some(last)) = (inner_end, last) {
+                done.pieces.push(Piece::Text(after.get(..at).unwrap_or_default().to_owned()));
+                rest = after.get(last..).unwrap_or_default();
+                continue;
+            }
+        }
         match end {
             "}}" => match expression(inner, names, &locals) {
                 Ok(out) => done.pieces.push(Piece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
