@@ -11,7 +11,7 @@ use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, OnFailure, PipelineId, Read, RepeatStep, Step, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, OnFailure, PipelineId, Read, RepeatStep, Step, StepKind, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
 use crate::template::types::Type;
@@ -314,6 +314,11 @@ impl<'a> PipelineNames<'a> {
             Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => None,
         };
         let Some(repeat) = found else {
+            if let Viewpoint::Step(ix, _) = seat.at
+                && let Some(group) = self.pipeline.around(ix).find(|ix| matches!(self.step(*ix).kind, StepKind::Group(_)))
+            {
+                return Err(ReadProblem::NoRounds(group));
+            }
             let message = format!("\"{name}\" exists only in the steps of a repeat and in its until");
             return Err(ReadProblem::wrong_place(message, "put the step into the steps of a repeat, or read steps.ID.output"));
         };
@@ -321,7 +326,7 @@ impl<'a> PipelineNames<'a> {
             return Ok(Type::Number);
         }
         // Where the types of the steps depend on themselves, `output` ends the circle.
-        Ok(known::previous(self.inner(repeat).map(|ix| (self.step(ix), self.given(ix)))))
+        Ok(known::previous(self.inner(repeat).map(|ix| (self.step(ix), self.in_round(ix)))))
     }
 
     fn failure(&self, seat: &Seat) -> Looked {
