@@ -243,11 +243,11 @@ fn a_gate_in_a_loop_is_a_refinement_with_more_rounds() {
     // What is made of a draft is held back, too, and what a gate inside another step did not let through.
     let shown = set("shown", "{{ steps.draft.output }}");
     let judged = gate("check", "steps.shown.output", None, Some("Sorry."));
-    let mut made = in_file(group("reply", false, vec![draft.clone(), shown, judged, set("after", "x")]));
+    let mut made = in_file(group("reply", false, vec![agent("draft", "Write."), shown, judged, set("after", "x")]));
     says_always(&mut made, "bad");
     assert_eq!(made.output("reply"), Some(json!({ "check": "Sorry.", "after": "x" })));
     let inside = group("judging", false, vec![gate("check", "steps.draft.output", None, Some("Sorry."))]);
-    let mut deep = in_file(keeping(repeat("reply", vec![draft.clone(), inside], "false", 2)));
+    let mut deep = in_file(keeping(repeat("reply", vec![agent("draft", "Write."), inside], "false", 2)));
     says_always(&mut deep, "bad");
     assert_eq!(deep.output("reply"), Some(json!({ "judging": { "check": "Sorry." } })));
 
