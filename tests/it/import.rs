@@ -53,6 +53,11 @@ fn agents_with_routes_become_steps_and_loops() {
 }
 
 #[test]
+fn tasks_become_groups_loops_and_routes() {
+    same("conductor", "order.json", "order.expected.yaml");
+}
+
+#[test]
 fn nodes_become_steps_in_the_order_of_their_references() {
     same("promptflow", "answers/flow.dag.yaml", "answers/expected.yaml");
 }
@@ -104,4 +109,30 @@ fn what_cannot_be_imported_is_refused_with_its_place() {
     assert_eq!((exit, err.as_str()), (4, "no file found: nothing.yaml does not exist\n"));
     std::fs::write(folder.path().join("other.yaml"), [0xff, 0xfe, 0x00]).unwrap();
     assert_eq!(import("promptfoo", "other.yaml").0, 1);
+}
+
+#[test]
+fn broken_and_hostile_files_end_in_a_clear_error() {
+    let folder = copied();
+    let deep = format!("prompts: {}{}", "[".repeat(5000), "]".repeat(5000));
+    let bomb = "a: &a [1, 1]\nb: &b [*a, *a]\nprompts: *b\n".to_owned();
+    let cases = [
+        ("empty", String::new(), "this is no file of promptfoo"),
+        ("a picture", "\u{0}\u{1}PNG".to_owned(), "error"),
+        ("deep", deep, "error"),
+        ("anchors", bomb, "error"),
+        ("large", format!("prompts: [{}]", "a".repeat(10 << 20)), "MiB"),
+    ];
+    for (what, text, told) in cases {
+        std::fs::write(folder.path().join("bad.yaml"), text).unwrap();
+        let Ran { exit, out, err } = flow(folder.path(), &["import", "promptfoo", "bad.yaml", "--output", "new"]);
+        assert_eq!((exit, out.as_str(), folder.path().join("new").exists()), (1, "", false), "{what}: {err}");
+        assert!(err.contains(told) && err.len() < 4000, "{what}: {err}");
+    }
+    // A name leads nowhere but into the folder.
+    std::fs::write(folder.path().join("bad.json"), r#"{"name": "../../out", "tasks": [{"taskReferenceName": "../x", "type": "WAIT"}]}"#)
+        .unwrap();
+    let Ran { exit, err, .. } = flow(folder.path(), &["import", "conductor", "bad.json", "--output", "new"]);
+    assert_eq!(exit, 0, "{err}");
+    assert!(folder.path().join("new/s_______out.yaml").is_file(), "{err}");
 }

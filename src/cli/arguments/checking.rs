@@ -165,7 +165,7 @@ pub struct ImportOptions {
 /// The programs whose files can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ImportFormat {
-    /// Microsoft Conductor: agents with routes.
+    /// Conductor: agents with routes (Microsoft), or tasks (conductor-oss).
     Conductor,
     /// Microsoft Prompt flow: flow.dag.yaml.
     Promptflow,
@@ -177,7 +177,7 @@ impl ImportFormat {
     /// What the program is called.
     pub fn title(self) -> &'static str {
         match self {
-            ImportFormat::Conductor => "Microsoft Conductor",
+            ImportFormat::Conductor => "Conductor",
             ImportFormat::Promptflow => "Microsoft Prompt flow",
             ImportFormat::Promptfoo => "promptfoo",
         }

@@ -7,6 +7,7 @@ mod models;
 mod promptflow;
 mod promptfoo;
 mod repair;
+mod tasks;
 mod words;
 mod yaml;
 
@@ -183,6 +184,9 @@ pub(super) fn run(options: &ImportOptions, shared: &SharedOptions) -> Result<Exi
         import.lose(twice.span, "a key that is there twice", "the first one counts");
     }
     let imported = match options.format {
+        ImportFormat::Conductor if items(child(&root, "tasks")).iter().any(|task| child(task, "taskReferenceName").is_some()) => {
+            tasks::import(&root, &mut import)?
+        }
         ImportFormat::Conductor => conductor::import(&root, &mut import)?,
         ImportFormat::Promptflow => promptflow::import(&root, &mut import)?,
         ImportFormat::Promptfoo => promptfoo::import(&root, &mut import)?,

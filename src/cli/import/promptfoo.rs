@@ -179,7 +179,10 @@ fn providers(root: &Node, import: &mut Import) -> Models {
         let model = kinds.iter().find_map(|kind| rest.strip_prefix(kind)).unwrap_or(rest);
         let config = child(node, "config");
         let setting = |key: &str| config.and_then(|config| number(config, key));
-        let is_first = models.section().is_none();
+        if models.section().is_some() {
+            import.lose(node.span, format!("provider {name}"), "a run uses one model; set FLOW_MODEL for another one");
+            continue;
+        }
         models.of(Model {
             provider,
             name: model.to_owned(),
@@ -187,9 +190,6 @@ fn providers(root: &Node, import: &mut Import) -> Models {
             max_output_tokens: setting("max_tokens").or_else(|| setting("max_output_tokens")),
             price: None,
         });
-        if !is_first {
-            import.lose(node.span, format!("provider {name} for every test"), "it is in models; a run uses the one called default");
-        }
         for (key, value) in entries(config).filter(|(key, _)| !["temperature", "max_tokens", "max_output_tokens"].contains(key)) {
             import.lose(value.span, format!("{key} of the provider {name}"), "has no counterpart");
         }

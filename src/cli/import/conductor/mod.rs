@@ -366,6 +366,12 @@ impl<'a> Workflow<'a> {
             if part.kind == Kind::Gate && !when.0.contains("{{") {
                 return self.meant(reader, &[&part.name, "choice"]).ok().map(|meant| format!("{} == {}", meant.value, Value::from(when.0)));
             }
+            // It counts agents of the whole run; a loop here ends by its own bound.
+            if when.0.contains("context.iteration") {
+                let why = "there is no count of agents; the bound of the loop is max_iterations";
+                import.lose(when.1, format!("{}: route: {}", part.name, one_line(when.0, 80)), why);
+                return Some("true".to_owned());
+            }
             import.bare(when.0, when.1, &format!("{}: route", part.name), &own)
         };
         for earlier in self.edges.iter().filter(|earlier| earlier.from == edge.from).take_while(|earlier| !std::ptr::eq(*earlier, edge)) {
