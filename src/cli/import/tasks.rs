@@ -112,6 +112,10 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     file.place(&tasks, &[], import);
     let fields = file.fields(root, import);
     let mut steps = file.list(&tasks, &[], import);
+    // Without outputs of its own, a workflow gives those of its last task.
+    let is_last = |task: &&Task| !matches!(task.kind.as_str(), "JOIN" | "NOOP" | "TERMINATE" | "WAIT");
+    let last = tasks.iter().rev().find(is_last).and_then(|task| file.places.get(&task.task_reference_name));
+    let last = last.map(|place| Yaml::from(format!("{{{{ steps.{}.output }}}}", place.id)));
     if steps.is_empty() {
         steps.push(map([("id", Some("nothing".into())), ("set", Some("Nothing is done.".into()))]));
     }
@@ -134,7 +138,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
         ("agents", (!file.agents.is_empty()).then(|| map(file.agents))),
         ("limits", deadline.map(|seconds| map([("deadline", Some(Yaml::from(format!("{seconds}s"))))]))),
         ("steps", Some(Yaml::List(steps))),
-        ("outputs", (!outputs.is_empty()).then(|| map(outputs))),
+        ("outputs", if outputs.is_empty() { last } else { Some(map(outputs)) }),
     ]);
     Ok(Imported { name, pipeline, cases: vec![] })
 }
@@ -343,17 +347,15 @@ impl TaskFile {
             "FORK_JOIN" => {
                 let mut steps = vec![];
                 for (number, branch) in task.fork_tasks.iter().enumerate().filter(|(_, branch)| !branch.is_empty()) {
-                    let mut of_branch = self.list(branch, &inside(number, false), import);
-                    steps.push(if of_branch.len() == 1 && branch.len() == 1 {
-                        of_branch.remove(0)
-                    } else {
-                        let group = Around { id: branch_id(&place.id, number), list: 0, is_loop: false };
-                        let within = [inside(number, false), vec![group]].concat();
-                        map([
-                            ("id", Some(branch_id(&place.id, number).into())),
-                            ("steps", Some(Yaml::List(self.list(branch, &within, import)))),
-                        ])
-                    });
+                    if branch.len() == 1 {
+                        steps.extend(self.list(branch, &inside(number, false), import));
+                        continue;
+                    }
+                    let own = branch_id(&place.id, number);
+                    let group = Around { id: own.clone(), list: 0, is_loop: false };
+                    let within = [inside(number, false), vec![group]].concat();
+                    let inner = self.list(branch, &within, import);
+                    steps.push(map([("id", Some(own.into())), ("steps", Some(Yaml::List(inner)))]));
                 }
                 keys.extend([("parallel", Some(Yaml::Value(true.into()))), ("steps", Some(Yaml::List(steps)))]);
             }
