@@ -28,8 +28,8 @@ use crate::report::{self, Findings};
 use crate::runtime::shown;
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, Node, QuoteStyle};
-use words::{Manner, Names, Piece, Words};
-use yaml::{Written, Yaml};
+use words::{Manner, NamesOf, TextPiece, TextWords};
+use yaml::{WrittenYaml, Yaml};
 
 /// Bytes of a file that is read.
 const LARGEST: u64 = 1 << 20;
@@ -45,7 +45,7 @@ struct Imported {
 
 /// Something that is not in the result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Lost {
+struct LostPart {
     line: usize,
     what: String,
     why: String,
@@ -56,8 +56,8 @@ struct Import {
     path: PathBuf,
     sources: Sources,
     file: FileId,
-    words: Vec<Words>,
-    lost: BTreeSet<Lost>,
+    words: Vec<TextWords>,
+    lost: BTreeSet<LostPart>,
 }
 
 impl Import {
@@ -67,7 +67,7 @@ impl Import {
 
     fn lose(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
         let (line, what, why) = (self.line(span), what.into(), why.into());
-        self.lost.insert(Lost { line, what, why });
+        self.lost.insert(LostPart { line, what, why });
     }
 
     /// Tells the keys of a list of keys that are not known here.
@@ -77,30 +77,30 @@ impl Import {
         }
     }
 
-    fn words(&mut self, pieces: Vec<Piece>, manner: Manner, span: Span, what: &str) -> Yaml {
-        self.words.push(Words { pieces, manner, span, what: what.to_owned(), is_dropped: false });
+    fn words(&mut self, pieces: Vec<TextPiece>, manner: Manner, span: Span, what: &str) -> Yaml {
+        self.words.push(TextWords { pieces, manner, span, what: what.to_owned(), is_dropped: false });
         Yaml::Words(self.words.len() - 1)
     }
 
     /// A template of the other program as one of ours.
-    fn template(&mut self, node: &Node, what: &str, names: &Names<'_>) -> Yaml {
+    fn template(&mut self, node: &Node, what: &str, names: &NamesOf<'_>) -> Yaml {
         let Some(scalar) = node.as_scalar() else { return self.fixed(&node.to_value().to_string(), node.span, what) };
         let is_block = matches!(scalar.style, QuoteStyle::Literal);
         self.template_text(&scalar.text, node.head(), is_block, what, names)
     }
 
     /// Likewise, of a text that was read elsewhere; `is_block`: its lines are those below `span`.
-    fn template_text(&mut self, text: &str, span: Span, is_block: bool, what: &str, names: &Names<'_>) -> Yaml {
+    fn template_text(&mut self, text: &str, span: Span, is_block: bool, what: &str, names: &NamesOf<'_>) -> Yaml {
         let done = words::template(text, names);
         for (was, why) in done.lost {
             let lines = text.find(&was).filter(|_| is_block).map_or(0, |at| text.get(..at).unwrap_or_default().matches('\n').count() + 1);
-            self.lost.insert(Lost { line: self.line(span) + lines, what: format!("{what}: {}", one_line(&was, 80)), why });
+            self.lost.insert(LostPart { line: self.line(span) + lines, what: format!("{what}: {}", one_line(&was, 80)), why });
         }
         self.words(done.pieces, Manner::Template, span, what)
     }
 
     /// An expression of the other program as one of ours, without braces; `None`: it was lost.
-    fn bare(&mut self, text: &str, span: Span, what: &str, names: &Names<'_>) -> Option<String> {
+    fn bare(&mut self, text: &str, span: Span, what: &str, names: &NamesOf<'_>) -> Option<String> {
         let inner = text.trim();
         let inner = inner.strip_prefix("{{").and_then(|inner| inner.strip_suffix("}}")).unwrap_or(inner);
         words::expression(inner, names, &[]).map_err(|why| self.lose(span, format!("{what}: {}", one_line(text, 80)), why)).ok()
@@ -108,12 +108,12 @@ impl Import {
 
     /// A text that nothing fills in.
     fn fixed(&mut self, text: &str, span: Span, what: &str) -> Yaml {
-        self.words(vec![Piece::Text(text.to_owned())], Manner::Fixed, span, what)
+        self.words(vec![TextPiece::Text(text.to_owned())], Manner::Fixed, span, what)
     }
 
     /// Plain text in the place of a template.
     fn plain(&mut self, text: &str, span: Span, what: &str) -> Yaml {
-        self.words(vec![Piece::Text(text.to_owned())], Manner::Template, span, what)
+        self.words(vec![TextPiece::Text(text.to_owned())], Manner::Template, span, what)
     }
 
     /// A file that the imported one names: it must lie in the folder of that file, and not be hidden.
@@ -141,7 +141,7 @@ impl Import {
     /// The lines about what is lost, as they are printed.
     fn lines(&self) -> Vec<String> {
         let name = shown(&self.path);
-        let line = |lost: &Lost| format!("{name}:{}: {}: {}", lost.line, one_line(&lost.what, 160), one_line(&lost.why, 200));
+        let line = |lost: &LostPart| format!("{name}:{}: {}: {}", lost.line, one_line(&lost.what, 160), one_line(&lost.why, 200));
         self.lost.iter().map(line).collect()
     }
 

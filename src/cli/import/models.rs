@@ -9,7 +9,7 @@ use super::yaml::{Yaml, map};
 
 /// A model as another program names it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Model {
+pub(super) struct ImportedModel {
     pub(super) provider: &'static str,
     pub(super) name: String,
     pub(super) temperature: Option<Value>,
@@ -18,14 +18,14 @@ pub(super) struct Model {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Models {
-    known: Vec<(String, Model)>,
+pub(super) struct ImportedModels {
+    known: Vec<(String, ImportedModel)>,
     taken: BTreeSet<String>,
 }
 
-impl Models {
+impl ImportedModels {
     /// The id of a model; `None`: it is the one called `default`.
-    pub(super) fn of(&mut self, model: Model) -> Option<Yaml> {
+    pub(super) fn of(&mut self, model: ImportedModel) -> Option<Yaml> {
         let place = self.known.iter().position(|(_, known)| *known == model).unwrap_or_else(|| {
             let id = if self.known.is_empty() { "default".to_owned() } else { id(&model.name, &mut self.taken) };
             self.taken.insert(id.clone());
@@ -37,7 +37,7 @@ impl Models {
 
     /// The section; `None`: there is no model.
     pub(super) fn section(&self) -> Option<Yaml> {
-        let entry = |(id, model): &(String, Model)| {
+        let entry = |(id, model): &(String, ImportedModel)| {
             let price = model
                 .price
                 .clone()

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::models::{Model, Models};
-use super::words::Meant;
+use super::models::{ImportedModel, ImportedModels};
+use super::words::MeantName;
 use super::yaml::map;
 use super::*;
 
@@ -33,10 +33,10 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     let nodes = in_order(nodes(root, import), import);
     let inputs = inputs(child(root, "inputs"), import);
     let ids: BTreeMap<&str, &FlowNode<'_>> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();
-    let mut models = Models::default();
+    let mut models = ImportedModels::default();
     let mut agents = vec![];
     let mut steps = vec![];
-    let scope = Scope { inputs: &inputs, nodes: &ids };
+    let scope = FlowScope { inputs: &inputs, nodes: &ids };
     for node in &nodes {
         steps.push(step(node, &scope, &mut models, &mut agents, import));
     }
@@ -46,7 +46,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
         match text(output, "reference").and_then(|written| scope.reference(written)) {
             Some(Ok(value)) => {
                 let piece =
-                    Piece::Filled { out: format!("{{{{ {value} }}}}"), was: text(output, "reference").unwrap_or_default().to_owned() };
+                    TextPiece::Filled { out: format!("{{{{ {value} }}}}"), was: text(output, "reference").unwrap_or_default().to_owned() };
                 let words = import.words(vec![piece], Manner::Template, output.span, &format!("output {name}"));
                 outputs.push((id(name, &mut taken), Some(words)));
             }
@@ -160,12 +160,12 @@ fn inputs(node: Option<&Node>, import: &mut Import) -> Vec<(String, String, Yaml
 }
 
 /// What a reference can name.
-struct Scope<'a> {
+struct FlowScope<'a> {
     inputs: &'a [(String, String, Yaml)],
     nodes: &'a BTreeMap<&'a str, &'a FlowNode<'a>>,
 }
 
-impl Scope<'_> {
+impl FlowScope<'_> {
     /// `${node.output.field}` as an expression; `None`: it is no reference.
     fn reference(&self, written: &str) -> Option<Result<String, String>> {
         let path = written.trim().strip_prefix("${")?.strip_suffix('}')?;
@@ -213,8 +213,8 @@ fn code_of(node: &Node) -> Option<&str> {
 
 fn step(
     node: &FlowNode<'_>,
-    scope: &Scope<'_>,
-    models: &mut Models,
+    scope: &FlowScope<'_>,
+    models: &mut ImportedModels,
     agents: &mut Vec<(String, Option<Yaml>)>,
     import: &mut Import,
 ) -> Yaml {
@@ -237,8 +237,8 @@ fn step(
         entries(child(own, "inputs")).map(|(key, value)| (key, scope.value(value))).collect();
     let names = |path: &[&str]| match path {
         [name, rest @ ..] => match values.get(name) {
-            Some(Ok(value)) if rest.is_empty() => Ok(Meant::value(value.clone())),
-            Some(Ok(value)) => Ok(Meant::value(with_fields(value.clone(), rest))),
+            Some(Ok(value)) if rest.is_empty() => Ok(MeantName::value(value.clone())),
+            Some(Ok(value)) => Ok(MeantName::value(with_fields(value.clone(), rest))),
             Some(Err(why)) => Err(why.clone()),
             None => Err(format!("there is no input {name} of this node")),
         },
@@ -263,7 +263,7 @@ fn step(
             let model_name =
                 inputs.and_then(|inputs| text(inputs, "model").filter(|text| !text.is_empty()).or_else(|| text(inputs, "deployment_name")));
             let model = model_name.and_then(|model| {
-                models.of(Model {
+                models.of(ImportedModel {
                     provider: "openai",
                     name: model.to_owned(),
                     temperature: setting("temperature"),
@@ -319,7 +319,7 @@ fn is_setting(key: &str) -> bool {
     SETTINGS.contains(&key)
 }
 
-fn when(activate: &Node, name: &str, scope: &Scope<'_>, import: &mut Import) -> Option<Yaml> {
+fn when(activate: &Node, name: &str, scope: &FlowScope<'_>, import: &mut Import) -> Option<Yaml> {
     let what = format!("{name}: activate");
     let left = scope.reference(text(activate, "when")?).unwrap_or_else(|| Err("it is no reference".into()));
     let left = left.map_err(|why| import.lose(activate.span, what.as_str(), why)).ok()?;
@@ -330,15 +330,15 @@ fn when(activate: &Node, name: &str, scope: &Scope<'_>, import: &mut Import) -> 
         Value::Null => format!("{left} is none"),
         other => format!("{left} == {other}"),
     };
-    Some(import.words(vec![Piece::Text(condition)], Manner::Bare, activate.span, &what))
+    Some(import.words(vec![TextPiece::Text(condition)], Manner::Bare, activate.span, &what))
 }
 
 /// The value of an argument of Python code.
-fn argument(node: &Node, name: &str, scope: &Scope<'_>, import: &mut Import) -> Yaml {
+fn argument(node: &Node, name: &str, scope: &FlowScope<'_>, import: &mut Import) -> Yaml {
     match (node.to_value(), node.as_scalar().and_then(|scalar| scope.reference(&scalar.text))) {
         (_, Some(Ok(path))) => {
             let was = node.as_scalar().map(|scalar| scalar.text.clone()).unwrap_or_default();
-            import.words(vec![Piece::Filled { out: format!("{{{{ {path} }}}}"), was }], Manner::Template, node.span, name)
+            import.words(vec![TextPiece::Filled { out: format!("{{{{ {path} }}}}"), was }], Manner::Template, node.span, name)
         }
         (Value::String(text), reference) => {
             if let Some(Err(why)) = reference {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::models::{Model, Models};
-use super::words::Meant;
+use super::models::{ImportedModel, ImportedModels};
+use super::words::MeantName;
 use super::yaml::map;
 use super::*;
 
@@ -54,7 +54,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     let names = |path: &[&str]| match path {
         [name, rest @ ..] => {
             let found = inputs.iter().find(|(known, ..)| known == name).ok_or_else(|| format!("there is no variable {name}"))?;
-            Ok(Meant::value(rest.iter().fold(format!("inputs.{}", found.1), |path, part| format!("{path}.{part}"))))
+            Ok(MeantName::value(rest.iter().fold(format!("inputs.{}", found.1), |path, part| format!("{path}.{part}"))))
         }
         [] => Err("a name is missing".to_owned()),
     };
@@ -68,7 +68,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     let models = providers(root, import);
 
     let rubrics = rubrics(default, import);
-    let gate = (!rubrics.is_empty()).then(|| ("steps.check.output", rubrics));
+    let gate = (!rubrics.is_empty()).then_some(("steps.check.output", rubrics));
     let mut steps = vec![map([("id", Some("answer".into())), ("agent", Some("writer".into())), ("prompt", Some(asked))])];
     let mut agents = vec![("writer", Some(map([("instructions", Some(instructions))])))];
     let mut scorecards = None;
@@ -107,7 +107,7 @@ fn words_in(text: &str) -> Vec<String> {
     let found = std::cell::RefCell::new(vec![]);
     words::template(text, &|path| {
         found.borrow_mut().extend(path.first().map(|name| (*name).to_owned()));
-        Ok(Meant::value("x"))
+        Ok(MeantName::value("x"))
     });
     let mut found = found.into_inner();
     found.retain(|name| name != "env");
@@ -156,8 +156,8 @@ fn is_text(name: &str) -> bool {
     [".txt", ".md", ".json", ".j2", ".jinja", ".jinja2"].iter().any(|ending| name.ends_with(ending))
 }
 
-fn providers(root: &Node, import: &mut Import) -> Models {
-    let mut models = Models::default();
+fn providers(root: &Node, import: &mut Import) -> ImportedModels {
+    let mut models = ImportedModels::default();
     let all = child(root, "providers").or_else(|| child(root, "targets"));
     let all: Vec<&Node> = all.and_then(Node::as_list).map_or_else(|| all.into_iter().collect(), |list| list.iter().collect());
     for node in all {
@@ -183,7 +183,7 @@ fn providers(root: &Node, import: &mut Import) -> Models {
             import.lose(node.span, format!("provider {name}"), "a run uses one model; set FLOW_MODEL for another one");
             continue;
         }
-        models.of(Model {
+        models.of(ImportedModel {
             provider,
             name: model.to_owned(),
             temperature: setting("temperature"),

@@ -12,7 +12,7 @@ use crate::runtime::place;
 use yaml::map;
 
 /// What is written, and what could not be made right.
-pub(super) struct Finished {
+pub(super) struct FinishedImport {
     pub(super) texts: Vec<(PathBuf, String)>,
     pub(super) errors: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub(super) fn finished(
     folder: &Path,
     options: &ImportOptions,
     shared: &SharedOptions,
-) -> Finished {
+) -> FinishedImport {
     let Imported { name, mut pipeline, cases } = imported;
     if let (Yaml::Map(entries), false) = (&mut pipeline, cases.is_empty()) {
         entries.push((TESTS.into(), Yaml::List(cases)));
@@ -38,7 +38,7 @@ pub(super) fn finished(
     let path = folder.join(if options.output.is_some() { format!("{name}.yaml") } else { format!("{name}.imported.yaml") });
     let mut errors = vec![];
     for _ in 0..ROUNDS {
-        let written = Written::of(&import.head(options.format), &pipeline, &import.words);
+        let written = WrittenYaml::of(&import.head(options.format), &pipeline, &import.words);
         let texts = BTreeMap::from([(path.clone(), written.text.as_str().into())]);
         let found = check(&path, &Overlay { below: &DiskFiles, texts }, shared);
         errors = found.iter().map(|(line, ..)| line.clone()).collect();
@@ -55,11 +55,11 @@ pub(super) fn finished(
     if let (Yaml::Map(entries), true) = (&mut pipeline, options.output.is_some()) {
         for (_, cases) in entries.extract_if(.., |(key, _)| key == TESTS) {
             let test = map([("flow", Some(Yaml::Value(1.into()))), ("test", Some(format!("{name}.yaml").into())), ("cases", Some(cases))]);
-            texts.push((folder.join(format!("{name}.test.yaml")), Written::of("", &test, &import.words).text));
+            texts.push((folder.join(format!("{name}.test.yaml")), WrittenYaml::of("", &test, &import.words).text));
         }
     }
-    texts.insert(0, (path, Written::of(&head, &pipeline, &import.words).text));
-    Finished { texts, errors }
+    texts.insert(0, (path, WrittenYaml::of(&head, &pipeline, &import.words).text));
+    FinishedImport { texts, errors }
 }
 
 /// The errors of a file: a line for people, where, the text there, and why.
@@ -77,7 +77,7 @@ fn check(path: &Path, files: &Overlay<'_>, shared: &SharedOptions) -> Vec<(Strin
 }
 
 /// Gives up what an error is about; whether anything was. Only the first change of a round moves keys: the places of the others would be wrong.
-fn give_up(import: &mut Import, tree: &mut Yaml, written: &Written, (at, snippet, why): (usize, &str, &str), is_changed: bool) -> bool {
+fn give_up(import: &mut Import, tree: &mut Yaml, written: &WrittenYaml, (at, snippet, why): (usize, &str, &str), is_changed: bool) -> bool {
     let words = written.words.iter().find(|(range, _)| range.contains(&at)).map(|(_, number)| *number);
     if let Some(words) = words.and_then(|number| import.words.get_mut(number)) {
         let snippet = if snippet.len() < 200 { snippet } else { "" };

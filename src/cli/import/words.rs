@@ -14,7 +14,7 @@ pub(super) enum Manner {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub(super) enum TextPiece {
     /// Plain text.
     Text(String),
     /// `{{ … }}`: what it became, and what it was.
@@ -28,8 +28,8 @@ const GIVEN_UP: &str = "This text was not imported.";
 
 /// A text of the result, and where it comes from.
 #[derive(Debug, Clone)]
-pub(super) struct Words {
-    pub(super) pieces: Vec<Piece>,
+pub(super) struct TextWords {
+    pub(super) pieces: Vec<TextPiece>,
     pub(super) manner: Manner,
     pub(super) span: Span,
     /// What it is, for people.
@@ -38,13 +38,13 @@ pub(super) struct Words {
     pub(super) is_dropped: bool,
 }
 
-impl Words {
+impl TextWords {
     /// The text as it stands in the result.
     pub(super) fn text(&self) -> String {
-        let piece = |piece: &Piece| match (piece, self.manner) {
-            (Piece::Text(text), Manner::Template) => raw(text),
-            (Piece::Text(text), Manner::Bare | Manner::Fixed) => text.clone(),
-            (Piece::Filled { out, .. } | Piece::Mark { out, .. }, _) => out.clone(),
+        let piece = |piece: &TextPiece| match (piece, self.manner) {
+            (TextPiece::Text(text), Manner::Template) => raw(text),
+            (TextPiece::Text(text), Manner::Bare | Manner::Fixed) => text.clone(),
+            (TextPiece::Filled { out, .. } | TextPiece::Mark { out, .. }, _) => out.clone(),
         };
         self.pieces.iter().map(piece).collect()
     }
@@ -52,7 +52,7 @@ impl Words {
     /// Gives up what `about` stands in: it becomes plain text, and where it is already, the whole text goes. What was given up; `None`: all is gone.
     pub(super) fn give_up(&mut self, about: &str) -> Option<String> {
         let is_meant = |out: &str| about.is_empty() || out.contains(about);
-        let is_filled = |piece: &Piece| !matches!(piece, Piece::Text(_));
+        let is_filled = |piece: &TextPiece| !matches!(piece, TextPiece::Text(_));
         if self.is_dropped {
             return None;
         }
@@ -65,20 +65,20 @@ impl Words {
                 Manner::Fixed => "",
             };
             self.is_dropped = left.is_empty() || given == left;
-            self.pieces = vec![Piece::Text(left.to_owned())];
+            self.pieces = vec![TextPiece::Text(left.to_owned())];
             return Some(given);
         }
-        let in_mark = self.pieces.iter().any(|piece| matches!(piece, Piece::Mark { out, .. } if is_meant(out)));
-        let is_found = self.pieces.iter().any(|piece| matches!(piece, Piece::Filled { out, .. } if is_meant(out)));
+        let in_mark = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Mark { out, .. } if is_meant(out)));
+        let is_found = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Filled { out, .. } if is_meant(out)));
         let mut given = vec![];
         for piece in &mut self.pieces {
             let was = match piece {
-                Piece::Filled { out, was } if in_mark || !is_found || is_meant(out) => std::mem::take(was),
-                Piece::Mark { was, .. } if in_mark || !is_found => std::mem::take(was),
-                Piece::Text(_) | Piece::Filled { .. } | Piece::Mark { .. } => continue,
+                TextPiece::Filled { out, was } if in_mark || !is_found || is_meant(out) => std::mem::take(was),
+                TextPiece::Mark { was, .. } if in_mark || !is_found => std::mem::take(was),
+                TextPiece::Text(_) | TextPiece::Filled { .. } | TextPiece::Mark { .. } => continue,
             };
             given.push(was.clone());
-            *piece = Piece::Text(was);
+            *piece = TextPiece::Text(was);
         }
         Some(given.join(" "))
     }
@@ -98,37 +98,37 @@ fn raw(text: &str) -> String {
 
 /// A name of another program in this language.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meant {
+pub(super) struct MeantName {
     /// Its value.
     pub(super) value: String,
     /// Whether it is there, where that is not asked with `is defined`.
     pub(super) there: Option<String>,
 }
 
-impl Meant {
-    pub(super) fn value(value: impl Into<String>) -> Meant {
-        Meant { value: value.into(), there: None }
+impl MeantName {
+    pub(super) fn value(value: impl Into<String>) -> MeantName {
+        MeantName { value: value.into(), there: None }
     }
 }
 
 /// Finds what a path means, or says why nothing here is meant by it.
-pub(super) type Names<'a> = dyn Fn(&[&str]) -> Result<Meant, String> + 'a;
+pub(super) type NamesOf<'a> = dyn Fn(&[&str]) -> Result<MeantName, String> + 'a;
 
 /// What a template became, and what was lost of it.
 pub(super) struct Translated {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<TextPiece>,
     /// What, and why.
     pub(super) lost: Vec<(String, String)>,
 }
 
 /// Translates a template.
-pub(super) fn template(text: &str, names: &Names<'_>) -> Translated {
+pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
     let mut done = Translated { pieces: vec![], lost: vec![] };
     let mut locals: Vec<Vec<String>> = vec![];
     let mut rest = text;
     while let Some(at) = ["{{", "{%", "{#"].into_iter().filter_map(|mark| rest.find(mark)).min() {
         let (before, from) = rest.split_at(at);
-        done.pieces.push(Piece::Text(before.to_owned()));
+        done.pieces.push(TextPiece::Text(before.to_owned()));
         let end = match from.get(1..2) {
             Some("{") => "}}",
             Some("%") => "%}",
@@ -150,31 +150,31 @@ pub(super) fn template(text: &str, names: &Names<'_>) -> Translated {
                 .filter(|at| after.get(at + 2..).is_some_and(|mark| mark.trim_start_matches('-').trim_start().starts_with("endraw")));
             let last = inner_end.and_then(|at| Some(at + after.get(at..)?.find("%}")? + 2));
             if let (Some(at), Some(last)) = (inner_end, last) {
-                done.pieces.push(Piece::Text(after.get(..at).unwrap_or_default().to_owned()));
+                done.pieces.push(TextPiece::Text(after.get(..at).unwrap_or_default().to_owned()));
                 rest = after.get(last..).unwrap_or_default();
                 continue;
             }
         }
         match end {
             "}}" => match expression(inner, names, &locals) {
-                Ok(out) => done.pieces.push(Piece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
+                Ok(out) => done.pieces.push(TextPiece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
                 Err(why) => {
                     done.lost.push((whole.to_owned(), why));
-                    done.pieces.push(Piece::Text(whole.to_owned()));
+                    done.pieces.push(TextPiece::Text(whole.to_owned()));
                 }
             },
             "%}" => match statement(inner.trim(), names, &mut locals) {
-                Ok(out) => done.pieces.push(Piece::Mark { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned() }),
+                Ok(out) => done.pieces.push(TextPiece::Mark { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned() }),
                 Err(why) => {
                     done.lost.push((whole.to_owned(), format!("{why}; the whole text is kept as plain text")));
-                    done.pieces = vec![Piece::Text(text.to_owned())];
+                    done.pieces = vec![TextPiece::Text(text.to_owned())];
                     return done;
                 }
             },
             _ => {}
         }
     }
-    done.pieces.push(Piece::Text(rest.to_owned()));
+    done.pieces.push(TextPiece::Text(rest.to_owned()));
     done
 }
 
@@ -197,7 +197,7 @@ fn short(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(60).collect()
 }
 
-fn statement(text: &str, names: &Names<'_>, locals: &mut Vec<Vec<String>>) -> Result<String, String> {
+fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> Result<String, String> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match word {
         "if" | "elif" => Ok(format!("{word} {}", expression(rest, names, locals)?)),
@@ -220,14 +220,14 @@ fn statement(text: &str, names: &Names<'_>, locals: &mut Vec<Vec<String>>) -> Re
 }
 
 #[derive(Debug, PartialEq)]
-enum Token<'a> {
+enum WordToken<'a> {
     Path(Vec<&'a str>),
     Text(&'a str),
     Number(&'a str),
     Sign(&'a str),
 }
 
-fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
+fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
     const SIGNS: [&str; 23] =
         ["==", "!=", "<=", ">=", "//", "**", "<", ">", "(", ")", "[", "]", ",", "|", "+", "-", "*", "/", "%", "~", "=", ":", "."];
     let mut found = vec![];
@@ -236,28 +236,28 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
     while let Some(first) = rest.chars().next() {
         let length = if matches!(first, '"' | '\'') {
             let length = rest.get(1..).and_then(|inner| inner.find(first)).ok_or("a quote is not closed")? + 2;
-            found.push(Token::Text(rest.get(..length).unwrap_or_default()));
+            found.push(WordToken::Text(rest.get(..length).unwrap_or_default()));
             length
         } else if first.is_ascii_digit() {
             let length = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
-            found.push(Token::Number(rest.get(..length).unwrap_or_default()));
+            found.push(WordToken::Number(rest.get(..length).unwrap_or_default()));
             length
         } else if is_word(first) {
             let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
             let name = rest.get(..length).unwrap_or_default();
-            let is_part = matches!(found.last(), Some(Token::Sign("."))) && found.len() > 1;
+            let is_part = matches!(found.last(), Some(WordToken::Sign("."))) && found.len() > 1;
             if is_part {
                 found.pop();
             }
             match found.last_mut() {
-                Some(Token::Path(path)) if is_part => path.push(name),
+                Some(WordToken::Path(path)) if is_part => path.push(name),
                 _ if is_part => return Err("a field of something that has no name".into()),
-                _ => found.push(Token::Path(vec![name])),
+                _ => found.push(WordToken::Path(vec![name])),
             }
             length
         } else {
             let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).ok_or_else(|| format!("the sign {first} is not known"))?;
-            found.push(Token::Sign(sign));
+            found.push(WordToken::Sign(sign));
             sign.len()
         };
         rest = rest.get(length..).unwrap_or_default().trim_start();
@@ -266,7 +266,7 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
 }
 
 /// Translates an expression; `locals` are the names of loops around it.
-pub(super) fn expression(text: &str, names: &Names<'_>, locals: &[Vec<String>]) -> Result<String, String> {
+pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<String, String> {
     let tokens = tokens(text)?;
     let mut out: Vec<String> = vec![];
     let mut at = 0;
@@ -274,29 +274,29 @@ pub(super) fn expression(text: &str, names: &Names<'_>, locals: &[Vec<String>]) 
         let next = tokens.get(at + 1);
         let from = at;
         let word = |offset: usize| match tokens.get(from + offset) {
-            Some(Token::Path(path)) if path.len() == 1 => path.first().copied(),
+            Some(WordToken::Path(path)) if path.len() == 1 => path.first().copied(),
             _ => None,
         };
         let before = at.checked_sub(1).and_then(|at| tokens.get(at));
         at += 1;
         out.push(match token {
-            Token::Text(text) => (*text).to_owned(),
-            Token::Number(text) => (*text).to_owned(),
-            Token::Sign(sign) => (*sign).to_owned(),
-            Token::Path(path) => match path.as_slice() {
+            WordToken::Text(text) => (*text).to_owned(),
+            WordToken::Number(text) => (*text).to_owned(),
+            WordToken::Sign(sign) => (*sign).to_owned(),
+            WordToken::Path(path) => match path.as_slice() {
                 [word @ ("and" | "or" | "not" | "in" | "is" | "if" | "else" | "true" | "false" | "none")] => (*word).to_owned(),
                 [word @ ("True" | "False" | "None")] => word.to_ascii_lowercase(),
-                [filter] if before == Some(&Token::Sign("|")) => {
+                [filter] if before == Some(&WordToken::Sign("|")) => {
                     (if matches!(*filter, "json" | "dump") { "tojson" } else { filter }).to_owned()
                 }
-                [test] if before == Some(&Token::Path(vec!["is"])) || word_before(&tokens, at, "is", "not") => (*test).to_owned(),
-                [name] if next == Some(&Token::Sign("=")) => (*name).to_owned(),
-                [path @ .., "items"] if next == Some(&Token::Sign("(")) && tokens.get(at + 1) == Some(&Token::Sign(")")) => {
+                [test] if before == Some(&WordToken::Path(vec!["is"])) || word_before(&tokens, at, "is", "not") => (*test).to_owned(),
+                [name] if next == Some(&WordToken::Sign("=")) => (*name).to_owned(),
+                [path @ .., "items"] if next == Some(&WordToken::Sign("(")) && tokens.get(at + 1) == Some(&WordToken::Sign(")")) => {
                     at += 2;
                     format!("{} | items", named(path, names, locals)?.value)
                 }
-                ["range"] if next == Some(&Token::Sign("(")) => "range".to_owned(),
-                _ if next == Some(&Token::Sign("(")) => return Err(format!("there is no function {}", path.join("."))),
+                ["range"] if next == Some(&WordToken::Sign("(")) => "range".to_owned(),
+                _ if next == Some(&WordToken::Sign("(")) => return Err(format!("there is no function {}", path.join("."))),
                 path => {
                     let meant = named(path, names, locals)?;
                     match (meant.there, word(1), word(2), word(3)) {
@@ -320,14 +320,14 @@ pub(super) fn expression(text: &str, names: &Names<'_>, locals: &[Vec<String>]) 
     Ok(joined(&out))
 }
 
-fn word_before(tokens: &[Token<'_>], at: usize, first: &str, second: &str) -> bool {
-    let is = |back: usize, word: &str| at.checked_sub(back).and_then(|at| tokens.get(at)) == Some(&Token::Path(vec![word]));
+fn word_before(tokens: &[WordToken<'_>], at: usize, first: &str, second: &str) -> bool {
+    let is = |back: usize, word: &str| at.checked_sub(back).and_then(|at| tokens.get(at)) == Some(&WordToken::Path(vec![word]));
     is(3, first) && is(2, second)
 }
 
-fn named(path: &[&str], names: &Names<'_>, locals: &[Vec<String>]) -> Result<Meant, String> {
+fn named(path: &[&str], names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<MeantName, String> {
     let is_local = |name: &str| name == "loop" && !locals.is_empty() || locals.iter().flatten().any(|local| local == name);
-    if path.first().is_some_and(|first| is_local(first)) { Ok(Meant::value(path.join("."))) } else { names(path) }
+    if path.first().is_some_and(|first| is_local(first)) { Ok(MeantName::value(path.join("."))) } else { names(path) }
 }
 
 /// The tokens with blanks where people write them.

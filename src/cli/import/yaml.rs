@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::words::Words;
+use super::words::TextWords;
 use crate::source::is_invisible;
 
 /// A value to be written.
@@ -40,7 +40,7 @@ pub(super) fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Option<
 
 /// What was written, and which bytes belong to what.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenYaml {
     pub(super) text: String,
     /// Translated texts.
     pub(super) words: Vec<(Range<usize>, usize)>,
@@ -48,19 +48,19 @@ pub(super) struct Written {
     pub(super) entries: Vec<(Range<usize>, Vec<usize>)>,
 }
 
-impl Written {
+impl WrittenYaml {
     /// Writes a list of keys behind `head`, which holds comments.
-    pub(super) fn of(head: &str, root: &Yaml, words: &[Words]) -> Written {
-        let mut written = Written { text: head.to_owned(), ..Written::default() };
+    pub(super) fn of(head: &str, root: &Yaml, words: &[TextWords]) -> WrittenYaml {
+        let mut written = WrittenYaml { text: head.to_owned(), ..WrittenYaml::default() };
         written.node(root, words, 0, &mut vec![]);
         written
     }
 
-    fn node(&mut self, node: &Yaml, words: &[Words], indent: usize, way: &mut Vec<usize>) {
+    fn node(&mut self, node: &Yaml, words: &[TextWords], indent: usize, way: &mut Vec<usize>) {
         match node {
             Yaml::Words(number) => {
                 let start = self.text.len();
-                self.scalar(&words.get(*number).map(Words::text).unwrap_or_default(), indent);
+                self.scalar(&words.get(*number).map(TextWords::text).unwrap_or_default(), indent);
                 self.words.push((start..self.text.len(), *number));
             }
             Yaml::Text(text) => self.scalar(text, indent),
@@ -96,7 +96,7 @@ impl Written {
         }
     }
 
-    fn entries(&mut self, entries: &[(String, Yaml)], words: &[Words], indent: usize, mut is_begun: bool, way: &mut Vec<usize>) {
+    fn entries(&mut self, entries: &[(String, Yaml)], words: &[TextWords], indent: usize, mut is_begun: bool, way: &mut Vec<usize>) {
         let is_there = |value: &Yaml| !matches!(value, Yaml::Words(number) if words.get(*number).is_some_and(|words| words.is_dropped));
         for (number, (key, value)) in entries.iter().enumerate().filter(|(_, (_, value))| is_there(value)) {
             if !std::mem::take(&mut is_begun) {

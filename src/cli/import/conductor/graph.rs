@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 /// A part of a list of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Arranged {
+pub(super) enum ArrangedPart {
     Step(usize),
     /// Steps that are done again; `head` is the first of them.
     Loop {
         head: usize,
-        inner: Vec<Arranged>,
+        inner: Vec<ArrangedPart>,
     },
 }
 
-impl Arranged {
+impl ArrangedPart {
     /// The steps in it, in order.
     pub(super) fn members(&self) -> Vec<usize> {
         match self {
-            Arranged::Step(number) => vec![*number],
-            Arranged::Loop { inner, .. } => inner.iter().flat_map(Arranged::members).collect(),
+            ArrangedPart::Step(number) => vec![*number],
+            ArrangedPart::Loop { inner, .. } => inner.iter().flat_map(ArrangedPart::members).collect(),
         }
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn in_use(entry: usize, edges: &[(usize, usize)]) -> BTreeSet<usize> 
 }
 
 /// The nodes in an order in which each stands below those that lead to it; those that lead back to each other are a loop.
-pub(super) fn arrange(nodes: &BTreeSet<usize>, edges: &[(usize, usize)], entry: usize) -> Vec<Arranged> {
+pub(super) fn arrange(nodes: &BTreeSet<usize>, edges: &[(usize, usize)], entry: usize) -> Vec<ArrangedPart> {
     let is_own = |(from, to): &&(usize, usize)| nodes.contains(from) && nodes.contains(to) && *to != entry;
     let edges: Vec<(usize, usize)> = edges.iter().filter(is_own).copied().collect();
     let from: Vec<(usize, BTreeSet<usize>)> = nodes.iter().map(|node| (*node, reached(*node, &edges))).collect();
@@ -56,13 +56,13 @@ pub(super) fn arrange(nodes: &BTreeSet<usize>, edges: &[(usize, usize)], entry: 
         let circle: BTreeSet<usize> = open.iter().copied().filter(|node| reaches(first, *node) && reaches(*node, first)).collect();
         if circle.is_empty() {
             open.remove(&first);
-            found.push(Arranged::Step(first));
+            found.push(ArrangedPart::Step(first));
             continue;
         }
         open.retain(|node| !circle.contains(node));
         let is_entered = |node: &&usize| edges.iter().any(|(from, to)| to == *node && !circle.contains(from));
         let head = circle.iter().find(is_entered).copied().unwrap_or(first);
-        found.push(Arranged::Loop { head, inner: arrange(&circle, &edges, head) });
+        found.push(ArrangedPart::Loop { head, inner: arrange(&circle, &edges, head) });
     }
     found
 }

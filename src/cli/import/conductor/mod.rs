@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use graph::{Arranged, arrange, in_use};
-use steps::{Writer, field, model, tools};
+use graph::{ArrangedPart, arrange, in_use};
+use steps::{StepWriter, field, model, tools};
 
-use super::models::Models;
-use super::words::Meant;
+use super::models::ImportedModels;
+use super::words::MeantName;
 use super::yaml::map;
 use super::*;
 
@@ -20,7 +20,7 @@ const FORMAT: ImportFormat = ImportFormat::Conductor;
 const MOST: usize = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PartKind {
     Agent,
     Parallel,
     Each,
@@ -34,40 +34,40 @@ enum Kind {
 }
 
 /// What has routes.
-struct Part<'a> {
+struct FlowPart<'a> {
     name: String,
     id: String,
-    kind: Kind,
+    kind: PartKind,
     node: &'a Node,
 }
 
 /// A way from a part to the next one; `None`: to the end.
-struct Edge<'a> {
+struct WayOn<'a> {
     from: usize,
     to: Option<usize>,
     when: Option<(&'a str, Span)>,
 }
 
 /// The loops around a part by their heads, outer ones first, and its place among all parts.
-type Place = (Vec<usize>, usize);
+type PartPlace = (Vec<usize>, usize);
 
 /// Parts, and loops by their heads, that may not be done.
 #[derive(Default)]
-struct Optional {
+struct OptionalParts {
     parts: BTreeSet<usize>,
     loops: BTreeSet<usize>,
 }
 
-struct Workflow<'a> {
-    parts: Vec<Part<'a>>,
-    edges: Vec<Edge<'a>>,
+struct RoutedWorkflow<'a> {
+    parts: Vec<FlowPart<'a>>,
+    edges: Vec<WayOn<'a>>,
     inputs: Vec<(String, String)>,
     /// The whole file.
     text: String,
     /// The agents in groups: the number of the group, and the agent.
     members: BTreeMap<String, (usize, &'a Node)>,
     /// The loops around each part, outer ones first, and its place among all.
-    places: BTreeMap<usize, Place>,
+    places: BTreeMap<usize, PartPlace>,
 }
 
 pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refusal> {
@@ -77,7 +77,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     import.lose_others(root, &["workflow", "agents", "parallel", "for_each", "output", "tools"], "", "has no counterpart");
     let known = ["name", "description", "version", "entry_point", "runtime", "input", "limits", "metadata", "context"];
     import.lose_others(workflow, &known, "workflow.", "has no counterpart");
-    let mut file = Workflow::read(root, workflow, import);
+    let mut file = RoutedWorkflow::read(root, workflow, import);
     if file.parts.is_empty() || file.parts.len() > MOST {
         return Err(other_kind(import, root, &format!("it has no agents, or more than {MOST}"), FORMAT));
     }
@@ -100,8 +100,15 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     let runtime = child(workflow, "runtime");
     let rounds = child(workflow, "limits").and_then(|limits| number(limits, "max_iterations")?.as_u64()).unwrap_or(10).clamp(1, 100);
     let tools = tools(workflow, import);
-    let mut writer =
-        Writer { file: &file, runtime, models: Models::default(), agents: vec![], tools, rounds, optional: Optional::default() };
+    let mut writer = StepWriter {
+        file: &file,
+        runtime,
+        models: ImportedModels::default(),
+        agents: vec![],
+        tools,
+        rounds,
+        optional: OptionalParts::default(),
+    };
     if let Some(name) = runtime.and_then(|runtime| text(runtime, "default_model")) {
         writer.models.of(model(name, runtime, runtime));
     }
@@ -128,7 +135,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     }
     let mut fields = vec![];
     for ((_, id), (name, node)) in file.inputs.iter().zip(entries(child(workflow, "input"))) {
-        fields.push((id.clone(), Some(field(node, name, true, import))));
+        fields.push((id.clone(), Some(field(node, name, import))));
     }
     let seconds = child(workflow, "limits").and_then(|limits| child(limits, "timeout_seconds")).and_then(duration);
     let limits = child(workflow, "limits");
@@ -155,16 +162,17 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
 }
 
 /// The parts up to the last one that leads back to the first, as a loop; the rest stays below it.
-fn whole_loop(arranged: &[Arranged], entry: usize, ways: &[(usize, usize)]) -> Vec<Arranged> {
+fn whole_loop(arranged: &[ArrangedPart], entry: usize, ways: &[(usize, usize)]) -> Vec<ArrangedPart> {
     let returns = |node: usize| in_use(node, ways).contains(&entry);
-    let (inner, rest): (Vec<Arranged>, Vec<Arranged>) = arranged.iter().cloned().partition(|part| part.members().into_iter().any(returns));
-    std::iter::once(Arranged::Loop { head: entry, inner }).chain(rest).collect()
+    let (inner, rest): (Vec<ArrangedPart>, Vec<ArrangedPart>) =
+        arranged.iter().cloned().partition(|part| part.members().into_iter().any(returns));
+    std::iter::once(ArrangedPart::Loop { head: entry, inner }).chain(rest).collect()
 }
 
-impl<'a> Workflow<'a> {
-    fn read(root: &'a Node, workflow: &'a Node, import: &mut Import) -> Workflow<'a> {
+impl<'a> RoutedWorkflow<'a> {
+    fn read(root: &'a Node, workflow: &'a Node, import: &mut Import) -> RoutedWorkflow<'a> {
         let mut taken = BTreeSet::new();
-        let mut file = Workflow {
+        let mut file = RoutedWorkflow {
             parts: vec![],
             edges: vec![],
             inputs: vec![],
@@ -180,7 +188,7 @@ impl<'a> Workflow<'a> {
             .flat_map(|group| items(child(group, "agents")))
             .filter_map(|agent| Some(agent.as_scalar()?.text.as_str()))
             .collect();
-        let lists = [("parallel", Some(Kind::Parallel)), ("for_each", Some(Kind::Each)), ("agents", None)];
+        let lists = [("parallel", Some(PartKind::Parallel)), ("for_each", Some(PartKind::Each)), ("agents", None)];
         for (key, kind) in lists.into_iter().rev() {
             for node in items(child(root, key)) {
                 let Some(name) = text(node, "name") else {
@@ -191,19 +199,19 @@ impl<'a> Workflow<'a> {
                     continue;
                 }
                 let kind = kind.unwrap_or_else(|| match text(node, "type").unwrap_or("agent") {
-                    "agent" => Kind::Agent,
-                    "human_gate" => Kind::Gate,
-                    "script" => Kind::Script,
-                    "set" => Kind::Set,
-                    "wait" => Kind::Wait,
-                    "terminate" => Kind::Terminate,
-                    _ => Kind::Other,
+                    "agent" => PartKind::Agent,
+                    "human_gate" => PartKind::Gate,
+                    "script" => PartKind::Script,
+                    "set" => PartKind::Set,
+                    "wait" => PartKind::Wait,
+                    "terminate" => PartKind::Terminate,
+                    _ => PartKind::Other,
                 });
-                file.parts.push(Part { name: name.to_owned(), id: id(name, &mut taken), kind, node });
+                file.parts.push(FlowPart { name: name.to_owned(), id: id(name, &mut taken), kind, node });
             }
         }
         for group in 0..file.parts.len() {
-            let Some(part) = file.parts.get(group).filter(|part| part.kind == Kind::Parallel) else { continue };
+            let Some(part) = file.parts.get(group).filter(|part| part.kind == PartKind::Parallel) else { continue };
             for name in items(child(part.node, "agents")).iter().filter_map(|agent| Some(agent.as_scalar()?.text.as_str())) {
                 match items(child(root, "agents")).iter().find(|agent| text(agent, "name") == Some(name)) {
                     Some(agent) => drop(file.members.insert(name.to_owned(), (group, agent))),
@@ -213,24 +221,12 @@ impl<'a> Workflow<'a> {
         }
         for from in 0..file.parts.len() {
             let Some(part) = file.parts.get(from) else { continue };
-            let routes: Vec<(Option<&str>, Option<(&str, Span)>, Span)> = if part.kind == Kind::Gate {
-                let option =
-                    |option: &'a Node| (text(option, "route"), text(option, "value").map(|value| (value, option.span)), option.span);
-                items(child(part.node, "options"))
-                    .iter()
-                    .map(option)
-                    .chain(
-                        items(child(part.node, "routes"))
-                            .iter()
-                            .map(|route| (text(route, "to"), text(route, "when").map(|when| (when, route.span)), route.span)),
-                    )
-                    .collect()
-            } else {
-                items(child(part.node, "routes"))
-                    .iter()
-                    .map(|route| (text(route, "to"), text(route, "when").map(|when| (when, route.span)), route.span))
-                    .collect()
+            let all = |list: &str, to: &'static str, when: &'static str| {
+                let way = move |node: &'a Node| (text(node, to), text(node, when).map(|when| (when, node.span)), node.span);
+                items(child(part.node, list)).iter().map(way).collect::<Vec<_>>()
             };
+            let options = if part.kind == PartKind::Gate { all("options", "route", "value") } else { vec![] };
+            let routes = options.into_iter().chain(all("routes", "to", "when")).collect::<Vec<_>>();
             for (to, when, span) in routes {
                 let Some(to) = to else { continue };
                 let target = file.parts.iter().position(|part| part.name == to);
@@ -238,20 +234,20 @@ impl<'a> Workflow<'a> {
                     import.lose(span, format!("{}: route to {to}", part.name), "there is no such agent");
                     continue;
                 }
-                file.edges.push(Edge { from, to: target, when });
+                file.edges.push(WayOn { from, to: target, when });
             }
         }
         file
     }
 
-    fn place(&mut self, arranged: &[Arranged], loops: &mut Vec<usize>) {
+    fn place(&mut self, arranged: &[ArrangedPart], loops: &mut Vec<usize>) {
         for part in arranged {
             match part {
-                Arranged::Step(number) => {
+                ArrangedPart::Step(number) => {
                     let at = self.places.len();
                     self.places.insert(*number, (loops.clone(), at));
                 }
-                Arranged::Loop { head, inner } => {
+                ArrangedPart::Loop { head, inner } => {
                     loops.push(*head);
                     self.place(inner, loops);
                     loops.pop();
@@ -260,12 +256,12 @@ impl<'a> Workflow<'a> {
         }
     }
 
-    fn part(&self, number: usize) -> Option<&Part<'a>> {
+    fn part(&self, number: usize) -> Option<&FlowPart<'a>> {
         self.parts.get(number)
     }
 
     /// Whether fields of what a script prints are read somewhere.
-    fn gives_json(&self, part: &Part<'_>) -> bool {
+    fn gives_json(&self, part: &FlowPart<'_>) -> bool {
         const OWN: [&str; 3] = ["stdout", "stderr", "exit_code"];
         let is_field = |text: &str, mark: &str| text.split(mark).skip(1).any(|rest| !OWN.iter().any(|own| rest.starts_with(own)));
         let routes =
@@ -279,7 +275,7 @@ impl<'a> Workflow<'a> {
     }
 
     /// What holds a part for a reader: its path, whether it is a step there, and how to ask if it is there.
-    fn access(&self, reader: &Place, number: usize) -> Option<(String, bool, String)> {
+    fn access(&self, reader: &PartPlace, number: usize) -> Option<(String, bool, String)> {
         let id = &self.part(number)?.id;
         let (own, at) = self.places.get(&number)?;
         let (around, reads_at) = reader;
@@ -298,20 +294,20 @@ impl<'a> Workflow<'a> {
     }
 
     /// What a path means for a part that reads it.
-    fn meant(&self, reader: &Place, path: &[&str]) -> Result<Meant, String> {
+    fn meant(&self, reader: &PartPlace, path: &[&str]) -> Result<MeantName, String> {
         let fields = |path: String, rest: &[&str]| rest.iter().fold(path, |path, field| format!("{path}.{field}"));
         let unknown = || Err(format!("there is no {}", path.join(".")));
         match path {
             ["workflow", "input", name, rest @ ..] => {
                 let Some((_, id)) = self.inputs.iter().find(|(known, _)| known == name) else { return unknown() };
-                Ok(Meant { value: fields(format!("inputs.{id}"), rest), there: None })
+                Ok(MeantName { value: fields(format!("inputs.{id}"), rest), there: None })
             }
             [name, rest @ ..] => {
                 if let Some((group, node)) = self.members.get(*name) {
                     let Some((path, is_step, there)) = self.access(reader, *group) else { return unknown() };
                     let path = if is_step { format!("{path}.output.{name}") } else { format!("{path}.{name}") };
                     return match rest {
-                        ["output", rest @ ..] => Ok(Meant { value: fields(path, without_result(node, rest)), there: Some(there) }),
+                        ["output", rest @ ..] => Ok(MeantName { value: fields(path, without_result(node, rest)), there: Some(there) }),
                         _ => unknown(),
                     };
                 }
@@ -322,30 +318,30 @@ impl<'a> Workflow<'a> {
                 let output = if is_step { format!("{path}.output") } else { path.clone() };
                 let value = match (part.kind, rest) {
                     (_, []) => there.clone(),
-                    (Kind::Parallel, ["outputs", member, rest @ ..]) => {
+                    (PartKind::Parallel, ["outputs", member, rest @ ..]) => {
                         let rest = self.members.get(*member).map_or(rest, |(_, node)| without_result(node, rest));
                         fields(format!("{output}.{member}"), rest)
                     }
-                    (Kind::Each, ["outputs", rest @ ..]) => fields(output, rest),
-                    (Kind::Gate, ["choice"] | ["output", "choice" | "selected"]) => format!("{output}.choice"),
-                    (Kind::Gate, ["output", "additional_input", rest @ ..]) => fields(output, rest),
-                    (Kind::Script, ["output", "exit_code"]) if is_step => format!("{path}.details.exit"),
-                    (Kind::Script, ["output", "stderr"]) if is_step => format!("{path}.details.stderr"),
-                    (Kind::Script, ["output", "stdout"]) if child(part.node, "output").is_none() && !self.gives_json(part) => output,
-                    (Kind::Script, ["output", "exit_code" | "stderr" | "stdout"]) => return unknown(),
-                    (Kind::Agent | Kind::Script | Kind::Set | Kind::Other, ["output", rest @ ..]) => {
+                    (PartKind::Each, ["outputs", rest @ ..]) => fields(output, rest),
+                    (PartKind::Gate, ["choice"] | ["output", "choice" | "selected"]) => format!("{output}.choice"),
+                    (PartKind::Gate, ["output", "additional_input", rest @ ..]) => fields(output, rest),
+                    (PartKind::Script, ["output", "exit_code"]) if is_step => format!("{path}.details.exit"),
+                    (PartKind::Script, ["output", "stderr"]) if is_step => format!("{path}.details.stderr"),
+                    (PartKind::Script, ["output", "stdout"]) if child(part.node, "output").is_none() && !self.gives_json(part) => output,
+                    (PartKind::Script, ["output", "exit_code" | "stderr" | "stdout"]) => return unknown(),
+                    (PartKind::Agent | PartKind::Script | PartKind::Set | PartKind::Other, ["output", rest @ ..]) => {
                         fields(output, without_result(part.node, rest))
                     }
                     _ => return unknown(),
                 };
-                Ok(Meant { value, there: Some(there) })
+                Ok(MeantName { value, there: Some(there) })
             }
             [] => unknown(),
         }
     }
 
     /// What must hold for a way to be taken, as its end sees it; empty: it always is. `None`: it never is.
-    fn taken(&self, edge: &Edge<'_>, reader: &Place, import: &mut Import) -> Option<String> {
+    fn taken(&self, edge: &WayOn<'_>, reader: &PartPlace, import: &mut Import) -> Option<String> {
         let part = self.part(edge.from)?;
         let mut holds = vec![];
         let condition = |import: &mut Import, when: (&str, Span)| {
@@ -363,7 +359,7 @@ impl<'a> Workflow<'a> {
                 };
                 self.meant(reader, &with)
             };
-            if part.kind == Kind::Gate && !when.0.contains("{{") {
+            if part.kind == PartKind::Gate && !when.0.contains("{{") {
                 return self.meant(reader, &[&part.name, "choice"]).ok().map(|meant| format!("{} == {}", meant.value, Value::from(when.0)));
             }
             // It counts agents of the whole run; a loop here ends by its own bound.
@@ -378,7 +374,7 @@ impl<'a> Workflow<'a> {
             match earlier.when {
                 None => return None,
                 // Options of a gate exclude each other.
-                Some(_) if earlier.to == edge.to || part.kind == Kind::Gate => {}
+                Some(_) if earlier.to == edge.to || part.kind == PartKind::Gate => {}
                 Some(when) => holds.extend(condition(import, when).map(|text| format!("not ({text})"))),
             }
         }
@@ -390,7 +386,7 @@ impl<'a> Workflow<'a> {
     }
 
     /// When a way is taken, with that its beginning was done at all.
-    fn way(&self, edge: &Edge<'_>, scope: &[usize], reader: &Place, optional: &Optional, import: &mut Import) -> Option<String> {
+    fn way(&self, edge: &WayOn<'_>, scope: &[usize], reader: &PartPlace, optional: &OptionalParts, import: &mut Import) -> Option<String> {
         let (own, _) = self.places.get(&edge.from)?;
         let taken = self.taken(edge, reader, import)?;
         let is_done = match own.get(scope.len()) {

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::super::models::{Model, Models};
-use super::super::words::{Meant, Names};
+use super::super::models::{ImportedModel, ImportedModels};
+use super::super::words::{MeantName, NamesOf};
 use super::super::yaml::map;
 use super::super::*;
-use super::graph::Arranged;
-use super::{Edge, Kind, Optional, Part, Place, Workflow, any_of};
+use super::graph::ArrangedPart;
+use super::{FlowPart, OptionalParts, PartKind, PartPlace, RoutedWorkflow, WayOn, any_of};
 
-pub(super) fn model(name: &str, settings: Option<&Node>, runtime: Option<&Node>) -> Model {
+pub(super) fn model(name: &str, settings: Option<&Node>, runtime: Option<&Node>) -> ImportedModel {
     let setting = |key: &str| settings.and_then(|node| number(node, key)).or_else(|| runtime.and_then(|node| number(node, key)));
     let provider = runtime.and_then(|node| text(node, "provider")).unwrap_or_default();
-    Model {
+    ImportedModel {
         provider: if provider == "claude" || provider == "anthropic" { "anthropic" } else { "openai" },
         name: name.to_owned(),
         temperature: setting("temperature"),
@@ -65,7 +65,7 @@ pub(super) fn tools(workflow: &Node, import: &mut Import) -> Vec<(String, Yaml)>
 }
 
 /// A field of inputs or of an output.
-pub(super) fn field(node: &Node, name: &str, is_input: bool, import: &mut Import) -> Yaml {
+pub(super) fn field(node: &Node, name: &str, import: &mut Import) -> Yaml {
     let kind = match (text(node, "type").unwrap_or("string"), child(node, "properties")) {
         ("string", _) => "text",
         ("number", _) => "number",
@@ -81,11 +81,10 @@ pub(super) fn field(node: &Node, name: &str, is_input: bool, import: &mut Import
     import.lose_others(node, &known, &format!("{name}: "), "has no counterpart");
     let description = text(node, "description").map(|text| import.fixed(text, node.span, &format!("description of {name}")));
     let plain = |key: &str| child(node, key).map(Node::to_value).filter(|value| !value.is_null()).map(Yaml::Value);
-    let items = child(node, "items").map(|items| field(items, name, is_input, import));
+    let items = child(node, "items").map(|items| field(items, name, import));
     let inner: Vec<_> = entries(child(node, "properties")).collect();
-    let fields = (kind == "object").then(|| {
-        map(inner.into_iter().map(|(name, node)| (name.to_owned(), Some(field(node, name, is_input, import)))).collect::<Vec<_>>())
-    });
+    let fields = (kind == "object")
+        .then(|| map(inner.into_iter().map(|(name, node)| (name.to_owned(), Some(field(node, name, import)))).collect::<Vec<_>>()));
     let is_optional = child(node, "required").is_some_and(|node| node.to_value() == Value::Bool(false))
         || child(node, "nullable").is_some_and(|node| node.to_value() == Value::Bool(true));
     let default = plain("default");
@@ -106,32 +105,32 @@ pub(super) fn field(node: &Node, name: &str, is_input: bool, import: &mut Import
 }
 
 /// Writes the steps.
-pub(super) struct Writer<'a> {
-    pub(super) file: &'a Workflow<'a>,
+pub(super) struct StepWriter<'a> {
+    pub(super) file: &'a RoutedWorkflow<'a>,
     pub(super) runtime: Option<&'a Node>,
-    pub(super) models: Models,
+    pub(super) models: ImportedModels,
     pub(super) agents: Vec<(String, Option<Yaml>)>,
     pub(super) tools: Vec<(String, Yaml)>,
     /// The most rounds of a loop.
     pub(super) rounds: u64,
-    pub(super) optional: Optional,
+    pub(super) optional: OptionalParts,
 }
 
-type Keys = Vec<(&'static str, Option<Yaml>)>;
+type StepKeys = Vec<(&'static str, Option<Yaml>)>;
 
-impl Writer<'_> {
-    pub(super) fn list(&mut self, arranged: &[Arranged], scope: &[usize], entry: usize, import: &mut Import) -> Vec<Yaml> {
+impl StepWriter<'_> {
+    pub(super) fn list(&mut self, arranged: &[ArrangedPart], scope: &[usize], entry: usize, import: &mut Import) -> Vec<Yaml> {
         arranged.iter().map(|unit| self.unit(unit, scope, entry, import)).collect()
     }
 
-    fn unit(&mut self, unit: &Arranged, scope: &[usize], entry: usize, import: &mut Import) -> Yaml {
+    fn unit(&mut self, unit: &ArrangedPart, scope: &[usize], entry: usize, import: &mut Import) -> Yaml {
         let file = self.file;
         let members = unit.members();
         let Some(part) = members.first().and_then(|first| file.part(*first)) else { return map::<&str>([]) };
         let at = members.first().and_then(|first| file.places.get(first)).map_or(0, |(_, at)| *at);
         let reader = (scope.to_vec(), at);
-        let is_into = |edge: &&Edge<'_>| edge.to.is_some_and(|to| members.contains(&to)) && !members.contains(&edge.from);
-        let is_here = |edge: &&Edge<'_>| file.places.get(&edge.from).is_some_and(|(loops, _)| loops.starts_with(scope));
+        let is_into = |edge: &&WayOn<'_>| edge.to.is_some_and(|to| members.contains(&to)) && !members.contains(&edge.from);
+        let is_here = |edge: &&WayOn<'_>| file.places.get(&edge.from).is_some_and(|(loops, _)| loops.starts_with(scope));
         let ways: Vec<String> = file
             .edges
             .iter()
@@ -141,21 +140,21 @@ impl Writer<'_> {
             .collect();
         let when = if members.contains(&entry) { String::new() } else { any_of(ways) };
         let (span, what) = (part.node.span, format!("{}: routes to it (without them it is not done)", part.name));
-        let when = (!when.is_empty()).then(|| import.words(vec![Piece::Text(when)], Manner::Bare, span, &what));
+        let when = (!when.is_empty()).then(|| import.words(vec![TextPiece::Text(when)], Manner::Bare, span, &what));
         match unit {
-            Arranged::Step(number) => {
+            ArrangedPart::Step(number) => {
                 if when.is_some() {
                     self.optional.parts.insert(*number);
                 }
                 self.step(part, &reader, when, import)
             }
-            Arranged::Loop { head, inner } => {
+            ArrangedPart::Loop { head, inner } => {
                 if when.is_some() {
                     self.optional.loops.insert(*head);
                 }
                 let inside: Vec<usize> = scope.iter().copied().chain([*head]).collect();
                 let steps = self.list(inner, &inside, *head, import);
-                let is_back = |edge: &&Edge<'_>| edge.to == Some(*head) && members.contains(&edge.from);
+                let is_back = |edge: &&WayOn<'_>| edge.to == Some(*head) && members.contains(&edge.from);
                 let end = (inside.clone(), usize::MAX);
                 let back =
                     file.edges.iter().filter(is_back).filter_map(|edge| file.way(edge, &inside, &end, &self.optional, import)).collect();
@@ -164,7 +163,7 @@ impl Writer<'_> {
                     "false" => "true".to_owned(),
                     again => format!("not ({again})"),
                 };
-                let until = import.words(vec![Piece::Text(until)], Manner::Bare, span, &format!("{}: the end of the loop", part.name));
+                let until = import.words(vec![TextPiece::Text(until)], Manner::Bare, span, &format!("{}: the end of the loop", part.name));
                 let repeat = map([("until", Some(until)), ("at_most", Some(Yaml::Value(self.rounds.into())))]);
                 map([
                     ("id", Some(file.loop_id(*head).into())),
@@ -176,16 +175,16 @@ impl Writer<'_> {
         }
     }
 
-    fn step(&mut self, part: &Part<'_>, reader: &Place, when: Option<Yaml>, import: &mut Import) -> Yaml {
-        let Part { name, id, kind, node } = part;
+    fn step(&mut self, part: &FlowPart<'_>, reader: &PartPlace, when: Option<Yaml>, import: &mut Import) -> Yaml {
+        let FlowPart { name, id, kind, node } = part;
         let file = self.file;
         let names = |path: &[&str]| file.meant(reader, path);
         let template =
             |key: &str, import: &mut Import| child(node, key).map(|node| import.template(node, &format!("{name}: {key}"), &names));
-        let mut keys: Keys = vec![("id", Some(id.clone().into())), ("when", when)];
+        let mut keys: StepKeys = vec![("id", Some(id.clone().into())), ("when", when)];
         match kind {
-            Kind::Agent => keys.extend(self.agent(name, id, node, &names, import)),
-            Kind::Parallel => {
+            PartKind::Agent => keys.extend(self.agent(name, id, node, &names, import)),
+            PartKind::Parallel => {
                 import.lose_others(
                     node,
                     &["name", "description", "agents", "routes", "failure_mode"],
@@ -205,7 +204,7 @@ impl Writer<'_> {
                 }
                 keys.extend([("parallel", Some(Yaml::Value(true.into()))), ("steps", Some(Yaml::List(steps)))]);
             }
-            Kind::Each => {
+            PartKind::Each => {
                 let known = ["name", "description", "type", "source", "as", "max_concurrent", "failure_mode", "agent", "routes"];
                 import.lose_others(node, &known, &format!("{name}: "), "has no counterpart");
                 let own = text(node, "as").unwrap_or("item");
@@ -218,11 +217,11 @@ impl Writer<'_> {
                     );
                 }
                 let inner = |path: &[&str]| match path {
-                    ["_index"] => Ok(Meant::value("(item_number - 1)")),
-                    [first, ..] if *first == own => Ok(Meant::value(path.join("."))),
+                    ["_index"] => Ok(MeantName::value("(item_number - 1)")),
+                    [first, ..] if *first == own => Ok(MeantName::value(path.join("."))),
                     _ => file.meant(reader, path),
                 };
-                let list = list.map(|list| import.words(vec![Piece::Text(list)], Manner::Bare, node.span, &format!("{name}: source")));
+                let list = list.map(|list| import.words(vec![TextPiece::Text(list)], Manner::Bare, node.span, &format!("{name}: source")));
                 let parallel = number(node, "max_concurrent").map(Yaml::Value);
                 keys.extend([("for_each", list), ("as", (own != "item").then(|| own.into())), ("max_parallel", parallel)]);
                 match child(node, "agent").filter(|agent| matches!(text(agent, "type"), None | Some("agent"))) {
@@ -230,7 +229,7 @@ impl Writer<'_> {
                     None => keys.extend(by_hand(name, "only an agent can be done for each element", node, import)),
                 }
             }
-            Kind::Gate => {
+            PartKind::Gate => {
                 import.lose_others(
                     node,
                     &["name", "description", "type", "prompt", "options", "routes"],
@@ -254,7 +253,7 @@ impl Writer<'_> {
                 }
                 keys.extend([("approval", Some(question)), ("form", Some(map(fields)))]);
             }
-            Kind::Script => {
+            PartKind::Script => {
                 let known = ["name", "description", "type", "command", "args", "env", "stdin", "timeout", "output", "routes", "input"];
                 import.lose_others(node, &known, &format!("{name}: "), "has no counterpart");
                 let words = child(node, "command").into_iter().chain(items(child(node, "args")));
@@ -275,7 +274,7 @@ impl Writer<'_> {
                 }
                 keys.push(("output", output(node, name, import).or_else(|| file.gives_json(part).then(|| "json".into()))));
             }
-            Kind::Set => {
+            PartKind::Set => {
                 import.lose_others(
                     node,
                     &["name", "description", "type", "value", "values", "routes", "input"],
@@ -288,16 +287,16 @@ impl Writer<'_> {
                 }
                 keys.push(("set", template("value", import).or(Some(map(values)))));
             }
-            Kind::Wait => {
+            PartKind::Wait => {
                 let seconds = child(node, "duration").and_then(duration).map(Yaml::from);
                 keys.push(("wait", seconds.or_else(|| template("duration", import))));
             }
-            Kind::Terminate => {
+            PartKind::Terminate => {
                 import.lose_others(node, &["name", "description", "type", "status", "reason"], &format!("{name}: "), "has no counterpart");
                 let status = if text(node, "status") == Some("success") { "succeeded" } else { "failed" };
                 keys.extend([("stop", Some(status.into())), ("reason", template("reason", import))]);
             }
-            Kind::Other => {
+            PartKind::Other => {
                 let why = format!("a step of type {} has no counterpart", text(node, "type").unwrap_or_default());
                 keys.extend(by_hand(name, &why, node, import));
             }
@@ -305,7 +304,7 @@ impl Writer<'_> {
         map(keys)
     }
 
-    fn agent(&mut self, name: &str, id: &str, node: &Node, names: &Names<'_>, import: &mut Import) -> Keys {
+    fn agent(&mut self, name: &str, id: &str, node: &Node, names: &NamesOf<'_>, import: &mut Import) -> StepKeys {
         let known = [
             "name", "description", "type", "model", "prompt", "system_prompt", "output", "routes", "input", "tools", "retry", "provider",
             "output_mode", "timeout_seconds",
@@ -373,15 +372,12 @@ fn has_allow(tool: &Yaml) -> bool {
 fn output(node: &Node, name: &str, import: &mut Import) -> Option<Yaml> {
     let all: Vec<_> = entries(child(node, "output")).collect();
     (!all.is_empty()).then(|| {
-        map(all
-            .into_iter()
-            .map(|(key, node)| (key.to_owned(), Some(field(node, &format!("{name}: {key}"), false, import))))
-            .collect::<Vec<_>>())
+        map(all.into_iter().map(|(key, node)| (key.to_owned(), Some(field(node, &format!("{name}: {key}"), import)))).collect::<Vec<_>>())
     })
 }
 
 /// A step that a person does, in the place of one that has no counterpart: nothing goes on as if it had been done.
-fn by_hand(name: &str, why: &str, node: &Node, import: &mut Import) -> Keys {
+fn by_hand(name: &str, why: &str, node: &Node, import: &mut Import) -> StepKeys {
     import.lose(node.span, name, format!("{why}; a person is asked for its result"));
     let question = import.plain(&format!("What is the result of {name}? It was not imported."), node.span, name);
     vec![("approval", Some(question)), ("form", Some(map([("result", Some(Yaml::from("text")))])))]

@@ -1,62 +1,20 @@
 //! Conductor of conductor-oss: a tree of tasks → steps. `FORK_JOIN` becomes a parallel group, `DO_WHILE` a `repeat`, `SWITCH` a `route` with `equals`.
 
+mod task;
+
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::models::{Model, Models};
-use super::words::{Meant, expression};
+use task::{ImportedTask, jinja_of, waited};
+
+use super::models::{ImportedModel, ImportedModels};
+use super::words::{MeantName, expression};
 use super::yaml::map;
 use super::*;
 
 /// Rounds of a loop that says no number.
 const ROUNDS: u64 = 100;
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Task {
-    task_reference_name: String,
-    #[serde(rename = "type")]
-    kind: String,
-    input_parameters: serde_json::Map<String, Value>,
-    optional: bool,
-    start_delay: f64,
-    loop_condition: Option<String>,
-    loop_over: Vec<Task>,
-    items: Option<String>,
-    decision_cases: BTreeMap<String, Vec<Task>>,
-    default_case: Vec<Task>,
-    evaluator_type: Option<String>,
-    expression: Option<String>,
-    case_value_param: Option<String>,
-    case_expression: Option<String>,
-    fork_tasks: Vec<Vec<Task>>,
-    join_on: Vec<String>,
-}
-
-impl Default for Task {
-    fn default() -> Task {
-        Task {
-            task_reference_name: String::new(),
-            kind: "SIMPLE".into(),
-            input_parameters: serde_json::Map::new(),
-            optional: false,
-            start_delay: 0.0,
-            loop_condition: None,
-            loop_over: vec![],
-            items: None,
-            decision_cases: BTreeMap::new(),
-            default_case: vec![],
-            evaluator_type: None,
-            expression: None,
-            case_value_param: None,
-            case_expression: None,
-            fork_tasks: vec![],
-            join_on: vec![],
-        }
-    }
-}
 
 /// A list of steps around a task: what its output is read from, and which list of that it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,11 +41,11 @@ struct TaskFile {
     spans: BTreeMap<String, Span>,
     inputs: BTreeMap<String, String>,
     taken: BTreeSet<String>,
-    models: Models,
+    models: ImportedModels,
     agents: Vec<(String, Option<Yaml>)>,
 }
 
-type Keys = Vec<(&'static str, Option<Yaml>)>;
+type StepKeys = Vec<(&'static str, Option<Yaml>)>;
 
 pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refusal> {
     let known = [
@@ -97,7 +55,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     ];
     import.lose_others(root, &known, "", "has no counterpart");
     let of_tasks = child(root, "tasks").map(Node::to_value).unwrap_or_default();
-    let tasks: Vec<Task> = serde_json::from_value(of_tasks)
+    let tasks: Vec<ImportedTask> = serde_json::from_value(of_tasks)
         .map_err(|problem| other_kind(import, root, &format!("its tasks: {problem}"), ImportFormat::Conductor))?;
     let mut file = TaskFile {
         text: import.sources.file(import.file).text.to_string(),
@@ -105,7 +63,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
         spans: BTreeMap::new(),
         inputs: BTreeMap::new(),
         taken: BTreeSet::new(),
-        models: Models::default(),
+        models: ImportedModels::default(),
         agents: vec![],
     };
     file.find_spans(root);
@@ -113,7 +71,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     let fields = file.fields(root, import);
     let mut steps = file.list(&tasks, &[], import);
     // Without outputs of its own, a workflow gives those of its last task.
-    let is_last = |task: &&Task| !matches!(task.kind.as_str(), "JOIN" | "NOOP" | "TERMINATE" | "WAIT");
+    let is_last = |task: &&ImportedTask| !matches!(task.kind.as_str(), "JOIN" | "NOOP" | "TERMINATE" | "WAIT");
     let last = tasks.iter().rev().find(is_last).and_then(|task| file.places.get(&task.task_reference_name));
     let last = last.map(|place| Yaml::from(format!("{{{{ steps.{}.output }}}}", place.id)));
     if steps.is_empty() {
@@ -160,11 +118,11 @@ impl TaskFile {
         items(Some(node)).iter().for_each(|inner| self.find_spans(inner));
     }
 
-    fn span(&self, task: &Task) -> Span {
+    fn span(&self, task: &ImportedTask) -> Span {
         self.spans.get(&task.task_reference_name).copied().unwrap_or_default()
     }
 
-    fn place(&mut self, tasks: &[Task], around: &[Around], import: &mut Import) {
+    fn place(&mut self, tasks: &[ImportedTask], around: &[Around], import: &mut Import) {
         for task in tasks {
             let at = self.places.len();
             let id = id(&task.task_reference_name, &mut self.taken);
@@ -289,24 +247,24 @@ impl TaskFile {
         let mut pieces = vec![];
         let mut rest = text;
         while let Some((before, (inner, after))) = rest.split_once("${").and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
-            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(TextPiece::Text(before.to_owned()));
             let was = format!("${{{inner}}}");
             match self.meant(&inner.trim().split('.').collect::<Vec<_>>(), reader) {
-                Ok(value) => pieces.push(Piece::Filled { out: format!("{{{{ {value} }}}}"), was }),
+                Ok(value) => pieces.push(TextPiece::Filled { out: format!("{{{{ {value} }}}}"), was }),
                 Err(why) => {
                     import.lose(span, format!("{what}: {was}"), why);
-                    pieces.push(Piece::Text(was));
+                    pieces.push(TextPiece::Text(was));
                 }
             }
             rest = after;
         }
-        pieces.push(Piece::Text(rest.to_owned()));
-        pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+        pieces.push(TextPiece::Text(rest.to_owned()));
+        pieces.retain(|piece| !matches!(piece, TextPiece::Text(text) if text.is_empty()));
         import.words(pieces, Manner::Template, span, what)
     }
 
     /// A JavaScript condition whose words are parameters of its task (`$.a`), or tasks of a loop (`$.task['field']`).
-    fn script(&self, script: &str, task: &Task, reader: &TaskPlace) -> Result<String, String> {
+    fn script(&self, script: &str, task: &ImportedTask, reader: &TaskPlace) -> Result<String, String> {
         let names = |path: &[&str]| {
             let (path, is_length) = path.strip_suffix(&["length"]).map_or((path, false), |path| (path, true));
             let [_, name, rest @ ..] = path else { return Err("a name is missing".to_owned()) };
@@ -320,12 +278,12 @@ impl TaskFile {
                 Some(_) => return Err(format!("{name} is no single value")),
                 None => self.meant(&[name, "output"].into_iter().chain(rest.iter().copied()).collect::<Vec<_>>(), reader)?,
             };
-            Ok(Meant::value(if is_length { format!("({value} | length)") } else { value }))
+            Ok(MeantName::value(if is_length { format!("({value} | length)") } else { value }))
         };
         expression(&jinja_of(script)?, &names, &[])
     }
 
-    fn list(&mut self, tasks: &[Task], around: &[Around], import: &mut Import) -> Vec<Yaml> {
+    fn list(&mut self, tasks: &[ImportedTask], around: &[Around], import: &mut Import) -> Vec<Yaml> {
         tasks
             .iter()
             .filter(|task| !matches!(task.kind.as_str(), "JOIN" | "NOOP"))
@@ -333,7 +291,7 @@ impl TaskFile {
             .collect()
     }
 
-    fn step(&mut self, task: &Task, around: &[Around], import: &mut Import) -> Vec<Yaml> {
+    fn step(&mut self, task: &ImportedTask, around: &[Around], import: &mut Import) -> Vec<Yaml> {
         let mut above = vec![];
         let (name, span) = (&task.task_reference_name, self.span(task));
         let Some(place) = self.places.get(name).cloned() else { return vec![] };
@@ -342,7 +300,7 @@ impl TaskFile {
             import.lose(span, format!("{name}: startDelay"), "has no counterpart; write a step wait above it");
         }
         let given = |key: &str| task.input_parameters.get(key).filter(|value| !value.is_null());
-        let mut keys: Keys = vec![("id", Some(place.id.clone().into()))];
+        let mut keys: StepKeys = vec![("id", Some(place.id.clone().into()))];
         match task.kind.as_str() {
             "FORK_JOIN" => {
                 let mut steps = vec![];
@@ -398,7 +356,7 @@ impl TaskFile {
                 let script = given("expression").or_else(|| given("scriptExpression")).and_then(Value::as_str).unwrap_or_default();
                 match self.script(script, task, &place) {
                     Ok(done) => {
-                        let piece = Piece::Filled { out: format!("{{{{ {done} }}}}"), was: script.to_owned() };
+                        let piece = TextPiece::Filled { out: format!("{{{{ {done} }}}}"), was: script.to_owned() };
                         keys.push(("set", Some(map([("result", Some(import.words(vec![piece], Manner::Template, span, name)))]))));
                     }
                     Err(why) => keys.extend(self.by_hand(task, &place, &format!("its script is not imported ({why})"), import)),
@@ -412,14 +370,14 @@ impl TaskFile {
         above
     }
 
-    fn repeat(&mut self, task: &Task, place: &TaskPlace, within: &[Around], keys: &mut Keys, import: &mut Import) {
+    fn repeat(&mut self, task: &ImportedTask, place: &TaskPlace, within: &[Around], keys: &mut StepKeys, import: &mut Import) {
         let (name, span) = (&task.task_reference_name, self.span(task));
         let mut steps = self.list(&task.loop_over, within, import);
         if let Some(list) = &task.items {
             let inner = list.trim().strip_prefix("${").and_then(|text| text.strip_suffix('}')).unwrap_or(list);
             match self.meant(&inner.split('.').collect::<Vec<_>>(), place) {
                 Ok(list) => {
-                    let list = import.words(vec![Piece::Text(list)], Manner::Bare, span, &format!("{name}: items"));
+                    let list = import.words(vec![TextPiece::Text(list)], Manner::Bare, span, &format!("{name}: items"));
                     keys.extend([("for_each", Some(list)), ("max_parallel", Some(Yaml::Value(1.into())))]);
                 }
                 Err(why) => import.lose(span, format!("{name}: items: {list}"), why),
@@ -461,17 +419,17 @@ impl TaskFile {
         }
         // `<` and `<=` both end by then.
         let most = said.map_or(ROUNDS, |most| most + u64::from(condition.contains("<=")));
-        let until = import.words(vec![Piece::Text(until)], Manner::Bare, span, &format!("{name}: loopCondition"));
+        let until = import.words(vec![TextPiece::Text(until)], Manner::Bare, span, &format!("{name}: loopCondition"));
         let repeat = map([("until", Some(until)), ("at_most", Some(Yaml::Value(most.into())))]);
         keys.extend([("repeat", Some(repeat)), ("steps", Some(Yaml::List(steps)))]);
     }
 
     fn route(
         &mut self,
-        task: &Task,
+        task: &ImportedTask,
         place: &TaskPlace,
         inside: &dyn Fn(usize, bool) -> Vec<Around>,
-        keys: &mut Keys,
+        keys: &mut StepKeys,
         import: &mut Import,
     ) -> Option<Yaml> {
         let (name, span) = (&task.task_reference_name, self.span(task));
@@ -510,12 +468,12 @@ impl TaskFile {
                 None => otherwise = Some(map([("steps", Some(Yaml::List(work)))])),
             }
         }
-        let value = import.words(vec![Piece::Text(format!("{value} | string"))], Manner::Bare, span, &format!("{name}: expression"));
+        let value = import.words(vec![TextPiece::Text(format!("{value} | string"))], Manner::Bare, span, &format!("{name}: expression"));
         keys.extend([("route", Some(value)), ("cases", Some(Yaml::List(cases))), ("otherwise", otherwise)]);
         asked
     }
 
-    fn ask(&mut self, task: &Task, place: &TaskPlace, keys: &mut Keys, import: &mut Import) {
+    fn ask(&mut self, task: &ImportedTask, place: &TaskPlace, keys: &mut StepKeys, import: &mut Import) {
         let (name, span) = (&task.task_reference_name, self.span(task));
         let given = |key: &str| task.input_parameters.get(key).filter(|value| !value.is_null());
         let known = [
@@ -541,7 +499,7 @@ impl TaskFile {
             };
             let setting = |key: &str| given(key).filter(|value| value.is_number()).cloned();
             let name = model_name.to_owned();
-            self.models.of(Model {
+            self.models.of(ImportedModel {
                 provider,
                 name,
                 temperature: setting("temperature"),
@@ -576,7 +534,7 @@ impl TaskFile {
     }
 
     /// A person is asked for the fields that others read.
-    fn question(&mut self, task: &Task, place: &TaskPlace, question: &str, import: &mut Import) -> Keys {
+    fn question(&mut self, task: &ImportedTask, place: &TaskPlace, question: &str, import: &mut Import) -> StepKeys {
         let (name, span) = (&task.task_reference_name, self.span(task));
         let mut fields = named_behind(&self.text, &format!("${{{name}.output."));
         if fields.is_empty() {
@@ -594,7 +552,7 @@ impl TaskFile {
     }
 
     /// A step that a person does, in the place of one that has no counterpart.
-    fn by_hand(&mut self, task: &Task, place: &TaskPlace, why: &str, import: &mut Import) -> Keys {
+    fn by_hand(&mut self, task: &ImportedTask, place: &TaskPlace, why: &str, import: &mut Import) -> StepKeys {
         let name = &task.task_reference_name;
         import.lose(self.span(task), name, format!("{why}; a person is asked for its result"));
         self.question(task, place, &format!("What is the result of {name}? It was not imported."), import)
@@ -607,63 +565,4 @@ fn branch_id(fork: &str, number: usize) -> String {
 
 fn counter_id(repeat: &str) -> String {
     format!("{repeat}_round")
-}
-
-/// `10 seconds`, `2m` as a time of ours.
-fn waited(text: &str) -> Option<String> {
-    let text = text.trim();
-    let (count, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let unit = match unit.trim() {
-        "s" | "sec" | "secs" | "second" | "seconds" => "s",
-        "m" | "min" | "mins" | "minute" | "minutes" => "m",
-        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
-        "d" | "day" | "days" => "d",
-        _ => return None,
-    };
-    (!count.is_empty()).then(|| format!("{count}{unit}"))
-}
-
-/// A condition in JavaScript with the signs of ours; what is more than a condition is an error.
-fn jinja_of(script: &str) -> Result<String, String> {
-    let flat = script.split_whitespace().collect::<Vec<_>>().join(" ");
-    let strip = |text: &str, start: &str, end: &str| {
-        text.strip_prefix(start).and_then(|text| text.strip_suffix(end)).map(|text| text.trim().to_owned())
-    };
-    let mut inner = flat.trim_end_matches(';').trim().to_owned();
-    let compact = inner.replace("function ()", "function()").replace("function() {", "function(){");
-    if let Some(body) = strip(&compact, "(function(){", "})()") {
-        inner = body.trim_end_matches(';').trim().to_owned();
-    }
-    if let Some(value) = inner.strip_prefix("return ").filter(|value| !value.contains(';')) {
-        inner = value.to_owned();
-    }
-    let plain = inner.replace("return ", "").replace([' ', ';'], "");
-    for end in ["{true}else{false}", "{true}false"] {
-        if let Some(condition) = plain.strip_suffix(end).filter(|text| text.starts_with("if(")) {
-            let length = condition.len();
-            let spaced = inner.find('(').zip(inner.rfind('{').and_then(|_| inner.find('{')));
-            inner = spaced
-                .and_then(|(from, to)| inner.get(from..to))
-                .map(|text| text.trim().to_owned())
-                .filter(|_| length > 2)
-                .ok_or("its script is not a condition")?;
-        }
-    }
-    if inner.contains([';', '{', '}', '?']) {
-        return Err("it is JavaScript that is more than one condition".into());
-    }
-    let field = regex::Regex::new(r#"\[['"]([A-Za-z_]\w*)['"]\]"#).map_err(|_| "")?;
-    let inner = field.replace_all(&inner, ".$1").into_owned();
-    let mut out = String::new();
-    for (number, part) in inner.split(['\'', '"']).enumerate() {
-        if number % 2 == 1 {
-            out.push_str(&json!(part).to_string());
-            continue;
-        }
-        let part = part.replace("===", "==").replace("!==", "!=").replace("!=", "\u{1}").replace('!', " not ").replace('\u{1}', "!=");
-        let part =
-            part.replace("!==", "!=").replace("&&", " and ").replace("||", " or ").replace("null", "none").replace("undefined", "none");
-        out.push_str(&part.replace("$.", "js."));
-    }
-    Ok(out)
 }
