@@ -40,6 +40,8 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     comparing.refined();
     comparing.steps();
     comparing.outputs();
+    comparing.result();
+    comparing.spent();
     comparing.sent();
     comparing.complaints
 }
@@ -90,8 +92,10 @@ struct Comparing<'a> {
 
 impl Comparing<'_> {
     fn complain<T>(&mut self, at: &Spanned<T>, message: impl Into<String>) {
-        let line = self.suite.line(at.span);
-        self.complaints.push(Complaint { line: Some(line), ..Complaint::new(message) });
+        self.complaints.push(match self.suite.row(at.span) {
+            Some(row) => Complaint::new(format!("{row}: {}", message.into())),
+            None => Complaint { line: Some(self.suite.line(at.span)), ..Complaint::new(message) },
+        });
     }
 
     fn status(&mut self) {
@@ -161,6 +165,33 @@ impl Comparing<'_> {
                     let hint = did_you_mean(&name.value, names);
                     self.complain(name, format!("output \"{}\": the run gave none{hint}", name.value));
                 }
+            }
+        }
+    }
+
+    fn result(&mut self) {
+        self.checks("result", &self.end.outputs, &self.expect.result);
+    }
+
+    fn spent(&mut self) {
+        let usage = self.end.usage;
+        // What a call did not report counts with what was set aside for it.
+        let tokens = usage.total_tokens().saturating_add(usage.unknown_tokens);
+        if let Some(most) = self.expect.max_tokens.as_ref().filter(|most| tokens > most.value) {
+            let told = format!("{} in, {} out", usage.input_tokens, usage.output_tokens);
+            self.complain(most, format!("max_tokens: expected at most {}, found {tokens} ({told})", most.value));
+        }
+        if let Some(most) = &self.expect.max_cost_usd {
+            match usage.cost_usd {
+                Some(cost) if cost > most.value => {
+                    self.complain(most, format!("max_cost_usd: expected at most {}, found {cost:.6}", most.value));
+                }
+                None if tokens > 0 => {
+                    let what =
+                        format!("max_cost_usd: the cost of {tokens} tokens is not known; give the model a price: {{ input, output }}");
+                    self.complain(most, what);
+                }
+                Some(_) | None => {}
             }
         }
     }

@@ -79,6 +79,11 @@ impl Suite {
         self.pipeline().channels.iter().find(|channel| Some(channel.name.as_str()) == name).map(|channel| &**channel)
     }
 
+    /// `FILE:LINE` of what stands in another file than the test's own: a row of `cases_from`.
+    pub(super) fn row(&self, span: Span) -> Option<String> {
+        (span.file != self.test.pipeline.span.file).then(|| format!("{}:{}", self.sources.file(span.file).name, self.line(span)))
+    }
+
     pub(super) fn line(&self, span: Span) -> usize {
         self.sources.start(span).line
     }

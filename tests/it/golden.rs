@@ -274,6 +274,39 @@ fn a_pipeline_may_hold_its_own_tests_and_waits_take_no_time() {
     "#);
 }
 
+/// A pipeline with one text as its result, and a test whose cases are these rows.
+fn with_rows(rows: &str) -> Bench {
+    let bench = Bench::new();
+    bench.write(
+        "rows.yaml",
+        "flow: 1\nname: rows\ndescription: Answers.\ninputs: { days: integer, question: text }\nagents:\n  writer: { instructions: You write. }\nsteps:\n  - { id: answer, agent: writer, prompt: \"{{ inputs.question }}\" }\n\
+         outputs: \"{{ steps.answer.output }} ({{ inputs.days }})\"\n",
+    );
+    bench.write(
+        "rows.test.yaml",
+        "flow: 1\ntest: rows.yaml\nreplies: { answer: { text: Open on Monday., usage: { input_tokens: 400, output_tokens: 20 } } }\ncases_from: { file: rows.csv }\n",
+    );
+    bench.write("rows.csv", rows);
+    bench
+}
+
+#[test]
+fn a_row_of_a_table_is_a_case_and_its_line_is_named() {
+    let header = "id,inputs.days,inputs.question,expect.result.contains,expect.max_tokens\n";
+    let good = format!("{header}one,7,When?,on Monday. (7),\ntwo,3,\"When, please?\",(3),420\n");
+    let ran = with_rows(&good).run(&["rows.test.yaml"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "2 passed, 0 failed\n"), "{}", ran.out);
+    let bad = format!("{header}one,7,When?,on Tuesday,\ntwo,3,When?,(3),419\n");
+    insta::assert_snapshot!(with_rows(&bad).run(&["rows.test.yaml", "--quiet"]).out, @"");
+}
+
+#[test]
+fn a_case_that_costs_more_than_expected_fails_with_the_figures() {
+    let bench = with_rows("id,inputs.days,inputs.question,expect.max_cost_usd\none,7,When?,0.001\n");
+    let ran = bench.fails_with(&["max_cost_usd: the cost of 420 tokens is not known"]);
+    assert!(ran.out.contains("rows.csv:2"), "{}", ran.out);
+}
+
 #[test]
 fn programs_read_the_report_as_json_and_junit() {
     let bench = Bench::new();

@@ -115,6 +115,8 @@ impl<T> Layered<T> {
 pub struct TestCase {
     /// Its id.
     pub id: Spanned<String>,
+    /// Whether it is a row of a CSV file.
+    pub is_row: bool,
     /// The clock, RFC 3339.
     pub now: Option<Spanned<String>>,
     /// Inputs by name, each with the place of its name.
@@ -162,6 +164,12 @@ pub struct Expect {
     pub refined: Option<Spanned<bool>>,
     /// Checks by output name.
     pub outputs: Vec<(Spanned<String>, Vec<Spanned<Check>>)>,
+    /// Checks of the whole result, of a pipeline whose `outputs` is one value.
+    pub result: Vec<Spanned<Check>>,
+    /// Most tokens of the run, in and out.
+    pub max_tokens: Option<Spanned<u64>>,
+    /// Most US dollars of the run.
+    pub max_cost_usd: Option<Spanned<f64>>,
     /// Checks of all sent parts as one text.
     pub sent: Vec<Spanned<Check>>,
     /// Status by step path; `not_run`: it never started.

@@ -181,8 +181,12 @@ impl Loader<'_> {
             }
             FileKind::Test => {
                 root.tests = self.lowering(file, lower::test_file);
-                if let Some(test) = &root.tests {
+                if let Some(test) = &mut root.tests {
                     self.load_tested(&test.pipeline);
+                    let (pipelines, diagnostics) = self.read_pipelines();
+                    if let Some(pipeline) = pipelines.first().and_then(|(_, pipeline)| pipeline.as_ref()) {
+                        lower::type_inputs(&mut test.cases, &pipeline.inputs, diagnostics);
+                    }
                 }
             }
             FileKind::Channel => root.channel = self.lowering(file, lower::channel),

@@ -18,6 +18,7 @@ pub(crate) fn check(tests: &TestFile, plan: &Plan, is_recorded: &dyn Fn(&str) ->
     slashes::in_tests(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);
+        out.extend(tests.cases.iter().filter_map(|case| no_result(case, &pipeline.pipeline.outputs)));
         case_contradicts::check(tests, pipeline, plan, out);
         verdicts::in_tests(tests, pipeline, plan, out);
         replies::in_tests(tests, pipeline, plan, out);
@@ -46,7 +47,9 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let slashed = name.replace('.', "/");
         let help = match (what, all.as_slice()) {
             (_, _) if name.contains('.') && all.iter().any(|step| name.starts_with(&format!("{step}."))) => format!("write {slashed}"),
-            ("expects output", _) if ["sent", "status", "exit", "steps", "refined"].contains(&name) => {
+            ("expects output", _)
+                if ["sent", "status", "exit", "steps", "refined", "result", "max_tokens", "max_cost_usd"].contains(&name) =>
+            {
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }
             (_, []) => "remove it: the pipeline has none".to_owned(),
@@ -100,6 +103,21 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             }
         }
     }
+}
+
+/// F700: `result` of a pipeline that has none of its own.
+fn no_result(case: &TestCase, outputs: &Outputs) -> Option<Diagnostic> {
+    let span = case.expect.as_ref()?.result.first()?.span;
+    let (why, help) = match outputs {
+        Outputs::Whole(_) => return None,
+        Outputs::None => ("has no outputs", "remove result, or give the pipeline outputs: \"{{ steps.NAME.output }}\"".to_owned()),
+        Outputs::Named(names) => {
+            let first = names.first().map_or("NAME", |(name, _)| name.value.as_str());
+            ("gives its outputs by name", format!("write outputs: {{ {first}: … }} in place of result"))
+        }
+    };
+    let message = format!("test {} expects result, and the pipeline {why}", quoted(&case.id.value));
+    Some(unknown_test_name::reported(span, &message).help(help))
 }
 
 /// What a test can name in a pipeline.
@@ -156,6 +174,7 @@ mod tests {
     #[test]
     fn names_of_a_case_are_known() {
         for (keys, found) in [
+            ("expect: { result: Hi }", "F700 16:71 test \"late\" expects result, and the pipeline gives its outputs by name\n"),
             ("mocks: { drft: 1 }", "F700 16:62 test \"late\" mocks step \"drft\", which does not exist; did you mean \"draft\"?\n"),
             ("mocks: { person: null }", "F700 16:62 test \"late\" mocks step \"person\", which does not exist\n"),
             ("mocks: { r/two: 1 }", "F700 16:62 test \"late\" mocks step \"r/two\", which does not exist\n"),
