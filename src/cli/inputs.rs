@@ -12,7 +12,7 @@ use super::signals::{Attended, at_question};
 use super::typing::{Typing, is_at_terminal};
 use crate::adapter::files;
 use crate::diagnostic::{did_you_mean, visible};
-use crate::model::{Field, JsonError, Limits, Pipeline, Shape, parse_duration, typed, typed_for};
+use crate::model::{Field, JsonError, Limits, Pipeline, parse_duration, read_json, typed, typed_for};
 use crate::runtime::shown;
 
 /// Most bytes of a file of inputs (JSON from outside).
