@@ -37,7 +37,7 @@ fn without_its_data_file_a_run_starts_and_the_person_is_told_on_every_channel() 
         assert_eq!(ran.exit, 6, "{channel}: {}", ran.err);
         assert!(ran.out.contains(SORRY) && ran.out.contains("Ana"), "{channel}: {}", ran.out);
         assert_eq!(channel == "teams", ran.out.starts_with('{'), "{}", ran.out);
-        let told = "pipelines/timesheet/pipeline.yaml:17:20: data file \"data/entries.csv\" does not exist (steps that read it will fail)";
+        let told = "pipelines/timesheet/tables.yaml:8:20: data file \"data/entries.csv\" does not exist (steps that read it will fail)";
         assert!(ran.err.contains(told), "{}", ran.err);
         assert!(!ran.err.contains("nothing was started"), "{}", ran.err);
         let record = record(folder);

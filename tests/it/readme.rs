@@ -172,7 +172,7 @@ fn the_pictures_of_the_readme_are_what_the_program_makes() {
     };
     let graph = made("flow graph pipelines/timesheet/pipeline.yaml --format svg", 0);
     let text = std::fs::read_to_string(&pipeline).unwrap();
-    let broken = text.replacen("steps.plan.output.period in", "steps.plan.output.periode in", 1);
+    let broken = text.replacen("route: steps.plan.output.period", "route: steps.plan.output.periode", 1);
     assert_ne!(broken, text);
     std::fs::write(&pipeline, broken).unwrap();
     let command = "flow validate pipelines/timesheet/pipeline.yaml";

@@ -92,7 +92,7 @@ fn an_answered_question_leaves_plan_data_draft_reply_and_verdicts() {
     let calls: Vec<(&str, &str)> =
         list(&record["interactions"]).iter().filter_map(|call| Some((call["agent"].as_str()?, call["action"].as_str()?))).collect();
     assert_eq!(calls, [("planner", "turn plan/otherwise"), ("composer", "turn compose"), ("quality", "judge validate")]);
-    assert!(ran.events_of("tool_called").any(|call| call["step"] == "facts/hours/total" && call["with"]["with"]["person"] == "p7"));
+    assert!(ran.events_of("tool_called").any(|call| call["step"] == "facts/hours/total" && call["with"]["with"]["inputs_person"] == "p7"));
     assert_eq!(ran.events_of("output_written").count(), 1);
     assert_eq!(list(&record["failures"]).len(), 0);
 }

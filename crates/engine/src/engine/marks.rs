@@ -64,12 +64,20 @@ fn copies_of_steps(program: &Program, steps: &[&Arc<Step>], marks: &mut Marks) {
             call.pipeline.map_or_else(Default::default, |id| copied_outputs(&program.pipeline(id).outputs, marks))
         } else {
             // What a list of steps gives is what its steps give.
-            let is_marked = |inner: &&Arc<Step>| marks.steps.contains(&inner.id.value);
-            match &step.kind {
-                StepKind::Group(GroupStep { inner, .. }) | StepKind::Repeat(RepeatStep { inner, .. }) => {
-                    (inner.steps.iter().filter(is_marked).map(|inner| inner.id.value.clone()).collect(), false)
-                }
-                kind => (vec![], kind.cases().filter_map(|case| case.steps.last()).any(|last| is_marked(&last))),
+            let known = marks.steps.clone();
+            let is_marked = |inner: &&Arc<Step>| known.contains(&inner.id.value);
+            // What is bound in a query keeps its mark under its name.
+            if let StepKind::Sql(query) = &step.kind {
+                let bound = copied(query.with.iter().map(|(name, value)| (&name.value, value)), marks);
+                add(&mut marks.columns, bound);
+            }
+            if let StepKind::Group(GroupStep { inner, .. }) | StepKind::Repeat(RepeatStep { inner, .. }) = &step.kind {
+                // Wherever the outputs of the list go as a whole, they go under the ids of its steps.
+                let marked: Vec<String> = inner.steps.iter().filter(is_marked).map(|inner| inner.id.value.clone()).collect();
+                add(&mut marks.columns, marked.clone());
+                (marked, false)
+            } else {
+                (vec![], step.kind.cases().filter_map(|case| case.steps.last()).any(|last| is_marked(&last)))
             }
         };
         let id = &step.id.value;
@@ -114,7 +122,7 @@ fn is_copy(text: &Text, marks: &Marks) -> bool {
     match path.as_slice() {
         ["inputs", name, rest @ ..] => marks.inputs.iter().any(|marked| marked == name) || is_field(rest),
         ["person", name] => PERSONAL.contains(name),
-        ["steps", id, "output", rest @ ..] => {
+        ["steps" | "previous", id, "output", rest @ ..] => {
             let of_step = |(step, field): &(String, String)| step == id && rest.first().is_some_and(|name| field == name);
             marks.steps.iter().any(|marked| marked == id) || marks.fields.iter().any(of_step) || is_field(rest)
         }

@@ -84,6 +84,14 @@ impl EditTrial<'_> {
         let sources = &self.checked.loaded.sources;
         let before = sources.file(file);
         let text = edited(&before.text, edits)?;
+        // A value over several lines is the author's to write anew.
+        let joins = |(span, new): &&Edit| {
+            let old = before.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+            old.contains('\n') && !new.is_empty() && !new.contains('\n')
+        };
+        if edits.iter().any(joins) {
+            return None;
+        }
         if text == *before.text || !same::is_same_but_for(&before.text, &text, edits, growth) {
             return None;
         }

@@ -164,16 +164,26 @@ fn on_failure(keys: &KeyReader) -> OnFailure {
     }
 }
 
-/// The steps of a group or a `repeat`.
+/// The steps of a group or a `repeat`, which stand under `steps` of its keys.
 fn inner(keys: &KeyReader, inside: &StepScope) -> Case {
     let list = keys.filled_list("steps").unwrap_or_default();
     Case::list(keys.value_span("steps"), steps(keys.lower, list, inside))
 }
 
 fn repeat(keys: &KeyReader, inside: &StepScope) -> Option<RepeatStep> {
-    let inner = inner(keys, inside);
     let node = keys.get("repeat")?;
     let rounds = KeyReader::new(keys.lower, format!("repeat of {}", quoted(&inside.path)), &[&keys::ROUNDS], node)?;
+    // Steps that slid below `repeat` were reported there.
+    let slid = node.as_map().and_then(|map| map.get("steps")).and_then(Node::as_list).filter(|_| !keys.has("steps"));
+    let inner = slid.map_or_else(|| inner(keys, inside), |list| Case::list(node.span, steps(keys.lower, list, inside)));
+    if slid.is_none() && !keys.has("steps") {
+        // Where the keys of `repeat` end.
+        let last = node.as_map().and_then(|map| map.entries.last()).map_or(node.span, |(key, _)| key.span);
+        let found = Diagnostic::missing_key(last, format!("{} has no \"steps\"", keys.owner));
+        keys.lower.report(
+            found.about(About::Missing("steps")).help("add steps: below it, at the indentation of repeat: the steps of each round"),
+        );
+    }
     let until = rounds.expression("until");
     let at_most = rounds.limit("at_most");
     if let (Some(most), Some(node)) = (at_most.filter(|most| *most > RepeatStep::MOST_ROUNDS), rounds.get("at_most")) {

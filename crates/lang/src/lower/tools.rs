@@ -61,6 +61,21 @@ pub(crate) fn one_kind<'a, 'w>(
     let is_part = |kind: &KeyTable| given.iter().any(|other| other.name != kind.name && other.key(kind.name).is_some());
     let given: Vec<&'static KeyTable> = given.iter().copied().filter(|kind| !is_part(kind)).collect();
     if let [kind] = given.as_slice() {
+        // A slip of the key of a kind that this one is a part of: `repaet` beside `steps`.
+        let own = node.as_map().into_iter().flat_map(|map| &map.entries).map(|(key, _)| key);
+        let wider = kinds.iter().copied().filter(|other| other.name != kind.name && other.key(kind.name).is_some());
+        let is_known = |key: &MapKey| kind.key(&key.text).is_some() || common.iter().any(|place| place.key(&key.text).is_some());
+        let slip = own
+            .filter(|key| !is_known(key))
+            .find_map(|key| wider.clone().find(|wider| nearest(&key.text, [wider.name]) == [wider.name]).map(|wider| (key, wider)));
+        if let Some((key, wider)) = slip {
+            let places: Vec<&'static KeyTable> = common.iter().copied().chain([wider]).collect();
+            let keys = KeyReader::lenient(lower, owner, &places, node);
+            if let Some(keys) = &keys {
+                keys.report_slip(key, wider.name);
+            }
+            return (keys, None);
+        }
         let places: Vec<&'static KeyTable> = common.iter().copied().chain([*kind]).collect();
         return (KeyReader::new(lower, owner, &places, node), Some(kind));
     }

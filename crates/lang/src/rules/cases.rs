@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::step_paths::{PathEnd, way};
+use super::step_paths::{PathEnd, way, with_places};
 use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
 use super::{
     case_contradicts, mock_shape, nothing_expected, replies, reply_calls, reply_shape, slashes, test_ends, test_lacks, test_values,
@@ -101,6 +101,17 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.has(&name.value)) {
                 report(About::Other, case, name.span, "expects output", &[&outputs.list], &name.value);
             }
+        }
+    }
+    for (case, expect) in tests.cases.iter().filter_map(|case| Some((case, case.expect.as_ref()?))) {
+        for path in expect.steps.iter().map(|(path, _)| path) {
+            let Some(placed) = with_places(plan, pipeline, &path.value) else { continue };
+            let message = format!(
+                "test {} has expectations for step {}, which runs for each element or round",
+                quoted(&case.id.value),
+                quoted(&path.value)
+            );
+            out.push(unknown_test_name::reported(path.span, &message).help(format!("write {placed}, or the place that you mean")));
         }
     }
 }

@@ -28,6 +28,14 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             StepPart::When => format!("step \"{}\" never runs", names.step(*ix).id.value),
             _ => "the case is never chosen by it".to_owned(),
         };
+        if *part == StepPart::Until {
+            let (what, help) = match value {
+                true => ("always true: one round runs", "write when the rounds are to end, or a group of steps without repeat"),
+                false => ("never true: all rounds run", "write when the rounds are to end: a condition on a step inside"),
+            };
+            out.push(found(placed.text, format!("until: \"{source}\" is {what}")).help(help));
+            continue;
+        }
         let case = *part != StepPart::When && matches!(names.step(*ix).kind, StepKind::Route(_));
         let message = match value {
             true => format!("when: \"{source}\" is always true"),

@@ -42,7 +42,8 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<String> {
             | ReadProblem::UnknownStep(_)
             | ReadProblem::UnknownField { .. }
             | ReadProblem::WrongPlace(..)
-            | ReadProblem::NoOutputFields(_),
+            | ReadProblem::NoOutputFields(_)
+            | ReadProblem::NoRounds(_),
         ) => false,
     };
     // A step alone is no value: its output is meant.

@@ -11,7 +11,7 @@ use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, OnFailure, PipelineId, Read, RepeatStep, Step, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, OnFailure, PipelineId, Read, RepeatStep, Step, StepKind, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
 use crate::template::types::Type;
@@ -128,7 +128,7 @@ impl<'a> PipelineNames<'a> {
         if let Viewpoint::Step(ix, part) = seat.at {
             let loops: Vec<&'a ForEach> = self.loops_around(ix, part).map(|(_, for_each)| for_each).collect();
             known.extend(loops.first().into_iter().flat_map(|_| ["item", "item_number", "item_count"]));
-            known.extend(RepeatStep::NAMES.into_iter().filter(|name| self.of_round(seat, name).is_ok()));
+            known.extend(RepeatStep::NAMES.into_iter().filter(|name| self.of_round(seat, name, None).is_ok()));
             known.extend(loops.iter().filter_map(|for_each| for_each.name.as_ref()).map(|name| name.value.as_str()));
         }
         known
@@ -156,7 +156,12 @@ impl<'a> PipelineNames<'a> {
         if matches!(root.as_str(), "secrets" | "env") {
             by_name(root, rest.first())?;
         }
-        let kind = self.root(seat, root).map_err(|problem| match (problem, root.as_str(), rest.first()) {
+        // Of a round one step is looked up alone: the others need not be worked out.
+        let found = match rest.first().filter(|_| root == "previous") {
+            Some(id) => self.of_round(seat, root, Some(id)),
+            None => self.root(seat, root),
+        };
+        let kind = found.map_err(|problem| match (problem, root.as_str(), rest.first()) {
             (ReadProblem::WrongPlace(message, _), "env", Some(name)) => {
                 let name = name.to_lowercase();
                 let help = format!("write inputs.{name} here, and {name}: text under inputs: whoever starts the run gives it");
@@ -189,7 +194,7 @@ impl<'a> PipelineNames<'a> {
             "run" => known::run(),
             "refinement" => known::refinement(),
             "failure" => return self.failure(seat),
-            "previous" | "round" => return self.of_round(seat, name),
+            "previous" | "round" => return self.of_round(seat, name, None),
             "item_number" | "item_count" => return self.element(seat, "item").map(|_| Type::Number).map_err(|_| not_repeated(name)),
             "item" => return self.element(seat, name),
             "value" if seat.more.judged => Type::Any,
@@ -302,8 +307,8 @@ impl<'a> PipelineNames<'a> {
         self.results.borrow_mut().entry(id).or_insert_with(|| known::result(outputs)).clone()
     }
 
-    /// `previous` and `round`, in the steps of a `repeat` and in its `until`.
-    fn of_round(&self, seat: &Seat, name: &str) -> Looked {
+    /// `previous` and `round`, in the steps of a `repeat` and in its `until`; of `previous` one step alone, if it has that.
+    fn of_round(&self, seat: &Seat, name: &str, only: Option<&String>) -> Looked {
         let repeat = |ix: StepIx, part: StepPart| {
             let repeats = |ix: &StepIx| self.step(*ix).kind.repeat().is_some();
             self.pipeline.around(ix).skip(usize::from(part != StepPart::Until)).find(repeats)
@@ -314,6 +319,11 @@ impl<'a> PipelineNames<'a> {
             Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => None,
         };
         let Some(repeat) = found else {
+            if let Viewpoint::Step(ix, _) = seat.at
+                && let Some(group) = self.pipeline.around(ix).find(|ix| matches!(self.step(*ix).kind, StepKind::Group(_)))
+            {
+                return Err(ReadProblem::NoRounds(group));
+            }
             let message = format!("\"{name}\" exists only in the steps of a repeat and in its until");
             return Err(ReadProblem::wrong_place(message, "put the step into the steps of a repeat, or read steps.ID.output"));
         };
@@ -321,7 +331,9 @@ impl<'a> PipelineNames<'a> {
             return Ok(Type::Number);
         }
         // Where the types of the steps depend on themselves, `output` ends the circle.
-        Ok(known::previous(self.inner(repeat).map(|ix| (self.step(ix), self.given(ix)))))
+        let one = only.and_then(|id| self.inner(repeat).find(|ix| self.step(*ix).id.value == *id));
+        let steps = self.inner(repeat).filter(|ix| one.is_none_or(|one| one == *ix));
+        Ok(known::previous(steps.map(|ix| (self.step(ix), self.in_round(ix)))))
     }
 
     fn failure(&self, seat: &Seat) -> Looked {

@@ -4,7 +4,7 @@ use super::names::PipelineNames;
 use super::{Code, Diagnostic};
 use crate::diagnostic::About;
 use crate::model::{Read, StepKind};
-use crate::plan::StepIx;
+use crate::plan::{Edge, StepIx};
 
 /// Most needs that are written out in a proposal.
 const MOST_NEEDS: usize = 12;
@@ -20,7 +20,10 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
     if step == beside {
         let message = format!("\"{reader_id}\" reads {path}, its own output, which is not there yet");
         let kind = &names.step(step).kind;
-        let help = if matches!(kind, StepKind::Task(_)) {
+        let again = format!("write previous.{}: that of the round before", read.path.iter().skip(1).cloned().collect::<Vec<_>>().join("."));
+        let help = if names.pipeline.repeat_around(step).is_some() {
+            &again
+        } else if matches!(kind, StepKind::Task(_)) {
             "write value: in a check of a task that is what was made"
         } else if matches!(kind, StepKind::Dialogue(_)) {
             "write turn or turns: in a dialogue these are what was said"
@@ -42,6 +45,10 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
             match refines {
                 true => {
                     "write {% if refinement %}{{ refinement.feedback }}{% endif %}: that is what the gate said of the first try".to_owned()
+                }
+                false if names.pipeline.repeat_around(step).is_some() => {
+                    let path = read.path.iter().skip(1).cloned().collect::<Vec<_>>().join(".");
+                    format!("write previous.{path}, which is that of the round before, or move the step that reads it below \"{id}\"")
                 }
                 false => format!("move the step that reads it below \"{id}\""),
             },
@@ -70,6 +77,7 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
 
 /// The step above, which a step without `needs` waits for.
 fn above<'a>(names: &PipelineNames<'a>, ix: StepIx) -> Option<&'a str> {
-    let place = names.pipeline.step(ix).place;
-    (place > 0).then(|| names.step(StepIx(ix.0 - 1)).id.as_str())
+    let planned = names.pipeline.step(ix);
+    let waits = names.pipeline.block(planned.block).needs(planned.place).iter().any(|(_, edge)| *edge == Edge::Above);
+    waits.then(|| names.step(StepIx(ix.0 - 1)).id.as_str())
 }

@@ -36,7 +36,7 @@ fn who(file: &Pipeline) -> Option<&str> {
 /// The input that most likely holds what a person typed.
 fn typed(file: &Pipeline) -> Option<&str> {
     let names = || file.input_fields().iter().map(|field| field.name.as_str());
-    names().find(|name| ["message", "question", "text", "query"].contains(name)).or_else(|| names().last())
+    names().find(|name| ["message", "question", "text", "query"].contains(name)).or_else(|| names().next_back())
 }
 
 /// A section `conversation` with the inputs of a file.

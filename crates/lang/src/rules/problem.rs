@@ -36,6 +36,8 @@ pub enum ReadProblem {
     UnknownStep(String),
     /// F208: the name exists, but not here. Message and help.
     WrongPlace(String, String),
+    /// F208: the group in which a name of rounds is read repeats nothing.
+    NoRounds(StepIx),
     /// F103: the step may not be over.
     NotUpstream {
         /// The step that is read.

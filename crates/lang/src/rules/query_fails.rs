@@ -153,6 +153,13 @@ fn syntax(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagno
         return found(place(before.0, &range), message)
             .help("write the name of the column in its place, and the table behind from without a range");
     }
+    // What is whole has been bound; one brace too few is left as it stands.
+    if let Some((start, brace)) =
+        text.match_indices(['{', '}']).next().filter(|_| matches!(fault, QueryFault::Unreadable(_)) || text.contains("}}"))
+    {
+        let message = format!("a value of the run in the query has a brace too few: {} stands alone", quoted(brace));
+        return found(place(start, brace), message).help("write {{ before the value and }} behind it, as in {{ inputs.id }}");
+    }
     let is_keyword = |word: &str| KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
     for (start, written) in [(at, word), before] {
         let near = if is_keyword(written) { Near::default() } else { did_you_mean(&written.to_ascii_lowercase(), KEYWORDS) };

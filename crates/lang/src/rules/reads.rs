@@ -73,7 +73,7 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 | ReadProblem::UnknownStep(_)
                 | ReadProblem::WrongPlace(..)
                 | ReadProblem::UnknownField { .. } => None,
-                ReadProblem::NoOutputFields(step) => Some(*plain.entry(*step).or_insert(out.len())),
+                ReadProblem::NoOutputFields(step) | ReadProblem::NoRounds(step) => Some(*plain.entry(*step).or_insert(out.len())),
             };
             let field = no_output_fields::field(placed, read);
             if let Some(first) = first.and_then(|index| out.get_mut(index)) {
@@ -110,6 +110,7 @@ pub(super) fn report(names: &PipelineNames, seat: &Seat, read: &Read, problem: R
         ReadProblem::WrongPlace(message, help) => wrong_place::report(read, message, help),
         ReadProblem::NotUpstream { read: step, reader } => not_upstream::report(names, read, step, reader),
         ReadProblem::UnknownField { owner, field, known } => unknown_field::report(names, read, &owner, &field, &known),
+        ReadProblem::NoRounds(group) => wrong_place::no_rounds(names, read, group),
         ReadProblem::NoOutputFields(step) => no_output_fields::report(names, read, step),
         ReadProblem::MaybeMissing(why) => maybe_missing::report(read, why),
     }

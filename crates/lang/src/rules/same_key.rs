@@ -1,13 +1,27 @@
-//! F509: all elements of a `for_each` act with one idempotency key, so the service does what it is asked for the first one alone.
+//! F509: all elements of a `for_each`, or all rounds of a `repeat`, act with one idempotency key, so the service does what it is asked for the first one alone.
 
 use serde_json::Value;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Read, Step, Text};
+use crate::model::{Filling, Read, RepeatStep, Step, Text};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for planned in &pipeline.steps {
+    for (ix, planned) in pipeline.numbered_steps() {
         let step = &planned.step;
+        if let (Some(key), Some((repeat, _))) = (step.kind.idempotency_key(), pipeline.repeat_around(ix))
+            && !key
+                .reads
+                .iter()
+                .any(|read| read.path.first().is_some_and(|root| root == "steps" || RepeatStep::NAMES.contains(&root.as_str())))
+        {
+            let message = format!(
+                "{} has the same idempotency_key in each round of {}, so only the first is acted on",
+                quoted(&step.id.value),
+                quoted(&pipeline.step(repeat).step.id.value)
+            );
+            let help = format!("write \"{}-{{{{ round }}}}\", or move the step below the repeat if it is to act once", key.source);
+            out.push(found(key, &message).help(help));
+        }
         if let Some(key) = step.kind.idempotency_key().filter(|key| repeats(step) && !reads_element(step, key)) {
             let id = quoted(&step.id.value);
             let message = format!("every element of {id} has the same idempotency_key, so only the first is acted on");
@@ -19,9 +33,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             });
             let element = own.unwrap_or_else(|| element_name(step).unwrap_or("item").to_owned());
             let help = format!("write \"{}-{{{{ {element} }}}}\", or remove the key: each element then has one of its own", key.source);
-            out.push(finding(Code::SameKey, key.place.span, &message).help(help));
+            out.push(found(key, &message).help(help));
         }
     }
+}
+
+fn found(key: &Text, message: &str) -> Diagnostic {
+    finding(Code::SameKey, key.place.span, message)
 }
 
 /// Whether a step has more than one element, as far as is known.

@@ -21,6 +21,29 @@ pub(super) fn way<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, path: &str) ->
     ways.find(|way| !matches!(way, PathEnd::Nowhere)).unwrap_or(PathEnd::Nowhere)
 }
 
+/// A path as it is in events, with the places of elements and rounds that it leaves out in the middle; `None`: it leaves out none.
+pub(super) fn with_places(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let placed: Vec<String> = (1..=parts.len())
+        .map(|end| {
+            let part = parts[end - 1];
+            let PathEnd::Step(of, ix) = way(plan, pipeline, &parts[..end].join("/")) else { return part.to_owned() };
+            let step = &of.step(ix).step;
+            let places = [step.for_each.as_ref().map(|_| "[0]"), step.kind.repeat().map(|_| "[1]")];
+            let places: Vec<&str> = places.into_iter().flatten().collect();
+            let missing = places.len().saturating_sub(part.matches('[').count());
+            // The step itself has a path without places.
+            if end == parts.len() || missing == 0 {
+                part.to_owned()
+            } else {
+                format!("{part}{}", places[places.len() - missing..].concat())
+            }
+        })
+        .collect();
+    let placed = placed.join("/");
+    (placed != path).then_some(placed)
+}
+
 fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> PathEnd<'p> {
     loop {
         let [id, rest @ ..] = parts else { return PathEnd::Nowhere };

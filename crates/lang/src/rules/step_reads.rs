@@ -4,7 +4,7 @@ use super::known;
 use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
-use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Read, Step, StepKind};
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind};
 use crate::plan::{PlannedStep, StepIx};
 use crate::source::Spanned;
 use crate::sql;
@@ -93,10 +93,9 @@ impl PipelineNames<'_> {
         if top != *ix {
             let (holder, kind) = (&self.step(top).id.value, self.step(top).kind.word());
             let message = format!("\"{id}\" is inside {kind} \"{holder}\" and can be read only there");
-            let help = match self.step(top).kind {
-                StepKind::Group(_) => format!("read steps.{holder}.output.{id}: the output of the group has those of its steps by id"),
-                StepKind::Repeat(_) => format!("read steps.{holder}.output.{id}: the output has those of the last round's steps by id"),
-                _ => format!("read steps.{holder}.output: it is the output of the case that was chosen"),
+            let help = match matches!(self.step(top).kind, StepKind::Route(_)) {
+                false => format!("read steps.{holder}.output.{id}: its output has those of the steps inside by their ids"),
+                true => format!("read steps.{holder}.output: it is the output of the case that was chosen"),
             };
             return ReadProblem::wrong_place(message, help);
         }
@@ -254,19 +253,26 @@ impl PipelineNames<'_> {
         block.into_iter().flat_map(|block| (0..block.len()).map(|place| StepIx(block.first.0 + place as u32)))
     }
 
-    /// The output of a step that stands in another, as what is outside sees it.
-    pub(super) fn given(&self, ix: StepIx) -> Member {
+    /// The output of a step that stands in another, as the next round sees it.
+    pub(super) fn in_round(&self, ix: StepIx) -> Member {
         let seat = Seat { at: Viewpoint::Step(ix, StepPart::When), more: Default::default() };
         let missing = self.may_be_missing(ix, ix, ix, StepPart::When, &seat, &["output".to_owned()]);
-        // What a gate beside it does not let through stays inside.
+        Member { kind: self.output(ix), is_optional: missing.is_some() }
+    }
+
+    /// The same, as what is outside sees it.
+    fn given(&self, ix: StepIx) -> Member {
+        let Member { kind, is_optional } = self.in_round(ix);
+        // What comes before a gate that was not met stays inside.
         let planned = self.pipeline.step(ix);
-        let judges = |other: &PlannedStep| {
-            let StepKind::Gate(gate) = &other.step.kind else { return false };
-            let judged = |read: &Read| matches!(read.path.as_slice(), [root, id, ..] if root == "steps" && *id == planned.step.id.value);
-            other.block == planned.block && gate.otherwise.is_some() && gate.of.reads.iter().any(judged)
+        let block = self.pipeline.block(planned.block);
+        let is_held_back = |(gate, other): (StepIx, &PlannedStep)| {
+            let may_fail = matches!(&other.step.kind, StepKind::Gate(own) if own.otherwise.is_some());
+            let beside = || self.pipeline.around(gate).map(|ix| self.pipeline.step(ix)).find(|around| around.block == planned.block);
+            may_fail && beside().is_some_and(|beside| block.is_upstream(planned.place, beside.place))
         };
-        let is_optional = missing.is_some() || self.pipeline.steps.iter().any(judges);
-        Member { kind: self.output(ix), is_optional }
+        let is_optional = is_optional || self.pipeline.numbered_steps().any(is_held_back);
+        Member { kind, is_optional }
     }
 
     /// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.

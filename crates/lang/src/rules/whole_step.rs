@@ -10,7 +10,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
     for placed in &texts.all {
         for read in &placed.text.reads {
             let (message, part) = match read.path.as_slice() {
-                [root, id] if root == "steps" && names.has_step(id) => {
+                [root, id] if (root == "steps" || root == "previous") && names.has_step(id) => {
                     (format!("this is the whole record of step \"{id}\": its status, its error and more"), "output")
                 }
                 [root] if root == "channel" => ("this is the whole channel file, as data".to_owned(), "prompt"),

@@ -1,16 +1,27 @@
 //! F208: a name that exists, but not here.
 
-use super::names::by_name;
+use super::names::{PipelineNames, by_name};
 use super::problem::ReadProblem;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
 use crate::model::{Model, Read, TextKey};
+use crate::plan::StepIx;
 
 /// Names that the texts of a server may read.
 const NAMES: [&str; 3] = ["inputs", "env", "secrets"];
 
 pub(super) fn report(read: &Read, message: String, help: String) -> Diagnostic {
     Diagnostic::wrong_place(read.span, message).help(help)
+}
+
+/// F208: a name of rounds, in a group that has none; told at the group.
+pub(super) fn no_rounds(names: &PipelineNames, read: &Read, group: StepIx) -> Diagnostic {
+    let name = read.path.first().map(String::as_str).unwrap_or_default();
+    let id = &names.step(group).id;
+    let message = format!("\"{}\" has no \"repeat\", and \"{name}\" inside it is the round before", id.value);
+    let message = if name == "previous" { message } else { message.replace("the round before", "the number of a round") };
+    let found = Diagnostic::wrong_place(id.span, message).related(read.span, "it is read here");
+    found.help("add repeat: { until: a condition on a step inside, at_most: 3 } to it, or do not read rounds")
 }
 
 /// F208: a model of settings that reads the environment as a whole, or a variable that is `flow`'s own.

@@ -251,7 +251,13 @@ impl<'s> Scan<'s> {
                 let call = format!("{name}({})", piped[name.len()..].trim());
                 problem.help(format!("write {}", excerpt(&call, (0, call.len()))))
             }
-            _ => problem.help(format!("write \"{expected}\" where it begins, or remove \"{close}\"")),
+            _ => match self.open {
+                Some((_, opened)) => problem.help(format!(
+                    "write \"{expected}\" where it begins, or {} before \"{close}\" if the value ends there, or remove \"{close}\"",
+                    opened.end()
+                )),
+                None => problem.help(format!("write \"{expected}\" where it begins, or remove \"{close}\"")),
+            },
         }
     }
 

@@ -106,7 +106,11 @@ impl GraphBuilder<'_> {
     fn cases(&self, ix: StepIx, step: &Step, path: &str) -> Option<List> {
         let blocks = &self.planned.step(ix).cases;
         if !matches!(step.kind, StepKind::Route(_)) {
-            return blocks.first().map(|block| self.list(*block));
+            let mut list = blocks.first().map(|block| self.list(*block))?;
+            if step.kind.repeat().is_some() && !list.nodes.is_empty() {
+                list.edges.push(GraphArrow { from: list.nodes.len() - 1, to: 0, kind: EdgeKind::Round });
+            }
+            return Some(list);
         }
         let nodes = step.kind.cases().zip(blocks).map(|(case, block)| {
             let condition = words::condition(&step.kind, case);

@@ -61,7 +61,7 @@ impl DotWriter {
                 with.push(format!("label=\"{}\"", edge.kind.label()));
             }
             match edge.kind {
-                EdgeKind::Refinement => with.push("style=dashed, constraint=false".into()),
+                EdgeKind::Refinement | EdgeKind::Round => with.push("style=dashed, constraint=false".into()),
                 EdgeKind::StandIn | EdgeKind::NoAnswer => with.push("color=\"#b3261e\", fontcolor=\"#b3261e\"".into()),
                 EdgeKind::Order | EdgeKind::Wait => {}
             }

@@ -63,7 +63,7 @@ pub(super) fn place(list: &List) -> PlacedList<'_> {
     if list.is_choice {
         return in_rows(nodes);
     }
-    let forward: Vec<&GraphArrow> = list.edges.iter().filter(|edge| edge.kind != EdgeKind::Refinement).collect();
+    let forward: Vec<&GraphArrow> = list.edges.iter().filter(|edge| !edge.kind.is_back()).collect();
     let arrows: Vec<(usize, usize)> = forward.iter().map(|edge| (edge.from, edge.to)).collect();
     let widths: Vec<f64> = nodes.iter().map(|node| node.width + BESIDE).collect();
     let layers = layers(nodes.len(), &arrows, &widths, MOST_WIDE);
@@ -93,7 +93,7 @@ pub(super) fn place(list: &List) -> PlacedList<'_> {
         edges.push(PlacedEdge { kind: edge.kind, points });
     }
     let mut width = nodes.iter().map(|node| node.x + node.width).chain(centres.iter().copied()).fold(0.0, f64::max);
-    for edge in list.edges.iter().filter(|edge| edge.kind == EdgeKind::Refinement) {
+    for edge in list.edges.iter().filter(|edge| edge.kind.is_back()) {
         let (from, to) = (&nodes[edge.from], &nodes[edge.to]);
         // Right of all that stands between the two, and no farther.
         let between = nodes.iter().filter(|node| node.y < from.y + from.height && node.y + node.height > to.y);

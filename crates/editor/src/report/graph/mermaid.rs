@@ -73,7 +73,7 @@ impl MermaidWriter {
                 EdgeKind::StandIn | EdgeKind::NoAnswer | EdgeKind::Wait => {
                     writeln!(self.out, "{indent}{from} -->|\"{}\"| {to}", edge.kind.label())
                 }
-                EdgeKind::Refinement => writeln!(self.out, "{indent}{from} -.->|\"{}\"| {to}", edge.kind.label()),
+                EdgeKind::Refinement | EdgeKind::Round => writeln!(self.out, "{indent}{from} -.->|\"{}\"| {to}", edge.kind.label()),
             };
         }
     }

@@ -130,6 +130,8 @@ pub enum EdgeKind {
     Wait,
     /// Back to the step that tries once more.
     Refinement,
+    /// Back to the first step of a `repeat`.
+    Round,
 }
 
 impl Graph {
@@ -146,6 +148,11 @@ impl List {
 }
 
 impl EdgeKind {
+    /// Whether it leads back up.
+    fn is_back(self) -> bool {
+        matches!(self, EdgeKind::Refinement | EdgeKind::Round)
+    }
+
     /// What is beside the arrow; empty for plain order.
     fn label(self) -> &'static str {
         match self {
@@ -154,6 +161,7 @@ impl EdgeKind {
             EdgeKind::NoAnswer => "if nobody answers",
             EdgeKind::Wait => "once it is judged",
             EdgeKind::Refinement => "not met: once more",
+            EdgeKind::Round => "next round",
         }
     }
 }

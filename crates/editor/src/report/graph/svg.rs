@@ -83,6 +83,7 @@ fn told(graph: &Graph) -> String {
             let title = |place: usize| section.list.nodes.get(place).map_or("", |node: &GraphNode| &node.title);
             said.push(match edge.kind {
                 EdgeKind::Refinement => format!("If {} is not met, {} runs once more", title(edge.from), title(edge.to)),
+                EdgeKind::Round => format!("After {} another round begins with {}", title(edge.from), title(edge.to)),
                 EdgeKind::NoAnswer => format!("If nobody answers {} in time, {} runs", title(edge.from), title(edge.to)),
                 EdgeKind::StandIn | EdgeKind::Order | EdgeKind::Wait => format!("If {} fails, {} runs", title(edge.from), title(edge.to)),
             });
@@ -153,7 +154,7 @@ fn class_of(kind: EdgeKind) -> (&'static str, &'static str) {
     match kind {
         EdgeKind::Order | EdgeKind::Wait => ("way", "head"),
         EdgeKind::StandIn | EdgeKind::NoAnswer => ("fail", "fail-head"),
-        EdgeKind::Refinement => ("back", "back-head"),
+        EdgeKind::Refinement | EdgeKind::Round => ("back", "back-head"),
     }
 }
 
@@ -164,7 +165,7 @@ fn arrow(out: &mut String, edge: &PlacedEdge, x: f64, y: f64) {
         let (px, py) = (px + x, py + y);
         if at == 0 {
             let _ = write!(path, "M{px:.1} {py:.1}");
-        } else if edge.kind == EdgeKind::Refinement {
+        } else if edge.kind.is_back() {
             let _ = write!(path, "L{px:.1} {py:.1}");
         } else {
             let (qx, qy) = edge.points[at - 1];
@@ -184,7 +185,9 @@ fn label(out: &mut String, edge: &PlacedEdge, x: f64, y: f64) {
     let label = edge.kind.label();
     let width = width_of(label);
     let (class, left, base) = match (edge.kind, edge.points.as_slice()) {
-        (EdgeKind::Refinement, [_, (corner, low), (_, high), _]) => ("back-label", corner + 5.0, (low + high) / 2.0 + 4.0),
+        (EdgeKind::Refinement | EdgeKind::Round, [_, (corner, low), (_, high), _]) => {
+            ("back-label", corner + 5.0, (low + high) / 2.0 + 4.0)
+        }
         (kind, [(x1, y1), (x2, y2), ..]) => {
             let class = if matches!(kind, EdgeKind::StandIn | EdgeKind::NoAnswer) { "fail-label" } else { "line" };
             (class, (x1 + x2) / 2.0 - width / 2.0, (y1 + y2) / 2.0 + 4.0)
@@ -202,6 +205,7 @@ fn legend(out: &mut String, graph: &Graph, y: &mut f64) {
     let lines = [
         (EdgeKind::Order, "then"),
         (EdgeKind::Refinement, "the text did not pass: written once more, then checked again"),
+        (EdgeKind::Round, "the next round, until the condition holds"),
         (EdgeKind::StandIn, "only if the step above failed"),
         (EdgeKind::NoAnswer, "only if nobody answered in time"),
     ];

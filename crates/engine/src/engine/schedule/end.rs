@@ -281,7 +281,7 @@ impl Run {
     }
 
     /// Places of the steps of a list whose text a gate beside them did not let through.
-    pub(crate) fn held_back(&self, frame_ix: u32) -> BTreeSet<usize> {
+    fn held_back(&self, frame_ix: u32) -> BTreeSet<usize> {
         let frame = self.state.frame(frame_ix);
         let planned = self.planned(frame.instance);
         let mut held = BTreeSet::new();

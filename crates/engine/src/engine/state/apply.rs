@@ -191,7 +191,9 @@ impl RunState {
             }
             Happening::GateFailed { step, for_good: true, .. } => {
                 let at = self.find(step)?;
-                self.node_mut(at).judged = Some(false);
+                // What holds the gate holds what it did not let through.
+                let around: Vec<NodeRef> = self.holders(at).collect();
+                around.into_iter().for_each(|at| self.node_mut(at).judged = Some(false));
                 let (ending, place) = self.ending_of(at);
                 ending.unmet.add(place);
             }

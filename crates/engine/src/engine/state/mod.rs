@@ -310,7 +310,7 @@ pub(crate) struct StepNode {
     /// When the time of the attempt, and of the whole step, is up.
     pub(crate) attempt_ends: Option<u64>,
     pub(crate) deadline: Option<u64>,
-    /// For a gate, whether it let its value through, once that is final.
+    /// For a gate, whether it let its value through, once that is final; for a step that holds others false, if a gate inside did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) judged: Option<bool>,
     /// Parts that a `send` has delivered.

@@ -36,6 +36,8 @@ impl RunState {
         let frame = self.open_block(planned, self.instance_of(at), block, Some(at), &format!("{inside}/"), base);
         let node = self.node_mut(at);
         node.work = StepWork::Inner { frame, case: None };
+        // Only the last round counts.
+        node.judged = None;
         let earlier = node.repeating.take();
         node.repeating = repeats.then(|| Box::new(Repeating { round, unchanged, before, ending: Ending::default() }));
         if let Some(frame) = earlier.and_then(|earlier| earlier.before) {

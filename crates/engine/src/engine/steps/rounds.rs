@@ -1,5 +1,7 @@
 //! Steps that hold a list of steps: `steps` and `repeat`. What a round decides follows from the events; see [`Run::round_over`].
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Kind;
@@ -26,10 +28,12 @@ impl Run {
     /// Handles the end of the steps of a case, of a group or of a round.
     pub(crate) fn inner_over(&mut self, at: NodeRef, ix: u32) {
         let step = self.step(at);
-        match &step.kind {
-            StepKind::Group(_) => self.group_over(at, ix),
-            StepKind::Repeat(own) => self.round_over(at, ix, own),
-            _ => self.case_over(at, ix),
+        if let StepKind::Group(_) = step.kind {
+            self.group_over(at, ix);
+        } else if let Some(own) = step.kind.repeat() {
+            self.round_over(at, ix, own);
+        } else {
+            self.case_over(at, ix);
         }
     }
 
@@ -59,16 +63,27 @@ impl Run {
         self.succeed(at, output, None);
     }
 
-    /// What the steps of a list gave, by their ids; a step without an output is left out, and one whose text a gate of the list did not let
-    /// through.
+    /// What the steps of a list gave, by their ids. A step without an output is left out, and so is what comes before a gate that was not met:
+    /// the text that it did not let through may be in any of it.
     fn outputs_of(&self, ix: u32) -> Value {
         let frame = self.state.frame(ix);
         let planned = self.planned(frame.instance);
-        let held_back = self.held_back(ix);
+        let held_back = self.before_unmet(ix);
         let given = frame.nodes.iter().enumerate().filter(|(place, _)| !held_back.contains(place)).map(|(_, node)| node);
-        let given = given.filter(|node| node.status == StepStatus::Succeeded);
+        // A pause gives nothing.
+        let gives = |node: &&StepNode| !matches!(planned.step(node.step).step.kind, StepKind::Wait(_) | StepKind::Stop(_));
+        let given = given.filter(|node| node.status == StepStatus::Succeeded).filter(gives);
         let given = given.filter_map(|node| Some((planned.step(node.step).id.to_string(), node.output.as_deref()?.clone())));
         Value::Object(given.collect::<Map<_, _>>())
+    }
+
+    /// Places of a list before a gate that was not met, or before a step in which one was not.
+    fn before_unmet(&self, ix: u32) -> BTreeSet<usize> {
+        let frame = self.state.frame(ix);
+        let FrameKind::Block(block) = frame.kind else { return BTreeSet::new() };
+        let block = self.planned(frame.instance).block(block);
+        let unmet: Vec<usize> = (0..).zip(&frame.nodes).filter(|(_, node)| node.judged == Some(false)).map(|(place, _)| place).collect();
+        (0..frame.nodes.len()).filter(|place| unmet.iter().any(|gate| block.is_upstream(*place, *gate))).collect()
     }
 
     /// Reads `until` after a round, and ends the step or opens the next round.

@@ -240,6 +240,17 @@ fn a_gate_in_a_loop_is_a_refinement_with_more_rounds() {
     assert_eq!((unmet.status(), unmet.output("reply")), (RunStatus::QualityNotMet, Some(json!({ "check": "Sorry." }))));
     unmet.check();
 
+    // What is made of a draft is held back, too, and what a gate inside another step did not let through.
+    let shown = set("shown", "{{ steps.draft.output }}");
+    let judged = gate("check", "steps.shown.output", None, Some("Sorry."));
+    let mut made = in_file(group("reply", false, vec![agent("draft", "Write."), shown, judged, set("after", "x")]));
+    says_always(&mut made, "bad");
+    assert_eq!(made.output("reply"), Some(json!({ "check": "Sorry.", "after": "x" })));
+    let inside = group("judging", false, vec![gate("check", "steps.draft.output", None, Some("Sorry."))]);
+    let mut deep = in_file(keeping(repeat("reply", vec![agent("draft", "Write."), inside], "false", 2)));
+    says_always(&mut deep, "bad");
+    assert_eq!(deep.output("reply"), Some(json!({ "judging": { "check": "Sorry." } })));
+
     let mut each = in_file(for_each(reply(), "[1, 2]", false, None));
     each.answer("reply[0][1]/draft", Says::Text("bad"));
     each.answer("reply[1][1]/draft", Says::Text("good"));

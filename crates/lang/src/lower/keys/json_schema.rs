@@ -200,6 +200,10 @@ impl SchemaBuilder {
                     Takes::Template if has_words => {
                         json!({ "type": "string", "not": { "type": "string", "minLength": 1, "pattern": WITHOUT_BRACES } })
                     }
+                    // A number or a word for true is no expression where a map is the other way.
+                    Takes::Expression if several.iter().any(|takes| matches!(takes, Takes::Fields)) => {
+                        json!({ "type": "string", "pattern": r"\S" })
+                    }
                     takes => schemas.takes(takes),
                 };
                 let several: Vec<Value> = several.iter().map(|takes| one(takes, self)).collect();

@@ -182,7 +182,7 @@ pub(crate) static ROUNDS: KeyTable = KeyTable::of("repeat").keys(&[
 
 static REPEAT: KeyTable = KeyTable::of("repeat").keys(&[
     key("repeat", Keys(&ROUNDS), "does its steps again and again, until an expression is true"),
-    key("steps", Steps, "the steps of each round; they read the round before as previous").required(),
+    key("steps", Steps, "the steps of each round; they read the round before as previous"),
 ]);
 
 static CALL: KeyTable = KeyTable::of("call").keys(&[

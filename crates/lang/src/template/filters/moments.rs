@@ -86,7 +86,7 @@ fn moved(call: FilterCall<'_>, by: fn(NaiveDate, i64) -> Option<NaiveDate>) -> R
     let Some(count) = call.whole_argument(0)? else {
         return Err(FillStop::failed(format!("the filter {} needs a number, such as {}(-7)", call.filter.name, call.filter.name)));
     };
-    if count.abs() > FARTHEST {
+    if count.unsigned_abs() > FARTHEST.unsigned_abs() {
         return Err(FillStop::failed(format!("the filter {} moves by at most {FARTHEST}", call.filter.name)));
     }
     let moment = DayOrTime::before(&call)?;

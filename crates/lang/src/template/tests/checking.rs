@@ -70,9 +70,21 @@ fn a_bracket_that_was_lost_is_put_back_where_the_name_of_a_filter_ends() {
         ("{{ a | defaultnone) }}", "\")\" closes nothing here", "write default(none)"),
         ("{{ a | replace'!', ' ') | trim }}", "\")\" closes nothing here", "write replace('!', ' ')"),
         ("{{ a | default([]) | default[]) }}", "\")\" closes nothing here", "write default([])"),
-        ("{{ a) }}", "\")\" closes nothing here", "write \"(\" where it begins, or remove \")\""),
-        ("{{ a | nothing0) }}", "\")\" closes nothing here", "write \"(\" where it begins, or remove \")\""),
-        ("{% for d in 1, 2] %}{% endfor %}", "\"]\" closes nothing here", "write \"[\" where it begins, or remove \"]\""),
+        (
+            "{{ a) }}",
+            "\")\" closes nothing here",
+            "write \"(\" where it begins, or }} before \")\" if the value ends there, or remove \")\"",
+        ),
+        (
+            "{{ a | nothing0) }}",
+            "\")\" closes nothing here",
+            "write \"(\" where it begins, or }} before \")\" if the value ends there, or remove \")\"",
+        ),
+        (
+            "{% for d in 1, 2] %}{% endfor %}",
+            "\"]\" closes nothing here",
+            "write \"[\" where it begins, or %} before \"]\" if the value ends there, or remove \"]\"",
+        ),
         ("{{ a | default(]) }}", "this \"(\" is not closed; add \")\"", "or write \"[\" where what \"]\" closes begins"),
     ] {
         let mut found = vec![];
