@@ -43,6 +43,7 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     comparing.result();
     comparing.spent();
     comparing.sent();
+    comparing.judge();
     comparing.complaints
 }
 
@@ -202,6 +203,12 @@ impl Comparing<'_> {
             return self.complain(first, "sent: nothing was sent");
         }
         self.checks("sent", &Value::String(one_text(&self.played.sent)), &self.expect.sent);
+    }
+
+    fn judge(&mut self) {
+        if let (Some(wanted), Some(why)) = (&self.expect.judge, &self.played.misjudged) {
+            self.complain(wanted, format!("judge: {}", visible(why)));
+        }
     }
 
     fn checks(&mut self, what: &str, value: &Value, checks: &[Spanned<Check>]) {

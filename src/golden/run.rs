@@ -24,7 +24,7 @@ const MOST_THREADS: usize = 8;
 
 /// Runs the trials of these suites.
 pub fn run(suites: &[Suite], options: &TrialOptions) -> Report {
-    let all: Vec<Trial> = suites.iter().enumerate().flat_map(|(index, suite)| suite.trials(index)).collect();
+    let all: Vec<Trial> = suites.iter().enumerate().flat_map(|(index, suite)| suite.trials(index, options.compares())).collect();
     let is_wanted = |trial: &Trial| options.filter.is_none_or(|text| trial.name.contains(text));
     let wanted: Vec<&Trial> = all.iter().filter(|trial| is_wanted(trial)).collect();
     let mut results = on_threads(suites, &wanted, options).into_iter();
@@ -120,7 +120,7 @@ fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptio
     if ended_well {
         complaints.extend(leftover::of_trial(suite, trial, &played));
     }
-    let golden = if case.golden { golden(suite, trial, &played, options.update, &mut complaints) } else { None };
+    let golden = if case.golden { golden(suite, trial, &played, options.update && trial.model.is_none(), &mut complaints) } else { None };
     Tried { outcome: Outcome { complaints, golden, ..Outcome::of(suite, trial) }, played: Some(played), ended_well }
 }
 

@@ -78,7 +78,9 @@ pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings}
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
-pub use testing::{Channels, Expect, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
+pub use testing::{
+    Channels, Expect, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile,
+};
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use typed::{typed, typed_for};
 pub use untrusted::{ArgumentClass, UntrustedAnswer, UntrustedRule};

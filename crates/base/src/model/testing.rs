@@ -79,6 +79,12 @@ pub enum ReplyBody {
     Failed(Vec<(Spanned<String>, Text)>),
 }
 
+/// The name of the replies for the judge of `expect.judge`; no step can have it.
+pub const JUDGE_REPLY: &str = "expect.judge";
+
+/// The criterion that this judge decides.
+pub const JUDGE_CRITERION: &str = "judge";
+
 /// A `*.test.yaml` file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestFile {
@@ -86,6 +92,10 @@ pub struct TestFile {
     pub pipeline: Spanned<PathBuf>,
     /// The cases.
     pub cases: Vec<TestCase>,
+    /// Each case runs on each of these where models are really asked; none: on those of its agents.
+    pub models: Vec<Spanned<String>>,
+    /// The model behind `expect.judge`; `None`: the one called `default`.
+    pub judge_model: Option<Spanned<String>>,
 }
 
 /// Things by name: those that are in the file for all cases, and a case's own, which replace them name by name.
@@ -166,6 +176,8 @@ pub struct Expect {
     pub outputs: Vec<(Spanned<String>, Vec<Spanned<Check>>)>,
     /// Checks of the whole result, of a pipeline whose `outputs` is one value.
     pub result: Vec<Spanned<Check>>,
+    /// What a judge must say of what the run gave.
+    pub judge: Option<Spanned<String>>,
     /// Most tokens of the run, in and out.
     pub max_tokens: Option<Spanned<u64>>,
     /// Most US dollars of the run.

@@ -177,7 +177,7 @@ impl Loader<'_> {
                 self.load_called();
                 let cases = self.lowering(file, lower::inline_tests);
                 let pipeline = Spanned::new(self.path_of(file).to_path_buf(), Span::file_start(file));
-                root.tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases });
+                root.tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases, models: vec![], judge_model: None });
             }
             FileKind::Test => {
                 root.tests = self.lowering(file, lower::test_file);

@@ -288,6 +288,16 @@ fn a_row_is_a_case_whose_inputs_have_the_types_of_the_pipeline() {
 fn mistakes_of_a_table_of_cases_are_found_in_their_line() {
     for (csv, found) in [
         ("", "F007 a.test.yaml:3:21 cases file \"cases.csv\" is empty\n"),
+        ("id,inputs.zip\n", "F007 cases.csv:1:1 cases file \"cases.csv\" has no row below its columns\n"),
+        (
+            "id,expect.status\none,failed\ntwo,\"fai\nled,x\n",
+            "F007 cases.csv:3:1 a quote in this row is never closed, so the row takes all that follows\n",
+        ),
+        (
+            "id,expect.status\n1,failed\n",
+            "F011 cases.csv:2:1 case id \"1\" begins with \"1\"; use small letters, digits and \"_\", a letter first\n",
+        ),
+        ("id,,expect.status\none,,failed\n", "F002 cases.csv:1:3 unknown column \"\"\n"),
         ("inputs.zip\nx\n", "F004 cases.csv:1:1 cases file \"cases.csv\" has no column \"id\"\n"),
         (
             "id,zip,expect.statsu\none,x,failed\n",

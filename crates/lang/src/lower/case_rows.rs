@@ -37,11 +37,16 @@ pub(super) fn rows(keys: &KeyReader) -> Vec<Node> {
         return vec![];
     }
     let mut rows = vec![];
-    for (row, cells) in records {
+    while let Some((row, cells)) = records.next() {
+        if records.is_open(row) {
+            let message = "a quote in this row is never closed, so the row takes all that follows";
+            lower.report(Diagnostic::bad_value(row, message).help("end the value with a quote, and double a quote that belongs to it"));
+            return rows;
+        }
         if rows.len() == MOST_ROWS {
             let message = format!("cases file {} has more than {MOST_ROWS} rows", quoted(&written.value));
             lower.report(Diagnostic::too_large(row, message).help("split it over several test files"));
-            break;
+            return rows;
         }
         if cells.len() != columns.len() {
             let message = format!("this row has {} values, and there are {} columns", cells.len(), columns.len());
@@ -56,6 +61,10 @@ pub(super) fn rows(keys: &KeyReader) -> Vec<Node> {
         if !map.entries.is_empty() {
             rows.push(Node { span: row, kind: NodeKind::Map(map) });
         }
+    }
+    if rows.is_empty() {
+        let message = format!("cases file {} has no row below its columns", quoted(&written.value));
+        lower.report(Diagnostic::bad_value(header, message).help("add a row for each case"));
     }
     rows
 }
@@ -76,19 +85,82 @@ pub(crate) fn type_inputs(cases: &mut [TestCase], inputs: &Shape, diagnostics: &
     }
 }
 
+/// What a cell holds, by what its key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CellKind {
+    /// A text as it is. An input gets its type from the pipeline, an expected value is compared as a text.
+    Text,
+    /// A name, without the blanks around it.
+    Name,
+    /// A number, true or false, or a word.
+    Plain,
+    /// Nothing: its key has others below it, a column each.
+    Below,
+    /// Nothing: only a test file can say it.
+    Never,
+}
+
+fn cell_kind(takes: &Takes) -> CellKind {
+    match takes {
+        Takes::Sentence
+        | Takes::Fixed
+        | Takes::Template
+        | Takes::Loose
+        | Takes::Expression
+        | Takes::Constant
+        | Takes::Replies
+        | Takes::Expected => CellKind::Text,
+        Takes::Id
+        | Takes::Name
+        | Takes::Of(_)
+        | Takes::Path
+        | Takes::Program
+        | Takes::Request
+        | Takes::Moment
+        | Takes::Language
+        | Takes::Zone => CellKind::Name,
+        Takes::Whole
+        | Takes::Limit
+        | Takes::Number
+        | Takes::Positive
+        | Takes::Boolean
+        | Takes::True
+        | Takes::Duration
+        | Takes::Size
+        | Takes::Version
+        | Takes::Word(_)
+        | Takes::Value
+        | Takes::Either(_) => CellKind::Plain,
+        Takes::Many(each) => cell_kind(each),
+        Takes::Keys(_) | Takes::Named(_) => CellKind::Below,
+        Takes::Fields
+        | Takes::Field
+        | Takes::Schema
+        | Takes::Steps
+        | Takes::Otherwise
+        | Takes::Mock
+        | Takes::Defined(_)
+        | Takes::Secrets
+        | Takes::Environment
+        | Takes::List(_)
+        | Takes::Filled(_) => CellKind::Never,
+    }
+}
+
 /// A column that a case has.
 struct CaseColumn {
     /// The keys that lead to its value.
     path: Vec<String>,
-    takes: &'static Takes,
+    holds: CellKind,
 }
 
 impl CaseColumn {
-    /// A cell as a value. Texts of the run stay texts: an input gets its type from the pipeline, an expected value is compared as a text.
+    /// A cell as a value.
     fn cell(&self, text: String, span: Span) -> Node {
-        let is_text = matches!(self.takes, Takes::Sentence | Takes::Constant | Takes::Replies | Takes::Expected);
-        let value = if is_text { text.clone().into() } else { plain_value(text.trim()) };
-        let style = if is_text { QuoteStyle::Double } else { QuoteStyle::Plain };
+        let text = if self.holds == CellKind::Text { text } else { text.trim().to_owned() };
+        let is_plain = self.holds == CellKind::Plain;
+        let value = if is_plain { plain_value(&text) } else { text.clone().into() };
+        let style = if is_plain { QuoteStyle::Plain } else { QuoteStyle::Double };
         Node { span, kind: NodeKind::Scalar(Scalar::new(text, style, value)) }
     }
 }
@@ -121,8 +193,11 @@ fn column(name: &str, span: Span) -> Result<CaseColumn, Diagnostic> {
         match (&rule.takes, behind) {
             (Takes::Keys(inner), Some(behind)) => (table, rest) = (inner, behind),
             (takes, behind) => {
-                let takes = inside(takes, behind, &mut path).ok_or_else(|| unknown_shape(name, span, takes))?;
-                return Ok(CaseColumn { path, takes });
+                let holds = inside(takes, behind, &mut path).map(cell_kind);
+                return match holds.filter(|holds| !matches!(holds, CellKind::Below | CellKind::Never)) {
+                    Some(holds) => Ok(CaseColumn { path, holds }),
+                    None => Err(unknown_shape(name, span, cell_kind(takes))),
+                };
             }
         }
     }
@@ -150,7 +225,7 @@ fn inside(takes: &'static Takes, behind: Option<&str>, path: &mut Vec<String>) -
             }
         }
         (Takes::Keys(_), _) | (_, Some(_)) => None,
-        (takes, None) => takes.each().is_none().then_some(takes),
+        (takes, None) => Some(takes),
     }
 }
 
@@ -162,16 +237,17 @@ fn unknown(name: &str, span: Span, table: &KeyTable, before: &[String], behind: 
     let near = Near::new(name, meant.iter().map(String::as_str));
     let help = match meant.first() {
         Some(meant) => format!("write {meant}"),
+        None if name.is_empty() => "name the column, or remove it".to_owned(),
         None => format!("write inputs.{name} if it is an input; other columns are id, replies.STEP, expect.status, expect.outputs.NAME"),
     };
     unknown_key(span, format!("unknown column {}{near}", quoted(name))).near(near).help(help)
 }
 
 /// F002 of a column whose value no cell holds.
-fn unknown_shape(name: &str, span: Span, takes: &Takes) -> Diagnostic {
-    let help = match takes {
-        Takes::Named(_) | Takes::Keys(_) if !name.contains("mocks") => format!("write {name}.NAME, one column for each"),
-        _ => "write it in the test file, above cases or in a case of its own".to_owned(),
+fn unknown_shape(name: &str, span: Span, key: CellKind) -> Diagnostic {
+    let help = match key == CellKind::Below && !name.contains("mocks") {
+        true => format!("write {name}.NAME, one column for each"),
+        false => "write it in the test file, above cases or in a case of its own".to_owned(),
     };
     unknown_key(span, format!("column {} cannot be a value of a row", quoted(name))).help(help)
 }
@@ -199,6 +275,7 @@ struct Records<'t> {
     text: &'t str,
     /// Bytes before the table.
     start: usize,
+    delimiter: u8,
 }
 
 impl<'t> Records<'t> {
@@ -210,13 +287,23 @@ impl<'t> Records<'t> {
             () if first.contains(';') && !first.contains(',') => b';',
             () => b',',
         };
-        let reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(&text.as_bytes()[start..]);
-        Records { reader, file, text, start }
+        Records { reader: reader(delimiter, &text[start..]), file, text, start, delimiter }
+    }
+
+    /// Whether a row begins a value with a quote that nothing ends: what would follow the file would be a part of it.
+    fn is_open(&self, row: Span) -> bool {
+        let is_last = self.text.get(row.end as usize..).is_some_and(|rest| rest.trim().is_empty());
+        let longer = || format!("{}\nx", self.text.get(row.start as usize..row.end as usize).unwrap_or_default());
+        is_last && reader(self.delimiter, &longer()).into_records().count() == 1
     }
 
     fn span(&self, place: Range<usize>) -> Span {
         Span::new(self.file, place.start, place.end)
     }
+}
+
+fn reader(delimiter: u8, text: &str) -> csv::Reader<&[u8]> {
+    ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(text.as_bytes())
 }
 
 impl Iterator for Records<'_> {

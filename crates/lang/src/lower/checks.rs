@@ -58,7 +58,7 @@ pub(super) fn accept_items(keys: &KeyReader, list: &[Node]) -> Vec<AcceptItem> {
 }
 
 /// F406.
-fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span) {
+pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span) {
     let length = text.trim().chars().count();
     if length < SHORTEST_DESCRIPTION {
         let message = format!("{label} {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::case_rows;
-use super::checks::expected;
+use super::checks::{expected, is_measurable};
 use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::KeyReader;
@@ -42,7 +42,8 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
     let pipeline = lower.found("pipeline", &written.value, written.span, answer)?;
-    Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases })
+    let models = keys.filled_list("models").and_then(|_| keys.names("models")).unwrap_or_default();
+    Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases, models, judge_model: keys.name("judge_model") })
 }
 
 /// The cases of a list.
@@ -127,6 +128,11 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
             })
             .collect(),
         result: expect.get("result").map(|node| expected(keys.lower, "\"result\"", node)).unwrap_or_default(),
+        judge: expect.get("judge").and_then(|node| {
+            let text = keys.lower.description("judge", node, "write the sentence itself; the judge reads the inputs of the run, too")?;
+            is_measurable(keys.lower, "judge", &keys.owner, &text, node.span);
+            Some(Spanned::new(text, node.span))
+        }),
         max_tokens: expect.limit("max_tokens").map(|most| Spanned::new(most, at("max_tokens"))),
         max_cost_usd: expect.read("max_cost_usd", Lower::positive).map(|most| Spanned::new(most, at("max_cost_usd"))),
         sent: expect.get("sent").map(|node| expected(keys.lower, "\"sent\"", node)).unwrap_or_default(),

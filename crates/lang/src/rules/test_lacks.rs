@@ -3,7 +3,7 @@
 use super::mock_shape::expects_success;
 use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
-use crate::model::{Judging, Model, Provider, StepKind, TestCase, TestFile, ToolKind, ToolName};
+use crate::model::{JUDGE_REPLY, Judging, Model, Provider, StepKind, TestCase, TestFile, ToolKind, ToolName};
 use crate::plan::sure_steps;
 use crate::source::Span;
 
@@ -40,7 +40,7 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, is_r
 /// Whether a path leads to a step, or names a tool.
 fn case_names(path: &str, pipeline: &PipelinePlan, plan: &Plan) -> bool {
     let is_tool = || plan.pipelines.iter().any(|planned| planned.pipeline.tools.contains_key(ToolName::of(path).tool));
-    !matches!(way(plan, pipeline, path), PathEnd::Nowhere) || is_tool() || path == "person"
+    !matches!(way(plan, pipeline, path), PathEnd::Nowhere) || is_tool() || path == "person" || path == JUDGE_REPLY
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {
