@@ -112,13 +112,17 @@ pub(super) fn complaint(events: &[Event], is_unanswered: bool) -> Option<String>
         ));
     }
     let said = |verdicts: &[Verdict]| verdicts.iter().find(|verdict| !verdict.passed).map(|verdict| verdict.feedback.clone());
-    let found = events.iter().rev().find_map(|event| match &event.happening {
+    let judged = events.iter().find_map(|event| match &event.happening {
         Happening::GatePassed { .. } => Some(None),
         Happening::GateFailed { verdicts, cause, .. } => {
-            Some(Some(said(verdicts).filter(|said| !said.is_empty()).unwrap_or(cause.clone())))
+            Some(Some(said(verdicts).filter(|said| !said.is_empty()).unwrap_or_else(|| cause.clone())))
         }
-        Happening::StepFailed { failure, .. } => Some(Some(format!("the judge could not answer: {}", failure.message))),
         _ => None,
     });
-    found.unwrap_or_else(|| Some("the judge was not asked".to_owned()))
+    let broken = || {
+        let failed =
+            events.iter().find_map(|event| if let Happening::StepFailed { failure, .. } = &event.happening { Some(failure) } else { None });
+        failed.map(|failure| Some(format!("the judge could not answer: {}", failure.message)))
+    };
+    judged.or_else(broken).unwrap_or_else(|| Some("the judge was not asked".to_owned()))
 }

@@ -20,7 +20,7 @@ use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
 use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
-use crate::model::{HistoryBounds, Mock, PastMessage, Pipeline, ProgramNetwork, SandboxMode, TestCase, newest};
+use crate::model::{HistoryBounds, JUDGE_REPLY, Mock, PastMessage, Pipeline, ProgramNetwork, SandboxMode, TestCase, newest};
 use crate::port::{Clock, Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event, told_from_project};
 
@@ -134,7 +134,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
             let mut judging = virtual_run(plan, settings(None));
             let ended = judging.play(start, &mut |events, call, request| stage.answer(events, call, request));
             let own = judging.run.noted();
-            noted.replies_used.extend(own.replies_used);
+            noted.replies_used.extend(own.replies_used.into_iter().filter(|(name, _)| name == JUDGE_REPLY));
             match ended {
                 Ok(_) => judge::complaint(&judging.events, !own.missing_replies.is_empty()),
                 Err(endless) => Some(endless.to_string()),

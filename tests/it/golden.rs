@@ -304,6 +304,48 @@ fn a_row_of_a_table_is_a_case_and_its_line_is_named() {
 }
 
 #[test]
+fn a_judge_says_whether_a_result_is_as_wanted_and_is_never_left_out() {
+    let bench = with_rows(
+        "id,inputs.days,inputs.question,replies.expect.judge,expect.judge\none,7,When?,passed,It names a day.\ntwo,3,When?,,It names a day.\n",
+    );
+    let ran = bench.run(&["rows.test.yaml"]);
+    let told = "rows.csv:3: judge: nobody judged the result: add expect.judge: passed to replies, or run flow test --live";
+    assert!(ran.exit == 1 && ran.out.contains("ok   rows.test.yaml/one\n") && ran.out.contains(told), "{}", ran.out);
+    let failed = "flow: 1\ntest: rows.yaml\ncases:\n  - id: rude\n    inputs: { days: 1, question: When? }\n    replies: { answer: Monday., expect.judge: { failed: { judge: Not polite. } } }\n    expect: { judge: Is polite to people. }\n";
+    bench.write("rows.test.yaml", failed);
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert!(ran.exit == 1 && ran.out.ends_with("  rows.test.yaml:7: judge: Not polite.\n"), "{}", ran.out);
+}
+
+#[test]
+fn cases_are_compared_on_several_models_where_models_are_asked() {
+    let bench = with_rows("");
+    let models =
+        "models:\n  small: { provider: scripted, replies: small.yaml }\n  large: { provider: scripted, replies: large.yaml }\nagents:";
+    bench.edit("rows.yaml", "agents:", models);
+    bench.write("small.yaml", "flow: 1\nreplies: { answer: Hm. }\n");
+    bench.write("large.yaml", "flow: 1\nreplies: { answer: Monday. }\n");
+    let case = |id: &str, wanted: &str| {
+        format!("  - {{ id: {id}, inputs: {{ days: 1, question: When? }}, expect: {{ result: {{ contains: {wanted} }} }} }}\n")
+    };
+    let cases = [case("day", "Monday"), case("any", "(1)")].concat();
+    bench.write("rows.test.yaml", &format!("flow: 1\ntest: rows.yaml\nmodels: [small, large]\ncases:\n{cases}"));
+    let ran = bench.run(&["rows.test.yaml", "--live", "--trust"]);
+    let table = "model  passed  cost (USD)  tokens  time\nsmall  1 of 2  ";
+    assert!(ran.exit == 1 && ran.out.contains("FAIL rows.test.yaml/day@small\n") && ran.out.contains(table), "{}{}", ran.out, ran.err);
+    let ran = bench.run(&["rows.test.yaml", "--live", "--trust", "--json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let large = &report["models"][1];
+    assert_eq!((&large["model"], &large["passed"], &large["cases"]), (&"large".into(), &2.into(), &2.into()));
+    bench.edit("rows.test.yaml", "cases:", "replies: { answer: Monday. }\ncases:");
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "models of rows.test.yaml is used only with --live\n2 passed, 0 failed\n"), "{}", ran.out);
+    bench.edit("rows.test.yaml", "[small,", "[smal,");
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert!(ran.out.contains("the test names model \"smal\", which does not exist; did you mean \"small\"?"), "{}", ran.out);
+}
+
+#[test]
 fn a_case_that_costs_more_than_expected_fails_with_the_figures() {
     let bench = with_rows("id,inputs.days,inputs.question,expect.max_cost_usd\none,7,When?,0.001\n");
     let ran = bench.run(&["rows.test.yaml"]);

@@ -63,7 +63,7 @@ fn unmocked<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<(&'p str, &'
     what.collect()
 }
 
-/// Steps that surely ask a model, and have no reply.
+/// Steps that surely ask a model, and have no reply; also the judge of what the case expects.
 fn unanswered<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<&'p str> {
     let file = &pipeline.pipeline;
     let answers_itself = |model: &Model| matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_) | Provider::Tool(_));
@@ -82,5 +82,6 @@ fn unanswered<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<&'p str> {
             matches!(&step.kind, StepKind::Agent(asked) if file.agents.contains_key(&asked.agent.value) && asked.model.is_none());
         is_agent || matches!(&step.kind, StepKind::Gate(gate) if asks_judge(gate))
     });
-    asks.map(|(_, step)| step.id.value.as_str()).collect()
+    let judge = case.expect.iter().filter(|expect| expect.judge.is_some() && case.replies.get(JUDGE_REPLY).is_none()).map(|_| JUDGE_REPLY);
+    asks.map(|(_, step)| step.id.value.as_str()).chain(judge).collect()
 }
