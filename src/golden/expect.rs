@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::file::one_text;
-use super::outcome::Complaint;
-use super::play::{Played, TrialEnding};
+use super::outcome::{Complaint, TrialEnding, wanted_status};
+use super::play::Played;
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
@@ -28,7 +28,7 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
             return complaints;
         }
         TrialEnding::NotStarted(problems) => {
-            if !ended_as_expected(&expect, &played.ending) {
+            if !played.ending.is_as_expected(Some(&expect)) {
                 complaints.push(Complaint::new(format!("the run did not start (exit {NOT_STARTED}): {}", visible(&problems.join("; ")))));
             }
             return complaints;
@@ -45,21 +45,6 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     comparing.sent();
     comparing.judge();
     comparing.complaints
-}
-
-/// Whether a run ended as its case wants it to. That it does not start is wanted by `exit` alone.
-pub(super) fn ended_as_expected(expect: &Expect, ending: &TrialEnding) -> bool {
-    match ending {
-        TrialEnding::Over(end) => end.status.word() == wanted_status(expect),
-        TrialEnding::NotStarted(_) => {
-            expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(NOT_STARTED))
-        }
-        TrialEnding::Endless(_) => false,
-    }
-}
-
-fn wanted_status(expect: &Expect) -> &str {
-    expect.status.as_ref().map_or("succeeded", |status| status.as_str())
 }
 
 /// What the engine lacked: replies and mocks.
@@ -100,7 +85,7 @@ impl Comparing<'_> {
     }
 
     fn status(&mut self) {
-        let wanted = wanted_status(self.expect);
+        let wanted = wanted_status(Some(self.expect));
         if self.end.status.word() == wanted {
             return;
         }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::file::one_text;
-use super::outcome::{Complaint, Tally};
-use super::play::{Played, TrialEnding};
+use super::outcome::{Complaint, Tally, TrialEnding};
+use super::play::Played;
 use crate::event::{NOT_STARTED, Usage};
 
 /// How many lines of one case tell what flickers.

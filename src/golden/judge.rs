@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::file::{SentMessage, one_text};
-use super::play::TrialEnding;
+use super::outcome::TrialEnding;
 use super::suite::Suite;
 use crate::event::{Event, Happening, RunStart, Verdict};
 use crate::model::{

@@ -6,8 +6,42 @@ use std::time::Duration;
 
 use super::mutate::Mutant;
 use super::suite::{Suite, Trial};
-use crate::event::Usage;
+use crate::event::{NOT_STARTED, RunEnd, Usage};
+use crate::model::Expect;
 use crate::report::Diff;
+
+/// How it ended.
+pub(super) enum TrialEnding {
+    /// The channel, the inputs or the person are not what the pipeline asks for: why, a line each.
+    NotStarted(Vec<String>),
+    Over(Box<RunEnd>),
+    /// It does not end.
+    Endless(String),
+}
+
+impl Default for TrialEnding {
+    fn default() -> TrialEnding {
+        TrialEnding::NotStarted(vec![])
+    }
+}
+
+impl TrialEnding {
+    /// Whether a run ended as its case wants it to. That it does not start is wanted by `exit` alone.
+    pub(super) fn is_as_expected(&self, expect: Option<&Expect>) -> bool {
+        match self {
+            TrialEnding::Over(end) => end.status.word() == wanted_status(expect),
+            TrialEnding::NotStarted(_) => expect.is_some_and(|expect| {
+                expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(NOT_STARTED))
+            }),
+            TrialEnding::Endless(_) => false,
+        }
+    }
+}
+
+/// The status that a case wants.
+pub(super) fn wanted_status(expect: Option<&Expect>) -> &str {
+    expect.and_then(|expect| expect.status.as_ref()).map_or("succeeded", |status| status.as_str())
+}
 
 /// What is wrong with a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,17 +8,16 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::expect::ended_as_expected;
 use super::file::SentMessage;
 use super::judge::{self, JudgeRun};
 use super::mutate::{Mutant, mutants};
-use super::outcome::Complaint;
+use super::outcome::{Complaint, TrialEnding};
 use super::suite::{Suite, Trial, TrialOptions};
 use super::taping::TrialTape;
 use crate::adapter::clock::SystemClock;
 use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
-use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
+use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening};
 use crate::journal::{Record, record};
 use crate::model::{HistoryBounds, JUDGE_REPLY, Mock, PastMessage, Pipeline, ProgramNetwork, SandboxMode, TestCase, newest};
 use crate::port::{Clock, Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
@@ -47,21 +46,6 @@ pub(super) struct Played {
     pub(super) waited: Duration,
     /// Its outputs, broken on purpose.
     pub(super) mutants: Vec<Mutant>,
-}
-
-/// How it ended.
-pub(super) enum TrialEnding {
-    /// The channel, the inputs or the person are not what the pipeline asks for: why, a line each.
-    NotStarted(Vec<String>),
-    Over(Box<RunEnd>),
-    /// It does not end.
-    Endless(String),
-}
-
-impl Default for TrialEnding {
-    fn default() -> TrialEnding {
-        TrialEnding::NotStarted(vec![])
-    }
 }
 
 /// Runs a trial to its end. `number` counts its plays: from the second on, waits and the order in which answers come are others.
@@ -125,7 +109,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     let mut noted = played.run.noted();
     noted.mocks_used.extend(mocks_used);
     let waited = stage.waited;
-    let is_judged = judge::is_wanted(case.expect.as_ref()) && ended_as_expected(&case.expect.clone().unwrap_or_default(), &ending);
+    let is_judged = judge::is_wanted(case.expect.as_ref()) && ending.is_as_expected(case.expect.as_ref());
     let asked = if is_judged { judge::run_of(suite, case, (&begun, &ending, &stage.sent)) } else { None };
     let misjudged = match asked {
         None => None,

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::facts::{Facts, together};
 use super::file;
-use super::outcome::{Complaint, Golden, GoldenFile, Outcome, Report, Tally};
-use super::play::{Played, TrialEnding, play};
+use super::outcome::{Complaint, Golden, GoldenFile, Outcome, Report, Tally, TrialEnding};
+use super::play::{Played, play};
 use super::suite::{Suite, Trial, TrialOptions};
 use super::{expect, leftover, taping};
 use crate::adapter::{files, held};
@@ -116,7 +116,7 @@ fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptio
     let mut complaints = expect::compare(suite, trial, &played);
     complaints.append(&mut played.untaped);
     complaints.extend(leftover::unasked(suite, trial, &played));
-    let ended_well = expect::ended_as_expected(&case.expect.clone().unwrap_or_default(), &played.ending);
+    let ended_well = played.ending.is_as_expected(case.expect.as_ref());
     if ended_well {
         complaints.extend(leftover::of_trial(suite, trial, &played));
     }
