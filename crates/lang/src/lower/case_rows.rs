@@ -169,7 +169,7 @@ impl CaseColumn {
 fn columns(lower: &Lower, names: &[(String, Span)]) -> Vec<Option<CaseColumn>> {
     let mut columns: Vec<Option<CaseColumn>> = vec![];
     for (name, span) in names {
-        let column = column(name.trim(), *span).map_err(|found| lower.report(found)).ok();
+        let column = column(name.trim(), *span).map_err(|found| lower.report(*found)).ok();
         let is_same =
             |known: &&CaseColumn| column.as_ref().is_some_and(|new| new.path.starts_with(&known.path) || known.path.starts_with(&new.path));
         let earlier = columns.iter().flatten().find(is_same).map(|known| known.path.join("."));
@@ -184,11 +184,11 @@ fn columns(lower: &Lower, names: &[(String, Span)]) -> Vec<Option<CaseColumn>> {
     columns
 }
 
-fn column(name: &str, span: Span) -> Result<CaseColumn, Diagnostic> {
+fn column(name: &str, span: Span) -> Result<CaseColumn, Box<Diagnostic>> {
     let (mut table, mut rest, mut path) = (&keys::TEST_CASE, name, vec![]);
     loop {
         let (key, behind) = rest.split_once('.').map_or((rest, None), |(key, behind)| (key, Some(behind).filter(|name| !name.is_empty())));
-        let Some(rule) = table.key(key) else { return Err(unknown(name, span, table, &path, behind)) };
+        let Some(rule) = table.key(key) else { return Err(Box::new(unknown(name, span, table, &path, behind))) };
         path.push(key.to_owned());
         match (&rule.takes, behind) {
             (Takes::Keys(inner), Some(behind)) => (table, rest) = (inner, behind),
@@ -196,7 +196,7 @@ fn column(name: &str, span: Span) -> Result<CaseColumn, Diagnostic> {
                 let holds = inside(takes, behind, &mut path).map(cell_kind);
                 return match holds.filter(|holds| !matches!(holds, CellKind::Below | CellKind::Never)) {
                     Some(holds) => Ok(CaseColumn { path, holds }),
-                    None => Err(unknown_shape(name, span, cell_kind(takes))),
+                    None => Err(Box::new(unknown_shape(name, span, cell_kind(takes)))),
                 };
             }
         }

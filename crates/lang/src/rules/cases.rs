@@ -88,7 +88,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         }
         let own = replies.own.iter().map(|reply| (reply, is_judged(case)));
         let replies = own.chain(replies.shared.iter().filter(|_| is_first).map(|reply| (reply, any_is_judged)));
-        for ((path, replies), _) in replies.filter(|((path, _), judges)| !is_step(path) && !(*judges && *path == JUDGE_REPLY)) {
+        for ((path, replies), _) in replies.filter(|((path, _), judges)| !(is_step(path) || *judges && *path == JUDGE_REPLY)) {
             let first = match replies {
                 ReplySet::Every(reply) => Some(reply),
                 ReplySet::InTurn(replies) | ReplySet::Matching(replies) => replies.first(),
