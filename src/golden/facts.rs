@@ -158,7 +158,7 @@ mod tests {
             (TrialFinding::Route("plan".into()), route.to_string()),
         ]);
         let usage = Usage { input_tokens: 10, ..Usage::default() };
-        (Some(Facts { found, usage }), complaints.iter().map(|text| Complaint::new(*text)).collect())
+        (Some(Facts { found, usage, waited: Duration::ZERO }), complaints.iter().map(|text| Complaint::new(*text)).collect())
     }
 
     #[test]
