@@ -192,6 +192,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
+        every_model: None,
         user_policies: vec![],
         unscripted: Unscripted::Live,
         replies: None,

@@ -17,6 +17,7 @@ pub fn begun(plan: &Arc<Plan>) -> Run {
         hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
+        every_model: None,
         user_policies: vec![],
         unscripted: Unscripted::Live,
         replies: None,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::inputs::{typed_for, unread};
+use super::inputs::unread;
 use super::tell;
 use super::typing::{Said, Typing, is_at_terminal};
 use crate::adapter::environment;
 use crate::diagnostic::{all_visible, visible};
 use crate::event::FormRequest;
 use crate::gate::form::misfit;
-use crate::model::Shape;
+use crate::model::{Shape, typed_for};
 use crate::report::utc;
 use crate::runtime::Answer;
 

@@ -18,7 +18,7 @@ use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, Golden, LiveModels, Report, Suite, report};
 use crate::port::{AskedFiles, Files};
 use crate::report::{Diff, Findings};
-use crate::runtime::{own_files, place, settings, shown, world};
+use crate::runtime::{give_model, own_files, place, settings, shown, world};
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -66,6 +66,9 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             {
                 trust::consent(&checked, &tests.pipeline.value, options.trust.is_given, shared)?;
             }
+            if let Some(model) = live.as_ref().filter(|live| !live.keeps).and_then(|live| live.settings_model.as_ref()) {
+                give_model(&mut checked, model);
+            }
             suites.extend(Suite::new(path, checked.loaded, Arc::new(checked.plan)));
         } else {
             broken.push(mistakes(path, &Findings::new(&checked.loaded.sources, &errors), shared));
@@ -93,6 +96,9 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     let mut found = Report { broken, ..golden::run(&suites, &how) };
     if let Some(changes) = &changes {
         accepted(&mut found, changes);
+    }
+    for suite in suites.iter().filter(|suite| !how.compares() && !suite.test.models.is_empty() && !shared.quiet) {
+        tell!("models of {} is used only with --live", shown(&suite.path));
     }
     let is_gone = |name: &str| is_gone(name, &suites, &found, options);
     let compared = match &baseline {
@@ -171,7 +177,7 @@ fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(Option<LiveMod
     let default_model = world::default_model(&env)?;
     let settled = settings::read(&shared.current_project())?;
     let hosts = settled.hosts_with(&env);
-    Ok((Some(LiveModels { env, default_model, policy: settled.policy, keeps: options.record }), hosts))
+    Ok((Some(LiveModels { env, default_model, policy: settled.policy, settings_model: settled.model, keeps: options.record }), hosts))
 }
 
 /// The files with tests: of the paths that are named, else of the project.

@@ -287,12 +287,13 @@ mod tests {
             case: name.into(),
             line: 1,
             channel: None,
+            model: None,
             name: format!("a.test.yaml/{name}"),
             complaints: if passed < plays { vec![complaint] } else { vec![] },
             golden: None,
             recorded: None,
             mutants: vec![],
-            tally: Tally { plays, passed, usage, routes },
+            tally: Tally { plays, passed, usage, routes, ..Tally::default() },
         }
     }
 

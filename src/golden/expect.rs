@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::file::one_text;
-use super::outcome::Complaint;
-use super::play::{Played, TrialEnding};
+use super::outcome::{Complaint, TrialEnding, wanted_status};
+use super::play::Played;
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
@@ -28,7 +28,7 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
             return complaints;
         }
         TrialEnding::NotStarted(problems) => {
-            if !ended_as_expected(&expect, &played.ending) {
+            if !played.ending.is_as_expected(Some(&expect)) {
                 complaints.push(Complaint::new(format!("the run did not start (exit {NOT_STARTED}): {}", visible(&problems.join("; ")))));
             }
             return complaints;
@@ -40,23 +40,11 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     comparing.refined();
     comparing.steps();
     comparing.outputs();
+    comparing.result();
+    comparing.spent();
     comparing.sent();
+    comparing.judge();
     comparing.complaints
-}
-
-/// Whether a run ended as its case wants it to. That it does not start is wanted by `exit` alone.
-pub(super) fn ended_as_expected(expect: &Expect, ending: &TrialEnding) -> bool {
-    match ending {
-        TrialEnding::Over(end) => end.status.word() == wanted_status(expect),
-        TrialEnding::NotStarted(_) => {
-            expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(NOT_STARTED))
-        }
-        TrialEnding::Endless(_) => false,
-    }
-}
-
-fn wanted_status(expect: &Expect) -> &str {
-    expect.status.as_ref().map_or("succeeded", |status| status.as_str())
 }
 
 /// What the engine lacked: replies and mocks.
@@ -90,12 +78,14 @@ struct Comparing<'a> {
 
 impl Comparing<'_> {
     fn complain<T>(&mut self, at: &Spanned<T>, message: impl Into<String>) {
-        let line = self.suite.line(at.span);
-        self.complaints.push(Complaint { line: Some(line), ..Complaint::new(message) });
+        self.complaints.push(match self.suite.row(at.span) {
+            Some(row) => Complaint::new(format!("{row}: {}", message.into())),
+            None => Complaint { line: Some(self.suite.line(at.span)), ..Complaint::new(message) },
+        });
     }
 
     fn status(&mut self) {
-        let wanted = wanted_status(self.expect);
+        let wanted = wanted_status(Some(self.expect));
         if self.end.status.word() == wanted {
             return;
         }
@@ -165,12 +155,45 @@ impl Comparing<'_> {
         }
     }
 
+    fn result(&mut self) {
+        self.checks("result", &self.end.outputs, &self.expect.result);
+    }
+
+    fn spent(&mut self) {
+        let usage = self.end.usage;
+        // What a call did not report counts with what was set aside for it.
+        let tokens = usage.total_tokens().saturating_add(usage.unknown_tokens);
+        if let Some(most) = self.expect.max_tokens.as_ref().filter(|most| tokens > most.value) {
+            let told = format!("{} in, {} out", usage.input_tokens, usage.output_tokens);
+            self.complain(most, format!("max_tokens: expected at most {}, found {tokens} ({told})", most.value));
+        }
+        if let Some(most) = &self.expect.max_cost_usd {
+            match usage.cost_usd {
+                Some(cost) if cost > most.value => {
+                    self.complain(most, format!("max_cost_usd: expected at most {}, found {cost:.6}", most.value));
+                }
+                None if tokens > 0 => {
+                    let what =
+                        format!("max_cost_usd: the cost of {tokens} tokens is not known; give the model a price: {{ input, output }}");
+                    self.complain(most, what);
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+
     fn sent(&mut self) {
         let Some(first) = self.expect.sent.first() else { return };
         if self.played.sent.is_empty() {
             return self.complain(first, "sent: nothing was sent");
         }
         self.checks("sent", &Value::String(one_text(&self.played.sent)), &self.expect.sent);
+    }
+
+    fn judge(&mut self) {
+        if let (Some(wanted), Some(why)) = (&self.expect.judge, &self.played.misjudged) {
+            self.complain(wanted, format!("judge: {}", visible(why)));
+        }
     }
 
     fn checks(&mut self, what: &str, value: &Value, checks: &[Spanned<Check>]) {

@@ -1,10 +1,11 @@
 //! What a play of a trial came to, and what changed from one play to the next.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::file::one_text;
-use super::outcome::{Complaint, Tally};
-use super::play::{Played, TrialEnding};
+use super::outcome::{Complaint, Tally, TrialEnding};
+use super::play::Played;
 use crate::event::{NOT_STARTED, Usage};
 
 /// How many lines of one case tell what flickers.
@@ -24,6 +25,7 @@ enum TrialFinding {
 pub(super) struct Facts {
     found: BTreeMap<TrialFinding, String>,
     usage: Usage,
+    waited: Duration,
 }
 
 impl Facts {
@@ -56,7 +58,7 @@ impl Facts {
                 }
             }
         }
-        Facts { found, usage }
+        Facts { found, usage, waited: played.waited }
     }
 }
 
@@ -76,6 +78,7 @@ pub(super) fn together(plays: Vec<(Option<Facts>, Vec<Complaint>)>) -> (Tally, V
         }
         if let Some(facts) = facts {
             tally.usage.add(&facts.usage);
+            tally.waited += facts.waited;
         }
     }
     let told = flickers(&plays);
@@ -155,7 +158,7 @@ mod tests {
             (TrialFinding::Route("plan".into()), route.to_string()),
         ]);
         let usage = Usage { input_tokens: 10, ..Usage::default() };
-        (Some(Facts { found, usage }), complaints.iter().map(|text| Complaint::new(*text)).collect())
+        (Some(Facts { found, usage, waited: Duration::ZERO }), complaints.iter().map(|text| Complaint::new(*text)).collect())
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | `suite` | which files hold tests; a checked one, its trials (one a case and channel), and how they are run |
 //! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
 //! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
+//! | `judge` | a model that judges what a run gave |
 //! | `mutate` | outputs that are broken on purpose: does a gate notice? |
 //! | `baseline` | what became worse since somebody last looked |
 //! | `facts` | what plays of one trial came to, and what changed between them |
@@ -21,6 +22,7 @@ mod baseline;
 mod expect;
 mod facts;
 mod file;
+mod judge;
 mod leftover;
 mod markdown;
 mod mutate;

@@ -2,11 +2,46 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::mutate::Mutant;
 use super::suite::{Suite, Trial};
-use crate::event::Usage;
+use crate::event::{NOT_STARTED, RunEnd, Usage};
+use crate::model::Expect;
 use crate::report::Diff;
+
+/// How it ended.
+pub(super) enum TrialEnding {
+    /// The channel, the inputs or the person are not what the pipeline asks for: why, a line each.
+    NotStarted(Vec<String>),
+    Over(Box<RunEnd>),
+    /// It does not end.
+    Endless(String),
+}
+
+impl Default for TrialEnding {
+    fn default() -> TrialEnding {
+        TrialEnding::NotStarted(vec![])
+    }
+}
+
+impl TrialEnding {
+    /// Whether a run ended as its case wants it to. That it does not start is wanted by `exit` alone.
+    pub(super) fn is_as_expected(&self, expect: Option<&Expect>) -> bool {
+        match self {
+            TrialEnding::Over(end) => end.status.word() == wanted_status(expect),
+            TrialEnding::NotStarted(_) => expect.is_some_and(|expect| {
+                expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(NOT_STARTED))
+            }),
+            TrialEnding::Endless(_) => false,
+        }
+    }
+}
+
+/// The status that a case wants.
+pub(super) fn wanted_status(expect: Option<&Expect>) -> &str {
+    expect.and_then(|expect| expect.status.as_ref()).map_or("succeeded", |status| status.as_str())
+}
 
 /// What is wrong with a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +90,9 @@ pub struct Outcome {
     pub case: String,
     pub line: usize,
     pub channel: Option<String>,
-    /// `FILE/CASE/CHANNEL`.
+    /// The model that every agent asked; `None`: its own.
+    pub model: Option<String>,
+    /// `FILE/CASE/CHANNEL`, with `@MODEL` where there is one.
     pub name: String,
     /// What is wrong; nothing: it passed.
     pub complaints: Vec<Complaint>,
@@ -78,6 +115,7 @@ impl Outcome {
             case: case.id.value.clone(),
             line: suite.line(case.id.span),
             channel: trial.channel.clone(),
+            model: trial.model.clone(),
             name: trial.name.clone(),
             ..Outcome::default()
         }
@@ -93,6 +131,8 @@ pub struct Tally {
     pub passed: usize,
     /// Tokens and money of all plays.
     pub usage: Usage,
+    /// How long models were waited for, in all plays.
+    pub waited: Duration,
     /// For each route how often it chose which case.
     pub routes: BTreeMap<String, BTreeMap<String, usize>>,
 }
@@ -118,7 +158,38 @@ pub struct Report {
     pub broken: Vec<Broken>,
 }
 
+/// What all cases came to on one model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ComparedModel<'r> {
+    pub name: &'r str,
+    /// Cases that ran on it, each channel counted.
+    pub cases: usize,
+    /// Those of them that passed.
+    pub passed: usize,
+    /// Tokens and money, without what judges used.
+    pub usage: Usage,
+    /// How long it was waited for.
+    pub waited: Duration,
+}
+
 impl Report {
+    /// What each model came to that cases were compared on, in the order of the test files.
+    pub fn models(&self) -> Vec<ComparedModel<'_>> {
+        let mut models: Vec<ComparedModel> = vec![];
+        for (name, outcome) in self.outcomes.iter().filter_map(|outcome| Some((outcome.model.as_deref()?, outcome))) {
+            let place = models.iter().position(|model| model.name == name).unwrap_or_else(|| {
+                models.push(ComparedModel { name, ..ComparedModel::default() });
+                models.len() - 1
+            });
+            let model = &mut models[place];
+            model.cases += 1;
+            model.passed += usize::from(outcome.complaints.is_empty());
+            model.usage.add(&outcome.tally.usage);
+            model.waited += outcome.tally.waited;
+        }
+        models
+    }
+
     /// How many trials passed and failed.
     pub fn counts(&self) -> (usize, usize) {
         let passed = self.outcomes.iter().filter(|outcome| outcome.complaints.is_empty()).count();

@@ -3,21 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::file::SentMessage;
+use super::judge::{self, JudgeRun};
 use super::mutate::{Mutant, mutants};
-use super::outcome::Complaint;
+use super::outcome::{Complaint, TrialEnding};
 use super::suite::{Suite, Trial, TrialOptions};
 use super::taping::TrialTape;
+use crate::adapter::clock::SystemClock;
 use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
-use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
+use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening};
 use crate::journal::{Record, record};
-use crate::model::{HistoryBounds, Mock, PastMessage, Pipeline, ProgramNetwork, SandboxMode, TestCase, newest};
-use crate::port::{Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
+use crate::model::{HistoryBounds, JUDGE_REPLY, Mock, PastMessage, Pipeline, ProgramNetwork, SandboxMode, TestCase, newest};
+use crate::port::{Clock, Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event, told_from_project};
 
 /// The time of a test that has no `now`: a Monday morning.
@@ -37,23 +40,12 @@ pub(super) struct Played {
     pub(super) recorded: Option<PathBuf>,
     /// What is wrong with its recordings.
     pub(super) untaped: Vec<Complaint>,
+    /// What a judge has against what it gave.
+    pub(super) misjudged: Option<String>,
+    /// How long models were waited for.
+    pub(super) waited: Duration,
     /// Its outputs, broken on purpose.
     pub(super) mutants: Vec<Mutant>,
-}
-
-/// How it ended.
-pub(super) enum TrialEnding {
-    /// The channel, the inputs or the person are not what the pipeline asks for: why, a line each.
-    NotStarted(Vec<String>),
-    Over(Box<RunEnd>),
-    /// It does not end.
-    Endless(String),
-}
-
-impl Default for TrialEnding {
-    fn default() -> TrialEnding {
-        TrialEnding::NotStarted(vec![])
-    }
 }
 
 /// Runs a trial to its end. `number` counts its plays: from the second on, waits and the order in which answers come are others.
@@ -98,30 +90,57 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
         agents.values_mut().for_each(|own| drop(newest(own, bounds.keep, bounds.max_tokens)));
         Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, older, agents, ..ConversationSoFar::default() })
     });
-    let (inputs, person) = (start.inputs.clone(), start.person.clone());
-    let mut played =
-        VirtualRun::new("r_test", suite.plan.clone(), taping.settings(suite, case), now, tape.clone(), taping.door.clone(), number);
-    let mut stage = TrialStage { world, sent: vec![], tape, goes_live: taping.goes_live() };
+    let begun = start.clone();
+    let settings = |model| taping.settings(suite, case, model);
+    let virtual_run = |plan, settings| VirtualRun::new("r_test", plan, settings, now, tape.clone(), taping.door.clone(), number);
+    let mut played = virtual_run(suite.plan.clone(), settings(trial.model.clone()));
+    let mut stage = TrialStage {
+        world,
+        sent: vec![],
+        tape: tape.clone(),
+        goes_live: taping.goes_live(),
+        clock: SystemClock::new(),
+        waited: Duration::ZERO,
+    };
     let ending = match played.play(start, &mut |events, call, request| stage.answer(events, call, request)) {
         Ok(end) => TrialEnding::Over(Box::new(end)),
         Err(endless) => TrialEnding::Endless(endless.to_string()),
     };
     let mut noted = played.run.noted();
     noted.mocks_used.extend(mocks_used);
+    let waited = stage.waited;
+    let is_judged = judge::is_wanted(case.expect.as_ref()) && ending.is_as_expected(case.expect.as_ref());
+    let asked = if is_judged { judge::run_of(suite, case, (&begun, &ending, &stage.sent)) } else { None };
+    let misjudged = match asked {
+        None => None,
+        Some(Err(nothing)) => Some(nothing),
+        Some(Ok(JudgeRun { plan, start })) => {
+            let mut judging = virtual_run(plan, settings(None));
+            let ended = judging.play(start, &mut |events, call, request| stage.answer(events, call, request));
+            let own = judging.run.noted();
+            noted.replies_used.extend(own.replies_used.into_iter().filter(|(name, _)| name == JUDGE_REPLY));
+            match ended {
+                Ok(_) => judge::complaint(&judging.events, !own.missing_replies.is_empty()),
+                Err(endless) => Some(endless.to_string()),
+            }
+        }
+    };
     let failure = if let TrialEnding::Over(end) = &ending { end.failure.as_ref() } else { None };
     let (recorded, untaped) = taping.finish(suite, failure.map_or("", |failure| &failure.failure.message));
     let mutants = if how.mutate { mutants(&played.run) } else { vec![] };
     let is_refined = played.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,
-        inputs: (*inputs).clone(),
-        person: (*person).clone(),
+        inputs: (*begun.inputs).clone(),
+        person: (*begun.person).clone(),
         sent: stage.sent,
         record: record(&played.events),
         is_refined,
         noted,
         recorded,
         untaped,
+        misjudged,
+        waited,
         mutants,
     }
 }
@@ -165,6 +184,9 @@ struct TrialStage<'a> {
     tape: Arc<dyn Tape>,
     /// Models may be asked over the network.
     goes_live: bool,
+    clock: SystemClock,
+    /// How long models were waited for.
+    waited: Duration,
 }
 
 impl TrialStage<'_> {
@@ -175,6 +197,14 @@ impl TrialStage<'_> {
         }
         let message = "a test asks no model for vectors; add a mock of the step, or give it a model with provider: scripted";
         Err(Failure::new(FailureKind::Denied, message))
+    }
+
+    /// Asks a model.
+    fn ask(&mut self, call: u64, request: CallRequest) -> CallResult {
+        let from = self.clock.elapsed();
+        let answer = self.world.carry_out(call, request, Some(&self.tape));
+        self.waited += self.clock.elapsed().saturating_sub(from);
+        answer
     }
 
     fn answer(&mut self, events: &[Event], call: u64, request: CallRequest) -> CallResult {
@@ -204,11 +234,11 @@ impl TrialStage<'_> {
                 world.carry_out(call, request, None)
             }
             CallRequest::Model(request) if self.goes_live || request.wire == WireFormat::Recorded => {
-                world.carry_out(call, CallRequest::Model(request), Some(&self.tape))
+                self.ask(call, CallRequest::Model(request))
             }
             CallRequest::Agent(mut prompt) if self.goes_live => {
                 prompt.program.sandbox = SandboxMode::Required;
-                world.carry_out(call, CallRequest::Agent(prompt), Some(&self.tape))
+                self.ask(call, CallRequest::Agent(prompt))
             }
             // The engine lets none of these out; a new way outside would end here.
             CallRequest::Model(_)

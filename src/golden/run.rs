@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::facts::{Facts, together};
 use super::file;
-use super::outcome::{Complaint, Golden, GoldenFile, Outcome, Report, Tally};
-use super::play::{Played, TrialEnding, play};
+use super::outcome::{Complaint, Golden, GoldenFile, Outcome, Report, Tally, TrialEnding};
+use super::play::{Played, play};
 use super::suite::{Suite, Trial, TrialOptions};
 use super::{expect, leftover, taping};
 use crate::adapter::{files, held};
@@ -24,7 +24,7 @@ const MOST_THREADS: usize = 8;
 
 /// Runs the trials of these suites.
 pub fn run(suites: &[Suite], options: &TrialOptions) -> Report {
-    let all: Vec<Trial> = suites.iter().enumerate().flat_map(|(index, suite)| suite.trials(index)).collect();
+    let all: Vec<Trial> = suites.iter().enumerate().flat_map(|(index, suite)| suite.trials(index, options.compares())).collect();
     let is_wanted = |trial: &Trial| options.filter.is_none_or(|text| trial.name.contains(text));
     let wanted: Vec<&Trial> = all.iter().filter(|trial| is_wanted(trial)).collect();
     let mut results = on_threads(suites, &wanted, options).into_iter();
@@ -116,11 +116,11 @@ fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptio
     let mut complaints = expect::compare(suite, trial, &played);
     complaints.append(&mut played.untaped);
     complaints.extend(leftover::unasked(suite, trial, &played));
-    let ended_well = expect::ended_as_expected(&case.expect.clone().unwrap_or_default(), &played.ending);
+    let ended_well = played.ending.is_as_expected(case.expect.as_ref());
     if ended_well {
         complaints.extend(leftover::of_trial(suite, trial, &played));
     }
-    let golden = if case.golden { golden(suite, trial, &played, options.update, &mut complaints) } else { None };
+    let golden = if case.golden { golden(suite, trial, &played, options.update && trial.model.is_none(), &mut complaints) } else { None };
     Tried { outcome: Outcome { complaints, golden, ..Outcome::of(suite, trial) }, played: Some(played), ended_well }
 }
 

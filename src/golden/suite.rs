@@ -31,7 +31,9 @@ pub(super) struct Trial {
     pub(super) case: usize,
     /// The channel; `None`: the pipeline lists none.
     pub(super) channel: Option<String>,
-    /// `FILE/CASE/CHANNEL`, for people and filters.
+    /// The model that every agent asks; `None`: its own.
+    pub(super) model: Option<String>,
+    /// `FILE/CASE/CHANNEL`, with `@MODEL` where there is one, for people and filters.
     pub(super) name: String,
 }
 
@@ -53,14 +55,24 @@ impl Suite {
         stays_in(&self.pipeline().project, path).or_else(|_| stays_in(self.path.parent().unwrap_or(Path::new("")), path))
     }
 
-    /// Each case on each of its channels, in the order of the file.
-    pub(super) fn trials(&self, suite: usize) -> Vec<Trial> {
+    /// Each case on each of its channels and models, in the order of the file. `compares`: models are really asked, so that they can be compared.
+    pub(super) fn trials(&self, suite: usize, compares: bool) -> Vec<Trial> {
         let mut trials = vec![];
+        let models: Vec<Option<String>> = match self.test.models.as_slice() {
+            named if compares && !named.is_empty() => {
+                let again = |place: usize| named[..place].iter().any(|name| name.value == named[place].value);
+                (0..named.len()).filter(|place| !again(*place)).map(|place| Some(named[place].value.clone())).collect()
+            }
+            _ => vec![None],
+        };
         for (index, case) in self.test.cases.iter().enumerate() {
             for channel in self.channels(case) {
                 let shown = channel.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
                 let name = format!("{}/{}{shown}", self.path.display(), case.id.value);
-                trials.push(Trial { suite, case: index, channel, name });
+                for model in &models {
+                    let name = model.as_ref().map_or_else(|| name.clone(), |model| format!("{name}@{model}"));
+                    trials.push(Trial { suite, case: index, channel: channel.clone(), model: model.clone(), name });
+                }
             }
         }
         trials
@@ -77,6 +89,11 @@ impl Suite {
     /// A channel of the pipeline by its name.
     pub(super) fn channel(&self, name: Option<&str>) -> Option<&Channel> {
         self.pipeline().channels.iter().find(|channel| Some(channel.name.as_str()) == name).map(|channel| &**channel)
+    }
+
+    /// `FILE:LINE` of what stands in another file than the test's own: a row of `cases_from`.
+    pub(super) fn row(&self, span: Span) -> Option<String> {
+        (span.file != self.test.pipeline.span.file).then(|| format!("{}:{}", self.sources.file(span.file).name, self.line(span)))
     }
 
     pub(super) fn line(&self, span: Span) -> usize {
@@ -107,8 +124,17 @@ pub struct LiveModels {
     pub default_model: Option<Model>,
     /// What the user allows at most.
     pub policy: Option<Policy>,
+    /// The model of the settings, for files that have none called `default`.
+    pub settings_model: Option<Model>,
     /// Whether what they answer is kept. Else recordings that are there are not looked at.
     pub keeps: bool,
+}
+
+impl TrialOptions<'_> {
+    /// Whether models are asked for what they answer now, so that they can be compared.
+    pub fn compares(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| !live.keeps)
+    }
 }
 
 /// A path that was named is no file or folder.

@@ -63,7 +63,7 @@ impl<'a> TrialTape<'a> {
     }
 
     /// What the run is given. Only where models are really asked, the environment counts, and what the user allows.
-    pub(super) fn settings(&self, suite: &Suite, case: &TestCase) -> RunSettings {
+    pub(super) fn settings(&self, suite: &Suite, case: &TestCase, every_model: Option<String>) -> RunSettings {
         let (live, is_replay) = (self.live, self.taping.is_replay());
         let by_step = case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect();
         let by_name = case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect();
@@ -76,6 +76,7 @@ impl<'a> TrialTape<'a> {
                 Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced) => self.taping.model(),
                 _ => live.and_then(|live| live.default_model.clone()),
             },
+            every_model,
             user_policies: live.iter().flat_map(|live| live.policy.clone()).collect(),
             unscripted: if live.is_some() || is_replay { self.taping.unscripted() } else { Unscripted::Nobody },
             replies: Some(Arc::new(Replies { by_step, ..Replies::default() })),

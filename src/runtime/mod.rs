@@ -64,6 +64,7 @@ pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};
 pub(crate) use unset::{is_secret_set, keyless, unset};
 pub(crate) use virtual_time::VirtualRun;
+pub(crate) use workflow::give_model;
 pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
 pub use world::first_stage;

@@ -248,6 +248,7 @@ impl Surroundings {
             hidden: self.hidden.clone(),
             env: env.clone(),
             default_model: default_model.clone(),
+            every_model: None,
             user_policies: self.settled.policy.iter().chain(policies).cloned().collect(),
             unscripted: taping.unscripted(),
             replies: None,

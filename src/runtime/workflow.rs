@@ -118,15 +118,9 @@ impl Workflow {
     /// Gives the model of the settings to every file that has none called `default`; tells whether there was one.
     pub(crate) fn give_model(&mut self, model: Option<&Model>) -> bool {
         let Some(model) = model else { return false };
-        let mut is_given = false;
-        let Checked { loaded, plan, .. } = Arc::make_mut(&mut self.checked);
-        let of_plan = plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
-        let all = [&mut loaded.program, &mut plan.program].into_iter().flat_map(|program| &mut program.pipelines).chain(of_plan);
-        for pipeline in all.filter(|pipeline| !pipeline.models.contains_key("default")) {
-            Arc::make_mut(pipeline).models.insert("default".into(), model.clone());
-            is_given = true;
-        }
-        self.pipeline.clone_from(&loaded.program.pipelines[0]);
+        let checked = Arc::make_mut(&mut self.checked);
+        let is_given = give_model(checked, model);
+        self.pipeline.clone_from(&checked.loaded.program.pipelines[0]);
         is_given
     }
 
@@ -161,4 +155,16 @@ impl Workflow {
         let of_project = settings::of_project(&self.project).ok().and_then(|settled| settled.model_of_project);
         Wishes::of(&self.checked.plan, of_project.as_ref())
     }
+}
+/// Gives a model to every file that has none called `default`; tells whether there was one.
+pub(crate) fn give_model(checked: &mut Checked, model: &Model) -> bool {
+    let mut is_given = false;
+    let Checked { loaded, plan, .. } = checked;
+    let of_plan = plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
+    let all = [&mut loaded.program, &mut plan.program].into_iter().flat_map(|program| &mut program.pipelines).chain(of_plan);
+    for pipeline in all.filter(|pipeline| !pipeline.models.contains_key("default")) {
+        Arc::make_mut(pipeline).models.insert("default".into(), model.clone());
+        is_given = true;
+    }
+    is_given
 }

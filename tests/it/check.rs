@@ -275,6 +275,7 @@ const PATHS: &[(&str, &str)] = &[
     ("read.read", "name: a\nsteps: [{ id: s, read: OUT.txt }]"),
     ("read.read", "name: a\nsteps: [{ id: s, read: [entries.csv, OUT.txt] }]"),
     ("sql.sql", "name: a\nsteps: [{ id: s, sql: { file: OUT.sql } }]"),
+    ("test.cases_from", "test: entries.yaml\ncases_from: { file: OUT.csv }"),
     ("test.test", "test: OUT.yaml\ncases: [{ id: a, golden: true }]"),
 ];
 

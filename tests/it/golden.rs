@@ -274,6 +274,84 @@ fn a_pipeline_may_hold_its_own_tests_and_waits_take_no_time() {
     "#);
 }
 
+/// A pipeline with one text as its result, and a test whose cases are these rows.
+fn with_rows(rows: &str) -> Bench {
+    let bench = Bench::new();
+    bench.write(
+        "rows.yaml",
+        "flow: 1\nname: rows\ndescription: Answers.\ninputs: { days: integer, question: text }\nagents:\n  writer: { instructions: You write. }\nsteps:\n  - { id: answer, agent: writer, prompt: \"{{ inputs.question }}\" }\n\
+         outputs: \"{{ steps.answer.output }} ({{ inputs.days }})\"\n",
+    );
+    bench.write(
+        "rows.test.yaml",
+        "flow: 1\ntest: rows.yaml\nreplies: { answer: { text: Open on Monday., usage: { input_tokens: 400, output_tokens: 20 } } }\ncases_from: { file: rows.csv }\n",
+    );
+    bench.write("rows.csv", rows);
+    bench
+}
+
+#[test]
+fn a_row_of_a_table_is_a_case_and_its_line_is_named() {
+    let header = "id,inputs.days,inputs.question,expect.result.contains,expect.max_tokens\n";
+    let good = format!("{header}one,7,When?,on Monday. (7),\ntwo,3,\"When, please?\",(3),420\n");
+    let ran = with_rows(&good).run(&["rows.test.yaml"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "2 passed, 0 failed\n"), "{}", ran.out);
+    let bad = format!("{header}one,7,When?,on Tuesday,\ntwo,3,When?,(3),419\n");
+    let ran = with_rows(&bad).run(&["rows.test.yaml", "--quiet"]);
+    for told in ["rows.csv:2: result: ", "rows.csv:3: max_tokens: expected at most 419, found 420 (400 in, 20 out)"] {
+        assert!(ran.out.contains(told), "no {told:?} in\n{}", ran.out);
+    }
+}
+
+#[test]
+fn a_judge_says_whether_a_result_is_as_wanted_and_is_never_left_out() {
+    let bench = with_rows(
+        "id,inputs.days,inputs.question,replies.expect.judge,expect.judge\none,7,When?,passed,It names a day.\ntwo,3,When?,,It names a day.\n",
+    );
+    let ran = bench.run(&["rows.test.yaml"]);
+    let told = "rows.csv:3: judge: nobody judged the result: add expect.judge: passed to replies, or run flow test --live";
+    assert!(ran.exit == 1 && ran.out.contains("ok   rows.test.yaml/one\n") && ran.out.contains(told), "{}", ran.out);
+    let failed = "flow: 1\ntest: rows.yaml\ncases:\n  - id: rude\n    inputs: { days: 1, question: When? }\n    replies: { answer: Monday., expect.judge: { failed: { judge: Not polite. } } }\n    expect: { judge: Is polite to people. }\n";
+    bench.write("rows.test.yaml", failed);
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert!(ran.exit == 1 && ran.out.ends_with("  rows.test.yaml:7: judge: Not polite.\n"), "{}", ran.out);
+}
+
+#[test]
+fn cases_are_compared_on_several_models_where_models_are_asked() {
+    let bench = with_rows("");
+    let models =
+        "models:\n  small: { provider: scripted, replies: small.yaml }\n  large: { provider: scripted, replies: large.yaml }\nagents:";
+    bench.edit("rows.yaml", "agents:", models);
+    bench.write("small.yaml", "flow: 1\nreplies: { answer: Hm. }\n");
+    bench.write("large.yaml", "flow: 1\nreplies: { answer: Monday. }\n");
+    let case = |id: &str, wanted: &str| {
+        format!("  - {{ id: {id}, inputs: {{ days: 1, question: When? }}, expect: {{ result: {{ contains: {wanted} }} }} }}\n")
+    };
+    let cases = [case("day", "Monday"), case("any", "(1)")].concat();
+    bench.write("rows.test.yaml", &format!("flow: 1\ntest: rows.yaml\nmodels: [small, large]\ncases:\n{cases}"));
+    let ran = bench.run(&["rows.test.yaml", "--live", "--trust"]);
+    let table = "model  passed  cost (USD)  tokens  time\nsmall  1 of 2  ";
+    assert!(ran.exit == 1 && ran.out.contains("FAIL rows.test.yaml/day@small\n") && ran.out.contains(table), "{}{}", ran.out, ran.err);
+    let ran = bench.run(&["rows.test.yaml", "--live", "--trust", "--json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let large = &report["models"][1];
+    assert_eq!((&large["model"], &large["passed"], &large["cases"]), (&"large".into(), &2.into(), &2.into()));
+    bench.edit("rows.test.yaml", "cases:", "replies: { answer: Monday. }\ncases:");
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "models of rows.test.yaml is used only with --live\n2 passed, 0 failed\n"), "{}", ran.out);
+    bench.edit("rows.test.yaml", "[small,", "[smal,");
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert!(ran.out.contains("the test names model \"smal\", which does not exist; did you mean \"small\"?"), "{}", ran.out);
+}
+
+#[test]
+fn a_case_that_costs_more_than_expected_fails_with_the_figures() {
+    let bench = with_rows("id,inputs.days,inputs.question,expect.max_cost_usd\none,7,When?,0.001\n");
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert!(ran.out.contains("rows.csv:2: max_cost_usd: the cost of 420 tokens is not known"), "{}", ran.out);
+}
+
 #[test]
 fn programs_read_the_report_as_json_and_junit() {
     let bench = Bench::new();

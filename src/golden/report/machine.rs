@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::mutate::{Mutant, Noticed};
-use super::super::outcome::{Golden, Outcome, Report};
-use super::told;
+use super::super::outcome::{ComparedModel, Golden, Outcome, Report};
+use super::{compared, told};
 use crate::report::escape::json_text;
 use crate::report::{JunitCase, JunitFailure, JunitSuite, junit_suites};
 
@@ -30,6 +30,7 @@ pub fn json(report: &Report) -> String {
                 "line": outcome.line,
                 "case": outcome.case,
                 "channel": outcome.channel,
+                "model": outcome.model,
                 "passed": outcome.complaints.is_empty(),
                 "golden": golden,
                 "plays": outcome.tally.plays,
@@ -44,8 +45,24 @@ pub fn json(report: &Report) -> String {
     let orphans: Value = report.orphans.iter().map(|path| Value::from(path.display().to_string())).collect();
     let summary =
         json!({ "passed": passed, "failed": failed, "files_with_errors": report.broken.len(), "unused_goldens": report.orphans.len() });
-    json_text(&json!({ "version": 1, "summary": summary, "tests": tests, "files_with_errors": broken, "unused_goldens": orphans }), false)
-        + "\n"
+    let models: Value = report.models().iter().map(of_model).collect();
+    let all = json!({
+        "version": 1, "summary": summary, "tests": tests, "models": models, "files_with_errors": broken, "unused_goldens": orphans,
+    });
+    json_text(&all, false) + "\n"
+}
+
+/// What cases came to on one model.
+fn of_model(model: &ComparedModel) -> Value {
+    json!({
+        "model": model.name,
+        "cases": model.cases,
+        "passed": model.passed,
+        "cost_usd": model.usage.cost_usd,
+        "input_tokens": model.usage.input_tokens,
+        "output_tokens": model.usage.output_tokens,
+        "seconds": model.waited.as_secs_f64(),
+    })
 }
 
 /// The outputs that were broken on purpose.
@@ -73,13 +90,18 @@ pub fn junit(report: &Report) -> String {
         let problems: Vec<String> = report.orphans.iter().map(|path| format!("{} belongs to no case", path.display())).collect();
         suites.push(suite("goldens", vec![case("every golden belongs to a case".into(), &problems)]));
     }
+    let models = compared(report);
+    if !models.is_empty() {
+        suites.push(JunitSuite { name: "models".into(), cases: vec![], output: models });
+    }
     junit_suites("flow test", &suites)
 }
 
 fn of_outcome(outcome: &Outcome) -> JunitCase {
     let channel = outcome.channel.as_ref().map(|channel| format!("/{channel}")).unwrap_or_default();
     let problems: Vec<String> = outcome.complaints.iter().map(|complaint| told(outcome, complaint, false)).collect();
-    case(format!("{}{channel}", outcome.case), &problems)
+    let model = outcome.model.as_ref().map(|model| format!("@{model}")).unwrap_or_default();
+    case(format!("{}{channel}{model}", outcome.case), &problems)
 }
 
 fn case(name: String, problems: &[String]) -> JunitCase {

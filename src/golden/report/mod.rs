@@ -11,7 +11,7 @@ pub use machine::{json, junit};
 pub use summary::markdown;
 
 use super::mutate::{Mutant, Noticed, OutputMutation};
-use super::outcome::{Complaint, Golden, Outcome, Report};
+use super::outcome::{ComparedModel, Complaint, Golden, Outcome, Report};
 use crate::diagnostic::{counted, visible};
 use crate::runtime::shown;
 
@@ -37,6 +37,10 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
         }
     }
     out.push_str(&mutants(report, only_bad));
+    let compared = compared(report);
+    if !compared.is_empty() {
+        out.push_str(&format!("\n{}\n", compared.join("\n")));
+    }
     for broken in &report.broken {
         out.push_str(&format!("\n{} {}\n{}", word("FAIL", "1;31"), visible(&broken.file), broken.drawn));
     }
@@ -53,6 +57,30 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
         list("Recorded; review the answers before you keep them", recorded.collect());
     }
     out
+}
+
+/// The models that cases were compared on: a line for the columns, then one for each; none if nothing was compared.
+fn compared(report: &Report) -> Vec<String> {
+    let models = report.models();
+    if models.is_empty() {
+        return vec![];
+    }
+    let head = ["model", "passed", "cost (USD)", "tokens", "time"].map(str::to_owned);
+    let rows: Vec<[String; 5]> = std::iter::once(head).chain(models.iter().map(cells)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3].map(width);
+    let line = |row: &[String; 5]| {
+        let padded = widths.iter().zip(row).map(|(width, cell)| format!("{cell:width$}  ")).collect::<String>();
+        format!("{padded}{}", row[4])
+    };
+    rows.iter().map(line).collect()
+}
+
+/// One model: its name, passed of cases, cost, tokens, time.
+fn cells(model: &ComparedModel) -> [String; 5] {
+    let cost = model.usage.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| format!("{cost:.6}"));
+    let passed = format!("{} of {}", model.passed, model.cases);
+    [visible(model.name).into_owned(), passed, cost, model.usage.total_tokens().to_string(), format!("{:.1} s", model.waited.as_secs_f64())]
 }
 
 /// The goldens that were written.

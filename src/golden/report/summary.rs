@@ -28,6 +28,12 @@ pub fn markdown(report: &Report) -> String {
         { report.outcomes.iter().filter(|outcome| outcome.golden.is_some()).count() }
     );
     table(&mut out, &head, rows.collect());
+    let models = report.models();
+    let rows = models.iter().map(|model| {
+        let [name, others @ ..] = super::cells(model);
+        format!("| {} | {} |\n", code(&name), others.join(" | "))
+    });
+    table(&mut out, "\n### Models\n\n| model | passed | cost (USD) | tokens | time |\n|---|---|---|---|---|\n", rows.collect());
     let failed = report.outcomes.iter().filter_map(|outcome| Some((&outcome.name, &outcome.complaints.first()?.message)));
     let broken = report.broken.iter().map(|broken| (&broken.file, broken.lines.first().unwrap_or(&broken.file)));
     let rows = failed.chain(broken).map(|(name, why)| format!("| {} | {} |\n", code(name), code(why)));

@@ -104,15 +104,24 @@ pub enum Judging {
     Neither,
 }
 
+/// Whether `a` is `A` where a text is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LetterCase {
+    /// It is not.
+    Exact,
+    /// It is.
+    Ignored,
+}
+
 /// A check that needs no model.
 #[derive(Debug, Clone)]
 pub enum Check {
     /// One in which nothing is filled in.
     Plain(PlainCheck),
     /// All of these texts occur.
-    Contains(Vec<Text>),
+    Contains(Vec<Text>, LetterCase),
     /// None of these texts occurs.
-    NotContains(Vec<Text>),
+    NotContains(Vec<Text>, LetterCase),
     /// The value equals.
     Equals(Filling),
     /// Every figure in the text occurs in this value.

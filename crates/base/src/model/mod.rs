@@ -33,6 +33,7 @@ pub mod step_path;
 mod task;
 mod testing;
 mod text;
+mod typed;
 mod untrusted;
 mod visit;
 mod work;
@@ -56,7 +57,7 @@ pub use dialogue::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
-pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
+pub use gate::{Check, Criterion, GateStep, Judging, LetterCase, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
 pub use guarantee::Guarantee;
 pub use host_source::HostSource;
 pub use hosts::{HostEntry, HostPort, ProgramNetwork};
@@ -77,8 +78,11 @@ pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings}
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
-pub use testing::{Channels, Expect, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
+pub use testing::{
+    Channels, Expect, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile,
+};
 pub use text::{Filling, Form, Read, Text, TextPlace};
+pub use typed::{typed, typed_for};
 pub use untrusted::{ArgumentClass, UntrustedAnswer, UntrustedRule};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};
 pub use work::{

@@ -79,6 +79,12 @@ pub enum ReplyBody {
     Failed(Vec<(Spanned<String>, Text)>),
 }
 
+/// The name of the replies for the judge of `expect.judge`; no step can have it.
+pub const JUDGE_REPLY: &str = "expect.judge";
+
+/// The criterion that this judge decides.
+pub const JUDGE_CRITERION: &str = "judge";
+
 /// A `*.test.yaml` file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestFile {
@@ -86,6 +92,10 @@ pub struct TestFile {
     pub pipeline: Spanned<PathBuf>,
     /// The cases.
     pub cases: Vec<TestCase>,
+    /// Each case runs on each of these where models are really asked; none: on those of its agents.
+    pub models: Vec<Spanned<String>>,
+    /// The model behind `expect.judge`; `None`: the one called `default`.
+    pub judge_model: Option<Spanned<String>>,
 }
 
 /// Things by name: those that are in the file for all cases, and a case's own, which replace them name by name.
@@ -115,6 +125,8 @@ impl<T> Layered<T> {
 pub struct TestCase {
     /// Its id.
     pub id: Spanned<String>,
+    /// Whether it is a row of a CSV file.
+    pub is_row: bool,
     /// The clock, RFC 3339.
     pub now: Option<Spanned<String>>,
     /// Inputs by name, each with the place of its name.
@@ -162,6 +174,14 @@ pub struct Expect {
     pub refined: Option<Spanned<bool>>,
     /// Checks by output name.
     pub outputs: Vec<(Spanned<String>, Vec<Spanned<Check>>)>,
+    /// Checks of the whole result, of a pipeline whose `outputs` is one value.
+    pub result: Vec<Spanned<Check>>,
+    /// What a judge must say of what the run gave.
+    pub judge: Option<Spanned<String>>,
+    /// Most tokens of the run, in and out.
+    pub max_tokens: Option<Spanned<u64>>,
+    /// Most US dollars of the run.
+    pub max_cost_usd: Option<Spanned<f64>>,
     /// Checks of all sent parts as one text.
     pub sent: Vec<Spanned<Check>>,
     /// Status by step path; `not_run`: it never started.

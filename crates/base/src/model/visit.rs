@@ -433,7 +433,7 @@ impl Criterion {
 impl Check {
     fn each_text<'p>(&'p self, span: Span, visit: Visit<'_, 'p>) {
         match self {
-            Check::Contains(list) | Check::NotContains(list) => texts(TextKey::Check, list, visit),
+            Check::Contains(list, _) | Check::NotContains(list, _) => texts(TextKey::Check, list, visit),
             Check::NumbersFrom(text) | Check::StatesNumbers(text) | Check::ApartFrom(text) => texts(TextKey::Check, [text], visit),
             Check::Expression(text) => texts(TextKey::CheckExpression, [text], visit),
             Check::Equals(value) => filling(TextKey::Check, "", span, value, true, visit),

@@ -39,6 +39,8 @@ pub struct RunSettings {
     pub env: BTreeMap<String, Secret>,
     /// Replaces the model named `default` (`FLOW_MODEL…`).
     pub default_model: Option<crate::model::Model>,
+    /// For a test: a model of the first pipeline that every agent asks, in place of its own and without another one after it.
+    pub every_model: Option<String>,
     /// Policies of the user. They bound every run, whatever its files allow.
     pub user_policies: Vec<crate::model::Policy>,
     /// What to do for models that have no scripted reply.

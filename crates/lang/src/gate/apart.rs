@@ -90,7 +90,7 @@ mod tests {
         assert!(!passes(&english, german, Some(&facts)));
         let none = FilledCheck::Plain(PlainCheck::Emojis(0));
         assert!(passes(&none, "The note says: 🚀🚀 los", Some(&facts)) && !passes(&none, "🚀🚀 los and 🎉", Some(&facts)));
-        let banned = FilledCheck::NotContains(vec!["los".into()]);
+        let banned = FilledCheck::NotContains(vec!["los".into()], crate::model::LetterCase::Exact);
         assert!(!passes(&banned, "los, lossy", Some(&json!(["lossy"]))));
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::verdict::shortened;
-use crate::model::{Check, Filling, PlainCheck, Text};
+use crate::model::{Check, Filling, LetterCase, PlainCheck, Text};
 
 /// How the caller fills in what an author wrote.
 pub trait Fill {
@@ -26,9 +26,9 @@ pub enum FilledCheck {
     /// See [`Check`]; those below likewise.
     Plain(PlainCheck),
     /// As they are written.
-    Contains(Vec<String>),
+    Contains(Vec<String>, LetterCase),
     /// As they are written.
-    NotContains(Vec<String>),
+    NotContains(Vec<String>, LetterCase),
     /// The value equals this one, or the text equals this text.
     Equals(Value),
     /// Every figure occurs in this value.
@@ -51,8 +51,8 @@ pub enum FilledCheck {
 pub fn fill_check<F: Fill>(check: &Check, description: Option<&str>, fill: &F) -> Result<FilledCheck, F::Error> {
     Ok(match check {
         Check::Plain(check) => FilledCheck::Plain(check.clone()),
-        Check::Contains(texts) => FilledCheck::Contains(wanted(texts, fill)?),
-        Check::NotContains(texts) => FilledCheck::NotContains(wanted(texts, fill)?),
+        Check::Contains(texts, case) => FilledCheck::Contains(wanted(texts, fill)?, *case),
+        Check::NotContains(texts, case) => FilledCheck::NotContains(wanted(texts, fill)?, *case),
         Check::Equals(filling) => FilledCheck::Equals(fill.filling(filling)?),
         Check::NumbersFrom(text) => FilledCheck::NumbersFrom(fill.text(text)?),
         Check::StatesNumbers(text) => FilledCheck::StatesNumbers(fill.text(text)?),

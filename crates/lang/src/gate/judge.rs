@@ -10,8 +10,8 @@ pub fn check(check: &FilledCheck, judged: &JudgedText) -> CheckResult {
     let text = judged.text;
     match check {
         FilledCheck::Plain(check) => plain(check, judged),
-        FilledCheck::Contains(wanted) => words::contains(wanted, text),
-        FilledCheck::NotContains(unwanted) => in_both(judged, |text| words::not_contains(unwanted, text)),
+        FilledCheck::Contains(wanted, case) => words::contains(wanted, *case, text),
+        FilledCheck::NotContains(unwanted, case) => in_both(judged, |text| words::not_contains(unwanted, *case, text)),
         FilledCheck::Equals(expected) => words::equals(expected, judged),
         FilledCheck::NumbersFrom(value) => numbers::numbers_from(value, judged),
         FilledCheck::StatesNumbers(value) => numbers::states_numbers(value, text),

@@ -1,33 +1,48 @@
 //! Texts that must or must not occur, patterns, and equal values.
 
-use regex::Regex;
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::verdict::{CheckResult, JudgedText, all_occur, beginning, place, quoted};
+use crate::model::LetterCase;
 
 /// Said when a check looks for an empty text: that would always or never be found.
 const NOTHING: &str = "There is nothing to look for: the text of the check is empty.";
 
 /// All of them occur, letter by letter.
-pub(super) fn contains(wanted: &[String], text: &str) -> CheckResult {
+pub(super) fn contains(wanted: &[String], case: LetterCase, text: &str) -> CheckResult {
     if wanted.iter().any(String::is_empty) {
         return CheckResult::failed(NOTHING, "");
     }
-    let missing: Vec<String> = wanted.iter().filter(|wanted| !text.contains(*wanted)).map(|wanted| quoted(wanted)).collect();
+    let missing: Vec<String> = wanted.iter().filter(|wanted| find(wanted, case, text).is_none()).map(|wanted| quoted(wanted)).collect();
     all_occur(&missing, text)
 }
 
+/// Where a text occurs first.
+fn find(wanted: &str, case: LetterCase, text: &str) -> Option<Range<usize>> {
+    match case {
+        LetterCase::Exact => text.find(wanted).map(|at| at..at + wanted.len()),
+        LetterCase::Ignored => {
+            match RegexBuilder::new(&regex::escape(wanted)).case_insensitive(true).build() {
+                Ok(pattern) => pattern.find(text).map(|found| found.range()),
+                // Too long for a pattern.
+                Err(_) => text.to_lowercase().contains(&wanted.to_lowercase()).then_some(0..0),
+            }
+        }
+    }
+}
+
 /// None of them occurs, letter by letter.
-pub(super) fn not_contains(unwanted: &[String], text: &str) -> CheckResult {
+pub(super) fn not_contains(unwanted: &[String], case: LetterCase, text: &str) -> CheckResult {
     if unwanted.iter().any(String::is_empty) {
         return CheckResult::failed(NOTHING, "");
     }
-    let found = unwanted.iter().filter_map(|unwanted| Some((text.find(unwanted)?, unwanted))).min();
+    let found = unwanted.iter().filter_map(|unwanted| Some((find(unwanted, case, text)?, unwanted))).min_by_key(|(found, _)| found.start);
     match found {
         None => CheckResult::passed(),
-        Some((at, unwanted)) => {
-            CheckResult::failed(format!("{} must not occur in the text.", quoted(unwanted)), place(text, at..at + unwanted.len()))
-        }
+        Some((found, unwanted)) => CheckResult::failed(format!("{} must not occur in the text.", quoted(unwanted)), place(text, found)),
     }
 }
 

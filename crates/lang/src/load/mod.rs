@@ -177,12 +177,16 @@ impl Loader<'_> {
                 self.load_called();
                 let cases = self.lowering(file, lower::inline_tests);
                 let pipeline = Spanned::new(self.path_of(file).to_path_buf(), Span::file_start(file));
-                root.tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases });
+                root.tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases, models: vec![], judge_model: None });
             }
             FileKind::Test => {
                 root.tests = self.lowering(file, lower::test_file);
-                if let Some(test) = &root.tests {
+                if let Some(test) = &mut root.tests {
                     self.load_tested(&test.pipeline);
+                    let (pipelines, diagnostics) = self.read_pipelines();
+                    if let Some(pipeline) = pipelines.first().and_then(|(_, pipeline)| pipeline.as_ref()) {
+                        lower::type_inputs(&mut test.cases, &pipeline.inputs, diagnostics);
+                    }
                 }
             }
             FileKind::Channel => root.channel = self.lowering(file, lower::channel),

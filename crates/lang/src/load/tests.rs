@@ -251,3 +251,83 @@ fn a_long_file_that_is_named_again_and_again_does_not_fill_the_memory() {
     assert!(told.iter().all(|told| *told == message), "{:?}", told.first());
     assert_eq!(told.len(), 400 - 4 * 1024 * 1024 / long.len());
 }
+
+/// A pipeline with inputs of three types, and a test whose cases are the rows of this file.
+fn with_rows(csv: &str) -> Loaded {
+    let pipeline = "flow: 1\nname: a\ninputs: { zip: text, days: integer, late: { type: boolean, required: false } }\nsteps: [{ id: s, set: 1 }]\noutputs: { n: '{{ inputs.days }}' }\n";
+    let test = "flow: 1\ntest: a.yaml\ncases_from: { file: cases.csv }\n";
+    load_from(&[("a.test.yaml", test), ("a.yaml", pipeline), ("cases.csv", csv)])
+}
+
+#[test]
+fn a_row_is_a_case_whose_inputs_have_the_types_of_the_pipeline() {
+    for csv in [
+        "id,inputs.zip,inputs.days,inputs.late,expect.outputs.n,expect.status\none,01067,3,,3,\n\n\"two\",\"a, \"\"b\"\"\",4,true,,failed\n,,,,,\n",
+        "\u{feff}id;inputs.zip;inputs.days;inputs.late;expect.outputs.n;expect.status\r\none;01067;3;;3;\r\ntwo;\"a, \"\"b\"\"\";4;true;;failed\r\n",
+    ] {
+        let loaded = with_rows(csv);
+        assert_eq!(told(&loaded), "");
+        let cases = loaded.tests.unwrap().cases;
+        let shown: Vec<String> = cases
+            .iter()
+            .map(|case| {
+                let inputs: Vec<String> = case.inputs.iter().map(|(name, value)| format!("{name}={}", value.value)).collect();
+                let expect = case.expect.as_ref().unwrap();
+                let status = expect.status.as_ref().map_or("-", |status| status.as_str());
+                let line = loaded.sources.start(case.id.span).line;
+                format!("{} {} {status} {} at {line}", case.id.value, inputs.join(" "), expect.outputs.len())
+            })
+            .collect();
+        let second = if csv.contains("\n\n") { 4 } else { 3 };
+        let two = format!("two zip=\"a, \\\"b\\\"\" days=4 late=true failed 0 at {second}");
+        assert_eq!(shown, ["one zip=\"01067\" days=3 - 1 at 2", &two]);
+    }
+}
+
+#[test]
+fn mistakes_of_a_table_of_cases_are_found_in_their_line() {
+    for (csv, found) in [
+        ("", "F007 a.test.yaml:3:21 cases file \"cases.csv\" is empty\n"),
+        ("id,inputs.zip\n", "F007 cases.csv:1:1 cases file \"cases.csv\" has no row below its columns\n"),
+        (
+            "id,expect.status\none,failed\ntwo,\"fai\nled,x\n",
+            "F007 cases.csv:3:1 a quote in this row is never closed, so the row takes all that follows\n",
+        ),
+        (
+            "id,expect.status\n1,failed\n",
+            "F011 cases.csv:2:1 case id \"1\" begins with \"1\"; use small letters, digits and \"_\", a letter first\n",
+        ),
+        ("id,,expect.status\none,,failed\n", "F002 cases.csv:1:3 unknown column \"\"\n"),
+        ("inputs.zip\nx\n", "F004 cases.csv:1:1 cases file \"cases.csv\" has no column \"id\"\n"),
+        (
+            "id,zip,expect.statsu\none,x,failed\n",
+            "F002 cases.csv:1:4 unknown column \"zip\"\nF002 cases.csv:1:8 unknown column \"expect.statsu\"; did you mean \"expect.status\"?\n",
+        ),
+        (
+            "id,inputs,channels\na,x,y\n",
+            "F002 cases.csv:1:4 column \"inputs\" cannot be a value of a row\nF002 cases.csv:1:11 column \"channels\" cannot be a value of a row\n",
+        ),
+        ("id,mocks.x\na,y\n", "F002 cases.csv:1:4 column \"mocks.x\" cannot be a value of a row\n"),
+        ("id,id\na,b\n", "F007 cases.csv:1:4 columns \"id\" and \"id\" give the same value\n"),
+        ("id,inputs.zip,inputs.zip.x\na,b,c\n", ""),
+        ("id,expect.status\none,failed\none,failed\n", "F013 cases.csv:3:1 two cases are called \"one\" <cases.csv:2:1 first used here>\n"),
+        ("id,expect.status\n,failed\n", "F004 cases.csv:2:2 case 1 has no \"id\"\n"),
+        (
+            "id,expect.status\none,fialed\n",
+            "F007 cases.csv:2:5 status \"fialed\" is not one of: succeeded, partial, quality_not_met, failed, timed_out, over_budget, cancelled\n",
+        ),
+        ("id,inputs.zip\none,a,b\n", "F007 cases.csv:2:1 this row has 3 values, and there are 2 columns\n"),
+        (
+            "id,expect.outputs.n.contains,expect.outputs.n\none,a,b\n",
+            "F007 cases.csv:1:30 columns \"expect.outputs.n.contains\" and \"expect.outputs.n\" give the same value\n",
+        ),
+    ] {
+        assert_eq!(told(&with_rows(csv)), found, "{csv}");
+    }
+    let neither = findings(&[("a.test.yaml", "flow: 1\ntest: a.yaml\n"), ("a.yaml", "flow: 1\nname: a\nsteps: [{ id: s, set: 1 }]\n")]);
+    assert_eq!(neither, "F004 a.test.yaml:1:1 this test has neither \"cases\" nor \"cases_from\"\n");
+    let broken = told(&with_rows("id,inputs.days\none,[1\n"));
+    assert!(broken.starts_with("F007 cases.csv:2:5 input \"days\" of case \"one\": "), "{broken}");
+    let many = format!("id\n{}", (0..10_001).map(|i| format!("c{i}\n")).collect::<String>());
+    assert_eq!(told(&with_rows(&many)), "F022 cases.csv:10002:1 cases file \"cases.csv\" has more than 10000 rows\n");
+}

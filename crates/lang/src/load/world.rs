@@ -181,6 +181,11 @@ impl<'f> Loader<'f> {
         }
     }
 
+    /// The pipelines by id with their files, and where findings about them go.
+    pub(crate) fn read_pipelines(&mut self) -> (&[(FileId, Option<Pipeline>)], &mut Vec<Diagnostic>) {
+        (&self.pipelines, &mut self.diagnostics)
+    }
+
     /// The files of the pipelines, by id.
     pub(crate) fn pipeline_files(&self) -> Vec<FileId> {
         self.pipelines.iter().map(|(file, _)| *file).collect()

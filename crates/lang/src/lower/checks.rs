@@ -7,8 +7,8 @@ use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::letters_of;
 use crate::model::{
-    AcceptItem, Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, ScorecardRef, Text,
-    accept_id,
+    AcceptItem, Check, Criterion, Features, Judging, LetterCase, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, ScorecardRef,
+    Text, accept_id,
 };
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -58,7 +58,7 @@ pub(super) fn accept_items(keys: &KeyReader, list: &[Node]) -> Vec<AcceptItem> {
 }
 
 /// F406.
-fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span) {
+pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span) {
     let length = text.trim().chars().count();
     if length < SHORTEST_DESCRIPTION {
         let message = format!("{label} {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
@@ -157,11 +157,19 @@ pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
     if node.as_map().is_some_and(|map| map.entries.is_empty()) {
         lower.empty("check", node.span);
     }
+    if keys.has("ignore_case") && !keys.has("contains") && !keys.has("not_contains") {
+        keys.does_not_fit(
+            "ignore_case",
+            "has ignore_case, and neither contains nor not_contains",
+            "remove it; a regex ignores the case with (?i) at its beginning",
+        );
+    }
+    let case = letter_case(&keys);
     let mut checks: Vec<Spanned<Check>> = keys::CHECKS
         .keys
         .iter()
         .filter_map(|rule| Some((rule.name, keys.get(rule.name)?)))
-        .filter_map(|(name, node)| Some(Spanned::new(check(&keys, name, node)?, keys.key_span(name))))
+        .filter_map(|(name, node)| Some(Spanned::new(check(&keys, case, name, node)?, keys.key_span(name))))
         .collect();
     checks.sort_by_key(|check| check.span);
     if let [only] = checks.as_slice()
@@ -172,11 +180,16 @@ pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
     checks
 }
 
-fn check(keys: &KeyReader, name: &str, node: &Node) -> Option<Check> {
+/// `ignore_case`, of the texts that are looked for beside it.
+fn letter_case(keys: &KeyReader) -> LetterCase {
+    if keys.boolean("ignore_case").unwrap_or(false) { LetterCase::Ignored } else { LetterCase::Exact }
+}
+
+fn check(keys: &KeyReader, case: LetterCase, name: &str, node: &Node) -> Option<Check> {
     let lower = keys.lower;
     match name {
-        "contains" => Some(Check::Contains(texts(lower, name, node))),
-        "not_contains" => Some(Check::NotContains(texts(lower, name, node))),
+        "contains" => Some(Check::Contains(texts(lower, name, node), case)),
+        "not_contains" => Some(Check::NotContains(texts(lower, name, node), case)),
         "equals" => Some(Check::Equals(lower.filling(node))),
         "expression" | "numbers_from" | "states_numbers" | "apart_from" if lower.is_data => written_expression(lower, name, node),
         "numbers_from" => lower.expression(name, node).map(Check::NumbersFrom),

@@ -8,6 +8,7 @@ mod agent_programs;
 mod agents;
 mod aliases;
 mod approval;
+mod case_rows;
 mod channels;
 mod checks;
 mod context;
@@ -51,6 +52,7 @@ mod written_plan;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use case_rows::type_inputs;
 pub use channels::channel;
 pub use definitions::definitions;
 pub use pipeline::{definitions_alone, inline_tests, pipeline};

@@ -506,6 +506,6 @@ fn names(places: Tables) -> impl Iterator<Item = &'static str> {
 }
 
 /// F002: a key that does not belong here.
-fn unknown_key(span: Span, message: String) -> Diagnostic {
+pub(super) fn unknown_key(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::UnknownKey, span, message)
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::checks::expected;
+use super::case_rows;
+use super::checks::{expected, is_measurable};
 use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::KeyReader;
@@ -29,11 +30,20 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let keys = lower.root(tree, &keys::TEST, "this test")?;
     keys.sentence("description");
     let shared = SharedCases { now: now(&keys), mocks: Arc::new(mocks(&keys)), replies: Arc::new(by_step(&keys).by_step) };
-    let cases = cases(&lower, keys.filled_list("cases"), &shared);
+    let written = keys.filled_list("cases");
+    if written.is_none() && !keys.has("cases") && !keys.has("cases_from") {
+        keys.missing("has neither \"cases\" nor \"cases_from\"", "add cases: the cases, or cases_from: { file: cases.csv }");
+    }
+    let rows = case_rows::rows(&keys);
+    let first_row = written.map_or(0, <[Node]>::len);
+    let all: Vec<Node> = written.unwrap_or_default().iter().cloned().chain(rows).collect();
+    let read = |node: &Node, number: usize| Some(TestCase { is_row: number > first_row, ..case(&lower, node, number, &shared)? });
+    let cases = lower.unique("cases", Some(&all), read, |case| &case.id);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
     let pipeline = lower.found("pipeline", &written.value, written.span, answer)?;
-    Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases })
+    let models = keys.filled_list("models").and_then(|_| keys.names("models")).unwrap_or_default();
+    Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases, models, judge_model: keys.name("judge_model") })
 }
 
 /// The cases of a list.
@@ -49,6 +59,7 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Opti
     let own_mocks = mocks(&keys);
     Some(TestCase {
         id: id.unwrap_or_else(|| Spanned::new(format!("case {number}"), keys.span)),
+        is_row: false,
         now: shared.now.clone(),
         inputs: keys.entries("inputs").map(|(name, node)| (name.text.clone(), Spanned::new(node.to_value(), name.span))).collect(),
         conversation: keys.list("conversation").unwrap_or_default().iter().filter_map(|node| past_message(lower, node)).collect(),
@@ -116,6 +127,14 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
                 (Spanned::new(name.text.clone(), name.span), expected(keys.lower, &owner, node))
             })
             .collect(),
+        result: expect.get("result").map(|node| expected(keys.lower, "\"result\"", node)).unwrap_or_default(),
+        judge: expect.get("judge").and_then(|node| {
+            let text = keys.lower.description("judge", node, "write the sentence itself; the judge reads the inputs of the run, too")?;
+            is_measurable(keys.lower, "judge", &keys.owner, &text, node.span);
+            Some(Spanned::new(text, node.span))
+        }),
+        max_tokens: expect.limit("max_tokens").map(|most| Spanned::new(most, at("max_tokens"))),
+        max_cost_usd: expect.read("max_cost_usd", Lower::positive).map(|most| Spanned::new(most, at("max_cost_usd"))),
         sent: expect.get("sent").map(|node| expected(keys.lower, "\"sent\"", node)).unwrap_or_default(),
         steps: expect
             .entries("steps")

@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(checks.len(), 3);
         for check in checks {
             match &check.value {
-                Check::Contains(texts) => assert_eq!((texts[0].form, &*texts[0].source), (Form::Plain, "{{ inputs.x }}")),
+                Check::Contains(texts, _) => assert_eq!((texts[0].form, &*texts[0].source), (Form::Plain, "{{ inputs.x }}")),
                 Check::Equals(value) => assert!(value.texts().is_empty()),
                 Check::NumbersFrom(text) => assert_eq!(text.form, Form::Bare),
                 other => panic!("{other:?}"),

@@ -8,8 +8,8 @@ use super::{
     case_contradicts, mock_shape, nothing_expected, replies, reply_calls, reply_shape, slashes, test_ends, test_lacks, test_values,
     unknown_test_name, verdicts,
 };
-use crate::diagnostic::{About, Hints};
-use crate::model::{Channels, Outputs, ReplySet, Shape, TestCase, TestFile, ToolName};
+use crate::diagnostic::{About, Hints, did_you_mean};
+use crate::model::{Channels, DEFAULT_MODEL, JUDGE_REPLY, Outputs, ReplySet, Shape, TestCase, TestFile, ToolName};
 use crate::source::Span;
 
 /// Checks the cases of a test file against its pipeline: the first of the plan. `is_recorded`: whether answers of models are recorded for a case.
@@ -18,6 +18,8 @@ pub(crate) fn check(tests: &TestFile, plan: &Plan, is_recorded: &dyn Fn(&str) ->
     slashes::in_tests(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);
+        unknown_models(tests, pipeline, out);
+        out.extend(tests.cases.iter().filter_map(|case| no_result(case, &pipeline.pipeline.outputs)));
         case_contradicts::check(tests, pipeline, plan, out);
         verdicts::in_tests(tests, pipeline, plan, out);
         replies::in_tests(tests, pipeline, plan, out);
@@ -46,7 +48,9 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let slashed = name.replace('.', "/");
         let help = match (what, all.as_slice()) {
             (_, _) if name.contains('.') && all.iter().any(|step| name.starts_with(&format!("{step}."))) => format!("write {slashed}"),
-            ("expects output", _) if ["sent", "status", "exit", "steps", "refined"].contains(&name) => {
+            ("expects output", _)
+                if ["sent", "status", "exit", "steps", "refined", "result", "judge", "max_tokens", "max_cost_usd"].contains(&name) =>
+            {
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }
             (_, []) => "remove it: the pipeline has none".to_owned(),
@@ -57,6 +61,8 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         out.push(unknown_test_name::reported(span, &message).help(help).near(hint).about(about));
     };
     let is_step = |path: &str| !matches!(way(plan, pipeline, path), PathEnd::Nowhere);
+    let is_judged = |case: &TestCase| case.expect.as_ref().is_some_and(|expect| expect.judge.is_some());
+    let any_is_judged = tests.cases.iter().any(is_judged);
     // A mock stands for a tool wherever it is used, in called pipelines too.
     let tools: Vec<&str> = plan.pipelines.iter().flat_map(|planned| planned.pipeline.tools.keys()).map(String::as_str).collect();
     for (number, case) in tests.cases.iter().enumerate() {
@@ -80,8 +86,9 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 report(About::Other, case, mock.span, "mocks step", &[&known.steps, &tools, &known.person], path);
             }
         }
-        let replies = replies.own.iter().chain(replies.shared.iter().filter(|_| is_first));
-        for (path, replies) in replies.filter(|(path, _)| !is_step(path)) {
+        let own = replies.own.iter().map(|reply| (reply, is_judged(case)));
+        let replies = own.chain(replies.shared.iter().filter(|_| is_first).map(|reply| (reply, any_is_judged)));
+        for ((path, replies), _) in replies.filter(|((path, _), judges)| !(is_step(path) || *judges && *path == JUDGE_REPLY)) {
             let first = match replies {
                 ReplySet::Every(reply) => Some(reply),
                 ReplySet::InTurn(replies) | ReplySet::Matching(replies) => replies.first(),
@@ -111,6 +118,33 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             out.push(unknown_test_name::reported(path.span, &message).help(format!("write {placed}, or the place that you mean")));
         }
     }
+}
+
+/// F700: a model that the pipeline does not have. `default` may come from the settings or the environment.
+fn unknown_models(tests: &TestFile, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    let known: Vec<&str> =
+        pipeline.pipeline.models.keys().map(String::as_str).filter(|name| *name != DEFAULT_MODEL).chain([DEFAULT_MODEL]).collect();
+    for name in tests.models.iter().chain(&tests.judge_model).filter(|name| !known.contains(&name.as_str())) {
+        let hint = did_you_mean(&name.value, known.iter().copied());
+        let message = format!("the test names model {}, which does not exist{hint}", quoted(&name.value));
+        let help = format!("use one of: {}; or add it to models of the pipeline", listed(&known));
+        out.push(unknown_test_name::reported(name.span, &message).help(help).near(hint));
+    }
+}
+
+/// F700: `result` of a pipeline that has none of its own.
+fn no_result(case: &TestCase, outputs: &Outputs) -> Option<Diagnostic> {
+    let span = case.expect.as_ref()?.result.first()?.span;
+    let (why, help) = match outputs {
+        Outputs::Whole(_) => return None,
+        Outputs::None => ("has no outputs", "remove result, or give the pipeline outputs: \"{{ steps.NAME.output }}\"".to_owned()),
+        Outputs::Named(names) => {
+            let first = names.first().map_or("NAME", |(name, _)| name.value.as_str());
+            ("gives its outputs by name", format!("write outputs: {{ {first}: … }} in place of result"))
+        }
+    };
+    let message = format!("test {} expects result, and the pipeline {why}", quoted(&case.id.value));
+    Some(unknown_test_name::reported(span, &message).help(help))
 }
 
 /// What a test can name in a pipeline.
@@ -167,6 +201,8 @@ mod tests {
     #[test]
     fn names_of_a_case_are_known() {
         for (keys, found) in [
+            ("replies: { expect.judge: passed }", "F700 16:64 test \"late\" has a reply for step \"expect.judge\", which does not exist\n"),
+            ("expect: { result: Hi }", "F700 16:71 test \"late\" expects result, and the pipeline gives its outputs by name\n"),
             ("mocks: { drft: 1 }", "F700 16:62 test \"late\" mocks step \"drft\", which does not exist; did you mean \"draft\"?\n"),
             ("mocks: { person: null }", "F700 16:62 test \"late\" mocks step \"person\", which does not exist\n"),
             ("mocks: { r/two: 1 }", "F700 16:62 test \"late\" mocks step \"r/two\", which does not exist\n"),

@@ -32,7 +32,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 fn refused(check: &Check, channel: &Channel) -> Option<String> {
     let name = quoted(&channel.name);
-    if let Check::Contains(texts) = check
+    if let Check::Contains(texts, _) = check
         && !channel.emojis
         && fixed(texts).any(|text| count_emojis(text) > 0)
     {

@@ -12,7 +12,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 fn of(criterion: &Criterion, check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
-    let Check::Contains(texts) = &check.value else { return };
+    let Check::Contains(texts, _) = &check.value else { return };
     let words: Vec<&str> = fixed(texts).collect();
     let (id, said) = (quoted(&criterion.id.value), criterion.description.to_lowercase());
     if words.len() > 1 && words.len() == texts.len() && asks_for_one(&said) {

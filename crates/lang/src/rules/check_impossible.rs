@@ -42,7 +42,7 @@ fn alone(checks: &Together, out: &mut Vec<Diagnostic>) {
                 let message = format!("criterion {id}: readability is a school grade, and every text is below {grade}");
                 out.push(found(check.span, &message).help("write the highest grade, such as 8 for a text that a pupil of 14 understands"));
             }
-            Check::Plain(_) | Check::Contains(_) | Check::NotContains(_) | Check::Equals(_) => {}
+            Check::Plain(_) | Check::Contains(..) | Check::NotContains(..) | Check::Equals(_) => {}
             Check::NumbersFrom(_) | Check::StatesNumbers(_) | Check::ApartFrom(_) | Check::Expression(_) => {}
         }
     }
@@ -83,13 +83,13 @@ fn lengths(checks: &Together, out: &mut Vec<Diagnostic>) {
 fn words(checks: &Together, out: &mut Vec<Diagnostic>) {
     let mut forbidden = std::collections::HashMap::new();
     for (_, check) in checks {
-        let Check::NotContains(texts) = &check.value else { continue };
+        let Check::NotContains(texts, _) = &check.value else { continue };
         fixed(texts).for_each(|text| {
             forbidden.entry(text).or_insert(check.span);
         });
     }
     for (criterion, check) in checks {
-        let Check::Contains(texts) = &check.value else { continue };
+        let Check::Contains(texts, _) = &check.value else { continue };
         for (text, other) in fixed(texts).filter_map(|text| Some((text, forbidden.get(text)?))) {
             let message = format!("criterion {}: {} must occur, and must not", quoted(&criterion.id.value), quoted(text));
             out.push(

@@ -171,14 +171,14 @@ fn broken<'p>(card: &'p Scorecard, sent: &SentOtherwise, left: &mut usize) -> Op
 /// A check that says what no text may hold, if nothing in it is left to the run.
 fn forbids(check: &Check) -> Option<FilledCheck> {
     Some(match check {
-        Check::NotContains(texts) => {
+        Check::NotContains(texts, case) => {
             let fixed = texts.iter().filter(|text| text.form == Form::Plain);
-            FilledCheck::NotContains(fixed.map(|text| text.source.to_string()).collect())
+            FilledCheck::NotContains(fixed.map(|text| text.source.to_string()).collect(), *case)
         }
         Check::Plain(PlainCheck::Regex(_) | PlainCheck::JsonSchema(_) | PlainCheck::MinLength(_)) => return None,
         Check::Plain(PlainCheck::Language(_) | PlainCheck::Readability(_)) => return None,
         Check::Plain(check) => FilledCheck::Plain(check.clone()),
-        Check::Contains(_) | Check::Equals(_) | Check::NumbersFrom(_) | Check::StatesNumbers(_) => return None,
+        Check::Contains(..) | Check::Equals(_) | Check::NumbersFrom(_) | Check::StatesNumbers(_) => return None,
         Check::ApartFrom(_) | Check::Expression(_) => return None,
     })
 }

@@ -20,7 +20,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// The same, for what tests expect.
 pub(super) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
     for expect in tests.cases.iter().filter_map(|case| case.expect.as_ref()) {
-        expect.outputs.iter().flat_map(|(_, checks)| checks).chain(&expect.sent).for_each(|check| of_check(check, out));
+        expect
+            .outputs
+            .iter()
+            .flat_map(|(_, checks)| checks)
+            .chain(&expect.result)
+            .chain(&expect.sent)
+            .for_each(|check| of_check(check, out));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::mock_shape::expects_success;
 use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
-use crate::model::{Judging, Model, Provider, StepKind, TestCase, TestFile, ToolKind, ToolName};
+use crate::model::{JUDGE_REPLY, Judging, Model, Provider, StepKind, TestCase, TestFile, ToolKind, ToolName};
 use crate::plan::sure_steps;
 use crate::source::Span;
 
@@ -40,7 +40,7 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, is_r
 /// Whether a path leads to a step, or names a tool.
 fn case_names(path: &str, pipeline: &PipelinePlan, plan: &Plan) -> bool {
     let is_tool = || plan.pipelines.iter().any(|planned| planned.pipeline.tools.contains_key(ToolName::of(path).tool));
-    !matches!(way(plan, pipeline, path), PathEnd::Nowhere) || is_tool() || path == "person"
+    !matches!(way(plan, pipeline, path), PathEnd::Nowhere) || is_tool() || path == "person" || path == JUDGE_REPLY
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {
@@ -63,7 +63,7 @@ fn unmocked<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<(&'p str, &'
     what.collect()
 }
 
-/// Steps that surely ask a model, and have no reply.
+/// Steps that surely ask a model, and have no reply; also the judge of what the case expects.
 fn unanswered<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<&'p str> {
     let file = &pipeline.pipeline;
     let answers_itself = |model: &Model| matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_) | Provider::Tool(_));
@@ -82,5 +82,6 @@ fn unanswered<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<&'p str> {
             matches!(&step.kind, StepKind::Agent(asked) if file.agents.contains_key(&asked.agent.value) && asked.model.is_none());
         is_agent || matches!(&step.kind, StepKind::Gate(gate) if asks_judge(gate))
     });
-    asks.map(|(_, step)| step.id.value.as_str()).collect()
+    let judge = case.expect.iter().filter(|expect| expect.judge.is_some() && case.replies.get(JUDGE_REPLY).is_none()).map(|_| JUDGE_REPLY);
+    asks.map(|(_, step)| step.id.value.as_str()).chain(judge).collect()
 }

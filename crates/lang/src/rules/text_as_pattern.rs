@@ -30,8 +30,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
     let (key, texts, help) = match &check.value {
-        Check::Contains(texts) => ("contains", texts, "write regex: … with this pattern"),
-        Check::NotContains(texts) => {
+        Check::Contains(texts, _) => ("contains", texts, "write regex: … with this pattern"),
+        Check::NotContains(texts, _) => {
             ("not_contains", texts, "write the words that must not occur as a list, or an expression such as: \"'EUR' not in text\"")
         }
         Check::Plain(_)

@@ -7,7 +7,7 @@ use super::step_paths::{PathEnd, way};
 use super::unknown_test_name;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{did_you_mean, nearest};
-use crate::model::{AcceptItem, JudgingStep, ReplyBody, ReplySet, TestFile, accept_id};
+use crate::model::{AcceptItem, JUDGE_CRITERION, JUDGE_REPLY, JudgingStep, ReplyBody, ReplySet, TestFile, accept_id};
 use crate::source::{Span, Spanned};
 
 /// F700, for the replies of tests.
@@ -68,6 +68,9 @@ type KnownCriteria<'p> = (&'static str, Vec<Cow<'p, str>>);
 
 /// The criteria of the gate or task that a path leads to; `None`: it judges nothing, or a step writes some of them in the run.
 fn criteria<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option<KnownCriteria<'p>> {
+    if path == JUDGE_REPLY {
+        return Some(("the judge", vec![JUDGE_CRITERION.into()]));
+    }
     let PathEnd::Step(pipeline, ix) = way(plan, pipeline, path) else { return None };
     let judging = pipeline.step(ix).step.kind.facts().judges?;
     let mut ids: Vec<Cow<str>> = vec![];

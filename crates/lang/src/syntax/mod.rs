@@ -26,6 +26,7 @@ mod tree;
 mod tree_builder;
 
 pub use comments::suppressions;
+pub(crate) use scalar::value as plain_value;
 pub(crate) use toml::parse_toml;
 pub use tree::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 

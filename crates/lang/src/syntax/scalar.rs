@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 /// The value of a plain scalar. A number that fits no machine number (and `.inf`, `.nan`) stays the text it is, so that no
 /// digit is lost.
-pub(super) fn value(text: &str) -> Value {
+pub(crate) fn value(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),

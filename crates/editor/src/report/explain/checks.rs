@@ -3,7 +3,8 @@
 use super::{ended, listed, pipelines, quoted};
 use crate::diagnostic::{counted, grouped};
 use crate::model::{
-    AcceptItem, Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, PlainCheck, ScorecardRef, StepKind,
+    AcceptItem, Check, Criterion, FormatStep, GateStep, Judging, LetterCase, OnFailure, OnJudgeError, Pipeline, PlainCheck, ScorecardRef,
+    StepKind,
 };
 use crate::plan::{PipelinePlan, Plan};
 use crate::report::graph::words::source;
@@ -95,6 +96,13 @@ fn criterion(criterion: &Criterion, judge: Option<&str>, pipeline: &Pipeline) ->
     format!("{only_if}{}{expected} ({how}){told}", ended(&criterion.description))
 }
 
+fn in_case(case: LetterCase) -> &'static str {
+    match case {
+        LetterCase::Exact => "",
+        LetterCase::Ignored => ", in small or capital letters",
+    }
+}
+
 fn check(check: &Check, pipeline: &Pipeline) -> String {
     let texts = |texts: &[crate::model::Text]| {
         let shown: Vec<String> = texts.iter().take(3).map(quoted).collect();
@@ -103,8 +111,8 @@ fn check(check: &Check, pipeline: &Pipeline) -> String {
     };
     match check {
         Check::Plain(check) => plain(check, pipeline),
-        Check::Contains(found) => format!("holds {}", texts(found)),
-        Check::NotContains(found) => format!("holds none of {}", texts(found)),
+        Check::Contains(found, case) => format!("holds {}{}", texts(found), in_case(*case)),
+        Check::NotContains(found, case) => format!("holds none of {}{}", texts(found), in_case(*case)),
         Check::Equals(value) => format!("is {}", crate::report::graph::words::filling(value)),
         Check::NumbersFrom(text) => format!("every figure occurs in {}", source(text)),
         Check::ApartFrom(text) => format!("apart from what it quotes from {}", source(text)),

@@ -255,6 +255,7 @@ pub(super) fn run(plan: Arc<Plan>) -> Run {
         hidden: vec![],
         env: Default::default(),
         default_model: None,
+        every_model: None,
         user_policies: vec![],
         unscripted: Unscripted::Nobody,
         replies: None,

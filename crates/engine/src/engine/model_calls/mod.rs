@@ -199,6 +199,7 @@ impl Run {
         purpose: Purpose,
     ) -> Result<Brief, Failure> {
         let found = self.agent(at, agent)?;
+        let model = self.options.every_model.clone().or(model).or_else(|| found.model.as_ref().map(|m| m.value.clone()));
         let tools = self.tools_of(at, agent);
         let mut first = vec![];
         if let Some(Prompt { mut text, pictures }) = prompt {
@@ -209,7 +210,7 @@ impl Run {
             }
             let own = found.instructions.as_ref().map(|own| self.fill_for_agent(at, found, own)).transpose()?;
             // A tool that answers needs no words about itself.
-            let name = model.as_deref().or(found.model.as_ref().map(|model| model.value.as_str())).unwrap_or(DEFAULT_MODEL);
+            let name = model.as_deref().unwrap_or(DEFAULT_MODEL);
             let is_tool = self.model(at, name).is_some_and(|model| model.provider.tool().is_some());
             let of_servers = Some(self.server_instructions(at, &tools)).filter(|told| !told.is_empty() && !is_tool);
             let system: Vec<String> = own.into_iter().chain(of_servers).collect();
@@ -218,7 +219,6 @@ impl Run {
             }
             first.push(Message { pictures, ..message(MessageRole::User, text) });
         }
-        let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
         let bounds = self.planned_of(at).pipeline.bounds_of(found);
         Ok(Brief { agent: agent.to_string(), model, first, schema, purpose, criteria: vec![], tools, bounds, resumes: None })
     }
@@ -237,7 +237,9 @@ impl Run {
 
     /// A model by name. `default` is the model of the environment variables, otherwise that of the file.
     pub(crate) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
-        let of_file = self.planned_of(at).pipeline.models.get(name);
+        let is_for_all = self.options.every_model.as_deref() == Some(name);
+        let of_file = if is_for_all { self.plan.pipelines.first() } else { Some(self.planned_of(at)) };
+        let of_file = of_file.and_then(|planned| planned.pipeline.models.get(name));
         match name {
             DEFAULT_MODEL => self.options.default_model.as_ref().or(of_file),
             _ => of_file,
@@ -249,7 +251,8 @@ impl Run {
         let name = brief.model_name();
         let find = |name: &'a str| Some((name, self.model(at, name)?));
         let Some(first) = find(name) else { return vec![] };
-        std::iter::once(first).chain(first.1.fallback.iter().filter_map(|other| find(&other.value))).collect()
+        let others = first.1.fallback.iter().filter(|_| self.options.every_model.is_none());
+        std::iter::once(first).chain(others.filter_map(|other| find(&other.value))).collect()
     }
 
     pub(crate) fn send(&mut self, at: NodeRef, mut brief: Brief, turn: TalkTurn) -> Result<(), Failure> {

@@ -173,7 +173,10 @@ pub(super) fn good() -> Scorecard {
             description: "The text holds the word good.".into(),
             expected: None,
             feedback: None,
-            judging: Judging::Checks(vec![Spanned::new(Check::Contains(vec![text("good")]), Span::default())]),
+            judging: Judging::Checks(vec![Spanned::new(
+                Check::Contains(vec![text("good")], crate::model::LetterCase::Exact),
+                Span::default(),
+            )]),
         }],
     }
 }

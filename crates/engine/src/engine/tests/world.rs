@@ -23,6 +23,7 @@ pub(super) fn options() -> RunSettings {
         hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
+        every_model: None,
         user_policies: vec![],
         unscripted: Unscripted::Nobody,
         replies: None,

@@ -4,13 +4,13 @@ use insta::assert_snapshot;
 use regex::Regex;
 
 use super::*;
-use crate::model::PlainCheck;
+use crate::model::{LetterCase, PlainCheck};
 
 /// All checks but `equals` and `expression`, which do not read.
 fn all() -> Vec<(&'static str, FilledCheck)> {
     vec![
-        ("contains", FilledCheck::Contains(vec!["of 40".into()])),
-        ("not_contains", FilledCheck::NotContains(vec!["sorry".into(), "Sorry".into()])),
+        ("contains", FilledCheck::Contains(vec!["of 40".into()], LetterCase::Exact)),
+        ("not_contains", FilledCheck::NotContains(vec!["sorry".into(), "Sorry".into()], LetterCase::Exact)),
         ("regex", FilledCheck::Plain(PlainCheck::Regex(Regex::new(r"^\w+( Ana)?,").unwrap()))),
         (
             "json_schema",
@@ -129,11 +129,11 @@ fn a_formatted_text_is_judged_as_it_reads_on_every_channel() {
     for channel in [full(Body::Text), chat, full(Body::Markdown), full(Body::Html), full(Body::AdaptiveCard)] {
         let body = channel.body;
         let judge = |checked: FilledCheck, text: &str| of_formatted(&checked, text, &channel, Some(&style), None).passed;
-        let contains = |wanted: &str| FilledCheck::Contains(vec![wanted.to_owned()]);
+        let contains = |wanted: &str| FilledCheck::Contains(vec![wanted.to_owned()], LetterCase::Exact);
         let (guide, none) = (|| FilledCheck::Plain(PlainCheck::StyleGuide), || FilledCheck::Plain(PlainCheck::Links(vec![])));
         assert!(judge(contains("32 of 40"), "You have **32** of 40 hours."), "{body:?}");
         assert!(judge(contains("a_b 2*3 [x] 1. R&D"), "So: a\\_b 2\\*3 \\[x] 1\\. R&D"), "{body:?}");
-        assert!(!judge(FilledCheck::NotContains(vec!["synergy".into()]), "More syn**er**gy now."), "{body:?}");
+        assert!(!judge(FilledCheck::NotContains(vec!["synergy".into()], LetterCase::Exact), "More syn**er**gy now."), "{body:?}");
         assert!(!judge(guide(), "More syn**er**gy now.") && judge(guide(), "More of it."), "{body:?}");
         assert!(judge(FilledCheck::Equals(json!("Hi Ana")), "Hi **Ana**"), "{body:?}");
         assert!(judge(FilledCheck::Plain(PlainCheck::MaxLength(6)), "Hi **Ana**"), "{body:?}");
@@ -332,12 +332,12 @@ fn a_link_inside_a_word_hides_it_from_no_check() {
     for channel in [&linked, &html] {
         let result = of_formatted(&FilledCheck::Plain(PlainCheck::StyleGuide), text, channel, Some(&style()), None);
         assert_eq!(result.feedback, "The style guide bans the word \"cheap\".");
-        assert!(!passes(&of_formatted(&FilledCheck::NotContains(vec!["cheap".into()]), text, channel, None, None)));
+        assert!(!passes(&of_formatted(&FilledCheck::NotContains(vec!["cheap".into()], LetterCase::Exact), text, channel, None, None)));
     }
-    assert!(!passes(&of_text(&FilledCheck::NotContains(vec!["cheap".into()]), text)));
+    assert!(!passes(&of_text(&FilledCheck::NotContains(vec!["cheap".into()], LetterCase::Exact), text)));
     assert!(!passes(&of_text(&FilledCheck::Plain(PlainCheck::PiiNone), "write to ana@ac[me](https://x.example).example")));
     // Where a reader sees the address in the word, the word is not there.
-    assert!(passes(&of_formatted(&FilledCheck::NotContains(vec!["cheap".into()]), text, &plain(), None, None)));
+    assert!(passes(&of_formatted(&FilledCheck::NotContains(vec!["cheap".into()], LetterCase::Exact), text, &plain(), None, None)));
 }
 
 #[test]
@@ -458,7 +458,10 @@ fn a_value_equals_by_what_it_means() {
 
 #[test]
 fn a_check_that_looks_for_nothing_is_not_passed() {
-    for checked in [FilledCheck::Contains(vec![String::new()]), FilledCheck::NotContains(vec!["x".into(), String::new()])] {
+    for checked in [
+        FilledCheck::Contains(vec![String::new()], LetterCase::Exact),
+        FilledCheck::NotContains(vec!["x".into(), String::new()], LetterCase::Exact),
+    ] {
         assert_eq!(of_text(&checked, "text").feedback, "There is nothing to look for: the text of the check is empty.");
     }
 }
@@ -476,4 +479,15 @@ fn a_schema_is_held_against_the_value() {
         !passes(&of_text(&FilledCheck::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "type": "nothing" })))), "x")),
         "a schema that cannot be used"
     );
+}
+
+#[test]
+fn letters_are_small_or_capital_where_their_case_is_ignored() {
+    let ignored = |wanted: &str| FilledCheck::Contains(vec![wanted.into()], LetterCase::Ignored);
+    for (wanted, text) in [("refund", "Your REFUND is on its way."), ("ÜBER (50%)", "über (50%) mehr")] {
+        assert!(passes(&of_text(&ignored(wanted), text)), "{text}");
+        assert!(!passes(&of_text(&FilledCheck::Contains(vec![wanted.into()], LetterCase::Exact), text)), "{text}");
+        assert!(!passes(&of_text(&FilledCheck::NotContains(vec![wanted.into()], LetterCase::Ignored), text)), "{text}");
+    }
+    assert!(!passes(&of_text(&ignored("refund."), "A refund")));
 }

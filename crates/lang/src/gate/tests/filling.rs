@@ -38,7 +38,7 @@ fn every_text_of_a_check_is_filled_in_before() {
     let bare = |source: &str| Text { source: source.into(), form: Form::Bare, ..Text::plain("") };
     let filled = |check: Check| fill_check(&check, None, &names);
     let text = "32 of 40";
-    let contains = filled(Check::Contains(vec![bare("words"), Text::plain("of")])).unwrap();
+    let contains = filled(Check::Contains(vec![bare("words"), Text::plain("of")], crate::model::LetterCase::Exact)).unwrap();
     assert!(passes(&of_text(&contains, text)) && !passes(&of_text(&contains, "32 of")), "a list stands for its elements");
     assert!(passes(&of_text(&filled(Check::Equals(Filling::Text(Text::plain(text)))).unwrap(), text)));
     let figures = filled(Check::NumbersFrom(bare("facts"))).unwrap();
@@ -50,7 +50,7 @@ fn every_text_of_a_check_is_filled_in_before() {
     assert_eq!(filled(Check::Expression(bare("facts"))).unwrap_err(), "neither true nor false");
     assert_eq!(filled(Check::NumbersFrom(bare("fact"))).unwrap_err(), "there is no \"fact\"");
     for check in [
-        Check::NotContains(vec![Text::plain("33")]),
+        Check::NotContains(vec![Text::plain("33")], crate::model::LetterCase::Exact),
         Check::Plain(PlainCheck::Regex(Regex::new("of").unwrap())),
         Check::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "type": "string" })))),
         Check::Plain(PlainCheck::MaxLength(8)),

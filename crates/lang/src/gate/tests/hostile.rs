@@ -8,8 +8,8 @@ use crate::model::PlainCheck;
 
 fn all() -> Vec<FilledCheck> {
     vec![
-        FilledCheck::Contains(vec!["é".into()]),
-        FilledCheck::NotContains(vec!["1".into()]),
+        FilledCheck::Contains(vec!["é".into()], crate::model::LetterCase::Exact),
+        FilledCheck::NotContains(vec!["1".into()], crate::model::LetterCase::Exact),
         FilledCheck::Plain(PlainCheck::Regex(Regex::new("a+b").unwrap())),
         FilledCheck::Equals(json!("é1\u{200B}")),
         FilledCheck::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "type": "string", "maxLength": 3 })))),

@@ -3,8 +3,8 @@
 use strum::VariantNames;
 
 use super::Takes::*;
-use super::Thing::{Channel, Tool};
-use super::work::FLOW;
+use super::Thing::{Channel, Model, Tool};
+use super::work::{FILE, FLOW};
 use super::{KeyTable, key};
 use crate::model::{Body, FailureKind, Features, LengthUnit, MessageRole, Purpose, SplitAt};
 
@@ -136,7 +136,10 @@ pub static TEST: KeyTable = KeyTable::of("test").keys(&[
     key("now", Fixed, "the time of all cases"),
     key("mocks", Named(&Mock), "outputs of steps and tools that are not run, for all cases"),
     key("replies", Named(&Replies), "scripted replies, for all cases"),
-    key("cases", Filled(&Keys(&TEST_CASE)), "the cases").required(),
+    key("cases", Filled(&Keys(&TEST_CASE)), "the cases"),
+    key("cases_from", Keys(&FILE), "a CSV file with one more case in each row"),
+    key("models", Filled(&Of(Model)), "models that each case runs on, one after the other, with flow test --live"),
+    key("judge_model", Of(Model), "the model that judges what expect.judge says; left out: default"),
 ]);
 
 /// One case of a test.
@@ -173,6 +176,10 @@ pub(crate) static EXPECT: KeyTable = KeyTable::of("expect").keys(&[
     key("exit", Whole, "the exit code"),
     key("refined", Boolean, "whether the refinement ran"),
     key("outputs", Named(&Expected), "outputs by name"),
+    key("result", Expected, "the result of a pipeline whose outputs is one value"),
     key("sent", Expected, "all parts as one text"),
+    key("judge", Sentence, "what must be true of what the run sent or gave, for a model to judge"),
+    key("max_tokens", Limit, "most tokens, in and out"),
+    key("max_cost_usd", Positive, "most money, in US dollars"),
     key("steps", Named(&Word(&["succeeded", "failed", "skipped", "blocked", "cancelled", "not_run"])), "status by step"),
 ]);

@@ -110,6 +110,9 @@ impl SchemaBuilder {
             let has_owner = json!({ "anyOf": [{ "required": ["for_each"] }, { "required": ["plan"] }] });
             object.insert("dependentSchemas".into(), json!({ "max_parallel": has_owner }));
         }
+        if places.iter().any(|place| std::ptr::eq(*place, &TEST)) {
+            object.insert("anyOf".into(), json!([{ "required": ["cases"] }, { "required": ["cases_from"] }]));
+        }
         if places.iter().any(|place| place.name == "plan") {
             object.insert("anyOf".into(), json!([{ "required": ["check"] }, { "properties": { "rounds": { "const": 1 } } }]));
         }

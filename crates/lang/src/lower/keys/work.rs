@@ -319,6 +319,7 @@ pub(crate) static CRITERION: KeyTable = KeyTable::of("criterion").keys(&[
 pub static CHECKS: KeyTable = KeyTable::of("check").keys(&[
     key("contains", Many(&Loose), "all of these texts occur"),
     key("not_contains", Many(&Loose), "none of these texts occurs"),
+    key("ignore_case", Boolean, "whether contains and not_contains find small and capital letters alike"),
     key("regex", Fixed, "the pattern matches somewhere"),
     key("equals", Value, "the value is this"),
     key("json_schema", Schema, "the value fits a JSON Schema"),

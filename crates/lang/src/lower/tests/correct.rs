@@ -260,6 +260,9 @@ description: What must hold.
 now: "2026-11-18T09:00:00Z"
 mocks: { page: { error: connection } }
 replies: { compose: Hello }
+cases_from: { file: cases.csv }
+models: [small, large]
+judge_model: large
 cases:
   - id: one
     description: The usual case.
@@ -268,7 +271,7 @@ cases:
     conversation: [{ role: user, text: Hi, channel: sms }]
     mocks: { facts: [1] }
     replies: { check: passed }
-    expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x }, count: 3 }, sent: { max_length: 9 }, steps: { check: succeeded } }
+    expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x, ignore_case: true }, count: 3 }, result: 4, judge: It names a next step., max_tokens: 500, max_cost_usd: 0.2, sent: { max_length: 9 }, steps: { check: succeeded } }
     golden: true
 "#;
 

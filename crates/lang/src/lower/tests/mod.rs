@@ -48,7 +48,12 @@ impl World for Alone {
         there(name, Arc::new(read("flow: 1\nstyle_guide: acme\n", style_guide).0.unwrap()))
     }
     fn text(&mut self, _: FileId, path: &str) -> Result<(FileId, Arc<str>), OtherFileError> {
-        there(path, (FileId(0), if path.ends_with("json") { "{\"type\": \"object\"}" } else { "Be brief." }.into()))
+        let text = match path.rsplit_once('.') {
+            Some((_, "json")) => "{\"type\": \"object\"}",
+            Some((_, "csv")) => "id\ntwo\n",
+            _ => "Be brief.",
+        };
+        there(path, (FileId(0), text.into()))
     }
     fn replies(&mut self, _: FileId, path: &str) -> Result<Arc<Replies>, OtherFileError> {
         there(path, Arc::default())

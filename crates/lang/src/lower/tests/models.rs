@@ -138,6 +138,6 @@ fn a_cases_own_mocks_and_replies_replace_those_of_all_cases() {
     let own = |step: &str| matches!(case.replies.get(step).unwrap(), ReplySet::Every(ScriptedReply { body: ReplyBody::Text(text), .. }) if &*text.source == "own");
     assert!(own("q") && !own("p"));
     let expect = case.expect.as_ref().unwrap();
-    assert!(matches!(expect.outputs[0].1[0].value, Check::Contains(_)));
+    assert!(matches!(expect.outputs[0].1[0].value, Check::Contains(..)));
     assert!(matches!(expect.outputs[1].1[0].value, Check::Equals(_)));
 }
