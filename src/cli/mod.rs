@@ -19,6 +19,7 @@ mod exit;
 mod explain;
 mod fix;
 mod form;
+mod import;
 mod init;
 mod inputs;
 mod login;
@@ -102,6 +103,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Validate(options) => validate::run(options, shared),
         FlowCommand::Test(options) => test::run(options, shared),
         FlowCommand::Init { folder, policies } => init::run(folder, *policies, shared),
+        FlowCommand::Import(options) => import::run(options, shared),
         FlowCommand::Doctor(options) => doctor::run(options, shared),
         FlowCommand::Trust(options) => trust::run(options, shared),
         FlowCommand::Tools(ToolsCommand::Login(options)) => login::login(options, shared),

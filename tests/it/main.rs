@@ -35,6 +35,7 @@ mod golden;
 mod growth;
 mod guaranteed;
 mod history;
+mod import;
 mod init;
 mod kept;
 mod knowledge;

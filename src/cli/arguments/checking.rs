@@ -151,6 +151,40 @@ pub struct AllowOptions {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct ImportOptions {
+    /// The program whose file it is
+    #[arg(value_enum)]
+    pub format: ImportFormat,
+    /// The workflow file
+    pub file: PathBuf,
+    /// Writes new files into this folder instead of to standard output; nothing is overwritten
+    #[arg(long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+}
+
+/// The programs whose files can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// Conductor: agents with routes (Microsoft), or tasks (conductor-oss).
+    Conductor,
+    /// Microsoft Prompt flow: flow.dag.yaml.
+    Promptflow,
+    /// promptfoo: promptfooconfig.yaml.
+    Promptfoo,
+}
+
+impl ImportFormat {
+    /// What the program is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            ImportFormat::Conductor => "Conductor",
+            ImportFormat::Promptflow => "Microsoft Prompt flow",
+            ImportFormat::Promptfoo => "promptfoo",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct LoginOptions {
     /// The name of the server in `tools`
     pub server: String,

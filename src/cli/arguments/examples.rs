@@ -20,6 +20,7 @@ examples! {
     GRAPH: "graph pipelines/shop/pipeline.yaml --format svg" "graph --run r_3f2a";
     EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain --guarantees pipelines/shop/pipeline.yaml" "explain F101";
     INIT: "init shop" "init --policies";
+    IMPORT_FILE: "import promptfoo promptfooconfig.yaml" "import conductor review.yaml --output pipelines";
     DOCTOR: "doctor" "doctor pipelines/shop/pipeline.yaml" "doctor --config";
     TOOLS: "tools pin --check" "tools allow pipelines/shop/pipeline.yaml";
     ALLOW: "tools allow pipelines/shop/pipeline.yaml" "tools allow pipelines/shop/pipeline.yaml --diff";

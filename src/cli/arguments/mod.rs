@@ -18,8 +18,8 @@ use crate::lower::FileKind;
 use crate::report::Look;
 
 pub use checking::{
-    AllowOptions, ChangedOption, DoctorOptions, ExplainOptions, FixOptions, Format, GraphFormat, GraphOptions, LoginOptions, NoTests,
-    TestFormat, TestOptions, ToolsCommand, ValidateOptions,
+    AllowOptions, ChangedOption, DoctorOptions, ExplainOptions, FixOptions, Format, GraphFormat, GraphOptions, ImportFormat, ImportOptions,
+    LoginOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
 pub use running::{
     AgentOption, ApproveOptions, AuditCommand, AuditFormat, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions,
@@ -153,6 +153,9 @@ pub enum FlowCommand {
         #[arg(long)]
         policies: bool,
     },
+    /// Translates a workflow file of another program into one of this language
+    #[command(after_help = examples::IMPORT_FILE)]
+    Import(ImportOptions),
     /// Checks that everything a project needs is available: secrets, data, engines, hosts
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorOptions),

@@ -1,0 +1,292 @@
+//! `flow import`: reads a workflow file of another program and writes one of ours. What is read is data: it is translated, never run.
+//!
+//! How to add a format: a variant of [`ImportFormat`], a file here with `fn import(&Node, &mut Import) -> Result<Imported, Refusal>`, a section in `docs/import.md`.
+
+mod conductor;
+mod models;
+mod promptflow;
+mod promptfoo;
+mod repair;
+mod tasks;
+mod words;
+mod yaml;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+
+use super::arguments::{ImportFormat, ImportOptions, SharedOptions};
+use super::refusal::Refusal;
+use super::{Exit, stdout};
+use crate::adapter::files::{read_named, read_text, stays_in};
+use crate::diagnostic::{Code, Diagnostic, one_line, visible};
+use crate::report::{self, Findings};
+use crate::runtime::shown;
+use crate::source::{FileId, Sources, Span};
+use crate::syntax::{self, Node, QuoteStyle};
+use words::{Manner, NamesOf, TextPiece, TextWords};
+use yaml::{WrittenYaml, Yaml};
+
+/// Bytes of a file that is read.
+const LARGEST: u64 = 1 << 20;
+
+/// What a file became.
+struct Imported {
+    /// Its id, and what its files are called.
+    name: String,
+    pipeline: Yaml,
+    /// The cases of its tests.
+    cases: Vec<Yaml>,
+}
+
+/// Something that is not in the result.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct LostPart {
+    line: usize,
+    what: String,
+    why: String,
+}
+
+/// A file that is being imported.
+struct Import {
+    path: PathBuf,
+    sources: Sources,
+    file: FileId,
+    words: Vec<TextWords>,
+    lost: BTreeSet<LostPart>,
+}
+
+impl Import {
+    fn line(&self, span: Span) -> usize {
+        self.sources.start(span).line
+    }
+
+    fn lose(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        let (line, what, why) = (self.line(span), what.into(), why.into());
+        self.lost.insert(LostPart { line, what, why });
+    }
+
+    /// Tells the keys of a list of keys that are not known here.
+    fn lose_others(&mut self, node: &Node, known: &[&str], what: &str, why: &str) {
+        for (key, _) in node.as_map().into_iter().flat_map(|map| &map.entries).filter(|(key, _)| !known.contains(&key.text.as_str())) {
+            self.lose(key.span, format!("{what}{}", key.text), why);
+        }
+    }
+
+    fn words(&mut self, pieces: Vec<TextPiece>, manner: Manner, span: Span, what: &str) -> Yaml {
+        self.words.push(TextWords { pieces, manner, span, what: what.to_owned(), is_dropped: false });
+        Yaml::Words(self.words.len() - 1)
+    }
+
+    /// A template of the other program as one of ours.
+    fn template(&mut self, node: &Node, what: &str, names: &NamesOf<'_>) -> Yaml {
+        let Some(scalar) = node.as_scalar() else { return self.fixed(&node.to_value().to_string(), node.span, what) };
+        let is_block = matches!(scalar.style, QuoteStyle::Literal);
+        self.template_text(&scalar.text, node.head(), is_block, what, names)
+    }
+
+    /// Likewise, of a text that was read elsewhere; `is_block`: its lines are those below `span`.
+    fn template_text(&mut self, text: &str, span: Span, is_block: bool, what: &str, names: &NamesOf<'_>) -> Yaml {
+        let done = words::template(text, names);
+        for (was, why) in done.lost {
+            let lines = text.find(&was).filter(|_| is_block).map_or(0, |at| text.get(..at).unwrap_or_default().matches('\n').count() + 1);
+            self.lost.insert(LostPart { line: self.line(span) + lines, what: format!("{what}: {}", one_line(&was, 80)), why });
+        }
+        self.words(done.pieces, Manner::Template, span, what)
+    }
+
+    /// An expression of the other program as one of ours, without braces; `None`: it was lost.
+    fn bare(&mut self, text: &str, span: Span, what: &str, names: &NamesOf<'_>) -> Option<String> {
+        let inner = text.trim();
+        let inner = inner.strip_prefix("{{").and_then(|inner| inner.strip_suffix("}}")).unwrap_or(inner);
+        words::expression(inner, names, &[]).map_err(|why| self.lose(span, format!("{what}: {}", one_line(text, 80)), why)).ok()
+    }
+
+    /// A text that nothing fills in.
+    fn fixed(&mut self, text: &str, span: Span, what: &str) -> Yaml {
+        self.words(vec![TextPiece::Text(text.to_owned())], Manner::Fixed, span, what)
+    }
+
+    /// Plain text in the place of a template.
+    fn plain(&mut self, text: &str, span: Span, what: &str) -> Yaml {
+        self.words(vec![TextPiece::Text(text.to_owned())], Manner::Template, span, what)
+    }
+
+    /// A file that the imported one names: it must lie in the folder of that file, and not be hidden.
+    fn beside(&self, name: &str) -> Result<String, String> {
+        let path = Path::new(name);
+        let is_own = path.components().all(|part| match part {
+            Component::Normal(part) => !part.to_string_lossy().starts_with('.'),
+            Component::CurDir => true,
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir => false,
+        });
+        if !is_own || name.is_empty() {
+            return Err("only files in the folder of this file are read".into());
+        }
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let path = folder.join(path);
+        let real = |path: &Path| if path.as_os_str().is_empty() { Path::new(".").canonicalize() } else { path.canonicalize() };
+        let is_inside = real(folder).and_then(|folder| Ok(real(&path)?.starts_with(folder)));
+        match is_inside {
+            Ok(true) => read_text(&path, LARGEST).map_err(|problem| format!("{name} cannot be read: {problem}")),
+            Ok(false) => Err("only files in the folder of this file are read".into()),
+            Err(problem) => Err(format!("{name} cannot be read: {problem}")),
+        }
+    }
+
+    /// The lines about what is lost, as they are printed.
+    fn lines(&self) -> Vec<String> {
+        let name = shown(&self.path);
+        let line = |lost: &LostPart| format!("{name}:{}: {}: {}", lost.line, one_line(&lost.what, 160), one_line(&lost.why, 200));
+        self.lost.iter().map(line).collect()
+    }
+
+    /// The comments at the top of the result.
+    fn head(&self, format: ImportFormat) -> String {
+        let mut head = format!("# Imported from {} ({}).\n", one_line(&visible(&shown(&self.path)), 200), format.title());
+        let lines = self.lines();
+        if !lines.is_empty() {
+            head.push_str("# Not imported:\n");
+        }
+        for line in lines {
+            // A text of the other file must not hide findings of this one.
+            let _ = writeln!(head, "# - {}", visible(&line).replace("flow-ignore", "flow ignore"));
+        }
+        head
+    }
+}
+
+/// Imports a file.
+pub(super) fn run(options: &ImportOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let name = shown(&options.file);
+    if options.file.is_dir() || !options.file.exists() {
+        let what = if options.file.is_dir() { "is a folder; name a file" } else { "does not exist" };
+        return Err(Refusal::new(Exit::NothingRan, format!("no file found: {name} {what}")));
+    }
+    let text = read_named(&options.file, LARGEST).map_err(|problem| Refusal::new(Exit::Findings, format!("{name}: {problem}")))?;
+    let mut sources = Sources::default();
+    let file = sources.add(name, text);
+    let mut found = vec![];
+    let root = syntax::parse(file, sources.file(file), &mut found);
+    let mut import = Import { path: options.file.clone(), sources, file, words: vec![], lost: BTreeSet::new() };
+    let is_fatal = |found: &Diagnostic| matches!(found.code, Code::YamlSyntax | Code::TooLarge | Code::UnsupportedYaml);
+    let fatal: Vec<Diagnostic> = found.iter().filter(|found| is_fatal(found)).cloned().collect();
+    if !fatal.is_empty() {
+        let findings = Findings::new(&import.sources, &fatal);
+        super::tell::drawn(&report::human(&findings, shared.look_of_stderr()));
+        return Err(Refusal::new(Exit::Findings, format!("nothing was imported: {}", report::summary(&findings))));
+    }
+    for twice in found.iter().filter(|found| found.code == Code::DuplicateKey) {
+        import.lose(twice.span, "a key that is there twice", "the first one counts");
+    }
+    let imported = match options.format {
+        ImportFormat::Conductor if items(child(&root, "tasks")).iter().any(|task| child(task, "taskReferenceName").is_some()) => {
+            tasks::import(&root, &mut import)?
+        }
+        ImportFormat::Conductor => conductor::import(&root, &mut import)?,
+        ImportFormat::Promptflow => promptflow::import(&root, &mut import)?,
+        ImportFormat::Promptfoo => promptfoo::import(&root, &mut import)?,
+    };
+    let folder = options.output.as_deref().unwrap_or_else(|| options.file.parent().unwrap_or(Path::new("")));
+    let files = repair::finished(&mut import, imported, folder, options, shared);
+    if !shared.quiet {
+        import.lines().iter().for_each(|line| tell_as_written!("{line}"));
+    }
+    let exit = if options.output.is_some() { written(folder, &files.texts, shared)? } else { printed(&files.texts) };
+    for error in &files.errors {
+        tell_as_written!("error that is left in the result: {error}");
+    }
+    Ok(if files.errors.is_empty() { exit } else { exit.or(Exit::Findings) })
+}
+
+fn printed(files: &[(PathBuf, String)]) -> Exit {
+    files.iter().map(|(_, text)| stdout::print_file(text)).fold(Exit::Ok, Exit::or)
+}
+
+/// Writes new files; none, if one of them is there.
+fn written(folder: &Path, files: &[(PathBuf, String)], shared: &SharedOptions) -> Result<Exit, Refusal> {
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+        return Err(Refusal::usage(format!("nothing was written: {} already exists", shown(path))));
+    }
+    let write = |path: &Path, text: &str| -> std::io::Result<()> {
+        stays_in(folder, path)?;
+        std::fs::create_dir_all(folder)?;
+        OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+    };
+    for (path, text) in files {
+        write(path, text).map_err(|problem| Refusal::new(Exit::Failed, format!("cannot write {}: {problem}", shown(path))))?;
+        if !shared.quiet {
+            tell!("wrote {}", shown(path));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// What stops an import: the file is of another kind.
+fn other_kind(import: &Import, node: &Node, lacks: &str, format: ImportFormat) -> Refusal {
+    let place = format!("{}:{}", shown(&import.path), import.line(node.span));
+    Refusal::new(Exit::Findings, format!("{place}: this is no file of {}: {lacks}", format.title()))
+}
+
+/// An id of ours from a name of theirs; `taken` are those that there are.
+fn id(name: &str, taken: &mut BTreeSet<String>) -> String {
+    const RESERVED: [&str; 2] = ["stop", "continue"];
+    let lower = name.to_lowercase();
+    let mut id: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(60).collect();
+    if !id.starts_with(|c: char| c.is_ascii_lowercase()) {
+        id.insert_str(0, "s_");
+    }
+    if RESERVED.contains(&id.as_str()) {
+        id.push_str("_step");
+    }
+    let base = id.clone();
+    let mut number = 2;
+    while !taken.insert(id.clone()) {
+        id = format!("{base}_{number}");
+        number += 1;
+    }
+    id
+}
+
+/// The entries of a list of keys.
+fn entries(node: Option<&Node>) -> impl Iterator<Item = (&str, &Node)> {
+    node.and_then(Node::as_map).into_iter().flat_map(|map| &map.entries).map(|(key, value)| (key.text.as_str(), value))
+}
+
+fn child<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
+    node.as_map()?.get(key)
+}
+
+/// The elements of a list.
+fn items(node: Option<&Node>) -> &[Node] {
+    node.and_then(Node::as_list).unwrap_or_default()
+}
+
+fn text<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.text_of(key)
+}
+
+/// A number, also one in quotes.
+fn number(node: &Node, key: &str) -> Option<Value> {
+    serde_json::from_str::<serde_json::Number>(node.text_of(key)?).ok().map(Value::Number)
+}
+
+/// A time as it is written here, from a number of seconds or from a number with a unit; `None`: it is neither.
+fn duration(node: &Node) -> Option<String> {
+    let text = node.as_scalar()?.text.trim();
+    let (count, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let count: f64 = count.trim().parse().ok().filter(|count: &f64| (0.0..1e9).contains(count))?;
+    let thousandths = match unit {
+        "ms" => 1.0,
+        "" | "s" => 1000.0,
+        "m" => 60_000.0,
+        "h" => 3_600_000.0,
+        _ => return None,
+    };
+    let whole = (count * thousandths).round() as u64;
+    Some(if whole.is_multiple_of(1000) { format!("{}s", whole / 1000) } else { format!("{whole}ms") })
+}

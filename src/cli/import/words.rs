@@ -1,0 +1,350 @@
+//! Texts with templates of other programs: `{{ x }}` and `{% if x %}` are translated token by token. What is not understood becomes plain text.
+
+use crate::source::Span;
+
+/// What a text is in the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// A template.
+    Template,
+    /// An expression without braces.
+    Bare,
+    /// Text that nothing fills in.
+    Fixed,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum TextPiece {
+    /// Plain text.
+    Text(String),
+    /// `{{ … }}`: what it became, and what it was.
+    Filled { out: String, was: String },
+    /// `{% … %}`, likewise.
+    Mark { out: String, was: String },
+}
+
+/// What stands in the place of a template that cannot be kept.
+const GIVEN_UP: &str = "This text was not imported.";
+
+/// A text of the result, and where it comes from.
+#[derive(Debug, Clone)]
+pub(super) struct TextWords {
+    pub(super) pieces: Vec<TextPiece>,
+    pub(super) manner: Manner,
+    pub(super) span: Span,
+    /// What it is, for people.
+    pub(super) what: String,
+    /// It could not be kept: its key is left out.
+    pub(super) is_dropped: bool,
+}
+
+impl TextWords {
+    /// The text as it stands in the result.
+    pub(super) fn text(&self) -> String {
+        let piece = |piece: &TextPiece| match (piece, self.manner) {
+            (TextPiece::Text(text), Manner::Template) => raw(text),
+            (TextPiece::Text(text), Manner::Bare | Manner::Fixed) => text.clone(),
+            (TextPiece::Filled { out, .. } | TextPiece::Mark { out, .. }, _) => out.clone(),
+        };
+        self.pieces.iter().map(piece).collect()
+    }
+
+    /// Gives up what `about` stands in: it becomes plain text, and where it is already, the whole text goes. What was given up; `None`: all is gone.
+    pub(super) fn give_up(&mut self, about: &str) -> Option<String> {
+        let is_meant = |out: &str| about.is_empty() || out.contains(about);
+        let is_filled = |piece: &TextPiece| !matches!(piece, TextPiece::Text(_));
+        if self.is_dropped {
+            return None;
+        }
+        if self.manner != Manner::Template || !self.pieces.iter().any(is_filled) {
+            let given = self.text();
+            // A step keeps its kind, and one of which nobody knows when it is done is not done.
+            let left = match self.manner {
+                Manner::Template => GIVEN_UP,
+                Manner::Bare => "false",
+                Manner::Fixed => "",
+            };
+            self.is_dropped = left.is_empty() || given == left;
+            self.pieces = vec![TextPiece::Text(left.to_owned())];
+            return Some(given);
+        }
+        let in_mark = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Mark { out, .. } if is_meant(out)));
+        let is_found = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Filled { out, .. } if is_meant(out)));
+        let mut given = vec![];
+        for piece in &mut self.pieces {
+            let was = match piece {
+                TextPiece::Filled { out, was } if in_mark || !is_found || is_meant(out) => std::mem::take(was),
+                TextPiece::Mark { was, .. } if in_mark || !is_found => std::mem::take(was),
+                TextPiece::Text(_) | TextPiece::Filled { .. } | TextPiece::Mark { .. } => continue,
+            };
+            given.push(was.clone());
+            *piece = TextPiece::Text(was);
+        }
+        Some(given.join(" "))
+    }
+}
+
+/// A text in a template that nothing is filled into.
+fn raw(text: &str) -> String {
+    if !["{{", "{%", "{#", "}}", "%}", "#}"].into_iter().any(|mark| text.contains(mark)) {
+        return text.to_owned();
+    }
+    if !text.contains("endraw") {
+        return format!("{{% raw %}}{text}{{% endraw %}}");
+    }
+    let brace = |c: char| if matches!(c, '{' | '}') { format!("{{{{ \"{c}\" }}}}") } else { c.to_string() };
+    text.chars().map(brace).collect()
+}
+
+/// A name of another program in this language.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MeantName {
+    /// Its value.
+    pub(super) value: String,
+    /// Whether it is there, where that is not asked with `is defined`.
+    pub(super) there: Option<String>,
+}
+
+impl MeantName {
+    pub(super) fn value(value: impl Into<String>) -> MeantName {
+        MeantName { value: value.into(), there: None }
+    }
+}
+
+/// Finds what a path means, or says why nothing here is meant by it.
+pub(super) type NamesOf<'a> = dyn Fn(&[&str]) -> Result<MeantName, String> + 'a;
+
+/// What a template became, and what was lost of it.
+pub(super) struct Translated {
+    pub(super) pieces: Vec<TextPiece>,
+    /// What, and why.
+    pub(super) lost: Vec<(String, String)>,
+}
+
+/// Translates a template.
+pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
+    let mut done = Translated { pieces: vec![], lost: vec![] };
+    let mut locals: Vec<Vec<String>> = vec![];
+    let mut rest = text;
+    while let Some(at) = ["{{", "{%", "{#"].into_iter().filter_map(|mark| rest.find(mark)).min() {
+        let (before, from) = rest.split_at(at);
+        done.pieces.push(TextPiece::Text(before.to_owned()));
+        let end = match from.get(1..2) {
+            Some("{") => "}}",
+            Some("%") => "%}",
+            _ => "#}",
+        };
+        let Some(length) = closing(from, end) else {
+            rest = from;
+            done.lost.push((short(from), "it is not closed".into()));
+            break;
+        };
+        let (whole, after) = from.split_at(length);
+        rest = after;
+        let inner = whole.get(2..length - 2).unwrap_or_default();
+        let (left, inner) = inner.strip_prefix('-').map_or(("", inner), |inner| ("-", inner));
+        let (right, inner) = inner.strip_suffix('-').map_or(("", inner), |inner| ("-", inner));
+        if end == "%}" && inner.trim() == "raw" {
+            let inner_end = after
+                .find("{%")
+                .filter(|at| after.get(at + 2..).is_some_and(|mark| mark.trim_start_matches('-').trim_start().starts_with("endraw")));
+            let last = inner_end.and_then(|at| Some(at + after.get(at..)?.find("%}")? + 2));
+            if let (Some(at), Some(last)) = (inner_end, last) {
+                done.pieces.push(TextPiece::Text(after.get(..at).unwrap_or_default().to_owned()));
+                rest = after.get(last..).unwrap_or_default();
+                continue;
+            }
+        }
+        match end {
+            "}}" => match expression(inner, names, &locals) {
+                Ok(out) => done.pieces.push(TextPiece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
+                Err(why) => {
+                    done.lost.push((whole.to_owned(), why));
+                    done.pieces.push(TextPiece::Text(whole.to_owned()));
+                }
+            },
+            "%}" => match statement(inner.trim(), names, &mut locals) {
+                Ok(out) => done.pieces.push(TextPiece::Mark { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned() }),
+                Err(why) => {
+                    done.lost.push((whole.to_owned(), format!("{why}; the whole text is kept as plain text")));
+                    done.pieces = vec![TextPiece::Text(text.to_owned())];
+                    return done;
+                }
+            },
+            _ => {}
+        }
+    }
+    done.pieces.push(TextPiece::Text(rest.to_owned()));
+    done
+}
+
+/// Where a `{{` ends, behind its end; an end in quotes does not count.
+fn closing(text: &str, end: &str) -> Option<usize> {
+    let mut quote = None;
+    for (at, c) in text.char_indices().skip(2) {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if text.get(at..).is_some_and(|rest| rest.starts_with(end)) => return Some(at + end.len()),
+            None if end != "#}" && matches!(c, '"' | '\'') => quote = Some(c),
+            None => {}
+        }
+    }
+    None
+}
+
+fn short(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(60).collect()
+}
+
+fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> Result<String, String> {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    match word {
+        "if" | "elif" => Ok(format!("{word} {}", expression(rest, names, locals)?)),
+        "elseif" => Ok(format!("elif {}", expression(rest, names, locals)?)),
+        "else" | "endif" => Ok(word.to_owned()),
+        "endfor" => {
+            locals.pop();
+            Ok(word.to_owned())
+        }
+        "for" => {
+            let (own, list) = rest.split_once(" in ").ok_or("a for without in")?;
+            let list = expression(list, names, locals)?;
+            let own: Vec<String> = own.split(',').map(|name| name.trim().to_owned()).collect();
+            let out = format!("for {} in {list}", own.join(", "));
+            locals.push(own);
+            Ok(out)
+        }
+        other => Err(format!("there is no statement \"{}\"", short(other))),
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum WordToken<'a> {
+    Path(Vec<&'a str>),
+    Text(&'a str),
+    Number(&'a str),
+    Sign(&'a str),
+}
+
+fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
+    const SIGNS: [&str; 23] =
+        ["==", "!=", "<=", ">=", "//", "**", "<", ">", "(", ")", "[", "]", ",", "|", "+", "-", "*", "/", "%", "~", "=", ":", "."];
+    let mut found = vec![];
+    let mut rest = text.trim_start();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    while let Some(first) = rest.chars().next() {
+        let length = if matches!(first, '"' | '\'') {
+            let length = rest.get(1..).and_then(|inner| inner.find(first)).ok_or("a quote is not closed")? + 2;
+            found.push(WordToken::Text(rest.get(..length).unwrap_or_default()));
+            length
+        } else if first.is_ascii_digit() {
+            let length = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+            found.push(WordToken::Number(rest.get(..length).unwrap_or_default()));
+            length
+        } else if is_word(first) {
+            let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+            let name = rest.get(..length).unwrap_or_default();
+            let is_part = matches!(found.last(), Some(WordToken::Sign("."))) && found.len() > 1;
+            if is_part {
+                found.pop();
+            }
+            match found.last_mut() {
+                Some(WordToken::Path(path)) if is_part => path.push(name),
+                _ if is_part => return Err("a field of something that has no name".into()),
+                _ => found.push(WordToken::Path(vec![name])),
+            }
+            length
+        } else {
+            let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).ok_or_else(|| format!("the sign {first} is not known"))?;
+            found.push(WordToken::Sign(sign));
+            sign.len()
+        };
+        rest = rest.get(length..).unwrap_or_default().trim_start();
+    }
+    Ok(found)
+}
+
+/// Translates an expression; `locals` are the names of loops around it.
+pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<String, String> {
+    let tokens = tokens(text)?;
+    let mut out: Vec<String> = vec![];
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let next = tokens.get(at + 1);
+        let from = at;
+        let word = |offset: usize| match tokens.get(from + offset) {
+            Some(WordToken::Path(path)) if path.len() == 1 => path.first().copied(),
+            _ => None,
+        };
+        let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+        at += 1;
+        out.push(match token {
+            WordToken::Text(text) => (*text).to_owned(),
+            WordToken::Number(text) => (*text).to_owned(),
+            WordToken::Sign(sign) => (*sign).to_owned(),
+            WordToken::Path(path) => match path.as_slice() {
+                [word @ ("and" | "or" | "not" | "in" | "is" | "if" | "else" | "true" | "false" | "none")] => (*word).to_owned(),
+                [word @ ("True" | "False" | "None")] => word.to_ascii_lowercase(),
+                [filter] if before == Some(&WordToken::Sign("|")) => {
+                    (if matches!(*filter, "json" | "dump") { "tojson" } else { filter }).to_owned()
+                }
+                [test] if before == Some(&WordToken::Path(vec!["is"])) || word_before(&tokens, at, "is", "not") => (*test).to_owned(),
+                [name] if next == Some(&WordToken::Sign("=")) => (*name).to_owned(),
+                [path @ .., "items"] if next == Some(&WordToken::Sign("(")) && tokens.get(at + 1) == Some(&WordToken::Sign(")")) => {
+                    at += 2;
+                    format!("{} | items", named(path, names, locals)?.value)
+                }
+                ["range"] if next == Some(&WordToken::Sign("(")) => "range".to_owned(),
+                _ if next == Some(&WordToken::Sign("(")) => return Err(format!("there is no function {}", path.join("."))),
+                path => {
+                    let meant = named(path, names, locals)?;
+                    match (meant.there, word(1), word(2), word(3)) {
+                        (Some(there), Some("is"), Some("defined"), _) => {
+                            at += 2;
+                            there
+                        }
+                        (Some(there), Some("is"), Some("not"), Some("defined")) => {
+                            at += 3;
+                            format!("not {there}")
+                        }
+                        _ => meant.value,
+                    }
+                }
+            },
+        });
+    }
+    if out.is_empty() {
+        return Err("it is empty".into());
+    }
+    Ok(joined(&out))
+}
+
+fn word_before(tokens: &[WordToken<'_>], at: usize, first: &str, second: &str) -> bool {
+    let is = |back: usize, word: &str| at.checked_sub(back).and_then(|at| tokens.get(at)) == Some(&WordToken::Path(vec![word]));
+    is(3, first) && is(2, second)
+}
+
+fn named(path: &[&str], names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<MeantName, String> {
+    let is_local = |name: &str| name == "loop" && !locals.is_empty() || locals.iter().flatten().any(|local| local == name);
+    if path.first().is_some_and(|first| is_local(first)) { Ok(MeantName::value(path.join("."))) } else { names(path) }
+}
+
+/// The tokens with blanks where people write them.
+fn joined(tokens: &[String]) -> String {
+    let mut out = String::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| tokens.get(at)).map_or("", String::as_str);
+        let is_tight = matches!(token.as_str(), ")" | "]" | "," | ":" | "." | "=")
+            || matches!(before, "" | "(" | "[" | "." | "=" | ":")
+            || token == "["
+            || token == "("
+                && before.ends_with(|c: char| c.is_alphanumeric())
+                && !matches!(before, "and" | "or" | "not" | "in" | "if" | "else");
+        if !is_tight {
+            out.push(' ');
+        }
+        out.push_str(token);
+    }
+    out
+}
