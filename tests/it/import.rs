@@ -55,6 +55,7 @@ fn agents_with_routes_become_steps_and_loops() {
 #[test]
 fn tasks_become_groups_loops_and_routes() {
     same("conductor", "order.json", "order.expected.yaml");
+    same("conductor", "loops.json", "loops.expected.yaml");
 }
 
 #[test]

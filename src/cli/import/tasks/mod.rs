@@ -393,24 +393,26 @@ impl TaskFile {
             steps.insert(0, map([("id", Some(counter.into())), ("set", Some(value.into()))]));
         }
         let end = TaskPlace { around: within.to_vec(), at: usize::MAX, ..place.clone() };
-        let until = match self.script(&condition, task, &end) {
-            Ok(again) if again == "false" => "true".to_owned(),
-            Ok(again) => format!("not ({again})"),
+        let (until, is_lost) = match self.script(&condition, task, &end) {
+            Ok(again) if again == "false" => ("true".to_owned(), false),
+            Ok(again) => (format!("not ({again})"), false),
             Err(why) => {
                 import.lose(
                     span,
                     format!("{name}: loopCondition: {}", one_line(&condition, 80)),
-                    format!("{why}; the loop ends in a failure"),
+                    format!("{why}; the loop ends in a failure after one round"),
                 );
-                "false".to_owned()
+                ("false".to_owned(), true)
             }
         };
         let said =
             condition.split("iteration").nth(1).and_then(|rest| rest.split('<').nth(1)).map(|rest| rest.trim_start_matches('=').trim());
+        // Beside another condition (`||`) the number is no end.
         let said = said
+            .filter(|_| !condition.contains("||"))
             .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok())
             .filter(|most| (1..=ROUNDS).contains(most));
-        if said.is_none() && until != "true" {
+        if said.is_none() && !is_lost && until != "true" {
             import.lose(
                 span,
                 format!("{name}: rounds without an end"),
@@ -418,7 +420,7 @@ impl TaskFile {
             );
         }
         // `<` and `<=` both end by then.
-        let most = said.map_or(ROUNDS, |most| most + u64::from(condition.contains("<=")));
+        let most = if is_lost { 1 } else { said.map_or(ROUNDS, |most| most + u64::from(condition.contains("<="))) };
         let until = import.words(vec![TextPiece::Text(until)], Manner::Bare, span, &format!("{name}: loopCondition"));
         let repeat = map([("until", Some(until)), ("at_most", Some(Yaml::Value(most.into())))]);
         keys.extend([("repeat", Some(repeat)), ("steps", Some(Yaml::List(steps)))]);
