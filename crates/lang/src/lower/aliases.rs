@@ -63,6 +63,7 @@ static ALIASES: &[Alias] = &[
     only("style guide", same(&["name"], "style_guide")),
     only("data", same(&["path", "csv", "filename", "source"], "file")),
     only("test", same(&["tests", "test_cases"], "cases")),
+    only("test", same(&["pipeline"], "test")),
     only("test case", same(&["given", "vars", "variables"], "inputs")),
     only("test case", same(&["then", "expected"], "expect")),
     only("resource_limits", same(&["deadline", "timeout", "duration"], "time")),
