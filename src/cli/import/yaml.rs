@@ -121,9 +121,7 @@ impl WrittenYaml {
 
     fn scalar(&mut self, text: &str, indent: usize) {
         let is_block = text.trim_end_matches('\n').contains('\n') && !text.starts_with([' ', '\t', '\n']) && !text.ends_with("\n\n");
-        let is_hidden =
-            |c: char| c != '\n' && (c.is_control() || is_invisible(c) || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}'));
-        if is_block && !text.contains(is_hidden) {
+        if is_block && !text.contains(|c: char| c != '\n' && is_hidden(c)) {
             self.text.push_str(if text.ends_with('\n') { " |\n" } else { " |-\n" });
             for line in text.lines() {
                 let _ = if line.is_empty() { writeln!(self.text) } else { writeln!(self.text, "{:indent$}{line}", "") };
@@ -136,11 +134,16 @@ impl WrittenYaml {
     }
 }
 
+/// Whether nobody would see a character, or a reader of YAML would take it for the end of a line.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || is_invisible(c) || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
 /// A value as JSON, which is YAML too; what cannot be seen is escaped.
 fn json(value: &Value) -> String {
     let mut out = String::new();
     for c in serde_json::to_string(value).unwrap_or_default().chars() {
-        if c.is_control() || is_invisible(c) || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}') {
+        if is_hidden(c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 let _ = write!(out, "\\u{unit:04x}");
