@@ -4,6 +4,7 @@
 
 mod agent_programs;
 mod agents;
+mod asked;
 mod asking;
 mod asking_told;
 mod asking_written;

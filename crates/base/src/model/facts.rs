@@ -32,6 +32,11 @@ impl<'n> ToolName<'n> {
     }
 }
 
+/// The tool by which an agent is asked.
+pub fn asking_tool(agent: &str) -> String {
+    format!("ask-{agent}")
+}
+
 /// What a call does outside the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effects {

@@ -55,7 +55,7 @@ pub use defaults::{
 };
 pub use dialogue::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
-pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
+pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName, asking_tool};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, LetterCase, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
 pub use guarantee::Guarantee;

@@ -39,6 +39,8 @@ pub struct Pipeline {
     pub name: Spanned<String>,
     /// One sentence for people.
     pub description: Option<String>,
+    /// The agent that it is, if it stands for one that other agents ask; no file holds such a pipeline.
+    pub asked: Option<Spanned<String>>,
     /// The folder of its file; paths in it are relative to this.
     pub folder: PathBuf,
     /// The project's folder; patterns of policies start there.

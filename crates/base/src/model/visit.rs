@@ -217,6 +217,7 @@ impl Pipeline {
         let Pipeline {
             name,
             description: _,
+            asked: _,
             folder: _,
             project: _,
             hash: _,
@@ -333,7 +334,8 @@ impl ScriptedReply {
 impl Agent {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
-        let Agent { span: _, model: _, instructions, tools: _, output: _, max_turns: _, limits: _, policy: _, style_guide: _ } = self;
+        let Agent { span: _, model: _, instructions, tools: _, agents: _, output: _, max_turns: _, limits: _, policy: _, style_guide: _ } =
+            self;
         texts(TextKey::Instructions, instructions, visit);
     }
 }

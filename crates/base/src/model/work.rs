@@ -20,6 +20,8 @@ pub struct Agent {
     pub instructions: Option<Text>,
     /// Tools it may call: `server` or `server.tool`.
     pub tools: Vec<Spanned<String>>,
+    /// Agents that it may ask; each is among its tools, too, by its [`asking_tool`](super::asking_tool).
+    pub agents: Vec<Spanned<String>>,
     /// The shape of its answers; `None`: text.
     pub output: Option<Shape>,
     /// Most rounds of tool calls (10).

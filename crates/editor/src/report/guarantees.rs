@@ -7,7 +7,7 @@ use super::escape::json_text;
 use super::json::at;
 use crate::diagnostic::visible;
 use crate::model::{Guarantee, PipelineId};
-use crate::plan::Plan;
+use crate::plan::{PipelinePlan, Plan};
 use crate::rules::guarantees::{Exception, GuaranteeVerdict, of};
 use crate::source::{Sources, Span};
 
@@ -19,7 +19,7 @@ const MOST_REASONS: usize = 12;
 /// The guarantees of each pipeline of a plan, those that it calls after it, for people.
 pub fn guarantees(plan: &Plan, sources: &Sources) -> String {
     let mut out = String::new();
-    for (at, planned) in plan.pipelines.iter().enumerate() {
+    for (at, planned) in of_files(plan) {
         let name = visible(&planned.pipeline.name.value);
         let gap = if at == 0 { "" } else { "\n" };
         out.push_str(&format!("{gap}{name}\n{}\n", "=".repeat(name.chars().count())));
@@ -42,6 +42,11 @@ pub fn guarantees(plan: &Plan, sources: &Sources) -> String {
     out
 }
 
+/// The pipelines that a file holds. What an agent does that others ask belongs to the run of its file.
+fn of_files(plan: &Plan) -> impl Iterator<Item = (usize, &PipelinePlan)> {
+    plan.pipelines.iter().enumerate().filter(|(_, planned)| planned.pipeline.asked.is_none())
+}
+
 fn told(sources: &Sources, exception: &Exception, out: &mut String) {
     out.push_str(&format!("  - {}\n    at {}\n", visible(&exception.message), place(sources, exception.span)));
     for (span, words) in &exception.way {
@@ -59,7 +64,7 @@ fn place(sources: &Sources, span: Span) -> String {
 /// The same as one JSON object: `version`, and for each pipeline `name` and `guarantees`, each with `name`, `sentence`, `verdict` (`holds`,
 /// `holds_if`, `broken`), `because` and `exceptions`.
 pub fn guarantees_json(plan: &Plan, sources: &Sources) -> String {
-    let pipelines = plan.pipelines.iter().enumerate().map(|(at, planned)| {
+    let pipelines = of_files(plan).map(|(at, planned)| {
         let list = Guarantee::VARIANTS.iter().map(|guarantee| {
             let (word, because, exceptions) = match of(plan, PipelineId(at), *guarantee) {
                 GuaranteeVerdict::Holds(reasons) => ("holds", reasons, vec![]),

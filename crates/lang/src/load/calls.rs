@@ -1,10 +1,10 @@
-//! F107: pipelines that call each other in a circle.
+//! F107: pipelines that call each other in a circle, and agents that ask each other in one.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Pipeline, PipelineId, Program, StepKind};
-use crate::source::{FileId, Sources, Span};
+use crate::model::{Pipeline, PipelineId, Program, StepKind, asking_tool};
+use crate::source::{FileId, Sources, Span, Spanned};
 
 /// Reports each circle once, by its shortest path. Only what steps do counts: `call`, and `tool` and `plan` with a pipeline behind it;
 /// what an agent may call it need not call.
@@ -17,10 +17,24 @@ pub fn check(program: &Program, files: &[FileId], sources: &Sources, diagnostics
         let name = |pipeline: usize| files.get(pipeline).map_or("?", |file| sources.file(*file).name.as_str());
         let names: Vec<&str> = path.iter().map(|(pipeline, _)| name(*pipeline)).chain([name(start)]).collect();
         let Some((_, span)) = path.first() else { continue };
-        let mut diagnostic = Diagnostic::new(Code::SelfCall, *span, format!("this pipeline calls itself: {}", names.join(" -> ")))
-            .help("remove one of these calls; what is tried again until it is good is a task step, or a gate with refine");
+        let asked: Vec<&str> =
+            path.iter().filter_map(|(pipeline, _)| program.pipelines.get(*pipeline)?.asked.as_ref()).map(Spanned::as_str).collect();
+        let (message, help, here) = match asked.as_slice() {
+            [] => (
+                format!("this pipeline calls itself: {}", names.join(" -> ")),
+                "remove one of these calls; what is tried again until it is good is a task step, or a gate with refine",
+                "called here",
+            ),
+            [one] => (format!("agent \"{one}\" asks itself"), "remove it from agents", "asked here"),
+            [first, ..] => (
+                format!("agents ask each other in a circle: {} -> {first}", asked.join(" -> ")),
+                "remove one of them from agents; to let them talk to each other, write a dialogue step",
+                "asked here",
+            ),
+        };
+        let mut diagnostic = Diagnostic::new(Code::SelfCall, *span, message).help(help);
         for (_, span) in path.iter().skip(1) {
-            diagnostic = diagnostic.related(*span, "called here");
+            diagnostic = diagnostic.related(*span, here);
         }
         diagnostics.push(diagnostic);
     }
@@ -63,5 +77,8 @@ fn calls(pipeline: &Pipeline) -> Vec<(PipelineId, Span)> {
     // A model that is a tool calls it for each prompt.
     let answering = pipeline.agents.values().filter_map(|agent| pipeline.models.get(agent.model_name())?.provider.tool());
     found.extend(answering.filter_map(|own| Some((pipeline.called_tool(&own.tool.value)?, own.tool.span))));
+    // An agent need not ask those that it may ask, but a circle of them has no use.
+    let asking = pipeline.asked.iter().filter_map(|own| pipeline.agents.get(&own.value)).flat_map(|agent| &agent.agents);
+    found.extend(asking.filter_map(|other| Some((pipeline.called_tool(&asking_tool(&other.value))?, other.span))));
     found
 }

@@ -1,9 +1,11 @@
 //! Files that name each other.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 
 use super::*;
-use crate::model::{Mock, ReplySet, StepKind};
+use crate::model::{Mock, PipelineId, ReplySet, StepKind};
 use crate::port::{MemoryFiles, ReadFileError};
 
 fn disk(files: &[(&str, &str)]) -> MemoryFiles {
@@ -330,4 +332,64 @@ fn mistakes_of_a_table_of_cases_are_found_in_their_line() {
     assert!(broken.starts_with("F007 cases.csv:2:5 input \"days\" of case \"one\": "), "{broken}");
     let many = format!("id\n{}", (0..10_001).map(|i| format!("c{i}\n")).collect::<String>());
     assert_eq!(told(&with_rows(&many)), "F022 cases.csv:10002:1 cases file \"cases.csv\" has more than 10000 rows\n");
+}
+
+const TEAM: &str = "flow: 1
+name: team
+inputs: { city: text, other: { type: text, required: false } }
+agents:
+  lead: { instructions: Ask., agents: [chooser, writer] }
+  chooser: { instructions: \"For {{ inputs.city }}.\" }
+  writer: { instructions: Write., agents: [chooser], limits: { deadline: 9s } }
+steps: [{ id: one, agent: lead, prompt: \"{{ inputs.other }}\" }]
+";
+
+#[test]
+fn an_agent_that_others_ask_becomes_a_pipeline_of_one_step_and_a_tool() {
+    let loaded = load_from(&[("team.yaml", TEAM)]);
+    assert_eq!(told(&loaded), "");
+    let pipelines = &loaded.program.pipelines;
+    let names: Vec<&str> = pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect();
+    assert_eq!(names, ["team", "ask-chooser", "ask-writer"]);
+    let tools = |agent: &str| pipelines[0].agents[agent].tools.iter().map(|tool| tool.value.clone()).collect::<Vec<_>>();
+    assert_eq!((tools("lead"), tools("writer")), (vec!["ask-chooser".into(), "ask-writer".into()], vec!["ask-chooser".to_owned()]));
+    // Only what instructions read is passed on, also to an agent that asks one that reads it.
+    let inputs = |at: usize| pipelines[at].input_fields().iter().map(|field| field.name.as_str()).collect::<Vec<_>>();
+    assert_eq!((inputs(1), inputs(2)), (vec!["request", "city"], vec!["request", "city"]));
+    let fixed = &pipelines[0].tools["ask-writer"];
+    assert_eq!((fixed.kind.pipeline(), fixed.with.len(), fixed.timeout), (Some(PipelineId(2)), 1, Some(Duration::from_secs(9))));
+    assert_eq!(pipelines[0].tools["ask-chooser"].timeout, Some(Duration::from_secs(600)));
+    assert_eq!(pipelines[2].tools.keys().collect::<Vec<_>>(), ["ask-chooser"]);
+    assert_eq!(pipelines[1].hash, pipelines[0].hash);
+}
+
+#[test]
+fn agents_of_a_called_pipeline_ask_those_of_their_own_file() {
+    let main = "flow: 1\nname: main\nsteps: [{ id: one, call: team.yaml, with: { city: Ulm } }, { id: two, call: last.yaml }]\n";
+    let last = "flow: 1\nname: last\nsteps: [{ id: one, set: 1 }]\n";
+    let loaded = load_from(&[("main.yaml", main), ("team.yaml", TEAM), ("last.yaml", last)]);
+    assert_eq!(told(&loaded), "");
+    let pipelines = &loaded.program.pipelines;
+    let names: Vec<&str> = pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect();
+    assert_eq!(names, ["main", "team", "last", "ask-chooser", "ask-writer"]);
+    let ids = ["ask-chooser", "ask-writer"].map(|tool| pipelines[1].called_tool(tool));
+    assert_eq!(ids, [Some(PipelineId(3)), Some(PipelineId(4))]);
+}
+
+#[test]
+fn agents_that_ask_in_a_circle_or_read_an_input_called_request_are_told() {
+    let file = "flow: 1
+name: bad
+inputs: { request: text }
+agents:
+  lead: { instructions: Ask., agents: [chooser, lead] }
+  chooser: { instructions: \"{{ inputs.request }}\", agents: [writer] }
+  writer: { agents: [chooser] }
+steps: [{ id: one, agent: lead, prompt: Go. }]
+";
+    assert_snapshot!(findings(&[("bad.yaml", file)]), @r#"
+    F007 bad.yaml:3:11 input "request" is read by agent "chooser", whose own request is what agents ask it <bad.yaml:5:40 asked here>
+    F107 bad.yaml:5:49 agent "lead" asks itself
+    F107 bad.yaml:6:61 agents ask each other in a circle: chooser -> writer -> chooser <bad.yaml:7:22 asked here>
+    "#);
 }

@@ -168,14 +168,19 @@ impl<'f> Loader<'f> {
         }))
     }
 
-    /// Reads all pipelines that were added, and those that they call.
+    /// Reads all pipelines that were added, and those that they call. Agents that others ask follow as pipelines of their own.
     pub(crate) fn load_called(&mut self) {
         let mut next = 0;
-        while let Some((file, _)) = self.pipelines.get(next) {
-            let file = *file;
-            let pipeline = self.lowering(file, lower::pipeline);
-            if let Some((_, slot)) = self.pipelines.get_mut(next) {
-                *slot = Some(pipeline);
+        while let Some((file, read)) = self.pipelines.get(next) {
+            let (file, is_read) = (*file, read.is_some());
+            if !is_read {
+                let mut pipeline = self.lowering(file, lower::pipeline);
+                // Those that it calls have their ids, and are read later.
+                let asked = lower::asked_agents(&mut pipeline, self.pipelines.len(), &mut self.diagnostics);
+                if let Some((_, slot)) = self.pipelines.get_mut(next) {
+                    *slot = Some(pipeline);
+                }
+                self.pipelines.extend(asked.into_iter().map(|agent| (file, Some(agent))));
             }
             next += 1;
         }

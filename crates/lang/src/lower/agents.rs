@@ -15,6 +15,7 @@ pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
     agent.model = keys.name("model");
     agent.instructions = keys.get("instructions").and_then(|node| lower.text_or_file("instructions", owner, node));
     agent.tools = keys.names("tools").unwrap_or_default();
+    agent.agents = keys.names("agents").unwrap_or_default();
     agent.output = keys.output();
     agent.max_turns = keys.limit("max_turns");
     agent.limits = limits(&keys);

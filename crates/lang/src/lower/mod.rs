@@ -8,6 +8,7 @@ mod agent_programs;
 mod agents;
 mod aliases;
 mod approval;
+mod asked;
 mod case_rows;
 mod channels;
 mod checks;
@@ -52,6 +53,7 @@ mod written_plan;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use asked::asked_agents;
 pub(crate) use case_rows::type_inputs;
 pub use channels::channel;
 pub use definitions::definitions;

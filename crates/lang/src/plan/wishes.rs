@@ -31,6 +31,10 @@ impl Wishes {
         let mut wishes = Wishes::default();
         for (at, planned) in plan.pipelines.iter().enumerate() {
             let pipeline = &planned.pipeline;
+            // Its file wants it.
+            if pipeline.asked.is_some() {
+                continue;
+            }
             let whose = if at == 0 { String::new() } else { format!(" in pipeline {}", pipeline.name.value) };
             wishes.add_tools(pipeline, &whose);
             for (name, model) in &pipeline.models {

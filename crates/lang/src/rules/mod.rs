@@ -163,11 +163,13 @@ pub(crate) use written_plan::check_written_plan;
 pub use effects::effects_of;
 pub use secret_in_file::{keys, keys_of};
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::model::{Channel, Pipeline, Program, Settings};
 use crate::plan::{PipelinePlan, Plan};
+use crate::source::Span;
 use tell::{finding, listed};
 
 /// A check of one pipeline with everything it names.
@@ -286,10 +288,21 @@ pub(crate) fn check_definitions(defined: &Pipeline, out: &mut Vec<Diagnostic>) {
 /// Checks all pipelines of a plan.
 pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {
     for pipeline in &plan.pipelines {
+        let first = out.len();
         for rule in RULES {
             rule(pipeline, plan, out);
         }
+        if pipeline.pipeline.asked.is_some() {
+            keep_new(out, first);
+        }
     }
+}
+
+/// Of an agent that others ask, what its file has not said of itself. What it does not use, its file may.
+fn keep_new(out: &mut Vec<Diagnostic>, first: usize) {
+    let known: HashSet<(Code, Span)> = out.iter().take(first).map(|found| (found.code, found.span)).collect();
+    let found = out.split_off(first);
+    out.extend(found.into_iter().filter(|found| found.code != Code::UnusedDefinition && !known.contains(&(found.code, found.span))));
 }
 
 pub use guarantee_unmet::unmet;

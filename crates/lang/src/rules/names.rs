@@ -151,6 +151,14 @@ impl<'a> PipelineNames<'a> {
             return Ok(Type::Any);
         }
         if root == "steps" {
+            if let (Some(agent), Viewpoint::Shared { .. }) = (&self.pipeline.pipeline.asked, &seat.at) {
+                let message =
+                    format!("agent \"{}\" is asked by other agents, so its instructions and tools cannot read steps", agent.value);
+                return Err(ReadProblem::wrong_place(
+                    &message,
+                    "read inputs.NAME here, or let the agent that asks put it into its request",
+                ));
+            }
             return self.step_path(seat, rest);
         }
         if matches!(root.as_str(), "secrets" | "env") {

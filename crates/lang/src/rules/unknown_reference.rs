@@ -22,6 +22,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         }
         agent.tools.iter().for_each(|tool| look.tool(&owner, tool, &file.tools));
         agent.policy.iter().for_each(|policy| look.up("policy", &owner, policy, &file.policies));
+        // Of a pipeline that stands for an agent, its file says it.
+        let asked = agent.agents.iter().filter(|_| file.asked.is_none());
+        asked.for_each(|other| look.up("agent", &format!("agent \"{name}\" asks"), other, &file.agents));
     }
     for (name, model) in &file.models {
         let owner = format!("model \"{name}\" falls back to");

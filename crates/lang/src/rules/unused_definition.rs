@@ -15,6 +15,7 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
         used.models.insert(agent.model_name());
         used.tools.extend(agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool));
         used.policies.extend(agent.policy.iter().map(Spanned::as_str));
+        used.agents.extend(agent.agents.iter().map(Spanned::as_str));
     }
     used.tools.extend(file.models.values().filter_map(|model| Some(ToolName::of(&model.provider.tool()?.tool.value).tool)));
     let embedding = file.tools.values().filter_map(|tool| tool.knowledge()?.embed.as_ref());

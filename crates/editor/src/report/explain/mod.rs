@@ -127,8 +127,13 @@ fn quoted(text: &Text) -> String {
     format!("“{}”", cut(&source(text), 240))
 }
 
-/// Each pipeline, with how to say that something is in it: nothing for the first.
+/// Each pipeline of a file, with how to say that something is in it: nothing for the first.
 fn pipelines(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, String)> {
+    with_asked(plan).filter(|(_, pipeline, _)| pipeline.asked.is_none())
+}
+
+/// The same, with those that stand for an agent that others ask.
+fn with_asked(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, String)> {
     plan.pipelines.iter().enumerate().map(|(at, planned)| {
         let whose = if at == 0 { String::new() } else { format!(" (in pipeline {})", planned.pipeline.name.value) };
         (planned, &*planned.pipeline, whose)

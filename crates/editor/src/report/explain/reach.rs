@@ -1,14 +1,15 @@
 //! What is reached: data, files, models, hosts, receivers, secrets; and what policies allow of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{clause, listed, named, pipelines};
+use super::{clause, listed, named, pipelines, with_asked};
 use crate::model::{
     DEFAULT_MODEL, DataKind, FilePart, FilePattern, Grant, Model, PermissionMode, Pipeline, ProgramCommand, PythonCode, PythonNeeds,
-    STDOUT, SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind, UntrustedRule,
+    STDOUT, SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind, UntrustedRule, asking_tool,
 };
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
+use crate::source::{FileId, Spanned};
 
 /// A pipeline's steps, wherever they stand.
 fn steps(planned: &PipelinePlan) -> impl Iterator<Item = &Step> {
@@ -106,14 +107,18 @@ struct AgentTask {
 /// Who answers for each agent, and in which steps it is asked.
 pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
     let mut said = vec![];
-    for ((planned, pipeline, whose), bounds) in pipelines(plan).zip(bounds) {
+    let mut told: BTreeSet<(FileId, String)> = BTreeSet::new();
+    for ((planned, pipeline, whose), bounds) in with_asked(plan).zip(bounds) {
         let mut asked: BTreeMap<(usize, &str), AgentTask> = BTreeMap::new();
         for step in &bounds.steps {
             for asking in &step.askings {
                 let place = pipeline.agents.get_index_of(&asking.agent).unwrap_or(usize::MAX);
                 let AgentTask { models, places } = asked.entry((place, &asking.agent)).or_default();
-                let what = if asking.judges { "judges in" } else { "answers in" };
-                places.push(format!("{what} {}", planned.path(step.step)));
+                places.push(match &pipeline.asked {
+                    Some(_) => "answers what other agents ask it".to_owned(),
+                    None if asking.judges => format!("judges in {}", planned.path(step.step)),
+                    None => format!("answers in {}", planned.path(step.step)),
+                });
                 for (name, _) in &asking.models {
                     if !models.contains(name) {
                         models.push(name.clone());
@@ -125,19 +130,25 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
             let own = pipeline.agents.get(*agent);
             let about = own.and_then(|agent| agent.instructions.as_ref()).map(first_sentence);
             let about = about.map(|about| format!(" It is told: “{about}”")).unwrap_or_default();
-            let tools = own.map(|agent| &agent.tools).filter(|tools| !tools.is_empty());
-            let tools = tools.map(|tools| format!(" It may use the tools {}.", named(tools))).unwrap_or_default();
+            let others: Vec<&Spanned<String>> = own.iter().flat_map(|agent| &agent.agents).collect();
+            let is_asking = |tool: &Spanned<String>| others.iter().any(|other| asking_tool(&other.value) == tool.value);
+            let tools: Vec<&Spanned<String>> = own.iter().flat_map(|agent| &agent.tools).filter(|tool| !is_asking(tool)).collect();
+            let tools = if tools.is_empty() { String::new() } else { format!(" It may use the tools {}.", named(tools)) };
+            let asks = if others.is_empty() { String::new() } else { format!(" It may ask the agents {}.", named(others)) };
             said.push(format!(
-                "agent {agent} on {}{}: {}.{about}{tools}",
+                "agent {agent} on {}{}: {}.{about}{tools}{asks}",
                 listed(&models.iter().map(|name| format!("model {name}")).collect::<Vec<_>>()),
-                whose,
+                if pipeline.asked.is_some() { "" } else { &whose },
                 listed(places)
             ));
         }
         let mut names: Vec<&String> = asked.values().flat_map(|asked| &asked.models).collect();
         names.sort();
         names.dedup();
-        said.extend(names.into_iter().map(|name| format!("{}{}.", model(name, pipeline.models.get(name)), whose)));
+        // An agent that others ask has the models of its file.
+        let new = names.into_iter().filter(|name| told.insert((pipeline.name.span.file, (*name).clone())));
+        let whose = if pipeline.asked.is_some() { "" } else { &whose };
+        said.extend(new.map(|name| format!("{}{}.", model(name, pipeline.models.get(name)), whose)));
     }
     if said.is_empty() { vec!["None.".into()] } else { said }
 }

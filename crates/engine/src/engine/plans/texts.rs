@@ -10,7 +10,7 @@ use crate::engine::words::plain;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
-use crate::model::{FieldKind, PipelineId, PlanStep, Shape, ToolParameters, Usable};
+use crate::model::{Agent, FieldKind, PipelineId, PlanStep, Shape, ToolParameters, Usable};
 use crate::port::ToolDescription;
 
 /// The input of a pipeline that receives the outputs of the steps it depends on.
@@ -48,9 +48,7 @@ impl Run {
         let mut usable: Vec<Usable> = vec![];
         for name in &own.may_use {
             if let Some(agent) = planned.pipeline.agents.get(&name.value) {
-                let instructions =
-                    agent.instructions.as_ref().map(|text| self.fill_for_agent(at, agent, text)).transpose()?.unwrap_or_default();
-                let about = instructions.trim().chars().take(MOST_ABOUT).collect();
+                let about = self.purpose(at, agent)?;
                 usable.push(Usable { name: name.value.clone(), about, takes: None });
                 continue;
             }
@@ -65,6 +63,15 @@ impl Run {
         }
         usable.dedup_by(|later, first| later.name == first.name);
         Ok(usable)
+    }
+
+    /// What an agent is for, as others are told: the beginning of its instructions.
+    ///
+    /// # Errors
+    /// Fails if its instructions cannot be filled in.
+    pub(crate) fn purpose(&self, at: NodeRef, agent: &Agent) -> Result<String, Failure> {
+        let instructions = agent.instructions.as_ref().map(|text| self.fill_for_agent(at, agent, text)).transpose()?.unwrap_or_default();
+        Ok(instructions.trim().chars().take(MOST_ABOUT).collect())
     }
 
     /// The type of a pipeline's input `previous`, if it has one.

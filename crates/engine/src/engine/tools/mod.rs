@@ -121,7 +121,14 @@ impl Run {
             },
             ToolKind::Pipeline { .. } => {
                 let called = self.planned_of(at).called_tool(name).map(|id| &self.plan.pipeline(id).pipeline);
-                let own = called.and_then(|p| p.description.clone()).unwrap_or_default();
+                let asked = called.and_then(|called| called.asked.as_ref().and_then(|name| called.agents.get_key_value(&name.value)));
+                let own = match asked {
+                    Some((name, agent)) => match self.purpose(at, agent).unwrap_or_default() {
+                        purpose if purpose.is_empty() => format!("Asks the agent {name}."),
+                        purpose => format!("Asks the agent {name}, which was told this: {purpose}"),
+                    },
+                    None => called.and_then(|p| p.description.clone()).unwrap_or_default(),
+                };
                 (own, called.map_or_else(|| text(&[]), |p| shape::schema(&p.inputs)))
             }
             // In a test no server is called, so the parameters of its tools are unknown.

@@ -16,6 +16,7 @@ pub static AGENT: KeyTable = KeyTable::of("agent").keys(&[
     key("model", Of(Model), "its model; left out: the one called default"),
     key("instructions", Either(&[Template, Keys(&FILE)]), "the system message: what the agent does and how"),
     key("tools", Many(&Of(Tool)), "tools it may call: server, or server.tool"),
+    key("agents", Many(&Of(Agent)), "agents it may ask, each by a tool ask-NAME"),
     key("output", Fields, "the fields of its answers"),
     key("output_schema", Schema, "a JSON Schema of its answers, instead of output"),
     key("max_turns", Limit, "most rounds of tool calls"),

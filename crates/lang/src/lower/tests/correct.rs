@@ -84,6 +84,7 @@ agents:
     instructions: { file: clerk.md }
     output: { answer: text, score: { type: integer, minimum: 0 } }
     tools: [tables, files.read]
+    agents: [strict]
     max_turns: 4
     limits: { max_tokens: 900 }
     policy: careful

@@ -1,0 +1,108 @@
+//! Agents that ask other agents, from the command line.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::flow;
+
+/// The example of the manual as a project, and what its page says that it prints.
+fn example() -> (TempDir, String) {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/asking_agents.md")).unwrap();
+    let blocks = |language: &str| -> Vec<String> {
+        let begin = format!("```{language}\n");
+        page.split(&begin).skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect()
+    };
+    let (yaml, console) = (blocks("yaml"), blocks("console"));
+    let project = tempfile::tempdir().unwrap();
+    for (name, text) in [("flow.toml", ""), ("trip.yaml", &yaml[0]), ("trip.replies.yaml", &yaml[1])] {
+        std::fs::write(project.path().join(name), text).unwrap();
+    }
+    let told: Vec<&str> = console[0].lines().skip(1).collect();
+    (project, told.join("\n"))
+}
+
+#[test]
+fn the_example_of_the_manual_asks_as_it_says() {
+    let (project, told) = example();
+    let ran = flow(project.path(), &["run", "trip.yaml", "--input", "wish=A quiet day near water."]);
+    assert_eq!((ran.exit, format!("{}{}", ran.err, ran.out).trim_end()), (0, told.as_str()));
+    let tested = flow(project.path(), &["test", "trip.yaml"]);
+    assert!(tested.exit == 0 && tested.err.contains("2 passed, 0 failed"), "{}{}", tested.out, tested.err);
+    // An agent that is asked sees its instructions and the request, and nothing of the other's conversation.
+    let record: Value = serde_json::from_str(&flow(project.path(), &["runs", "export"]).out).unwrap();
+    let decided: Vec<&str> = record["decisions"].as_array().unwrap().iter().map(|one| one["target"].as_str().unwrap()).collect();
+    assert_eq!(decided, ["ask-chooser", "ask-writer"]);
+    let events = flow(project.path(), &["runs", "export", "--events"]).out;
+    let asked: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let prompt = |step: &str| {
+        let called = asked.iter().find(|event| event["step"] == step && event["type"] == "model_called").unwrap();
+        serde_json::to_string(&called["messages"]).unwrap()
+    };
+    let chooser = prompt("plan/ask-chooser[2]/chooser");
+    assert!(chooser.contains("near Ulm that fits") && chooser.contains("A quiet place near water"), "{chooser}");
+    assert!(!chooser.contains("A quiet day near water") && !chooser.contains("Plan one day"), "{chooser}");
+    let replayed = flow(project.path(), &["runs", "replay", record["run"].as_str().unwrap()]);
+    assert_eq!(replayed.exit, 0, "{}{}", replayed.out, replayed.err);
+}
+
+#[test]
+fn explain_and_plan_say_who_may_be_asked_and_what_that_may_cost() {
+    let (project, _) = example();
+    let said = flow(project.path(), &["explain", "trip.yaml"]).out;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("It may ask the agents chooser and writer."), "{said}");
+    assert!(said.contains("agent writer on model default: answers what other agents ask it."), "{said}");
+    assert_eq!(said.matches("- model default:").count(), 1, "{said}");
+    let plan = flow(project.path(), &["plan", "trip.yaml", "--input", "wish=x"]).out;
+    assert!(plan.contains("9 for each use of ask-chooser by lead, and 3 for each use of ask-writer by lead"), "{plan}");
+    let guarantees: Value = serde_json::from_str(&flow(project.path(), &["explain", "--guarantees", "trip.yaml", "--json"]).out).unwrap();
+    assert_eq!(guarantees["pipelines"].as_array().unwrap().len(), 1, "nobody runs an agent alone");
+}
+
+#[test]
+fn what_an_asked_agent_does_needs_the_leave_of_all_who_asked() {
+    let file = |lead: &str, clerk: &str, whole: &str| {
+        format!(
+            "flow: 1
+name: desk
+description: Looks things up.
+models: {{ default: {{ provider: scripted, replies: replies.yaml }} }}
+agents:
+  lead: {{ instructions: Ask., agents: [clerk]{lead} }}
+  clerk: {{ instructions: Look it up., tools: [docs]{clerk} }}
+tools: {{ docs: {{ file: notes }} }}
+policies:
+  quiet: {{ permission_mode: auto, disallowed_tools: [docs.read] }}
+  alone: {{ permission_mode: auto, disallowed_tools: [ask-clerk] }}
+steps: [{{ id: one, agent: lead, prompt: Go. }}]
+outputs: {{ calls: \"{{{{ steps.one.details.tool_calls }}}}\" }}
+{whole}"
+        )
+    };
+    let replies = "flow: 1
+replies:
+  one: [{ calls: [{ tool: ask-clerk, with: { request: rules } }] }, Done.]
+  one/ask-clerk/clerk: [{ calls: [{ tool: docs.read, with: { name: rules.md } }] }, Looked.]
+";
+    let result = |lead: &str, clerk: &str, whole: &str| {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::create_dir(project.path().join("notes")).unwrap();
+        for (name, text) in
+            [("flow.toml", ""), ("p.yaml", &file(lead, clerk, whole)), ("replies.yaml", replies), ("notes/rules.md", "Be kind.")]
+        {
+            std::fs::write(project.path().join(name), text).unwrap();
+        }
+        let ran = flow(project.path(), &["run", "p.yaml", "--json"]);
+        let record: Value = serde_json::from_str(&flow(project.path(), &["runs", "export"]).out).unwrap();
+        let decisions = record["decisions"].as_array().unwrap().iter();
+        let denied = decisions.filter(|one| one["allowed"] == json!(false)).map(|one| one["target"].as_str().unwrap().to_owned());
+        (ran.exit, denied.collect::<Vec<_>>())
+    };
+    assert_eq!(result("", "", ""), (0, vec![]));
+    assert_eq!(result("", ", policy: quiet", ""), (0, vec!["docs.read".to_owned()]));
+    assert_eq!(result(", policy: quiet", "", ""), (0, vec!["docs.read".to_owned()]));
+    assert_eq!(result("", "", "policy: quiet\n"), (0, vec!["docs.read".to_owned()]));
+    assert_eq!(result(", policy: alone", "", ""), (0, vec!["ask-clerk".to_owned()]));
+}
