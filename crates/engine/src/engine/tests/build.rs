@@ -123,6 +123,7 @@ pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
         conversation: None,
         name: named(name),
         description: None,
+        asked: None,
         folder: ".".into(),
         project: ".".into(),
         hash: String::new(),

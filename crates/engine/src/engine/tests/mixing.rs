@@ -79,6 +79,9 @@ fn build(drawn: &[Drawn], parallel: u64, all_continue: bool) -> Vec<Pipeline> {
         "polish",
         vec![agent("draft", "{{ refinement.feedback }}"), gate("check", "steps.draft.output", Some("draft"), Some("none"))],
     );
+    // An agent that is asked asks in turn.
+    polish.tools.insert("look_up".into(), of(1));
+    polish.agents["writer"].tools = vec![named("look_up")];
     polish.outputs = Outputs::Named(vec![output("text", "{{ steps.check.output }}")]);
     let mut all = vec![outer, inner, polish];
     all.iter_mut().for_each(|pipeline| drop(pipeline.scorecards.insert("card".into(), good())));
@@ -102,7 +105,7 @@ impl World {
         let luck = luck[start % luck.len()];
         let tools = ["hook", "look_up", "polish"].map(|name| (name, name, json!({ "id": "7" })));
         match (is_model, luck % 8) {
-            (true, few @ 1..=3) if answered < 2 && !path.ends_with("draft") => {
+            (true, few @ 1..=3) if answered < 2 => {
                 let result = asks(&tools[..usize::from(few)]);
                 self.handle(Input::Reply { call, result });
             }
