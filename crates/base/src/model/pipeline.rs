@@ -73,6 +73,8 @@ pub struct Pipeline {
     pub lists_channels: bool,
     /// Its style guide.
     pub style_guide: Option<Arc<StyleGuide>>,
+    /// The names of those that there are, where it has none.
+    pub style_guides_there: Vec<String>,
     /// Policies by name.
     pub policies: IndexMap<String, Policy>,
     /// The policy in force for the whole file.

@@ -218,6 +218,7 @@ impl Pipeline {
             name,
             description: _,
             asked: _,
+            style_guides_there: _,
             folder: _,
             project: _,
             hash: _,

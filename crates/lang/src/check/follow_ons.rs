@@ -192,9 +192,10 @@ pub(super) fn tell_once(found: &mut Vec<Diagnostic>, sources: &Sources) {
             Some((Some(candidate), other)) => {
                 other.candidate = candidate;
                 let name = sources.text(next.span);
-                other.related.push((next.span, if name.contains('\n') { "here, too".to_owned() } else { format!("{name}, too") }));
-                let new: Vec<String> = next.help.into_iter().filter(|line| !other.help.contains(line)).collect();
-                other.help.extend(new);
+                let here = if name.contains('\n') { "here, too".to_owned() } else { format!("{name}, too") };
+                // What is to be done at this place stands there: several lines of help are a choice.
+                let own = next.help.first().filter(|line| !other.help.contains(line));
+                other.related.push((next.span, own.map_or(here.clone(), |own| format!("{here}: {own}"))));
             }
             _ => {
                 first.insert(key, kept.len());

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use super::beside::{FILES, MEMBERS};
 use super::search::{Back, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Labels, Seat, Source};
+use crate::model::StepKind;
 use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Writer};
 use crate::plan::StepIx;
 use crate::source::Span;
@@ -95,6 +96,10 @@ impl Labels<'_> {
             Some((above, Caller::Model(ix))) => {
                 let by = self.step_words(above, ix);
                 self.marked_input(chain, path, found);
+                // What the author of the tool fixed, no model gives.
+                if self.fixed_input(chain, (above, ix), path, found) {
+                    return;
+                }
                 found.push(written(
                     Writer::Model,
                     (above, Some(ix)),
@@ -110,8 +115,25 @@ impl Labels<'_> {
                 let rest = path.get(1..).unwrap_or_default();
                 let list = given.flat_map(|(_, value)| below(value, rest));
                 texts(above, Some((ix, true)), list, &self.step_words(above, ix), None, found);
+                if matches!(caller.step.kind, StepKind::Tool(_)) {
+                    self.fixed_input(chain, (above, ix), path, found);
+                }
             }
         }
+    }
+
+    /// What tools that are a pipeline fix of an input; whether it is fixed by all of them.
+    fn fixed_input(&self, chain: ChainIx, (above, ix): (ChainIx, StepIx), path: &[String], found: &mut Vec<Back>) -> bool {
+        let (called, rest) = (self.chains.get(chain).0, path.get(1..).unwrap_or_default());
+        let tools = self.pipeline(above).pipeline.tools.values().filter(|tool| tool.kind.pipeline() == Some(called));
+        let mut is_fixed = path.first().is_some();
+        for tool in tools {
+            let given: Vec<_> = tool.with.iter().filter(|(name, _)| path.first().is_none_or(|asked| *asked == name.value)).collect();
+            is_fixed &= !given.is_empty();
+            let list = given.into_iter().flat_map(|(_, value)| below(value, rest));
+            texts(above, Some((ix, true)), list, &self.step_words(above, ix), None, found);
+        }
+        is_fixed
     }
 
     /// An input of a called pipeline that its file marks `untrusted`, whoever gives it.

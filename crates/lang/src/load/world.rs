@@ -217,7 +217,7 @@ impl<'f> Loader<'f> {
     fn bring(&mut self, from: FileId, path: &Path) -> Result<FileId, OtherFileError> {
         let file = self.read(path).map_err(|problem| match problem {
             ReadFileError::Missing => OtherFileError::Missing(self.neighbours(from, path)),
-            other => OtherFileError::Because(other.to_string(), other.help()),
+            other => OtherFileError::Because(other.to_string(), other.help().into()),
         })?;
         self.brings.entry(from).or_default().insert(file);
         Ok(file)
@@ -313,7 +313,9 @@ impl World for Loader<'_> {
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         if path == "~" || path.starts_with("~/") || path.starts_with('$') {
             let why = "no shell expands it, so it would be the name of a folder here".to_owned();
-            return Err(OtherFileError::Because(why, "write the path from the folder of this file, inside the project, such as ../data"));
+            let last = path.rsplit('/').next().filter(|last| path.contains('/') && !last.is_empty()).unwrap_or("data");
+            let help = format!("write the path from the folder of this file, inside the project, such as ../{last}");
+            return Err(OtherFileError::Because(why, help.into()));
         }
         let path = normalised(&self.folder(from).join(path));
         let place = real(&path, self.files);
@@ -344,6 +346,20 @@ impl World for Loader<'_> {
         self.files.prepare(tables, queries)
     }
 
+    fn style_guides(&self, from: FileId) -> Vec<String> {
+        let folders = [self.folder(from).join("style_guides"), self.project.join("style_guides")];
+        let names: BTreeSet<String> = folders.iter().flat_map(|folder| self.list(folder)).collect();
+        names.iter().filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()
+    }
+
+    fn fitting(&self, from: FileId, pattern: &str) -> Vec<String> {
+        let (folder, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+        let Ok(path) = self.path(from, folder) else { return vec![] };
+        let Some((start, end)) = last.split_once('*').filter(|(_, end)| !folder.contains('*') && !end.contains('*')) else { return vec![] };
+        let names = self.list(&path).into_iter().filter(|name| name.starts_with(start) && name.ends_with(end));
+        names.map(|name| if folder.is_empty() { name } else { format!("{folder}/{name}") }).collect()
+    }
+
     fn has_fitting(&self, pattern: &FilePattern) -> bool {
         self.files.has_fitting(pattern)
     }
@@ -351,7 +367,9 @@ impl World for Loader<'_> {
     fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         let path = self.path(from, path)?;
         match self.files.real_path(&path) {
-            Some(_) if self.files.exists(&path) => Err(OtherFileError::Because("it is a file, not a folder".to_owned(), "name a folder")),
+            Some(_) if self.files.exists(&path) => {
+                Err(OtherFileError::Because("it is a file, not a folder".to_owned(), "name a folder".into()))
+            }
             Some(_) => Ok(path),
             None => Err(OtherFileError::Missing(vec![])),
         }
@@ -366,7 +384,7 @@ impl World for Loader<'_> {
         }
         if self.importing.len() >= DEEPEST_IMPORT {
             let reason = format!("imports go more than {DEEPEST_IMPORT} files deep");
-            return Err(OtherFileError::Because(reason, "put definitions together in fewer files"));
+            return Err(OtherFileError::Because(reason, "put definitions together in fewer files".into()));
         }
         self.imported_at.entry(file).or_insert(from);
         Ok(self.load_definitions(file))

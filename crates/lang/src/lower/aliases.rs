@@ -90,7 +90,7 @@ static ALIASES: &[Alias] = &[
     same(&["model_name", "llm"], "model"),
     only("model", same(&["temp"], "temperature")),
     only("model", same(&["max_tokens"], "max_output_tokens")),
-    other(&["params", "variables"], "inputs", "inputs"),
+    other(&["params"], "inputs", "inputs"),
     same(&["tasks", "jobs", "nodes"], "steps"),
     same(&["options", "choices"], "enum"),
     only("field", same(&["min"], "minimum")),

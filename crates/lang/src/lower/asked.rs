@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 use super::context::quoted;
 use crate::diagnostic::Diagnostic;
 use crate::model::{
-    Agent, AgentStep, Field, FieldKind, Filling, Form, History, Limits, Model, Outputs, Pipeline, PipelineId, Read, Shape, Step, StepKind,
-    Text, TextPlace, Tool, ToolKind, ToolName, asking_tool,
+    Agent, AgentStep, Field, FieldKind, Filling, History, Limits, Model, Outputs, Pipeline, PipelineId, Read, Shape, Step, StepKind, Text,
+    TextPlace, Tool, ToolKind, ToolName, asking_tool,
 };
 use crate::source::{Span, Spanned};
 use crate::template;
@@ -68,7 +68,9 @@ fn asked_agent(file: &Pipeline, name: &str, span: Span, agent: &Agent) -> Pipeli
         attach: None,
         history: History::Nothing,
     };
-    let step = Step { id: own.clone(), span, kind_span: span, kind: StepKind::Agent(kind), ..Step::default() };
+    // Which step asks is known in the run: what one of them marks is masked for all.
+    let is_pii = file.all_steps().iter().any(|step| step.is_pii);
+    let step = Step { id: own.clone(), span, kind_span: span, kind: StepKind::Agent(kind), is_pii, ..Step::default() };
     let used: BTreeSet<&str> = agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool).collect();
     Pipeline {
         name: Spanned::new(asking_tool(name), file.name.span),
@@ -148,9 +150,7 @@ fn input(name: &str, span: Span) -> Filling {
     Filling::Text(sole(&format!("inputs.{name}"), span))
 }
 
-/// `{{ path }}`, which the author did not write; it counts as standing at `span`.
+/// `{{ path }}`, which the author did not write; it counts as standing at `span`. A name with letters that names have not is reported as that.
 fn sole(path: &str, span: Span) -> Text {
-    let read = template::text(&format!("{{{{ {path} }}}}"), TextPlace { span, offsets: vec![] }, &mut vec![]);
-    debug_assert_eq!(read.form, Form::Sole);
-    read
+    template::text(&format!("{{{{ {path} }}}}"), TextPlace { span, offsets: vec![] }, &mut vec![])
 }

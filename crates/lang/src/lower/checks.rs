@@ -62,10 +62,13 @@ pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str,
     let length = text.trim().chars().count();
     if length < SHORTEST_DESCRIPTION {
         let message = format!("{label} {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
-        lower.report(
-            Diagnostic::new(Code::CriterionTooShort, span, message)
-                .help("write a sentence that can be measured, such as: The text has at most 60 characters."),
-        );
+        let word = text.trim().trim_end_matches('.');
+        let is_word = !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || c == '-');
+        let help = match is_word {
+            true => format!("write a sentence that is true or not, such as: The text is {}.", word.to_lowercase()),
+            false => "write a sentence that can be measured, such as: The text has at most 60 characters.".to_owned(),
+        };
+        lower.report(Diagnostic::new(Code::CriterionTooShort, span, message).help(help));
     }
 }
 

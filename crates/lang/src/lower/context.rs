@@ -107,7 +107,9 @@ impl<'w> Lower<'w> {
                         let by_name = thing.is_some_and(|thing| ["channel", "style guide"].contains(&thing)) && !names.is_empty();
                         let help = match near.names.first() {
                             Some(near) => format!("write {near}"),
-                            None if by_name => format!("use one of: {}; or create the file of {name}", names.join(", ")),
+                            None if by_name => {
+                                format!("remove it, write one that there is ({}), or create the file of {name}", names.join(", "))
+                            }
                             None => "create the file, or correct the path".to_owned(),
                         };
                         missing(format!("{message}{near}")).near(near).help(help)

@@ -113,6 +113,10 @@ static KEYS: &[ForeignKey] = &[
     ForeignKey {
         own_words: Some(|_, node| {
             let step = node.as_list()?.first()?;
+            // A text alone needs no step.
+            if let (1, Some(text)) = (node.as_list()?.len(), step.text_of("set").filter(|text| !text.contains(['{', '"', '\'']))) {
+                return Some(format!("write on_failure: continue, and where its output is read: steps.ID.output | default('{text}')"));
+            }
             Some(format!("write on_failure: {}, and this step below: - {}", step.text_of("id")?, written_form(&step.to_value())?))
         }),
         ..gone(
@@ -126,7 +130,10 @@ static KEYS: &[ForeignKey] = &[
             let line = node.as_scalar()?.text.trim();
             let words: Vec<&str> = line.split_whitespace().collect();
             let is_plain = !line.contains(['\n', '|', '&', ';', '$', '>', '<', '*', '"', '\'']);
-            is_plain.then(|| format!("write program: {}, which no shell reads", written_form(&json!(words)).unwrap_or_default()))
+            is_plain.then(|| {
+                let program = written_form(&json!(words)).unwrap_or_default();
+                format!("write program: {program}, which no shell reads; add ok_exits: [0, 1] if it exits with 1 and that is no failure")
+            })
         }),
         ..said(STEP, &PROGRAM_STEPS, "program", "write program: [name, argument, …], which no shell reads; or python: with code", None)
     },
@@ -164,7 +171,7 @@ static KEYS: &[ForeignKey] = &[
     ),
     said(
         PIPELINE,
-        &["env", "environment"],
+        &["env", "environment", "variables"],
         "env",
         "write each value as an input with a default, and read it as inputs.NAME",
         Some(as_inputs),
@@ -192,7 +199,7 @@ static KEYS: &[ForeignKey] = &[
     gone(
         AGENT,
         &["temperature", "max_tokens", "top_p", "provider", "api_key", "base_url"],
-        "move it to a model below models, and name that model here: model: NAME",
+        "remove it, or move it to an entry of models, NAME: { provider: …, model: … }, and write model: NAME here",
     ),
     gone(AGENT, &["verbose", "allow_delegation"], "remove it: it says nothing here; flow runs show tells what an agent did"),
     gone(

@@ -88,7 +88,9 @@ fn files(keys: &KeyReader) -> Option<ReadStep> {
         let text = keys.lower.text("read", node)?;
         if text.form == Form::Plain && text.source.contains('*') {
             let message = format!("read takes paths, and {} is a pattern, which is read as the name of one file", quoted(&text.source));
-            return keys.lower.reject(node.span, message, "write a list of paths: read: [../data/a.csv, ../data/b.csv]");
+            let there = keys.lower.world().fitting(keys.lower.file, &text.source);
+            let paths = if there.is_empty() { "../data/a.csv, ../data/b.csv".to_owned() } else { there.join(", ") };
+            return keys.lower.reject(node.span, message, format!("write a list of paths: read: [{paths}]"));
         }
         stays_inside(keys.lower, node);
     }

@@ -65,7 +65,11 @@ fn pattern(lower: &Lower, node: &Node) -> Option<Spanned<FilePattern>> {
 fn file(lower: &Lower, path: &str) -> Result<std::path::PathBuf, OtherFileError> {
     let answer = lower.world().existing(lower.file, path);
     let is_folder = answer.is_err() && lower.world().existing_folder(lower.file, path).is_ok();
-    if is_folder { Err(OtherFileError::Because("it is a folder".to_owned(), "write which files of it: docs/**/*.md")) } else { answer }
+    if is_folder {
+        Err(OtherFileError::Because("it is a folder".to_owned(), "write which files of it: docs/**/*.md".into()))
+    } else {
+        answer
+    }
 }
 
 /// F013: one name for a tool and a knowledge.

@@ -42,7 +42,16 @@ pub(super) fn list(label: &str, node: &Node) -> Option<Instead> {
     let scalar = node.as_scalar().filter(|scalar| !scalar.value.is_null())?;
     match label {
         "on_failure" | "finally" | "steps" => {
-            Some((format!("write a list of steps, such as - {{ id: sorry, set: {} }}", written_form(&scalar.value)?), None))
+            let text = written_form(&scalar.value)?;
+            Some(match label {
+                "on_failure" => (
+                    format!(
+                        "write a list of steps: [{{ id: sorry, set: {text} }}, {{ id: send_sorry, send: stdout, of: steps.sorry.output }}]"
+                    ),
+                    None,
+                ),
+                _ => (format!("write a list of steps, such as - {{ id: first, set: {text} }}"), None),
+            })
         }
         _ => {
             // Several words in one text, with commas or bars between them.
@@ -170,13 +179,19 @@ pub(super) fn named(rule: &KeyRule, is_on: bool) -> Option<String> {
     match (&rule.takes, is_on) {
         (Takes::Of(Thing::Step), true) => Some(format!("write the id of a step: {about}")),
         (Takes::Of(thing), true) => {
+            if let ("summary", Thing::Agent) = (key, thing) {
+                return Some(
+                    "write summary: scribe, and below agents: scribe: { instructions: You sum up conversations. }, with a name of your own"
+                        .to_owned(),
+                );
+            }
             let thing = <&str>::from(thing);
             Some(format!("write {key}: NAME, the name of the {thing}: {about}; it stands below {thing}s as NAME: {{ … }}"))
         }
-        (Takes::Many(inner), true) => {
-            let example = if matches!(inner, Takes::Path) { "../out" } else { "NAME" };
-            Some(format!("write a list, such as {key}: [{example}]: {about}"))
-        }
+        (Takes::Many(inner), true) => Some(match matches!(inner, Takes::Path) {
+            true => format!("write a list of paths, seen from the folder of this file, such as {key}: [../out]: {about}"),
+            false => format!("write a list, such as {key}: [NAME]: {about}"),
+        }),
         (Takes::Many(_) | Takes::List(_), false) => Some(format!("write {key}: [], or remove it")),
         (Takes::Of(_), false) => Some("remove it".to_owned()),
         _ => None,

@@ -49,6 +49,9 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.channels = channels(&keys);
     pipeline.lists_channels = keys.get("channels").is_some();
     pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
+    if keys.get("style_guide").is_none() {
+        pipeline.style_guides_there = lower.world().style_guides(lower.file);
+    }
     pipeline.policy = keys.name("policy");
     pipeline.limits = limits(&keys);
     pipeline.guarantees = guarantees(&keys);

@@ -493,12 +493,23 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             let found = self.lacks(&format!("has no {}", quoted(rule.name))).about(About::Missing(rule.name));
             let returns = rule.name == "returns"
                 && self.map.get("python").and_then(Node::as_scalar).is_some_and(|code| code.text.contains("return "));
+            // A name for people tells what the id may be.
+            let id = self.map.get("name").and_then(Node::as_scalar).filter(|_| rule.name == "id").map(|name| in_words(&name.text));
             self.lower.report(match returns {
+                false if let Some(id) = id.filter(|id| !id.is_empty()) => {
+                    found.help(format!("write id: {id} in place of name; others read its output as steps.{id}.output"))
+                }
                 true => found.help("write NAME = … in place of return …, and add returns: [NAME]: the code is no function"),
                 false => found.help(format!("add {}: {}", rule.name, rule.about)),
             });
         }
     }
+}
+
+/// A text as an id: small letters, and `_` between the words.
+fn in_words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
+    words.collect::<Vec<_>>().join("_").trim_start_matches(|c: char| !c.is_ascii_lowercase()).to_owned()
 }
 
 fn names(places: Tables) -> impl Iterator<Item = &'static str> {

@@ -71,6 +71,9 @@ impl Lower<'_> {
             let label_of_grade = about == value_of("readability");
             let found = wrong_type(node, message).about(about.clone());
             self.report(match number {
+                Some(number) if about == value_of("keep") => found
+                    .help(format!("write {number}: how many messages are kept, whatever their age"))
+                    .proposed_fix(vec![(node.span, number)]),
                 Some(number) => found.help(format!("write {number}")).proposed_fix(vec![(node.span, number)]),
                 None if label_of_grade => found.help("write the highest school grade that the text may need, such as 7"),
                 None => found.help(match &about {

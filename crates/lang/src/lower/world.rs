@@ -1,5 +1,6 @@
 //! What a file may ask about other files.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +35,14 @@ pub trait World {
     /// What SQLite says of queries against empty tables with these columns; `None`: it cannot be said.
     fn prepare(&self, _: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
         vec![None; queries.len()]
+    }
+    /// The names of the style guides that a file may have.
+    fn style_guides(&self, _: FileId) -> Vec<String> {
+        vec![]
+    }
+    /// The paths that fit a pattern with `*` in its last part, as a file would write them.
+    fn fitting(&self, _: FileId, _: &str) -> Vec<String> {
+        vec![]
     }
     /// Whether any file fits an entry of `files` of a knowledge.
     fn has_fitting(&self, _: &FilePattern) -> bool {
@@ -85,7 +94,7 @@ pub enum OtherFileError {
     /// It is something else.
     WrongKind(FileKind),
     /// Another reason, to follow after a colon (`it is larger than 1 MiB`), and what to do about it.
-    Because(String, &'static str),
+    Because(String, Cow<'static, str>),
     /// It was found, and what is wrong with it has been reported there.
     Reported,
 }

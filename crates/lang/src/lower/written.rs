@@ -51,7 +51,7 @@ pub(super) struct Nowhere;
 
 impl Nowhere {
     fn no<T>() -> Result<T, OtherFileError> {
-        Err(OtherFileError::Because("what a step writes can name no file".to_owned(), "write it out"))
+        Err(OtherFileError::Because("what a step writes can name no file".to_owned(), "write it out".into()))
     }
 }
 

@@ -185,6 +185,14 @@ impl Block {
                         let known = words.iter().copied().chain(steps.iter().map(|step| step.id.as_str()));
                         let hint = hints.did_you_mean(&target.value, known);
                         let id = &step.id.value;
+                        let message = match hint.is_empty() {
+                            true => format!(
+                                "{key} of \"{id}\" is {} or the id of a step below, and \"{}\" is none",
+                                words.join(", "),
+                                target.value
+                            ),
+                            false => format!("{names}, which does not exist{hint}"),
+                        };
                         let help = match &*target.value {
                             _ if !hint.is_empty() => format!("write {}, or the id of a step below it in the same list", words.join(", ")),
                             "retry" | "repeat" => format!("write retry: {{ max_attempts: 3 }} in place of {key}"),
@@ -193,17 +201,13 @@ impl Block {
                             text if text.contains(' ') => {
                                 let set = format!("- {{ id: {id}_failed, set: {text:?} }}");
                                 format!(
-                                    "write {key}: {id}_failed here, and below this step: {set}; read both as steps.{id}.output | default(steps.{id}_failed.output)"
+                                    "write {key}: {id}_failed here, below this step {set}, and where steps.{id}.output is read: steps.{id}.output | default(steps.{id}_failed.output | default(''))"
                                 )
                             }
                             _ => format!("write {}, or the id of a step below it in the same list", words.join(", ")),
                         };
-                        diagnostics.push(
-                            Diagnostic::unknown_step(target.span, format!("{names}, which does not exist{hint}"))
-                                .near(hint)
-                                .about(About::Value(key.to_owned()))
-                                .help(help),
-                        );
+                        diagnostics
+                            .push(Diagnostic::unknown_step(target.span, message).near(hint).about(About::Value(key.to_owned())).help(help));
                     }
                 }
             }

@@ -3,20 +3,20 @@
 use super::names::PipelineNames;
 use super::one_conversation::{conversation_line, person_line};
 use super::seat::Texts;
-use super::{Code, Diagnostic};
+use super::{Code, Diagnostic, listed};
+use crate::model::Pipeline;
 use crate::source::Span;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
+    // What its file has, the run fills for an agent that others ask, too.
+    if file.asked.is_some() {
+        return;
+    }
     let sections = [
         ("person", file.person.is_none(), "person", String::new()),
         ("channel", file.channels.is_empty(), "channels", "add channels: [email], or the ones that replies leave by".to_owned()),
-        (
-            "style",
-            file.style_guide.is_none(),
-            "style_guide",
-            "add style_guide: NAME to the head of the file, with the name of a file in style_guides".to_owned(),
-        ),
+        ("style", file.style_guide.is_none(), "style_guide", style_guide_help(file)),
         (
             "conversation",
             file.conversation.is_none(),
@@ -36,6 +36,15 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         found.related.push((file.name.span, format!("{section} stands below this line")));
         found.related.extend(places.take(3).map(|(span, _)| (span, "and here".to_owned())));
         out.push(found);
+    }
+}
+
+/// How a file gets a style guide: the one that there is, or one of those.
+pub(super) fn style_guide_help(file: &Pipeline) -> String {
+    match file.style_guides_there.as_slice() {
+        [] => "add style_guide: NAME to the head of the file, with the name of a file in style_guides".to_owned(),
+        [one] => format!("add style_guide: {one} to the head of the file"),
+        [first, ..] => format!("add style_guide: {first} to the head of the file, or another one of: {}", listed(&file.style_guides_there)),
     }
 }
 

@@ -30,7 +30,9 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out:
             && !refines
         {
             let message = format!("test {id} expects a second round, and no gate of the pipeline has refine");
-            out.push(found(refined.span, &message).help("add refine to the gate, or remove refined"));
+            out.push(found(refined.span, &message).help(
+                "remove refined, and of a list of replies all but the last: there is one round; or add refine to a gate of the pipeline",
+            ));
         }
     }
 }

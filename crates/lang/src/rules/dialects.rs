@@ -27,6 +27,9 @@ const NOW: &str = "write datetime('now'), which is UTC, or pass the time with $n
 const TODAY: &str = "write date('now'), which is UTC, or $today and with: { today: \"{{ run.today }}\" }";
 const SHIFT: &str =
     "write date({1|'now'}, {2|'-7 days'}), or with the day of the run date($today, {2|'-7 days'}) and with: { today: \"{{ run.today }}\" }";
+const INTERVAL: &str = "write date({1|'now'}, {2|'-7 days'}) in place of {3|it}, or with the day of the run date($today, {2|'-7 days'}) and with: { today: \"{{ run.today }}\" }";
+
+const TOP: &str = "take top {1|5} out, and write limit {1|5} at the end of the query";
 
 /// Functions.
 const FUNCTIONS: &[Foreign] = &[
@@ -126,11 +129,11 @@ const FUNCTIONS: &[Foreign] = &[
 const WORDS: &[Foreign] = &[
     not_sqlite(&["ilike"], "write like, which takes no notice of capitals in A–Z"),
     not_sqlite(&["::"], "write cast({1|x} as {2|text})"),
-    both(&["top"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
+    both(&["top"], TOP, TOP),
     both(&["fetch"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
     both(&["rownum"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
     not_sqlite(&["rows", "percent"], "write limit {1|5} and nothing behind it"),
-    not_sqlite(&["interval"], SHIFT),
+    not_sqlite(&["interval"], INTERVAL),
     not_sqlite(&["date"], "write the text by itself: days are texts such as '2026-11-18'"),
     not_sqlite(&["timestamp"], "write the text by itself: times are texts such as '2026-11-18 09:30:00'"),
     not_sqlite(&["similar", "rlike", "~"], "write like or glob: SQLite has no regular expressions here"),
@@ -138,7 +141,7 @@ const WORDS: &[Foreign] = &[
     not_sqlite(&["exclude"], "name the columns that are to stay"),
     not_sqlite(
         &["distinct on"],
-        "write select * from (select *, row_number() over (partition by {1|a} order by {2|b}) as n from {3|t}) where n = 1",
+        "write select {4|*} from (select *, row_number() over (partition by {1|a} order by {2|b}) as n from {3|t}) where n = 1 order by {1|a}",
     ),
     not_sqlite(&["current_date"], "write current_date, without brackets"),
     not_sqlite(&["current_timestamp"], "write current_timestamp, without brackets"),
@@ -217,7 +220,13 @@ pub(super) fn values(text: &str, at: usize) -> Vec<String> {
             let from = named(before.trim_end_matches(['+', '-']).trim_end());
             let from = if from.is_empty() || from.eq_ignore_ascii_case("current_date") { "'now'".to_owned() } else { from };
             let span = behind.trim_start_matches('\'').split('\'').next().unwrap_or_default();
-            vec![from, format!("'{sign}{span}'")]
+            // All that it takes the place of: what stands before the sign, too.
+            let left = before.trim_end_matches(['+', '-']).trim_end();
+            let begin = if left.ends_with("()") { left.trim_end_matches("()") } else { left };
+            let begin = begin.rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).map_or(0, |at| at + 1);
+            let end = text.len() - behind.len() + behind.match_indices('\'').nth(1).map_or(0, |(at, _)| at + 1);
+            let whole = text.get(begin..end).filter(|whole| whole.contains(['+', '-'])).unwrap_or_default();
+            vec![from, format!("'{sign}{span}'"), whole.to_owned()]
         }
         _ => {
             let Some(inner) = behind.strip_prefix('(') else { return vec![] };
@@ -239,7 +248,8 @@ pub(super) fn values(text: &str, at: usize) -> Vec<String> {
                     |mark: &str| text.to_lowercase().find(mark).and_then(|at| text.get(at + mark.len()..)).unwrap_or_default().trim();
                 let order = behind("order by").split_once(',').map_or("", |(_, rest)| rest.trim());
                 let table: String = behind(" from ").chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                return vec![value, order.to_owned(), table];
+                let columns = inner.split_once(')').map_or("", |(_, rest)| rest.split(" from ").next().unwrap_or_default().trim());
+                return vec![value, order.to_owned(), table, columns.to_owned()];
             }
             values.push(match value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
                 Some(text) if !values.is_empty() => format!("'{text}'"),
@@ -276,6 +286,6 @@ mod tests {
         assert_eq!(function("len", SqlEngine::Sqlite), Some("write length({1|x})"));
         assert_eq!(told("write substr({1|x}, 1, {2|3})", &values("select LEFT(order_id, 1) from t", 7)), "write substr(order_id, 1, 1)");
         assert_eq!(told("write limit {1|5}", &values("select top 10 a from t", 7)), "write limit 10");
-        assert_eq!(values("where day >= now() - interval '7 days'", 21), ["'now'", "'-7 days'"]);
+        assert_eq!(values("where day >= now() - interval '7 days'", 21), ["'now'", "'-7 days'", "now() - interval '7 days'"]);
     }
 }

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
+
 use super::giving::output_of;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{StepKind, Text};
+use crate::model::{Filling, Form, StepKind, Text};
 use crate::plan::{BlockIx, StepIx};
+use crate::source::Span;
 
 /// F412: what a person would get comes through a gate without `otherwise`, and nothing else is sent at the end.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -18,12 +21,36 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let judges_message = read_steps(pipeline, planned.block, &gate.of).any(|ix| is_format(pipeline, ix));
         if gate.otherwise.is_none() && (judges_message || sent.contains(&ix)) {
             let message = format!("gate {} has no otherwise; if it fails, no reply is sent", quoted(&planned.step.id.value));
-            out.push(
-                finding(Code::GateNoWayOut, planned.step.kind_span, &message)
-                    .help("add otherwise: with a text that says what the person can do instead, such as otherwise: Please call us."),
-            );
+            let found = finding(Code::GateNoWayOut, planned.step.kind_span, &message);
+            out.push(match apology(pipeline) {
+                Some((span, text)) => found
+                    .related(span, "does not run when a gate is not met")
+                    .help(format!("add otherwise: {text} to the gate; a step that sends its output sends that, too")),
+                None => {
+                    found.help("add otherwise: with a text that says what the person can do instead, such as otherwise: Please call us.")
+                }
+            });
         }
     }
+}
+
+/// The first fixed text under `on_failure`, and where its step stands.
+fn apology(pipeline: &PipelinePlan) -> Option<(Span, String)> {
+    let fixed = |text: &Text| match text.form {
+        Form::Plain => Some(text.source.trim().to_owned()),
+        Form::Bare => text.source.trim().strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned),
+        Form::Template | Form::Sole => None,
+    };
+    pipeline.pipeline.on_failure.iter().find_map(|step| {
+        let text = match &step.kind {
+            StepKind::Send(send) => fixed(&send.of),
+            StepKind::Format(format) => fixed(&format.text),
+            StepKind::Set(Filling::Text(text)) => fixed(text),
+            StepKind::Set(Filling::Constant(Value::String(text))) => Some(text.clone()),
+            _ => None,
+        };
+        Some((step.id.span, text.filter(|text| text.contains(' '))?))
+    })
 }
 
 /// The steps whose output is sent, directly or by a format step.

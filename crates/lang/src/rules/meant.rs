@@ -5,7 +5,7 @@
 use super::names::PipelineNames;
 use super::problem::Owner;
 use super::seat::Seat;
-use crate::model::{Filling, Read, Shape, Step, StepKind};
+use crate::model::{Filling, OnFailure, Read, Shape, Step, StepKind};
 use crate::source::Span;
 use crate::template::types::Type;
 
@@ -50,6 +50,13 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
     {
         return Some(path("conversation.text".to_owned()));
     }
+    if let (Owner::Value(value), "first_name" | "firstname" | "given_name" | "forename" | "last_name" | "surname", true) =
+        (owner, field, is_last)
+        && value == "person"
+    {
+        let end = if field.starts_with("last") || field == "surname" { "last" } else { "first" };
+        return Some(path(format!("person.name | split(' ') | {end}")));
+    }
     if let Owner::Plain(_, Type::List(_)) = owner {
         match field {
             "length" | "size" | "count" if is_last => return Some(path(format!("{base} | length"))),
@@ -80,12 +87,17 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
             at: here,
             ..MeantPath::default()
         }
+    } else if matches!(kind, StepKind::Dialogue(_)) && ["messages", "history", "transcript", "chat_history"].contains(&field) {
+        help(format!(
+            "write steps.{id}.output.summary in place of all of it, with what stands behind {field}; each turn is steps.{id}.output.turns[0].text"
+        ))
     } else if matches!(kind, StepKind::Send(_)) && ["message_id", "id", "time"].contains(&field) {
         path(format!("steps.{id}.output.delivered[0].{}", if field == "time" { "time" } else { "id" }))
     } else if matches!(kind, StepKind::Approval(_)) && ["approved", "answer", "decision", "ok", "accepted", "status"].contains(&field) {
-        help(format!(
-            "remove it: after a no the step fails, and what is below it does not run; where that is asked, write steps.{id}.status == \"succeeded\""
-        ))
+        help(match step.on_failure == OnFailure::Continue {
+            true => format!("write steps.{id}.status == \"succeeded\": after a no the step has failed"),
+            false => format!("remove the condition: after a no the step fails, and what is below it does not run"),
+        })
     } else if let StepKind::Sql(sql) = kind {
         if sql.one || !matches!(owner, Owner::Plain(_, Type::List(_))) {
             return unnamed(step, field, known);
@@ -154,7 +166,7 @@ pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) 
     if names.has_step(name) {
         let is_member = rest.first().is_none_or(|part| ["output", "status", "error", "details"].contains(&part.as_str()));
         let member = if is_member && !rest.is_empty() { "" } else { ".output" };
-        return Some(path(format!("steps.{name}{member}{}", behind(rest))));
+        return Some(MeantPath { why: ": what a step gives is read below steps", ..path(format!("steps.{name}{member}{}", behind(rest))) });
     }
     let last = read.path.last()?;
     let has = |root: &str, name: &str| match names.known_type(seat, &[root.to_owned()]) {

@@ -214,7 +214,14 @@ impl<'a> PipelineNames<'a> {
             "secrets" => Type::Any,
             "env" if seat.more.secrets => Type::Any,
             "env" => {
-                let message = "\"env\" is allowed only in models, tools and http steps";
+                let message = match seat.at {
+                    Viewpoint::Step(_, StepPart::When) => {
+                        "\"env\" cannot be read in when: only models, tools and what an http step sends read it"
+                    }
+                    Viewpoint::Step(..) | Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation | Viewpoint::Shared { .. } => {
+                        "\"env\" is allowed only in models, tools and http steps"
+                    }
+                };
                 return Err(ReadProblem::wrong_place(message, "pass the value as an input"));
             }
             "value" | "text" | "with" => {

@@ -43,7 +43,9 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx) -> Diagno
     let message = format!("steps.{}.output.{field} is read, but \"{}\" has no output: it returns plain text", id.value, id.value);
     let StepKind::Agent(asked) = &names.step(step).kind else { return found(read, message) };
     let agent = names.pipeline.pipeline.agents.get(&asked.agent.value);
-    let found = found(read, message).help(format!("add output: {{ }} to \"{}\"", id.value)).related(id.span, "this step");
+    let found = found(read, message)
+        .help(format!("add output: {{ }} to \"{}\", with all fields that it is asked for", id.value))
+        .related(id.span, "this step");
     agent.into_iter().fold(found, |found, agent| found.related(agent.span, "or its agent"))
 }
 

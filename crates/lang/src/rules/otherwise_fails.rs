@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::absent_section::style_guide_help;
 use super::giving::sole_output;
 use super::scorecards::known_scorecards;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
@@ -42,7 +43,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     let message = format!("criterion {} asks for a style guide, and the file names none", quoted(&criterion.id.value));
                     Diagnostic { span, message, ..found }
                         .related(pipeline.pipeline.name.span, "style_guide stands below this line")
-                        .help("add style_guide: NAME to the head of the file, with the name of a file in style_guides")
+                        .help(style_guide_help(&pipeline.pipeline))
                 }
                 Some(span) => found.related(span, "this criterion").help("change the text of otherwise, or the criterion"),
                 None => found.help("change the text of otherwise, or the channel"),

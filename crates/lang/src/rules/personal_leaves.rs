@@ -70,7 +70,12 @@ fn of_program(run: &ProgramCommand) -> Option<&'static str> {
 }
 
 fn found(read: &Read, message: &str) -> Diagnostic {
-    finding(Code::PiiLeaves, read.span, message).help("leave it out, or put a gate with the check pii: none before it")
+    let is_of_person = read.path.first().is_some_and(|root| root == "person");
+    let help = match is_of_person {
+        true => "write person.id, which says who it is without these data, leave it out, or put a gate with the check pii: none before it",
+        false => "leave it out, or put a gate with the check pii: none before it",
+    };
+    finding(Code::PiiLeaves, read.span, message).help(help)
 }
 
 #[cfg(test)]

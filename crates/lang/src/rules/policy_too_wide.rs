@@ -1,6 +1,7 @@
 //! F612: every tool is allowed, of a policy or of an MCP server.
 
-use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
+use crate::model::{Knowledge, Pipeline, ToolKind};
 use crate::policy::fits_everything;
 use crate::source::Spanned;
 
@@ -8,10 +9,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for policy in pipeline.pipeline.policies.values() {
         for name in policy.allowed_tools.iter().flatten().filter(|name| fits_everything(&name.value)) {
             let message = format!("allowed_tools {} allows every tool; name them", quoted(&name.value));
-            out.push(
-                found(name, &message)
-                    .help("write the names of the tools that are needed; flow tools allow FILE writes those that there are"),
-            );
+            let help = match known_names(&pipeline.pipeline) {
+                Some(names) => format!("write {} in its place, without those that are not needed", listed(&names)),
+                None => "write the names of the tools that are needed; flow tools allow FILE writes those that there are".to_owned(),
+            };
+            out.push(found(name, &message).help(help));
         }
     }
     for (server, tool) in pipeline.pipeline.tools.iter().filter(|(_, tool)| tool.is_server()) {
@@ -24,6 +26,21 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             );
         }
     }
+}
+
+/// The tools of a file, each with its parts; `None` where a server knows them alone, or there is none.
+fn known_names(file: &Pipeline) -> Option<Vec<String>> {
+    let mut names = vec![];
+    for (name, tool) in &file.tools {
+        match &tool.kind {
+            ToolKind::Server(_) | ToolKind::Broken => return None,
+            ToolKind::File(_) => names.extend(tool.parts().into_iter().map(|part| format!("{name}.{part}"))),
+            ToolKind::Knowledge(_) => names.push(Knowledge::tool_name(name)),
+            ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Program { .. } | ToolKind::Python { .. } => names.push(name.clone()),
+            ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } => names.push(name.clone()),
+        }
+    }
+    (!names.is_empty()).then_some(names)
 }
 
 fn found(name: &Spanned<String>, message: &str) -> Diagnostic {

@@ -47,7 +47,7 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
     match fault {
         // A function of a spreadsheet around a text in double quotes: the function is the cause.
         QueryFault::QuotedText(_) if let Some((start, name, help)) = foreign_around(text, at) => {
-            let help = dialects::told(help, &dialects::values(text, start));
+            let help = in_place_of(dialects::told(help, &dialects::values(text, start)), call_at(text, start), text);
             let message = format!("SQLite has no function {}", quoted(name));
             Some(found(query.inside(start, start + name.len()), message).help(help))
         }
@@ -59,7 +59,7 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
             let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
             let help = foreign.unwrap_or("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step");
             let values = at.map_or(vec![], |at| dialects::values(text, at));
-            let help = dialects::told(help, &values);
+            let help = in_place_of(dialects::told(help, &values), at.and_then(|at| call_at(text, at)), text);
             Some(found(at_word(), format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help))
         }
         QueryFault::DeniedFunction(name) => {
@@ -95,7 +95,8 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
                     let table = words.get(1).copied().unwrap_or("t");
                     let condition = text.split_once(" where ").map(|(_, rest)| rest.split(" returning ").next().unwrap_or(rest).trim());
                     let condition = condition.map_or(String::new(), |condition| format!(" where {condition}"));
-                    &format!("write select * from {table}{condition}; what changes data is a tool, an http step or a program")
+                    let columns = text.split_once(" returning ").map_or("*", |(_, columns)| columns.trim());
+                    &format!("write select {columns} from {table}{condition}; what changes data is a tool, an http step or a program")
                 }
                 "attach" | "detach" => "add the file under data, and read its table",
                 "pragma" => "take it out: a query only reads the tables of data",
@@ -230,6 +231,30 @@ fn around(text: &str, at: usize) -> (usize, &str) {
         }
     }
     (at, "")
+}
+
+/// A help that says no more than what to write, with what it takes the place of.
+fn in_place_of(help: String, call: Option<&str>, text: &str) -> String {
+    match call
+        .filter(|_| help.starts_with("write ") && !help.contains([':', ';', '…']) && !help.contains(", which") && !help.contains(", or"))
+    {
+        Some(call) if text.matches(call).count() > 1 => format!("{help} in place of each {call}"),
+        Some(call) => format!("{help} in place of {call}"),
+        None => help,
+    }
+}
+
+/// The call of a function that begins at a place, to its closing bracket.
+fn call_at(text: &str, at: usize) -> Option<&str> {
+    let rest = text.get(at..)?;
+    let mut deep = 0;
+    for (end, c) in rest.char_indices().skip_while(|(_, c)| *c != '(') {
+        deep += i32::from(c == '(') - i32::from(c == ')');
+        if deep == 0 {
+            return rest.get(..=end);
+        }
+    }
+    None
 }
 
 /// The function of another system that a place is in the brackets of, with its place and what is written in its place.

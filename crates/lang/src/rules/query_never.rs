@@ -40,17 +40,6 @@ const HABITS: &[Habit] = &[
         holds: |text, _| text.contains('*') && !text.contains(['%', '_']),
     },
     Habit {
-        pattern: r"(?i)\border\s+by\s+(\$\w+)",
-        outside_texts: true,
-        message: "this orders by one fixed value, and not by the column of that name",
-        help: |by, _| {
-            format!(
-                "write the column, or choose it, with the names of your columns: order by case {by} when 'name' then name else city end"
-            )
-        },
-        holds: |_, _| true,
-    },
-    Habit {
         pattern: r"(?i)\bselect\s+(?:distinct\s+)?(\$\w+)\s*,",
         outside_texts: true,
         message: "this is the value itself in each row, and not the column of that name",
@@ -94,9 +83,11 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
             if is_list(names, ix, value) {
                 lists(step, &name.value, out);
             }
-            if let kind @ (Type::List(_) | Type::Object(_)) = names.filling(&names.seat(ix), value) {
+            let kind = names.filling(&names.seat(ix), value);
+            if let Type::List(_) | Type::Object(_) = kind {
                 compared(step, &name.value, &kind, out);
             }
+            ordered(step, &name.value, &kind, out);
         }
     }
 }
@@ -157,6 +148,27 @@ fn compared(step: &SqlStep, name: &str, kind: &Type, out: &mut Vec<Diagnostic>) 
             };
             out.push(found(step.query.place.inside(at, at + wanted.len()), &message).help(help));
         }
+    }
+}
+
+/// `order by $by`: one value for all rows. The words that it may be are the columns that are meant.
+fn ordered(step: &SqlStep, name: &str, kind: &Type, out: &mut Vec<Diagnostic>) {
+    static ORDER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)\border\s+by\s+(\$\w+)").ok());
+    let text = without_texts(&step.query.source);
+    for by in ORDER.iter().flat_map(|order| order.captures_iter(&text)).filter_map(|groups| groups.get(1)) {
+        if by.as_str().strip_prefix('$') != Some(name) {
+            continue;
+        }
+        let written = written(step, name);
+        let columns: Vec<&str> = if let Type::OneOf(words) = kind { words.iter().map(|word| &**word).collect() } else { vec![] };
+        let columns = if columns.len() > 1 { columns } else { vec!["name", "city"] };
+        let (last, first) = columns.split_last().unwrap_or((&"name", &[]));
+        let cases: String = first.iter().map(|column| format!("when '{column}' then {column} ")).collect();
+        let yours = if let Type::OneOf(_) = kind { "" } else { ", with the names of your columns" };
+        out.push(
+            found(step.query.place.inside(by.start(), by.end()), "this orders by one fixed value, and not by the column of that name")
+                .help(format!("write order by case {written} {cases}else {last} end{yours}")),
+        );
     }
 }
 

@@ -27,7 +27,10 @@ fn misplaced(filled: &FilledValue) -> Option<Diagnostic> {
         FilledPlace::Value => return None,
         FilledPlace::Quotes(around, instead) => {
             found(format!("{written} is in quotes, where the query has a text of its own and takes no value"))
-                .help(format!("write {instead}"))
+                .help(match *instead == written {
+                    true => format!("write {instead} without the quotes around it"),
+                    false => format!("write {instead} in place of the whole text in quotes"),
+                })
                 .proposed_fix(vec![(*around, instead.clone())])
         }
         FilledPlace::Column => found(format!("{written} is in place of a column; it would be one fixed value, the same for each row"))

@@ -6,7 +6,10 @@ use super::mock_shape::{expects_success, found, is_lost};
 use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::gate::result::{ResultContext, answer};
-use crate::model::{Filling, Form, Judging, OnJudgeError, ReplyBody, ReplySet, Shape, Step, StepKind, TestFile};
+use crate::gate::schema_problems;
+use crate::gate::shape::field_schema;
+use crate::model::{Field, Filling, Form, Judging, OnJudgeError, ReplyBody, ReplySet, Shape, Step, StepKind, TestFile};
+use crate::template::types::of_field;
 
 /// F704, for the replies of tests: those that serve every call of their step, since of a list the next one may be the repair.
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -23,9 +26,9 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                 let agent = of.pipeline.agents.get(&asked.agent.value);
                 let shape = asked.output.as_ref().or(agent.and_then(|agent| agent.output.as_ref()));
                 let Some(shape) = shape.filter(|_| !is_lost(step, ResultContext { agent, called: None })) else { continue };
-                let Err(problems) = answer(Some(shape), text) else { continue };
+                let Err(problems) = answer(Some(shape), text.clone()) else { continue };
                 let message = format!("the reply for step {} does not match its output: {}", quoted(path), problems.join("; "));
-                out.push(found(reply.span, &message).help(format!("write {path}: {{ data: {{ {} }} }}", fields(shape))));
+                out.push(found(reply.span, &message).help(format!("write {path}: {{ data: {{ {} }} }}", fields(shape, &text))));
             } else if let Some(what) = no_verdict(of, step, &text) {
                 let message = format!("the reply for gate {} is {what}, which is no verdict: every criterion fails", quoted(path));
                 out.push(found(reply.span, &message).help(format!("write {path}: passed, or {path}: {{ failed: {{ CRITERION: why }} }}")));
@@ -34,10 +37,15 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
     }
 }
 
-/// The fields that an answer must have, with a place for each value.
-fn fields(shape: &Shape) -> String {
+/// The fields that an answer must have, with what was given for them, or what each is.
+fn fields(shape: &Shape, given: &Value) -> String {
     let Shape::Fields(fields) = shape else { return "…".to_owned() };
-    fields.iter().filter(|field| field.is_required).map(|field| format!("{}: …", field.name)).collect::<Vec<_>>().join(", ")
+    let given: Value = given.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let value = |field: &Field| match given.get(&field.name) {
+        Some(value) if schema_problems(&field_schema(field), value).is_empty() => value.to_string(),
+        Some(_) | None => format!("({})", of_field(field).words()),
+    };
+    fields.iter().filter(|field| field.is_required).map(|field| format!("{}: {}", field.name, value(field))).collect::<Vec<_>>().join(", ")
 }
 
 /// What a reply says, where nothing is filled in.

@@ -5,15 +5,26 @@ use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (_, read) in secret_reads(&pipeline.pipeline).into_iter().filter(|(role, _)| *role == SinkRole::Address) {
-        let message = format!("{} in a web address ends up in logs; use a header", read.path.join("."));
-        out.push(
-            finding(Code::SecretInAddress, read.span, &message)
-                .help(format!(
-                    "take it out of the address, and write headers: {{ Authorization: \"Bearer {{{{ {} }}}}\" }}, or the header the service asks for",
-                    read.path.join(".")
-                )),
-        );
+        let path = read.path.join(".");
+        let message = format!("{path} in a web address ends up in logs; use a header");
+        let mut what = "it".to_owned();
+        pipeline.pipeline.each_text(&mut |authored| {
+            if let Some(parameter) = authored.text().and_then(|text| parameter(&text.source, &path)) {
+                what = format!("all of \"{parameter}\"");
+            }
+        });
+        out.push(finding(Code::SecretInAddress, read.span, &message).help(format!(
+            "take {what} out of the address, and write headers: {{ X-Api-Key: \"{{{{ {path} }}}}\" }}, with the header that the service names"
+        )));
     }
+}
+
+/// The parameter of a query that a path fills, with the sign before it: `?key={{ secrets.KEY }}`.
+fn parameter<'t>(address: &'t str, path: &str) -> Option<&'t str> {
+    let at = address.find(path)?;
+    let start = address.get(..at)?.rfind(['?', '&'])?;
+    let end = address.get(at..)?.find("}}").map(|end| at + end + 2)?;
+    address.get(start..end).filter(|parameter| parameter.contains('=') && parameter.matches("{{").count() == 1)
 }
 
 #[cfg(test)]

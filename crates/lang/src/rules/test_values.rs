@@ -33,7 +33,8 @@ fn inputs(case: &TestCase, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             let what = if field.is_pii { "does not satisfy its rules".to_owned() } else { problems.join("; ") };
             let message =
                 format!("test {} can never pass, its run does not start: input {}: {what}", quoted(&case.id.value), quoted(&field.name));
-            let help = match field.pattern.as_deref().and_then(fitting) {
+            let meant = field.pattern.as_deref().and_then(|pattern| meant_by(case, pattern, value.value.as_str()));
+            let help = match meant.or_else(|| field.pattern.as_deref().and_then(fitting)) {
                 Some(fits) => format!(
                     "write {}: {fits}, or another text that fits; a case about one that is rejected expects exit: 2 alone",
                     field.name
@@ -42,6 +43,43 @@ fn inputs(case: &TestCase, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             };
             out.push(found(value.span, &message).help(help));
         }
+    }
+}
+
+/// A text that fits a pattern: one that the case expects, or what it gives with one sign more.
+fn meant_by(case: &TestCase, pattern: &str, given: Option<&str>) -> Option<String> {
+    let regex = regex::Regex::new(pattern).ok()?;
+    let mut expected = vec![];
+    for (_, checks) in case.expect.iter().flat_map(|expect| &expect.outputs) {
+        for check in checks {
+            if let Check::Equals(wanted) = &check.value {
+                leaves(wanted, &mut expected);
+            }
+        }
+    }
+    let given = given?;
+    let places = given.char_indices().map(|(at, _)| at).chain([given.len()]);
+    let signs = ['-', '_', '/', '.', ':'];
+    let with_sign = || places.clone().flat_map(|at| signs.map(|sign| format!("{}{sign}{}", &given[..at], &given[at..])));
+    expected.into_iter().chain(with_sign()).find(|text| regex.is_match(text))
+}
+
+/// The texts of a value that is written out.
+fn leaves(filling: &Filling, found: &mut Vec<String>) {
+    match filling {
+        Filling::Constant(value) => texts_of(value, found),
+        Filling::Text(_) => {}
+        Filling::List(list) => list.iter().for_each(|filling| leaves(filling, found)),
+        Filling::Map(map) => map.iter().for_each(|(_, filling)| leaves(filling, found)),
+    }
+}
+
+fn texts_of(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(list) => list.iter().for_each(|value| texts_of(value, found)),
+        Value::Object(map) => map.values().for_each(|value| texts_of(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -78,7 +116,7 @@ fn never_equal(name: &str, is: &Type, wants: &Type, wanted: &Filling) -> Option<
     Some((
         message,
         meant
-            .map(|(key, ours, value)| format!("write {ours}: {value} in place of {key}"))
+            .map(|(key, ours, value)| format!("write {{ {ours}: {value} }} in place of {{ {key}: {value} }}"))
             .unwrap_or_else(|| format!("write {}, or a check such as contains: …", is.words())),
     ))
 }

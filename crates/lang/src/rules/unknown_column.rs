@@ -15,9 +15,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let mut told = |key: &str, column: &str, span: Span| {
             let near = did_you_mean(column, names.iter().copied());
             let message = format!("\"{key}\" names column \"{column}\", which table \"{table}\" does not have{near}");
-            let help = match akin(column, names.iter().copied()) {
-                Some(name) if near.is_empty() => format!("write {name}"),
-                _ => format!("use one of: {}", listed(&names)),
+            let help = match akin(column, names.iter().copied()).or(near.names.first().map(String::as_str)) {
+                Some(name) => format!("write {name}"),
+                None => format!("use one of: {}", listed(&names)),
             };
             out.push(found(span, &message).near(near).help(help));
         };
@@ -127,7 +127,13 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
         let first = diagnostic::one_line(&header.join(","), 60);
         let message = format!("the file of table {} has no names of columns: its first line is \"{first}\"", quoted(table));
         let file = file.data.get(*table).map(|data| (data.file.span, "this file".to_owned()));
-        let help = format!("write a first line into the file with the name of each of its {} columns, such as {column},…", header.len());
+        // In the order in which the query reads them.
+        let asked: Vec<&str> = query.text.split_whitespace().skip(1).take_while(|word| !word.eq_ignore_ascii_case("from")).collect();
+        let asked = asked.join("");
+        let asked = asked.split(',').map(str::to_owned).filter(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_'));
+        let named: Vec<String> = asked.chain([column.to_owned()]).collect();
+        let first = if named.len() > 1 { named[..named.len() - 1].join(",") } else { column.to_owned() };
+        let help = format!("write a first line into the file with the name of each of its {} columns, such as {first},…", header.len());
         return Some(Diagnostic { related: file.into_iter().collect(), ..say(message).help(help) });
     }
     let help = match akin(column, columns()) {

@@ -33,6 +33,15 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
             None => found,
         };
     }
+    if let (Owner::Value(value), [one]) = (owner, names_known.as_slice())
+        && value == "with"
+        && near.is_empty()
+        && let Some(place) = given_in_gate(names, one)
+    {
+        return found(format!("{what}; the gate gives {one}"))
+            .related(place, format!("{one} is given here"))
+            .help(format!("write with.{one} here, or {field} in place of {one} in with of the gate"));
+    }
     if known.names().next().is_none() {
         return match owner {
             Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
@@ -85,6 +94,14 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     }
 }
 
+/// Where a gate gives its checks a value of this name.
+fn given_in_gate(names: &PipelineNames, name: &str) -> Option<Span> {
+    names.pipeline.steps.iter().find_map(|planned| {
+        let StepKind::Gate(gate) = &planned.step.kind else { return None };
+        gate.with.iter().find(|(known, _)| known.value == name).map(|(known, _)| known.span)
+    })
+}
+
 /// A path as it is written: a place in a list stands in brackets.
 fn written<'p>(parts: impl Iterator<Item = &'p str>) -> String {
     parts.fold(String::new(), |path, part| match path.as_str() {
@@ -134,7 +151,8 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
     let about = if known.is_of_file { About::Columns } else { About::Other };
     if fields().eq(["item", "status", "output", "error"]) {
         let message = format!("{owner} has no \"{field}\": with on_failure: continue each has item, status, output and error");
-        return found(span, message).help(format!("write .output.{field} in place of .{field}"));
+        return found(span, message)
+            .help(format!("write .output.{field} in place of .{field}, only if the element has output: one that failed has none"));
     }
     let found = found(span, message).about(about).near(near);
     let all: Vec<&str> = fields().collect();
@@ -151,6 +169,7 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
         return found;
     }
     match names.hints.akin(field.split('.').next().unwrap_or(field), fields()) {
+        Some(name) if found.near.is_empty() && field.contains('.') => found.help(format!("write {name} in place of {field}")),
         Some(name) if found.near.is_empty() => found.help(format!("write .{name} in place of .{field}")),
         _ => found.help(format!("use one of: {}", listed(fields()))),
     }

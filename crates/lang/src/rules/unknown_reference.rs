@@ -7,24 +7,29 @@ use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::diagnostic::{Hints, nearest};
 use crate::model::{
     ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName,
-    UntrustedAnswer, UntrustedRule,
+    UntrustedAnswer, UntrustedRule, asking_tool,
 };
 use crate::policy::may_mean;
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
+    // What an agent that others ask uses, its file names.
+    if file.asked.is_some() {
+        return;
+    }
     let mut look = ReferenceLook { out, hints: Hints::default() };
     for (name, agent) in &file.agents {
         let owner = format!("agent \"{name}\" uses");
         if let Some(model) = agent.model.as_ref().filter(|model| model.value != DEFAULT_MODEL) {
             look.up("model", &owner, model, &file.models);
         }
-        agent.tools.iter().for_each(|tool| look.tool(&owner, tool, &file.tools));
+        // Each agent that it may ask is among its tools, at the place of its name.
+        let written = |tool: &&Spanned<String>| agent.agents.iter().all(|other| other.span != tool.span);
+        let listed: Vec<&str> = agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool).collect();
+        agent.tools.iter().filter(written).for_each(|tool| look.tool_of_list(&owner, tool, &file.tools, &listed));
         agent.policy.iter().for_each(|policy| look.up("policy", &owner, policy, &file.policies));
-        // Of a pipeline that stands for an agent, its file says it.
-        let asked = agent.agents.iter().filter(|_| file.asked.is_none());
-        asked.for_each(|other| look.up("agent", &format!("agent \"{name}\" asks"), other, &file.agents));
+        agent.agents.iter().for_each(|other| look.up("agent", &format!("agent \"{name}\" asks"), other, &file.agents));
     }
     for (name, model) in &file.models {
         let owner = format!("model \"{name}\" falls back to");
@@ -129,7 +134,10 @@ impl ReferenceLook<'_> {
             true if what == "agent or tool" => "add it under agents or tools".to_owned(),
             true if what == "policy" => "add it under policies".to_owned(),
             true if what == "model" => {
-                format!("add an entry below models: NAME: {{ provider: openai, model: {} }}, and write NAME here", name.value)
+                format!(
+                    "write main here, and add to the head of the file: models: {{ main: {{ provider: openai, model: {} }} }}",
+                    name.value
+                )
             }
             true => format!("add it under {what}s"),
             false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
@@ -175,6 +183,9 @@ impl ReferenceLook<'_> {
     /// What a plan may use; one name for both would leave open which is meant.
     fn agent_or_tool(&mut self, owner: &str, name: &Spanned<String>, file: &Pipeline) {
         let server = ToolName::of(&name.value).tool;
+        if server.starts_with(&asking_tool("")) {
+            return self.tool(owner, name, &file.tools);
+        }
         match (file.agents.contains_key(&name.value), file.tools.contains_key(server)) {
             (true, true) => {
                 let message = format!("{owner} \"{}\", and there are an agent and a tool of that name", name.value);
@@ -237,8 +248,24 @@ impl ReferenceLook<'_> {
         }
     }
 
-    /// `tool`, or `server.tool`.
+    /// The same in a list, where the tools that stand in it already are no answer.
+    fn tool_of_list<T>(&mut self, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>, listed: &[&str]) {
+        let first = self.out.len();
+        self.tool(owner, name, known);
+        let has_all = !known.is_empty() && known.keys().all(|known| listed.contains(&known.as_str()));
+        if let Some(found) = self.out.get_mut(first).filter(|found| has_all && found.near.is_empty() && found.fix.is_none()) {
+            found.help = vec![format!("remove {0}, or add it under tools, or the file that has it to imports: [FILE.yaml]", name.value)];
+        }
+    }
+
+    /// `tool`, or `server.tool`. The tool that asks an agent is no name of a file.
     fn tool<T>(&mut self, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
+        if let Some(agent) = name.value.strip_prefix(asking_tool("").as_str()) {
+            let message = format!("{owner} tool \"{}\", which is no tool of the file: agents lists whom an agent asks", name.value);
+            return self
+                .out
+                .push(found(name.span, message).help(format!("write agents: [{agent}] in the agent that asks, and no tool for it")));
+        }
         let server = ToolName::of(&name.value).tool;
         self.up("tool", owner, &Spanned::new(server.to_owned(), name.span), known);
     }

@@ -1,10 +1,10 @@
 //! F208: a name that exists, but not here.
 
-use super::names::{PipelineNames, by_name};
+use super::names::{PipelineNames, by_name, sole_path};
 use super::problem::ReadProblem;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
-use crate::model::{Model, Read, TextKey};
+use crate::model::{Filling, Model, Read, StepKind, TextKey};
 use crate::plan::StepIx;
 
 /// Names that the texts of a server may read.
@@ -55,9 +55,22 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 continue;
             }
             let message = format!("\"{root}\" cannot be used here: {what} {} is shared by the whole pipeline", quoted(name));
+            let help = match input_behind(pipeline, read) {
+                Some(path) => format!("write {path} in place of {}", read.path.join(".")),
+                None => help.to_owned(),
+            };
             out.push(Diagnostic::wrong_place(read.span, cut(&message, LONGEST_MESSAGE)).help(help));
         }
     }
+}
+
+/// The input that a set step only passes on.
+fn input_behind(pipeline: &PipelinePlan, read: &Read) -> Option<String> {
+    let [steps, id, output] = read.path.as_slice() else { return None };
+    let planned = pipeline.steps.iter().find(|planned| planned.step.id.value == *id && steps == "steps" && output == "output")?;
+    let StepKind::Set(Filling::Text(text)) = &planned.step.kind else { return None };
+    let own = sole_path(text)?;
+    own.path.first().is_some_and(|root| root == "inputs").then(|| own.path.join("."))
 }
 
 #[cfg(test)]

@@ -142,7 +142,16 @@ impl TreeBuilder<'_> {
                 let is_text = !rest.contains(['[', '{']);
                 found.help(match is_text {
                     true => format!("write {}: a text that begins with \"!\" stands in quotes", super::quoted(rest)),
-                    false => "write the value itself in its place: a tag with \"!\" takes nothing from elsewhere".to_owned(),
+                    false => {
+                        let line = self.source.text.get(..place.start).and_then(|text| text.lines().next_back()).unwrap_or_default();
+                        let key = line.trim().trim_start_matches("- ").trim_end_matches(':');
+                        let such = if ["timeout", "deadline", "delay", "wait"].contains(&key) {
+                            format!(", such as {key}: 30s")
+                        } else {
+                            String::new()
+                        };
+                        format!("write the value itself in its place{such}: a tag with \"!\" takes nothing from elsewhere")
+                    }
                 })
             }
         });

@@ -133,7 +133,9 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         if behind.trim().is_empty() {
             return None;
         }
-        return whole("\"=\" does not compare; write \"==\"", format!("{before}=={behind}"));
+        let is_triple = text.contains("===");
+        let message = if is_triple { "\"===\" is no operator; \"==\" compares" } else { "\"=\" does not compare; write \"==\"" };
+        return whole(message, format!("{before}=={behind}"));
     }
     if DOT_BRACKET.is_match(text) {
         return whole("a place in a list stands without a dot before it", DOT_BRACKET.replace_all(text, "[").into_owned());

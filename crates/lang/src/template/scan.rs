@@ -273,7 +273,7 @@ impl<'s> Scan<'s> {
             _ => format!("end it with \"{}\"", opened.end()),
         };
         TemplateProblem::syntax((start, at.1), format!("\"{shown}\" is not closed; {advice}"))
-            .help(format!("write {} at its end", opened.end()))
+            .help(format!("write {} at its end in place of \"}}\"", opened.end()))
     }
 
     fn statement(&mut self, word: &'s str, at: SourceRange) -> Result<(), TemplateProblem> {
@@ -310,7 +310,7 @@ impl<'s> Scan<'s> {
                             word,
                             at,
                             &format!(
-                                "write a step above this one, - {{ id: {name}, set: \"{{{{ {value} }}}}\" }}, and here {{{{ steps.{name}.output }}}} for {name}"
+                                "take {{% {word} … %}} out, write a step above this one, - {{ id: {name}, set: \"{{{{ {value} }}}}\" }}, and steps.{name}.output in place of {name}"
                             ),
                         ),
                         None => forbidden(word, at, MADE_ELSEWHERE),

@@ -419,7 +419,7 @@ impl TypingWalk<'_> {
         if !row.is_open && row.fields.get(&**name).is_some_and(|cell| !cell.is_optional && cell.kind == Type::Any) {
             let message = format!("default never applies: each row has \"{name}\", which is empty at most");
             let other = arguments.first().and_then(Option::as_ref).map_or_else(|| "''".to_owned(), shown);
-            let help = format!("write {name} | default({other}, true), which takes the place of an empty value, too");
+            let help = format!("write default({other}, true) in place of default({other}): it also takes the place of an empty value");
             self.push(value, TypeProblemKind::Pointless(PointlessFilter::Default, message, help));
         }
     }

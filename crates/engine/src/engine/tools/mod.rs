@@ -294,7 +294,9 @@ impl Run {
         let timeout = self.time_of_tool(at, tool)?;
         let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         let opening = self.opening(at, called, given.clone(), None)?;
-        let shown = Value::Object(given);
+        // Of an agent that is asked, what the file passes on beside the request is no argument of a call.
+        let is_asked = self.plan.pipeline(called).pipeline.asked.is_some();
+        let shown = if is_asked { asked.arguments.clone() } else { Value::Object(given) };
         // Without a person to look up, no request is sent, so only the tool itself is decided on.
         let request = opening.person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
         let used = CalledTool { name: tool, arguments: &shown, whole: &shown, is_repeated: false, is_program: false };

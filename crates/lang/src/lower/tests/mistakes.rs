@@ -133,8 +133,8 @@ fn sections_with_nothing_in_them_are_told() {
 fn missing_files_are_told_where_they_are_named() {
     assert_snapshot!(head("imports: [nothing.yaml]\nchannels: [none]\nstyle_guide: none\nagents: { w: { instructions: { file: notes.md } }, v: { output_schema: { file: no.json } } }\nmodels: { m: { provider: scripted, replies: no.yaml }, r: { provider: replay, folder: nowhere } }\ndata: { d: { file: no.csv } }\ntools: { t: { pipeline: no.yaml } }"), @r#"
     F016 3:11 cannot read "nothing.yaml", imported here: no such file = create the file, or correct the path
-    F025 4:12 channel "none" does not exist = use one of: note.md; or create the file of none
-    F025 5:14 style guide "none" does not exist = use one of: note.md; or create the file of none
+    F025 4:12 channel "none" does not exist = remove it, write one that there is (note.md), or create the file of none
+    F025 5:14 style guide "none" does not exist = remove it, write one that there is (note.md), or create the file of none
     F025 6:38 instructions file "notes.md" does not exist; did you mean "note.md"? = write note.md
     F025 6:80 schema file "no.json" does not exist = create the file, or correct the path
     F025 7:45 replies file "no.yaml" does not exist = create the file, or correct the path
@@ -144,8 +144,8 @@ fn missing_files_are_told_where_they_are_named() {
     "#);
     assert_snapshot!(with_steps("  - { id: a, call: no.yaml }\n  - { id: b, format: x, channel: none, style_guide: none }"), @r#"
     F025 4:20 pipeline "no.yaml" does not exist = create the file, or correct the path
-    F025 5:34 channel "none" does not exist = use one of: note.md; or create the file of none
-    F025 5:53 style guide "none" does not exist = use one of: note.md; or create the file of none
+    F025 5:34 channel "none" does not exist = remove it, write one that there is (note.md), or create the file of none
+    F025 5:53 style guide "none" does not exist = remove it, write one that there is (note.md), or create the file of none
     "#);
     assert_snapshot!(head("data: { d: { file: ../../etc/hosts.csv } }\ntools: { t: { file: ../.. } }"), @r#"
     F604 3:20 data file "../../etc/hosts.csv" is outside the project folder = write a path inside the project, such as ../out, wherever it is named; or name the project with --project
@@ -195,7 +195,7 @@ fn limits_of_nothing_are_told() {
 #[test]
 fn criteria_must_say_what_is_measured() {
     assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - { id: a, description: Good., check: { contains: x } }\n      - { id: b, description: It is good enough. }\n      - { id: c, description: It is good enough., judge: false }\n      - { id: d, description: It is good enough., judge: true, expected: x, check: { emojis: none } }\n      - { id: a, description: It is good enough., check: {} }"), @r#"
-    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = write a sentence that can be measured, such as: The text has at most 60 characters.
+    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = write a sentence that is true or not, such as: The text is good.
     F404 7:11 criterion "b" has neither check nor judge: true = add check: { … } or judge: true
     F404 8:11 criterion "c" has neither check nor judge: true = add check: { … } or judge: true
     F006 9:51 criterion "d" has both "check" and "judge"; keep one = remove "check" or "judge"
@@ -259,7 +259,7 @@ fn a_task_says_what_it_makes_what_it_must_meet_and_how_often_it_is_tried() {
     F505 5:92 stop_on_identical_failures must be 1 or more; leave it out for the default = write a number above 0, or remove the key
     "#);
     assert_snapshot!(task("artefact: '{{ inputs.x }}', accept: [good, { id: c1, description: It is short enough., check: { max_length: 5 } }, { id: d, description: It is short enough., judge: true }], max_attempts: 21"), @r#"
-    F406 5:73 accept "good" of step "b" has 4 characters; write at least 10 = write a sentence that can be measured, such as: The text has at most 60 characters.
+    F406 5:73 accept "good" of step "b" has 4 characters; write at least 10 = write a sentence that is true or not, such as: The text is good.
     F013 5:85 two criteria of accept are called "c1" = write another one here, such as c1_2
     F004 5:153 criterion "d" has judge: true but no "expected" = add expected: what a good answer looks like
     F022 5:224 "max_attempts" of step "b" is 21; at most 20 are allowed = write 20 or less

@@ -21,7 +21,7 @@ fn unknown_keys_are_named_with_what_was_meant_and_cause_nothing_else() {
     F002 6:14 unknown key "switch" in step "c"; did you mean "route"? = write route
     "#);
     assert_snapshot!(with_steps("  - { id: a, run: ls }\n  - { id: b, set: 1, prompt: Hi }\n  - { id: c, agnt: w, prompt: Hi }"), @r#"
-    F002 4:14 unknown key "run" in step "a" = write program: [ls], which no shell reads
+    F002 4:14 unknown key "run" in step "a" = write program: [ls], which no shell reads; add ok_exits: [0, 1] if it exits with 1 and that is no failure
     F002 5:22 unknown key "prompt" in step "b" = remove it; only these kinds of steps have it: agent, plan, task
     F002 6:14 unknown key "agnt" in step "c"; did you mean "agent"? = write agent
     "#);
@@ -72,7 +72,7 @@ fn every_alias_of_the_table_leads_to_its_key() {
         ("agent", "model_name llm", "model"),
         ("model", "temp", "temperature"),
         ("model", "max_tokens", "max_output_tokens"),
-        ("head", "params variables", "inputs"),
+        ("head", "params", "inputs"),
         ("head", "tasks jobs nodes", "steps"),
         ("field", "options choices", "enum"),
         ("number", "min", "minimum"),

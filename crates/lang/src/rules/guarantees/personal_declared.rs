@@ -26,6 +26,10 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
 
 fn is_marked(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
     let planned = labels.pipeline(chain);
+    // An agent that others ask works for the step that asks.
+    if let (Some(_), Some((above, caller))) = (&planned.pipeline.asked, labels.caller(chain)) {
+        return is_marked(labels, above, caller.step());
+    }
     planned.around(ix).any(|around| planned.step(around).step.is_pii)
 }
 

@@ -29,8 +29,13 @@ fn never_closed(place: &MistakePlace<'_>, at: usize, open: char, before: Option<
         Some(next) => format!("\"{open}\" on line {line} is never closed; is a \"{close}\" missing before line {next}?"),
         None => format!("\"{open}\" on line {line} is never closed"),
     };
-    unreadable(place.span(at, at + 1), message)
-        .help(format!("write \"{close}\" after the last entry; put a text that begins with \"{open}\" in quotes"))
+    // Where JSON goes on with another key, a comma must follow.
+    let goes_on = before.is_some_and(|next| place.line_at(next).1.trim_start().starts_with('"'));
+    let help = match before.filter(|_| goes_on) {
+        Some(next) => format!("write \"{close},\" on a line of its own above line {next}, and no comma before it"),
+        None => format!("write \"{close}\" after the last entry; put a text that begins with \"{open}\" in quotes"),
+    };
+    unreadable(place.span(at, at + 1), message).help(help)
 }
 
 /// `[ … }`.

@@ -79,11 +79,13 @@ pub(super) fn second_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         if before.trim_start().starts_with("- ") {
             return Some(found.help("write the key of this list on a line above it, such as cases: or steps:"));
         }
+        let blanks = |line: &str| line.chars().take_while(|c| *c == ' ' || *c == '-').count();
         return Some(found.help(format!(
-            "indent \"{}\" like \"{}\", or put the value of \"{}\" in quotes",
+            "write \"{}\" right below \"{}\", with {} blanks before it in place of {}",
             short(word),
             short(key),
-            short(key)
+            blanks(first_line),
+            before.chars().take_while(|c| *c == ' ').count()
         )));
     }
     Some(no_colon(place, first, first_start, first_line))

@@ -113,12 +113,12 @@ fn wrong_indentation_is_found() {
     F001 3:1 "\t": line 3 is indented with a tab; only spaces count / indent with spaces, two for each level
     F023 3:1 "\u{a0}": line 3 is indented with a character that looks like a space and is none (U+00A0) / use spaces
     F001 3:4 "agent: b": line 3 is indented by 3 spaces, which fits no line above it / indent it by 4 spaces, like "id" on line 2
-    F001 3:7 "agent": line 3 is indented further than "id" on line 2, which has a value already / indent "agent" like "id", or put the value of "id" in quotes
+    F001 3:7 "agent": line 3 is indented further than "id" on line 2, which has a value already / write "agent" right below "id", with 4 blanks before it in place of 6
     F001 3:2 "- id: b": line 3 is indented by 1 space, which fits no line above it / indent it by 2 spaces, like "-" on line 2
     F001 3:4 "- id: b": line 3 is indented by 3 spaces, which fits no line above it / indent it by 2 spaces, like "-" on line 2
     F001 2:6 "c: 2": the text after "b:" holds another ":"; put it in quotes / write b: "c: 2"
     F001 2:1 "c: d": line 2 is not indented, but the lines it belongs to are / indent it by 1 space, like "a" on line 1
-    F001 2:3 "foo": line 2 is indented further than "prompt" on line 1, which has a value already / indent "foo" like "prompt", or put the value of "prompt" in quotes
+    F001 2:3 "foo": line 2 is indented further than "prompt" on line 1, which has a value already / write "foo" right below "prompt", with 0 blanks before it in place of 2
     F001 2:3 "-id": a space is missing after the "-" on line 2 / write "- id"
     F001 1:4 "- b": a list cannot begin on the line of its key / start the list on the next line; put a text that begins with "-" in quotes
     F001 2:1 "b: c": line 2 is a key, but is in the column of the list that begins on line 1 / indent the key like the other keys, or begin the line with "- "
