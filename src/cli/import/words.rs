@@ -1,5 +1,6 @@
 //! Texts with templates of other programs: `{{ x }}` and `{% if x %}` are translated token by token. What is not understood becomes plain text.
 
+use super::lost::LostWhy;
 use crate::source::Span;
 
 /// What a text is in the result.
@@ -112,17 +113,27 @@ impl MeantName {
 }
 
 /// Finds what a path means, or says why nothing here is meant by it.
-pub(super) type NamesOf<'a> = dyn Fn(&[&str]) -> Result<MeantName, String> + 'a;
+pub(super) type NamesOf<'a> = dyn Fn(&[&str]) -> Result<MeantName, LostWhy> + 'a;
 
 /// What a template became, and what was lost of it.
 pub(super) struct Translated {
     pub(super) pieces: Vec<TextPiece>,
     /// What, and why.
-    pub(super) lost: Vec<(String, String)>,
+    pub(super) lost: Vec<(String, LostWhy)>,
+}
+
+/// The language of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextDialect {
+    Jinja,
+    /// Jinja with filters of Microsoft Conductor.
+    Conductor,
+    /// Of JavaScript: `==` converts types.
+    Nunjucks,
 }
 
 /// Translates a template.
-pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
+pub(super) fn template(text: &str, names: &NamesOf<'_>, dialect: TextDialect) -> Translated {
     let mut done = Translated { pieces: vec![], lost: vec![] };
     let mut locals: Vec<Vec<String>> = vec![];
     let mut rest = text;
@@ -136,7 +147,7 @@ pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
         };
         let Some(length) = closing(from, end) else {
             rest = from;
-            done.lost.push((short(from), "it is not closed".into()));
+            done.lost.push((short(from), LostWhy::NotClosed));
             break;
         };
         let (whole, after) = from.split_at(length);
@@ -155,6 +166,8 @@ pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
                 continue;
             }
         }
+        let inner_tokens = if end == "#}" { vec![] } else { tokens(inner).unwrap_or_default() };
+        done.lost.extend(other_meanings(&inner_tokens, dialect).into_iter().map(|why| (whole.to_owned(), why)));
         match end {
             "}}" => match expression(inner, names, &locals) {
                 Ok(out) => done.pieces.push(TextPiece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
@@ -166,7 +179,7 @@ pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
             "%}" => match statement(inner.trim(), names, &mut locals) {
                 Ok(out) => done.pieces.push(TextPiece::Mark { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned() }),
                 Err(why) => {
-                    done.lost.push((whole.to_owned(), format!("{why}; the whole text is kept as plain text")));
+                    done.lost.push((whole.to_owned(), LostWhy::WholeText(Box::new(why))));
                     done.pieces = vec![TextPiece::Text(text.to_owned())];
                     return done;
                 }
@@ -197,7 +210,7 @@ fn short(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(60).collect()
 }
 
-fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> Result<String, String> {
+fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> Result<String, LostWhy> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match word {
         "if" | "elif" => Ok(format!("{word} {}", expression(rest, names, locals)?)),
@@ -208,14 +221,14 @@ fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> 
             Ok(word.to_owned())
         }
         "for" => {
-            let (own, list) = rest.split_once(" in ").ok_or("a for without in")?;
+            let (own, list) = rest.split_once(" in ").ok_or(LostWhy::ForWithoutIn)?;
             let list = expression(list, names, locals)?;
             let own: Vec<String> = own.split(',').map(|name| name.trim().to_owned()).collect();
             let out = format!("for {} in {list}", own.join(", "));
             locals.push(own);
             Ok(out)
         }
-        other => Err(format!("there is no statement \"{}\"", short(other))),
+        other => Err(LostWhy::NoStatement(short(other))),
     }
 }
 
@@ -227,15 +240,17 @@ enum WordToken<'a> {
     Sign(&'a str),
 }
 
-fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
-    const SIGNS: [&str; 23] =
-        ["==", "!=", "<=", ">=", "//", "**", "<", ">", "(", ")", "[", "]", ",", "|", "+", "-", "*", "/", "%", "~", "=", ":", "."];
+fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, LostWhy> {
+    const SIGNS: [&str; 25] = [
+        "===", "!==", "==", "!=", "<=", ">=", "//", "**", "<", ">", "(", ")", "[", "]", ",", "|", "+", "-", "*", "/", "%", "~", "=", ":",
+        ".",
+    ];
     let mut found = vec![];
     let mut rest = text.trim_start();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     while let Some(first) = rest.chars().next() {
         let length = if matches!(first, '"' | '\'') {
-            let length = rest.get(1..).and_then(|inner| inner.find(first)).ok_or("a quote is not closed")? + 2;
+            let length = rest.get(1..).and_then(|inner| inner.find(first)).ok_or(LostWhy::OpenQuote)? + 2;
             found.push(WordToken::Text(rest.get(..length).unwrap_or_default()));
             length
         } else if first.is_ascii_digit() {
@@ -251,12 +266,12 @@ fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
             }
             match found.last_mut() {
                 Some(WordToken::Path(path)) if is_part => path.push(name),
-                _ if is_part => return Err("a field of something that has no name".into()),
+                _ if is_part => return Err(LostWhy::NamelessField),
                 _ => found.push(WordToken::Path(vec![name])),
             }
             length
         } else {
-            let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).ok_or_else(|| format!("the sign {first} is not known"))?;
+            let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).ok_or(LostWhy::UnknownSign(first))?;
             found.push(WordToken::Sign(sign));
             sign.len()
         };
@@ -265,8 +280,54 @@ fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
     Ok(found)
 }
 
+/// What is read in another way here, though it is written in the same way.
+fn other_meanings(tokens: &[WordToken<'_>], dialect: TextDialect) -> Vec<LostWhy> {
+    let mut found: Vec<LostWhy> =
+        (dialect == TextDialect::Nunjucks && is_loose(tokens)).then_some(LostWhy::LooseEquals).into_iter().collect();
+    for at in (0..tokens.len()).filter(|at| tokens.get(*at) == Some(&WordToken::Sign("|"))) {
+        let Some(WordToken::Path(path)) = tokens.get(at + 1) else { continue };
+        let has_default = tokens.get(at + 2) == Some(&WordToken::Sign("("));
+        let difference = match (path.as_slice(), dialect) {
+            (["round"], _) => "halves are rounded away from zero here, and a whole number has no .0",
+            (["int" | "float"], _) if !has_default => "a text that is no number stops the run here; give the filter a default",
+            (["default"], TextDialect::Conductor) => {
+                "null is replaced there, and only what is missing here; default(…, true) replaces all that is empty"
+            }
+            (["truncate"], TextDialect::Jinja | TextDialect::Conductor) => {
+                "a text that is up to 5 characters too long is cut here, and left as it is there"
+            }
+            (["groupby"], TextDialect::Nunjucks) => "groups are a list of pairs here, and an object there",
+            _ => continue,
+        };
+        found.push(LostWhy::OtherFilter(difference));
+    }
+    found
+}
+
+/// Whether `==` or `!=` of JavaScript compares what it may convert first: not a text with letters, and not nothing.
+fn is_loose(tokens: &[WordToken<'_>]) -> bool {
+    let is_sure = |token: Option<&WordToken<'_>>| match token {
+        Some(WordToken::Text(text)) => text.trim_matches(['"', '\'']).trim().parse::<f64>().is_err() && text.len() > 2,
+        Some(WordToken::Path(path)) => matches!(path.as_slice(), ["none" | "null" | "undefined"]),
+        Some(WordToken::Number(_) | WordToken::Sign(_)) | None => false,
+    };
+    let is_meant = |token: &WordToken<'_>| matches!(token, WordToken::Sign("==" | "!="));
+    let loose = |at: usize| !is_sure(at.checked_sub(1).and_then(|at| tokens.get(at))) && !is_sure(tokens.get(at + 1));
+    (0..tokens.len()).any(|at| tokens.get(at).is_some_and(is_meant) && loose(at))
+}
+
+/// The same, of a condition.
+pub(super) fn compares_loosely(text: &str) -> bool {
+    tokens(text).is_ok_and(|tokens| is_loose(&tokens))
+}
+
+/// What a condition without braces means in another way here.
+pub(super) fn other_meanings_of(text: &str, dialect: TextDialect) -> Vec<LostWhy> {
+    tokens(text).map(|tokens| other_meanings(&tokens, dialect)).unwrap_or_default()
+}
+
 /// Translates an expression; `locals` are the names of loops around it.
-pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<String, String> {
+pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<String, LostWhy> {
     let tokens = tokens(text)?;
     let mut out: Vec<String> = vec![];
     let mut at = 0;
@@ -282,12 +343,20 @@ pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]
         out.push(match token {
             WordToken::Text(text) => (*text).to_owned(),
             WordToken::Number(text) => (*text).to_owned(),
+            WordToken::Sign("===") => "==".to_owned(),
+            WordToken::Sign("!==") => "!=".to_owned(),
             WordToken::Sign(sign) => (*sign).to_owned(),
             WordToken::Path(path) => match path.as_slice() {
                 [word @ ("and" | "or" | "not" | "in" | "is" | "if" | "else" | "true" | "false" | "none")] => (*word).to_owned(),
                 [word @ ("True" | "False" | "None")] => word.to_ascii_lowercase(),
                 [filter] if before == Some(&WordToken::Sign("|")) => {
-                    (if matches!(*filter, "json" | "dump") { "tojson" } else { filter }).to_owned()
+                    let has_indent = next == Some(&WordToken::Sign("("));
+                    let own = match *filter {
+                        "json" if !has_indent => "tojson(2)",
+                        "json" | "dump" => "tojson",
+                        other => other,
+                    };
+                    own.to_owned()
                 }
                 [test] if before == Some(&WordToken::Path(vec!["is"])) || word_before(&tokens, at, "is", "not") => (*test).to_owned(),
                 [name] if next == Some(&WordToken::Sign("=")) => (*name).to_owned(),
@@ -296,7 +365,7 @@ pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]
                     format!("{} | items", named(path, names, locals)?.value)
                 }
                 ["range"] if next == Some(&WordToken::Sign("(")) => "range".to_owned(),
-                _ if next == Some(&WordToken::Sign("(")) => return Err(format!("there is no function {}", path.join("."))),
+                _ if next == Some(&WordToken::Sign("(")) => return Err(LostWhy::NoFunction(path.join("."))),
                 path => {
                     let meant = named(path, names, locals)?;
                     match (meant.there, word(1), word(2), word(3)) {
@@ -315,7 +384,7 @@ pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]
         });
     }
     if out.is_empty() {
-        return Err("it is empty".into());
+        return Err(LostWhy::EmptyExpression);
     }
     Ok(joined(&out))
 }
@@ -325,7 +394,7 @@ fn word_before(tokens: &[WordToken<'_>], at: usize, first: &str, second: &str) -
     is(3, first) && is(2, second)
 }
 
-fn named(path: &[&str], names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<MeantName, String> {
+fn named(path: &[&str], names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<MeantName, LostWhy> {
     let is_local = |name: &str| name == "loop" && !locals.is_empty() || locals.iter().flatten().any(|local| local == name);
     if path.first().is_some_and(|first| is_local(first)) { Ok(MeantName::value(path.join("."))) } else { names(path) }
 }
