@@ -21,7 +21,8 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
         import.lose_others(default, &["vars", "assert", "description", "metadata"], "of defaultTest: ");
     }
     let tests = child(root, "tests").map(several).unwrap_or_default();
-    let (tests, others): (Vec<&Node>, Vec<&Node>) = tests.into_iter().partition(|test| test.as_map().is_some());
+    let (tests, others): (Vec<&Node>, Vec<&Node>) =
+        tests.into_iter().partition(|test| test.as_map().is_some() && child(root, "tests").is_some_and(|all| all.as_list().is_some()));
     others.iter().for_each(|other| import.lose(other.span, "tests", LostWhy::TestsElsewhere));
 
     let prompt = prompts(root, import);
@@ -166,14 +167,16 @@ fn providers(root: &Node, import: &mut Import) -> ImportedModels {
 }
 
 /// The sentence of an assertion that a judge decides; `None`: it is of another kind, or lost.
-fn sentence<'a>(assert: &'a Node, import: &mut Import) -> Option<&'a str> {
+fn sentence(assert: &Node, import: &mut Import) -> Option<String> {
     let kind = text(assert, "type").filter(|kind| matches!(*kind, "llm-rubric" | "model-graded-closedqa"))?;
     let rule = text(assert, "value")?;
     let is_fixed = !["{{", "{%", "file://"].iter().any(|mark| rule.contains(mark));
     if !is_fixed {
         import.lose(assert.span, kind, LostWhy::FixedSentence);
     }
-    is_fixed.then_some(rule)
+    // A judge needs a sentence, not a word.
+    let is_short = rule.trim().chars().count() < 10;
+    is_fixed.then(|| if is_short { format!("The text meets this: {}", rule.trim()) } else { rule.trim().to_owned() })
 }
 
 /// What a judge decides in every test: criteria of a gate.
@@ -181,7 +184,7 @@ fn rubrics(default: Option<&Node>, import: &mut Import) -> Vec<Yaml> {
     let mut found: Vec<Yaml> = vec![];
     for assert in items(default.and_then(|default| child(default, "assert"))) {
         let Some(rule) = sentence(assert, import) else { continue };
-        let description = import.fixed(rule, assert.span, "llm-rubric");
+        let description = import.fixed(&rule, assert.span, "llm-rubric");
         let id = format!("rubric_{}", found.len() + 1);
         found.push(map([is("id", id), is("description", description), is("expected", "The text meets this."), is("judge", true)]));
     }
@@ -250,7 +253,7 @@ impl ExpectedAnswer {
             kept("value");
             // Those of every test are a gate.
             let own = if in_every_test { None } else { sentence(assert, import) };
-            self.sentences.extend(own.map(|rule| (rule.to_owned(), assert.span)));
+            self.sentences.extend(own.map(|rule| (rule, assert.span)));
             return;
         }
         match asserted(kind, assert) {
@@ -284,11 +287,12 @@ impl ExpectedAnswer {
             });
         }
         let of_judge = self.sentences.first().map(|(_, span)| *span);
-        let sentences: Vec<String> = self.sentences.into_iter().map(|(rule, _)| rule.trim().to_owned()).collect();
+        let sentences: Vec<String> = self.sentences.into_iter().map(|(rule, _)| rule).collect();
         let judge = of_judge.map(|span| import.fixed(&sentences.join("\n"), span, "llm-rubric"));
-        let expected = [may("outputs", map_of(checks).map(|all| map([is("answer", all)]))), may("judge", judge)];
-        let all = map_of(expected.into_iter().chain([may("max_cost_usd", self.cost.map(|cost| Yaml::Value(json!(cost))))]));
-        all.unwrap_or_else(|| map([is("status", "succeeded")]))
+        let (outputs, cost) = (map_of(checks), self.cost.map(|cost| Yaml::Value(json!(cost))));
+        let status = (outputs.is_none() && cost.is_none()).then_some("succeeded");
+        let outputs = outputs.map(|all| map([is("answer", all)]));
+        map([may("status", status), may("outputs", outputs), may("judge", judge), may("max_cost_usd", cost)])
     }
 }
 
