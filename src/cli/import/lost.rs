@@ -49,7 +49,11 @@ table! {
     EmptyExpression => "it is empty",
     Unknown(path: String) => "there is no {path}",
     NameMissing => "a name is missing",
-    OtherFilter(difference: &'static str) => "{difference}",
+    OtherRounding => "halves are rounded away from zero here, and a whole number has no .0",
+    NoNumber => "a text that is no number stops the run here; give the filter a default",
+    NullIsThere => "null is replaced there, and only what is missing here; default(…, true) replaces all that is empty",
+    CutSooner => "a text that is up to 5 characters too long is cut here, and left as it is there",
+    GroupsAreList => "groups are a list of pairs here, and an object there",
     // Of tests.
     TestsElsewhere => "tests of another file are not read",
     OnePrompt => "a pipeline has one prompt a step; the first is taken",

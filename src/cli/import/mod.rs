@@ -158,7 +158,7 @@ impl Import {
     fn bare(&mut self, text: &str, span: Span, what: &str, names: &NamesOf<'_>) -> Option<String> {
         let inner = text.trim();
         let inner = inner.strip_prefix("{{").and_then(|inner| inner.strip_suffix("}}")).unwrap_or(inner);
-        for why in words::other_meanings_of(inner, self.dialect) {
+        for why in words::other_meanings(inner, self.dialect) {
             self.lose(span, format!("{what}: {}", one_line(text, 80)), why);
         }
         words::expression(inner, names, &[]).map_err(|why| self.lose(span, format!("{what}: {}", one_line(text, 80)), why)).ok()

@@ -128,8 +128,8 @@ pub(super) enum TextDialect {
     Jinja,
     /// Jinja with filters of Microsoft Conductor.
     Conductor,
-    /// Of JavaScript: `==` converts types.
     Nunjucks,
+    JavaScript,
 }
 
 /// Translates a template.
@@ -166,8 +166,9 @@ pub(super) fn template(text: &str, names: &NamesOf<'_>, dialect: TextDialect) ->
                 continue;
             }
         }
-        let inner_tokens = if end == "#}" { vec![] } else { tokens(inner).unwrap_or_default() };
-        done.lost.extend(other_meanings(&inner_tokens, dialect).into_iter().map(|why| (whole.to_owned(), why)));
+        if end != "#}" {
+            done.lost.extend(other_meanings(inner, dialect).into_iter().map(|why| (whole.to_owned(), why)));
+        }
         match end {
             "}}" => match expression(inner, names, &locals) {
                 Ok(out) => done.pieces.push(TextPiece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
@@ -264,10 +265,10 @@ fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, LostWhy> {
             if is_part {
                 found.pop();
             }
-            match found.last_mut() {
-                Some(WordToken::Path(path)) if is_part => path.push(name),
-                _ if is_part => return Err(LostWhy::NamelessField),
-                _ => found.push(WordToken::Path(vec![name])),
+            match (found.last_mut(), is_part) {
+                (_, false) => found.push(WordToken::Path(vec![name])),
+                (Some(WordToken::Path(path)), true) => path.push(name),
+                (Some(WordToken::Text(_) | WordToken::Number(_) | WordToken::Sign(_)) | None, true) => return Err(LostWhy::NamelessField),
             }
             length
         } else {
@@ -281,49 +282,38 @@ fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, LostWhy> {
 }
 
 /// What is read in another way here, though it is written in the same way.
-fn other_meanings(tokens: &[WordToken<'_>], dialect: TextDialect) -> Vec<LostWhy> {
-    let mut found: Vec<LostWhy> =
-        (dialect == TextDialect::Nunjucks && is_loose(tokens)).then_some(LostWhy::LooseEquals).into_iter().collect();
-    for at in (0..tokens.len()).filter(|at| tokens.get(*at) == Some(&WordToken::Sign("|"))) {
-        let Some(WordToken::Path(path)) = tokens.get(at + 1) else { continue };
-        let has_default = tokens.get(at + 2) == Some(&WordToken::Sign("("));
-        let difference = match (path.as_slice(), dialect) {
-            (["round"], _) => "halves are rounded away from zero here, and a whole number has no .0",
-            (["int" | "float"], _) if !has_default => "a text that is no number stops the run here; give the filter a default",
+pub(super) fn other_meanings(text: &str, dialect: TextDialect) -> Vec<LostWhy> {
+    let tokens = tokens(text).unwrap_or_default();
+    let after = |at: usize| tokens.get(at..).unwrap_or_default();
+    let of_filter = |at: usize| {
+        let [WordToken::Sign("|"), WordToken::Path(path), given @ ..] = after(at) else { return None };
+        let is_called = given.first() == Some(&WordToken::Sign("("));
+        let mut given = given.iter().take_while(|token| **token != WordToken::Sign(")"));
+        match (path.as_slice(), dialect) {
+            (["round"], _) => Some(LostWhy::OtherRounding),
+            (["int" | "float"], _) if !is_called => Some(LostWhy::NoNumber),
             (["default"], TextDialect::Conductor) => {
-                "null is replaced there, and only what is missing here; default(…, true) replaces all that is empty"
+                let takes_all = given.any(|token| matches!(token, WordToken::Path(path) if matches!(path.as_slice(), ["true" | "True"])));
+                (!takes_all).then_some(LostWhy::NullIsThere)
             }
-            (["truncate"], TextDialect::Jinja | TextDialect::Conductor) => {
-                "a text that is up to 5 characters too long is cut here, and left as it is there"
-            }
-            (["groupby"], TextDialect::Nunjucks) => "groups are a list of pairs here, and an object there",
-            _ => continue,
-        };
-        found.push(LostWhy::OtherFilter(difference));
-    }
-    found
-}
-
-/// Whether `==` or `!=` of JavaScript compares what it may convert first: not a text with letters, and not nothing.
-fn is_loose(tokens: &[WordToken<'_>]) -> bool {
+            (["truncate"], TextDialect::Jinja | TextDialect::Conductor) => Some(LostWhy::CutSooner),
+            (["groupby"], TextDialect::Nunjucks) => Some(LostWhy::GroupsAreList),
+            _ => None,
+        }
+    };
+    // `==` and `!=` compare what they may convert first: not a text with letters, and not nothing.
     let is_sure = |token: Option<&WordToken<'_>>| match token {
         Some(WordToken::Text(text)) => text.trim_matches(['"', '\'']).trim().parse::<f64>().is_err() && text.len() > 2,
         Some(WordToken::Path(path)) => matches!(path.as_slice(), ["none" | "null" | "undefined"]),
         Some(WordToken::Number(_) | WordToken::Sign(_)) | None => false,
     };
-    let is_meant = |token: &WordToken<'_>| matches!(token, WordToken::Sign("==" | "!="));
-    let loose = |at: usize| !is_sure(at.checked_sub(1).and_then(|at| tokens.get(at))) && !is_sure(tokens.get(at + 1));
-    (0..tokens.len()).any(|at| tokens.get(at).is_some_and(is_meant) && loose(at))
-}
-
-/// The same, of a condition.
-pub(super) fn compares_loosely(text: &str) -> bool {
-    tokens(text).is_ok_and(|tokens| is_loose(&tokens))
-}
-
-/// What a condition without braces means in another way here.
-pub(super) fn other_meanings_of(text: &str, dialect: TextDialect) -> Vec<LostWhy> {
-    tokens(text).map(|tokens| other_meanings(&tokens, dialect)).unwrap_or_default()
+    let converts = matches!(dialect, TextDialect::Nunjucks | TextDialect::JavaScript);
+    let is_loose = |at: usize| {
+        let is_equals = matches!(tokens.get(at + 1), Some(WordToken::Sign("==" | "!=")));
+        is_equals && !is_sure(tokens.get(at)) && !is_sure(tokens.get(at + 2))
+    };
+    let loose = (0..tokens.len()).any(|at| converts && is_loose(at)).then_some(LostWhy::LooseEquals);
+    (0..tokens.len()).filter_map(of_filter).chain(loose).collect()
 }
 
 /// Translates an expression; `locals` are the names of loops around it.
@@ -335,8 +325,8 @@ pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]
         let next = tokens.get(at + 1);
         let from = at;
         let word = |offset: usize| match tokens.get(from + offset) {
-            Some(WordToken::Path(path)) if path.len() == 1 => path.first().copied(),
-            _ => None,
+            Some(WordToken::Path(path)) => path.first().copied().filter(|_| path.len() == 1),
+            Some(WordToken::Text(_) | WordToken::Number(_) | WordToken::Sign(_)) | None => None,
         };
         let before = at.checked_sub(1).and_then(|at| tokens.get(at));
         at += 1;

@@ -14,17 +14,22 @@ use super::*;
 /// Agents of a file that are put in order.
 const MOST: usize = 300;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 enum PartKind {
     Agent,
+    #[strum(disabled)]
     Parallel,
+    #[strum(disabled)]
     Each,
+    #[strum(serialize = "human_gate")]
     Gate,
     Script,
     Set,
     Wait,
     Terminate,
     /// What has no counterpart; a person does it.
+    #[strum(disabled)]
     Other,
 }
 
@@ -154,15 +159,7 @@ impl<'a> RoutedWorkflow<'a> {
                 if kind.is_none() && grouped.contains(name) {
                     continue;
                 }
-                let kind = kind.unwrap_or_else(|| match text(node, "type").unwrap_or("agent") {
-                    "agent" => PartKind::Agent,
-                    "human_gate" => PartKind::Gate,
-                    "script" => PartKind::Script,
-                    "set" => PartKind::Set,
-                    "wait" => PartKind::Wait,
-                    "terminate" => PartKind::Terminate,
-                    _ => PartKind::Other,
-                });
+                let kind = kind.unwrap_or_else(|| text(node, "type").unwrap_or("agent").parse().unwrap_or(PartKind::Other));
                 file.parts.push(FlowPart { name: name.to_owned(), id: id(name, &mut taken), kind, node });
             }
         }

@@ -8,46 +8,39 @@ use serde_json::{Value, json};
 
 use script::{jinja_of, waited};
 
-use super::words::{compares_loosely, expression};
+use super::words::{expression, other_meanings};
 use super::*;
 
 /// Rounds of a loop that says no number.
 const ROUNDS: u64 = 100;
 
 /// What a task does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 enum TaskKind {
     ForkJoin,
-    /// `JOIN` and `NOOP`: nothing is done.
+    #[strum(serialize = "JOIN", serialize = "NOOP")]
     Nothing,
     DoWhile,
+    #[strum(serialize = "SWITCH", serialize = "DECISION")]
     Switch,
+    #[strum(serialize = "LLM_CHAT_COMPLETE", serialize = "LLM_TEXT_COMPLETE")]
     Ask,
     Http,
     SetVariable,
     Wait,
     Terminate,
+    #[strum(serialize = "INLINE", serialize = "LAMBDA")]
     Inline,
     Human,
+    #[strum(default)]
     Other(String),
 }
 
 impl TaskKind {
     fn of(task: &Node) -> TaskKind {
-        match text(task, "type").unwrap_or("SIMPLE") {
-            "FORK_JOIN" => TaskKind::ForkJoin,
-            "JOIN" | "NOOP" => TaskKind::Nothing,
-            "DO_WHILE" => TaskKind::DoWhile,
-            "SWITCH" | "DECISION" => TaskKind::Switch,
-            "LLM_CHAT_COMPLETE" | "LLM_TEXT_COMPLETE" => TaskKind::Ask,
-            "HTTP" => TaskKind::Http,
-            "SET_VARIABLE" => TaskKind::SetVariable,
-            "WAIT" => TaskKind::Wait,
-            "TERMINATE" => TaskKind::Terminate,
-            "INLINE" | "LAMBDA" => TaskKind::Inline,
-            "HUMAN" => TaskKind::Human,
-            other => TaskKind::Other(other.to_owned()),
-        }
+        let written = text(task, "type").unwrap_or("SIMPLE");
+        written.parse().unwrap_or_else(|_| TaskKind::Other(written.to_owned()))
     }
 }
 
@@ -305,8 +298,8 @@ impl TaskFile {
             Ok(MeantName::value(if is_length { format!("({value} | length)") } else { value }))
         };
         let condition = jinja_of(script)?;
-        if compares_loosely(&condition) {
-            import.lose(task.node.span, format!("{}: {}", task.name, one_line(script, 80)), LostWhy::LooseEquals);
+        for why in other_meanings(&condition, TextDialect::JavaScript) {
+            import.lose(task.node.span, format!("{}: {}", task.name, one_line(script, 80)), why);
         }
         expression(&condition, &names, &[])
     }
