@@ -332,7 +332,7 @@ fn items(node: Option<&Node>) -> &[Node] {
 }
 
 /// The texts of a list.
-fn names_in<'a>(node: Option<&'a Node>) -> impl Iterator<Item = &'a str> {
+fn names_in(node: Option<&Node>) -> impl Iterator<Item = &str> {
     items(node).iter().filter_map(|node| Some(node.as_scalar()?.text.as_str()))
 }
 
