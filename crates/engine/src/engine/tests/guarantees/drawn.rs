@@ -122,7 +122,14 @@ impl Drawing<'_> {
         }
         if !self.rounds.is_empty() && self.below(3) == 0 {
             let at = self.below(self.rounds.len());
-            return format!("previous.{}.output | default('none')", self.rounds[at]);
+            let id = self.rounds[at].clone();
+            return match self.below(8) {
+                0 => "previous | tojson".to_owned(),
+                1 => format!("previous.{id} | default('none') | tojson"),
+                2 => format!("previous.{id}.error.message | default('none')"),
+                3 => format!("previous.{id}.details | default('none') | tojson"),
+                _ => format!("previous.{id}.output | default('none')"),
+            };
         }
         let place = self.below(self.known.len() * 3 + inputs.len());
         if place < inputs.len() {
