@@ -105,7 +105,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Imported {
         "schemaVersion", "timeoutPolicy", "ownerEmail", "ownerApp", "createTime", "updateTime", "createdBy", "updatedBy", "restartable",
         "accessPolicy",
     ];
-    import.lose_others(root, &known, "");
+    import.lose_set(root, &known, "", is_set);
     let tasks = items(child(root, "tasks"));
     let mut file = TaskFile { text: import.sources.file(import.file).text.to_string(), ..TaskFile::default() };
     file.place(tasks, &[], import);
@@ -335,14 +335,13 @@ impl TaskFile {
             "joinStatus",
             "defaultExclusiveJoinTask",
             "metadata",
-            "asyncComplete",
             "subWorkflowParam",
             "scriptExpression",
             "dynamicTaskNameParam",
             "dynamicForkTasksParam",
             "dynamicForkTasksInputParamName",
         ];
-        import.lose_others(node, &known, &format!("{name}: "));
+        import.lose_set(node, &known, &format!("{name}: "), is_set);
         if number(node, "startDelay").is_some_and(|delay| delay.as_f64() > Some(0.0)) {
             import.lose(span, format!("{name}: startDelay"), LostWhy::Delay);
         }
@@ -367,8 +366,8 @@ impl TaskFile {
                 let request = given("http_request").or_else(|| child(node, "inputParameters"));
                 let part = |key: &str| request.and_then(|request| child(request, key)).filter(|node| !node.to_value().is_null());
                 if let Some(request) = request {
-                    let known = ["method", "uri", "headers", "body", "readTimeOut", "accept", "contentType", "asyncComplete"];
-                    import.lose_others(request, &known, &format!("{name}: "));
+                    let known = ["method", "uri", "headers", "body", "readTimeOut", "accept", "contentType"];
+                    import.lose_set(request, &known, &format!("{name}: "), is_set);
                 }
                 let words = |key: &str| part(key).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
                 let address = format!("{} {}", words("method").unwrap_or("GET").to_ascii_uppercase(), words("uri").unwrap_or_default());
@@ -556,6 +555,11 @@ impl TaskFile {
         import.lose(task.node.span, task.name, why.asked());
         self.question(task, &format!("What is the result of {}? It was not imported.", task.name), import)
     }
+}
+
+/// Whether a key says something: these files have all keys, most of them with nothing in them.
+fn is_set(value: &Value) -> bool {
+    !(matches!(value, Value::Null | Value::Bool(false)) || [json!(0), json!(""), json!([]), json!({})].contains(value))
 }
 
 fn branch_id(fork: &str, number: usize) -> String {
