@@ -157,7 +157,7 @@ impl Import {
 
     /// An expression of ours in the braces of a template; `was`: what it was.
     fn filled(&mut self, expression: &str, was: &str, span: Span, what: &str) -> Yaml {
-        let piece = TextPiece::Filled { out: format!("{{{{ {expression} }}}}"), was: was.to_owned() };
+        let piece = TextPiece::Filled { out: format!("{{{{ {expression} }}}}"), was: was.to_owned(), is_mark: false };
         self.words(vec![piece], Manner::Template, span, what)
     }
 
@@ -174,6 +174,16 @@ impl Import {
     /// A text that nothing fills in.
     fn fixed(&mut self, text: &str, span: Span, what: &str) -> Yaml {
         self.words(vec![TextPiece::Text(text.to_owned())], Manner::Fixed, span, what)
+    }
+
+    /// A value that nothing fills in.
+    fn value(&mut self, value: Value, span: Span, what: &str) -> Yaml {
+        if let Value::String(text) = &value { self.fixed(text, span, what) } else { Yaml::Value(value) }
+    }
+
+    /// What an agent is told: a template, if there is one.
+    fn instructions(&mut self, text: &str, span: Span, what: &str, names: &NamesOf<'_>) -> Yaml {
+        if text.is_empty() { "You answer.".into() } else { self.template_text(text, span, false, what, names) }
     }
 
     /// Plain text in the place of a template.
@@ -357,16 +367,17 @@ fn number(node: &Node, key: &str) -> Option<Value> {
     serde_json::from_str::<serde_json::Number>(node.text_of(key)?).ok().map(Value::Number)
 }
 
-/// A time as it is written here, from a number of seconds or from a number with a unit; `None`: it is neither.
+/// A time as it is written here, from a number of seconds or from a number with a unit, `2m` or `10 seconds`; `None`: it is neither.
 fn duration(node: &Node) -> Option<String> {
     let text = node.as_scalar()?.text.trim();
     let (count, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let count: f64 = count.trim().parse().ok().filter(|count: &f64| (0.0..1e9).contains(count))?;
     let thousandths = match unit {
         "ms" => 1.0,
-        "" | "s" => 1000.0,
-        "m" => 60_000.0,
-        "h" => 3_600_000.0,
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1000.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60_000.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000.0,
+        "d" | "day" | "days" => 86_400_000.0,
         _ => return None,
     };
     let whole = (count * thousandths).round() as u64;

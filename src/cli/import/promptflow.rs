@@ -148,9 +148,8 @@ fn inputs(node: Option<&Node>, import: &mut Import) -> Vec<(String, String, Yaml
         }
         let default = child(input, "default").map(Node::to_value).filter(|value| !value.is_null() && kind != "file");
         let default = default.map(|value| match value {
-            Value::String(text) => import.fixed(&text, input.span, &format!("default of {name}")),
             Value::Number(_) | Value::Bool(_) if kind == "text" => value.to_string().into(),
-            value => Yaml::Value(value),
+            value => import.value(value, input.span, &format!("default of {name}")),
         });
         let description = text(input, "description").map(|text| import.fixed(text, input.span, &format!("description of {name}")));
         let field = map([is("type", kind), may("description", description), may("default", default)]);
@@ -230,8 +229,7 @@ fn step(node: &FlowNode<'_>, scope: &FlowScope<'_>, done: &mut Imported, import:
         (_, Some(Err(why))) => Err(why),
         (FlowNodeKind::Llm, Some(Ok(body))) => {
             let (system, user) = messages(&body);
-            let instructions =
-                if system.is_empty() { "You answer.".into() } else { import.template_text(&system, span, false, name, &names) };
+            let instructions = import.instructions(&system, span, name, &names);
             let model = model(name, inputs, import).and_then(|model| done.models.of(model));
             done.agents.push(is(id, map([may("model", model), is("instructions", instructions)])));
             Ok(vec![is("agent", id.as_str()), is("prompt", import.template_text(&user, span, false, name, &names))])

@@ -37,7 +37,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
         parts.collect::<Vec<_>>().join("\n\n")
     };
     let (system, user) = (joined(&|role| role == "system"), joined(&|role| role != "system"));
-    let instructions = if system.is_empty() { "You answer.".into() } else { import.template_text(&system, span, false, "prompt", &names) };
+    let instructions = import.instructions(&system, span, "prompt", &names);
     let asked = import.template_text(&user, span, false, "prompt", &names);
     let mut done = Imported { models: providers(root, import), description: description(root), ..Imported::default() };
     done.name = id(import.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("imported"), &mut BTreeSet::new());
@@ -215,11 +215,7 @@ fn case(test: &Node, default: Option<&Node>, inputs: &[PromptVariable], ids: &mu
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
         };
         why.into_iter().for_each(|why| import.lose(span, format!("variable {name}"), why));
-        let value = match value {
-            Value::String(text) => import.fixed(&text, span, name),
-            other => Yaml::Value(other),
-        };
-        given.push(is(input, value));
+        given.push(is(input, import.value(value, span, name)));
     }
     let mut expected = ExpectedAnswer::default();
     items(default.and_then(|default| child(default, "assert"))).iter().for_each(|assert| expected.add(assert, true, import));
@@ -236,14 +232,6 @@ struct ExpectedAnswer {
     cost: Option<f64>,
 }
 
-/// What an assertion becomes.
-enum AssertedPart {
-    /// A check of the answer.
-    Check(&'static str, Value),
-    /// A bound of what the case costs.
-    Cost(f64),
-}
-
 impl ExpectedAnswer {
     fn add(&mut self, assert: &Node, in_every_test: bool, import: &mut Import) {
         let kind = text(assert, "type").unwrap_or_default();
@@ -256,13 +244,14 @@ impl ExpectedAnswer {
             self.sentences.extend(own.map(|rule| (rule, assert.span)));
             return;
         }
-        match asserted(kind, assert) {
-            Ok(AssertedPart::Cost(most)) => {
-                kept("threshold");
-                import.lose(assert.span, what, LostWhy::NeedsPrice);
-                self.cost = Some(self.cost.map_or(most, |known| known.min(most)));
-            }
-            Ok(AssertedPart::Check(key, value)) => {
+        if let ("cost", Some(most)) = (kind, number(assert, "threshold").and_then(|most| most.as_f64())) {
+            kept("threshold");
+            import.lose(assert.span, what, LostWhy::NeedsPrice);
+            self.cost = Some(self.cost.map_or(most, |known| known.min(most)));
+            return;
+        }
+        match check(kind, assert) {
+            Ok((key, value)) => {
                 kept("value");
                 match self.checks.iter_mut().find(|(known, _)| *known == key) {
                     None => self.checks.push((key, value)),
@@ -296,11 +285,8 @@ impl ExpectedAnswer {
     }
 }
 
-/// What an assertion that no judge decides becomes.
-fn asserted(kind: &str, assert: &Node) -> Result<AssertedPart, LostWhy> {
-    if kind == "cost" {
-        return number(assert, "threshold").and_then(|most| most.as_f64()).map(AssertedPart::Cost).ok_or(LostWhy::NoCheck);
-    }
+/// An assertion that no judge decides as a check of ours.
+fn check(kind: &str, assert: &Node) -> Result<(&'static str, Value), LostWhy> {
     let value = child(assert, "value").map(Node::to_value).unwrap_or_default();
     let one = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let all: Vec<String> = value.as_array().map_or_else(|| vec![one(&value)], |list| list.iter().map(one).collect());
@@ -309,15 +295,15 @@ fn asserted(kind: &str, assert: &Node) -> Result<AssertedPart, LostWhy> {
     }
     let any_of = |before: &str| json!(format!("{before}(?:{})", all.iter().map(|text| regex::escape(text)).collect::<Vec<_>>().join("|")));
     Ok(match kind {
-        "contains" | "contains-all" => AssertedPart::Check("contains", json!(all)),
-        "not-contains" => AssertedPart::Check("not_contains", json!(all)),
-        "icontains" | "icontains-any" => AssertedPart::Check("regex", any_of("(?i)")),
-        "contains-any" => AssertedPart::Check("regex", any_of("")),
-        "starts-with" => AssertedPart::Check("regex", any_of("^")),
-        "regex" => AssertedPart::Check("regex", json!(all.concat())),
+        "contains" | "contains-all" => ("contains", json!(all)),
+        "not-contains" => ("not_contains", json!(all)),
+        "icontains" | "icontains-any" => ("regex", any_of("(?i)")),
+        "contains-any" => ("regex", any_of("")),
+        "starts-with" => ("regex", any_of("^")),
+        "regex" => ("regex", json!(all.concat())),
         "equals" if value.is_object() || value.is_array() => return Err(LostWhy::TextCompared),
-        "equals" => AssertedPart::Check("equals", json!(all.concat())),
-        "is-json" => AssertedPart::Check("json_schema", if value.is_object() { value } else { json!({}) }),
+        "equals" => ("equals", json!(all.concat())),
+        "is-json" => ("json_schema", if value.is_object() { value } else { json!({}) }),
         "factuality" | "g-eval" | "answer-relevance" | "context-faithfulness" | "select-best" => return Err(LostWhy::OtherJudge),
         "javascript" | "python" | "webhook" | "ruby" => return Err(LostWhy::CodeOfTest),
         "latency" => return Err(LostWhy::BoundOfRun),

@@ -18,10 +18,8 @@ pub(super) enum Manner {
 pub(super) enum TextPiece {
     /// Plain text.
     Text(String),
-    /// `{{ … }}`: what it became, and what it was.
-    Filled { out: String, was: String },
-    /// `{% … %}`, likewise.
-    Mark { out: String, was: String },
+    /// `{{ … }}`, or a mark `{% … %}`: what it became, and what it was.
+    Filled { out: String, was: String, is_mark: bool },
 }
 
 /// What stands in the place of a template that cannot be kept.
@@ -45,7 +43,7 @@ impl TextWords {
         let piece = |piece: &TextPiece| match (piece, self.manner) {
             (TextPiece::Text(text), Manner::Template) => raw(text),
             (TextPiece::Text(text), Manner::Bare | Manner::Fixed) => text.clone(),
-            (TextPiece::Filled { out, .. } | TextPiece::Mark { out, .. }, _) => out.clone(),
+            (TextPiece::Filled { out, .. }, _) => out.clone(),
         };
         self.pieces.iter().map(piece).collect()
     }
@@ -69,17 +67,20 @@ impl TextWords {
             self.pieces = vec![TextPiece::Text(left.to_owned())];
             return Some(given);
         }
-        let in_mark = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Mark { out, .. } if is_meant(out)));
-        let is_found = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Filled { out, .. } if is_meant(out)));
+        let is_found = |mark: bool| {
+            let meant = |piece: &TextPiece| matches!(piece, TextPiece::Filled { out, is_mark, .. } if *is_mark == mark && is_meant(out));
+            self.pieces.iter().any(meant)
+        };
+        // What stands in a mark, or nowhere, takes all with it.
+        let takes_all = is_found(true) || !is_found(false);
         let mut given = vec![];
         for piece in &mut self.pieces {
-            let was = match piece {
-                TextPiece::Filled { out, was } if in_mark || !is_found || is_meant(out) => std::mem::take(was),
-                TextPiece::Mark { was, .. } if in_mark || !is_found => std::mem::take(was),
-                TextPiece::Text(_) | TextPiece::Filled { .. } | TextPiece::Mark { .. } => continue,
-            };
-            given.push(was.clone());
-            *piece = TextPiece::Text(was);
+            if let TextPiece::Filled { out, was, is_mark } = piece
+                && (takes_all || !*is_mark && is_meant(out))
+            {
+                given.push(was.clone());
+                *piece = TextPiece::Text(std::mem::take(was));
+            }
         }
         Some(given.join(" "))
     }
@@ -171,14 +172,20 @@ pub(super) fn template(text: &str, names: &NamesOf<'_>, dialect: TextDialect) ->
         }
         match end {
             "}}" => match expression(inner, names, &locals) {
-                Ok(out) => done.pieces.push(TextPiece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
+                Ok(out) => done.pieces.push(TextPiece::Filled {
+                    out: format!("{{{{{left} {out} {right}}}}}"),
+                    was: whole.to_owned(),
+                    is_mark: false,
+                }),
                 Err(why) => {
                     done.lost.push((whole.to_owned(), why));
                     done.pieces.push(TextPiece::Text(whole.to_owned()));
                 }
             },
             "%}" => match statement(inner.trim(), names, &mut locals) {
-                Ok(out) => done.pieces.push(TextPiece::Mark { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned() }),
+                Ok(out) => {
+                    done.pieces.push(TextPiece::Filled { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned(), is_mark: true })
+                }
                 Err(why) => {
                     done.lost.push((whole.to_owned(), LostWhy::WholeText(Box::new(why))));
                     done.pieces = vec![TextPiece::Text(text.to_owned())];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use script::{jinja_of, waited};
+use script::jinja_of;
 
 use super::words::{expression, other_meanings};
 use super::*;
@@ -184,10 +184,8 @@ impl TaskFile {
             }
             let id = id(&name, &mut taken);
             let default = template.and_then(|all| child(all, &name)).map(|node| (node.to_value(), node.span));
-            let default = default.filter(|(value, _)| !value.is_null()).map(|(value, span)| match value {
-                Value::String(text) => import.fixed(&text, span, &format!("default of {name}")),
-                value => Yaml::Value(value),
-            });
+            let default = default.filter(|(value, _)| !value.is_null());
+            let default = default.map(|(value, span)| import.value(value, span, &format!("default of {name}")));
             let required = may("required", default.is_none().then_some(false));
             fields.push(is(&id, map([is("type", "any"), required, may("default", default)])));
             self.inputs.insert(name, id);
@@ -268,7 +266,7 @@ impl TaskFile {
             pieces.push(TextPiece::Text(before.to_owned()));
             let was = format!("${{{inner}}}");
             match self.meant(&inner.trim().split('.').collect::<Vec<_>>(), reader) {
-                Ok(value) => pieces.push(TextPiece::Filled { out: format!("{{{{ {value} }}}}"), was }),
+                Ok(value) => pieces.push(TextPiece::Filled { out: format!("{{{{ {value} }}}}"), was, is_mark: false }),
                 Err(why) => {
                     import.lose(span, format!("{what}: {was}"), why);
                     pieces.push(TextPiece::Text(was));
@@ -383,12 +381,10 @@ impl TaskFile {
                 let values = child(node, "inputParameters").map_or_else(|| json!({}), Node::to_value);
                 vec![is("set", self.value(&values, place, span, name, import))]
             }
-            TaskKind::Wait if given("duration").is_some() => {
-                match given("duration").and_then(Node::as_scalar).and_then(|scalar| waited(&scalar.text)) {
-                    Some(time) => vec![is("wait", time)],
-                    None => self.by_hand(&task, LostWhy::UnwrittenTime, import),
-                }
-            }
+            TaskKind::Wait if given("duration").is_some() => match given("duration").and_then(duration) {
+                Some(time) => vec![is("wait", time)],
+                None => self.by_hand(&task, LostWhy::UnwrittenTime, import),
+            },
             TaskKind::Terminate => {
                 let is_done = given("terminationStatus").map(Node::to_value) == Some(json!("COMPLETED"));
                 let reason = given("terminationReason").map(|reason| self.value(&reason.to_value(), place, span, name, import));

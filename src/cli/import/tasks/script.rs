@@ -1,22 +1,8 @@
-//! Texts of tasks that are no templates: times and JavaScript.
+//! JavaScript in texts of tasks.
 
 use serde_json::json;
 
 use super::super::lost::LostWhy;
-
-/// `10 seconds`, `2m` as a time of ours.
-pub(super) fn waited(text: &str) -> Option<String> {
-    let text = text.trim();
-    let (count, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let unit = match unit.trim() {
-        "s" | "sec" | "secs" | "second" | "seconds" => "s",
-        "m" | "min" | "mins" | "minute" | "minutes" => "m",
-        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
-        "d" | "day" | "days" => "d",
-        _ => return None,
-    };
-    (!count.is_empty()).then(|| format!("{count}{unit}"))
-}
 
 /// The text between a start and an end.
 fn within<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
