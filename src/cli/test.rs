@@ -66,10 +66,9 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             {
                 trust::consent(&checked, &tests.pipeline.value, options.trust.is_given, shared)?;
             }
-            if let Some(model) = live.as_ref().filter(|live| !live.keeps).and_then(|live| live.settings_model.as_ref()) {
-                give_model(&mut checked, model);
-            }
-            suites.extend(Suite::new(path, checked.loaded, Arc::new(checked.plan)));
+            let of_settings = live.as_ref().and_then(|live| live.settings_model.as_ref());
+            let is_given = of_settings.is_some_and(|model| give_model(&mut checked, model));
+            suites.extend(Suite::new(path, checked.loaded, Arc::new(checked.plan), is_given));
         } else {
             broken.push(mistakes(path, &Findings::new(&checked.loaded.sources, &errors), shared));
         }

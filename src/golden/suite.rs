@@ -22,6 +22,8 @@ pub struct Suite {
     pub test: TestFile,
     pub sources: Sources,
     pub plan: Arc<Plan>,
+    /// Whether the settings gave a model to a file that has none called `default`.
+    pub is_given_model: bool,
 }
 
 /// One case on one channel.
@@ -39,10 +41,10 @@ pub(super) struct Trial {
 
 impl Suite {
     /// From a file that was loaded and has no errors; `None`: it holds no tests.
-    pub fn new(path: &Path, loaded: Loaded, plan: Arc<Plan>) -> Option<Suite> {
+    pub fn new(path: &Path, loaded: Loaded, plan: Arc<Plan>, is_given_model: bool) -> Option<Suite> {
         let test = loaded.tests?;
         let has_pipeline = !plan.program.pipelines.is_empty();
-        has_pipeline.then(|| Suite { path: path.to_path_buf(), test, sources: loaded.sources, plan })
+        has_pipeline.then(|| Suite { path: path.to_path_buf(), test, sources: loaded.sources, plan, is_given_model })
     }
 
     /// The pipeline under test.

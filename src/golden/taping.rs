@@ -73,7 +73,10 @@ impl<'a> TrialTape<'a> {
             hidden: self.hidden.clone(),
             env,
             default_model: match &self.taping {
-                Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced) => self.taping.model(),
+                // What the settings gave then counts, whatever they give now.
+                Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced || head.default_model_given) => {
+                    self.taping.model()
+                }
                 _ => live.and_then(|live| live.default_model.clone()),
             },
             every_model,
@@ -100,7 +103,8 @@ impl<'a> TrialTape<'a> {
             }
             Taping::Record(folder) if self.tape.count() > 0 => {
                 let replaced = self.live.is_some_and(|live| live.default_model.is_some());
-                let head = Head::new(&suite.pipeline().name.value, None, replaced);
+                let default_model_given = suite.is_given_model && !replaced;
+                let head = Head { default_model_given, ..Head::new(&suite.pipeline().name.value, None, replaced) };
                 let may = suite.may_hold(&folder.join("steps")).map_err(cannot("write the recordings in", folder));
                 match may.and_then(|()| self.taping.finish(&self.tape, &head)) {
                     Ok(written) => recorded = written.map(|written| written.folder),

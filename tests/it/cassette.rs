@@ -447,3 +447,24 @@ fn a_recording_needs_no_model_of_the_settings_to_be_replayed() {
         assert_eq!((replayed.exit, &replayed.out), (0, &live.out), "{}", replayed.err);
     }
 }
+
+#[test]
+fn a_test_records_the_model_of_the_settings_and_replays_without_it() {
+    let server = Server::start();
+    let place = Place::new(&server.url);
+    place.write("p.yaml", "flow: 1\nname: p\ninputs: { who: text }\nagents: { w: { instructions: Write. } }\nsteps: [{ id: hello, agent: w, prompt: \"Write to {{ inputs.who }}\" }]\noutputs: \"{{ steps.hello.output }}\"\n");
+    place.write(
+        "p.test.yaml",
+        "flow: 1\ntest: p.yaml\ncases: [{ id: ana, inputs: { who: Ana }, expect: { result: { contains: Dear Ana } } }]\n",
+    );
+    let of_settings = |url: &str| format!("[models.default]\nprovider = \"openai\"\nmodel = \"tiny\"\nbase_url = \"{url}/v1\"\n");
+    place.write("flow.toml", &of_settings(&server.url));
+    let recorded = place.flow(&["test", "--record"], false);
+    assert_eq!((recorded.exit, server.count()), (0, 1), "{}{}", recorded.out, recorded.err);
+    server.stop();
+    for settings in ["", &of_settings("http://127.0.0.1:9")] {
+        place.write("flow.toml", settings);
+        let replayed = place.flow(&["test"], false);
+        assert_eq!(replayed.exit, 0, "{}{}", replayed.out, replayed.err);
+    }
+}

@@ -89,6 +89,64 @@ fn files_are_written_and_never_over_others() {
     assert!(err.contains("nothing was written: new/folder/promptfooconfig.test.yaml already exists"), "{err}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = copied();
+    let closed = folder.path().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o555)).unwrap();
+    // The administrator writes wherever they like.
+    let is_closed = std::fs::write(closed.join("probe"), "").is_err();
+    // A file where the folder should be stops everybody.
+    for target in [Some("greeting/prompt.json"), is_closed.then_some("closed"), is_closed.then_some("closed/new")].into_iter().flatten() {
+        let Ran { exit, out, err } = flow(folder.path(), &["import", "promptfoo", "greeting/promptfooconfig.yaml", "--output", target]);
+        assert_eq!((exit, out.as_str()), (6, ""), "{err}");
+        assert!(err.contains(&format!("cannot write {target}/promptfooconfig.yaml: ")) && !err.contains("wrote "), "{err}");
+    }
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(std::fs::read_dir(&closed).unwrap().count(), usize::from(!is_closed), "nothing but the probe is there");
+}
+
+/// Files and nodes that lead back to themselves end in a report, with their place.
+#[test]
+fn circles_of_references_are_reported_and_not_followed() {
+    let folder = copied();
+    let import = |format: &str, name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let Ran { exit, out, err } = flow(folder.path(), &["import", format, name]);
+        assert_eq!(exit, 0, "{out}{err}");
+        std::fs::write(folder.path().join("result.yaml"), &out).unwrap();
+        let Ran { exit, out: found, .. } = flow(folder.path(), &["validate", "result.yaml"]);
+        assert_eq!(exit, 0, "{out}{found}");
+        (out, err)
+    };
+    std::fs::write(folder.path().join("round.txt"), "file://round.txt\n").unwrap();
+    let config = "prompts: [file://round.txt]\ntests:\n  - vars: { a: '{{ b }}', b: '{{ a }}' }\n";
+    let (_, err) = import("promptfoo", "round.yaml", config);
+    assert!(err.contains("round.yaml:1: prompt file://round.txt: a file that names another file is not followed"), "{err}");
+    assert!(err.contains("round.yaml:3: variable a: braces in a variable") && err.contains("round.yaml:3: variable b: "), "{err}");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("link.txt", folder.path().join("link.txt")).unwrap();
+        let (_, err) = import("promptfoo", "linked.yaml", "prompts: [file://link.txt]\n");
+        assert!(err.contains("linked.yaml:1: prompt file://link.txt: link.txt cannot be read: "), "{err}");
+    }
+    let node = |name: &str, reads: &str| {
+        let source = "{ type: code, path: answers/apology.jinja2 }";
+        format!("  - {{ name: {name}, type: prompt, source: {source}, inputs: {{ question: '${{{reads}.output}}' }} }}\n")
+    };
+    let nodes = [node("after", "one"), node("one", "two"), node("two", "one"), node("own", "own")].concat();
+    let (out, err) = import("promptflow", "flow.yaml", &format!("nodes:\n{nodes}outputs: {{ o: {{ reference: '${{after.output}}' }} }}\n"));
+    assert!(err.contains("flow.yaml:3: node one: it reads itself, by way of others or not"), "{err}");
+    assert!(err.contains("flow.yaml:5: node own: it reads itself"), "{err}");
+    assert!(!err.contains("node after") && out.contains("steps.one.output"), "{out}{err}");
+    let agents = "  - { name: a, prompt: Go., routes: [{ to: b }] }\n  - { name: b, prompt: Go., routes: [{ to: a }] }\n";
+    let (out, err) = import("conductor", "wheel.yaml", &format!("workflow: {{ name: wheel, entry_point: a }}\nagents:\n{agents}"));
+    assert!(out.contains("at_most: 10") && out.contains("until: \"false\""), "{out}{err}");
+}
+
 #[test]
 fn what_cannot_be_imported_is_refused_with_its_place() {
     let folder = copied();

@@ -28,6 +28,7 @@ mod edges;
 mod effects;
 mod endpoint;
 mod events;
+mod examples;
 mod exits;
 mod files;
 mod filled_in;

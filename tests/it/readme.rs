@@ -15,23 +15,23 @@ use crate::reference_systems::project;
 const NOT_RUN: &[(&str, &str)] =
     &[("cargo test", "it is what runs this"), ("cargo install --path .", "it builds everything once more, optimised")];
 
-fn page(path: &str) -> String {
+pub(crate) fn page(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
 /// The blocks of a page in one notation.
-fn blocks<'p>(page: &'p str, notation: &str) -> Vec<&'p str> {
+pub(crate) fn blocks<'p>(page: &'p str, notation: &str) -> Vec<&'p str> {
     let starts = page.split(&format!("```{notation}\n") as &str).skip(1).collect::<Vec<_>>();
     starts.into_iter().map(|rest| rest.split("\n```").next().unwrap()).collect()
 }
 
 /// A command of a block, and the output that is shown below it.
-struct Shown {
-    command: String,
+pub(crate) struct Shown {
+    pub(crate) command: String,
     output: String,
 }
 
-fn commands(block: &str) -> Vec<Shown> {
+pub(crate) fn commands(block: &str) -> Vec<Shown> {
     let mut found: Vec<Shown> = vec![];
     for line in block.lines() {
         match line.strip_prefix("$ ") {
@@ -59,7 +59,7 @@ fn reader() -> tempfile::TempDir {
 }
 
 /// Runs a command line in a shell that finds `flow`: exit code, standard output and standard error.
-fn shell(folder: &Path, line: &str) -> (Option<i32>, String, String) {
+pub(crate) fn shell(folder: &Path, line: &str) -> (Option<i32>, String, String) {
     let flow = Path::new(env!("CARGO_BIN_EXE_flow")).parent().unwrap();
     let mut command = Command::new("sh");
     command.current_dir(folder).args(["-euc", &format!("PATH={}:$PATH; {line}", flow.display())]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::id;
-use super::yaml::{Yaml, map};
+use super::yaml::{Yaml, is, map, map_of, may};
 
 /// A model as another program names it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -14,7 +14,6 @@ pub(super) struct ImportedModel {
     pub(super) name: String,
     pub(super) temperature: Option<Value>,
     pub(super) max_output_tokens: Option<Value>,
-    pub(super) price: Option<(Value, Value)>,
 }
 
 #[derive(Debug, Default)]
@@ -37,20 +36,14 @@ impl ImportedModels {
 
     /// The section; `None`: there is no model.
     pub(super) fn section(&self) -> Option<Yaml> {
-        let entry = |(id, model): &(String, ImportedModel)| {
-            let price = model
-                .price
-                .clone()
-                .map(|(input, output)| map([("input", Some(Yaml::Value(input))), ("output", Some(Yaml::Value(output)))]));
+        map_of(self.known.iter().map(|(id, model)| {
             let settings = [
-                ("provider", Some(model.provider.into())),
-                ("model", Some(model.name.clone().into())),
-                ("temperature", model.temperature.clone().map(Yaml::Value)),
-                ("max_output_tokens", model.max_output_tokens.clone().map(Yaml::Value)),
-                ("price", price),
+                is("provider", model.provider),
+                is("model", model.name.as_str()),
+                may("temperature", model.temperature.clone()),
+                may("max_output_tokens", model.max_output_tokens.clone()),
             ];
-            (id.clone(), Some(map(settings)))
-        };
-        (!self.known.is_empty()).then(|| map(self.known.iter().map(entry)))
+            is(id, map(settings))
+        }))
     }
 }

@@ -4,71 +4,60 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::models::{ImportedModel, ImportedModels};
-use super::words::MeantName;
-use super::yaml::map;
 use super::*;
 
-const FORMAT: ImportFormat = ImportFormat::Promptflow;
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FlowNodeKind<'a> {
+    Llm,
+    Prompt,
+    Python,
+    Other(&'a str),
+}
 
 /// A node: its own keys, or those of its default variant.
 struct FlowNode<'a> {
-    name: String,
+    name: &'a str,
     id: String,
     node: &'a Node,
-    /// Keys that only the node in the list has.
-    outer: &'a Node,
-    kind: String,
+    kind: FlowNodeKind<'a>,
+    /// When it is done: also of a node with variants.
+    activate: Option<&'a Node>,
     /// The nodes it reads.
     reads: BTreeSet<String>,
 }
 
 pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refusal> {
     if child(root, "nodes").and_then(Node::as_list).is_none() {
-        return Err(other_kind(import, root, "it has no list of nodes", FORMAT));
+        return Err(other_kind(import, root, "it has no list of nodes", ImportFormat::Promptflow));
     }
     let known =
         ["$schema", "inputs", "outputs", "nodes", "node_variants", "environment", "name", "display_name", "description", "language", "id"];
-    import.lose_others(root, &known, "", "has no counterpart");
+    import.lose_others(root, &known, "");
     let nodes = in_order(nodes(root, import), import);
     let inputs = inputs(child(root, "inputs"), import);
-    let ids: BTreeMap<&str, &FlowNode<'_>> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();
-    let mut models = ImportedModels::default();
-    let mut agents = vec![];
-    let mut steps = vec![];
-    let scope = FlowScope { inputs: &inputs, nodes: &ids };
+    let nodes_by_name: BTreeMap<&str, &FlowNode<'_>> = nodes.iter().map(|node| (node.name, node)).collect();
+    let scope = FlowScope { inputs: &inputs, nodes: &nodes_by_name };
+    let mut done = Imported { description: description(root), ..Imported::default() };
     for node in &nodes {
-        steps.push(step(node, &scope, &mut models, &mut agents, import));
+        let step = step(node, &scope, &mut done, import);
+        done.steps.push(step);
     }
     let mut outputs = vec![];
     let mut taken = BTreeSet::new();
     for (name, output) in entries(child(root, "outputs")) {
-        match text(output, "reference").and_then(|written| scope.reference(written)) {
-            Some(Ok(value)) => {
-                let piece =
-                    TextPiece::Filled { out: format!("{{{{ {value} }}}}"), was: text(output, "reference").unwrap_or_default().to_owned() };
-                let words = import.words(vec![piece], Manner::Template, output.span, &format!("output {name}"));
-                outputs.push((id(name, &mut taken), Some(words)));
-            }
-            Some(Err(why)) => import.lose(output.span, format!("output {name}"), why),
-            None => import.lose(output.span, format!("output {name}"), "it has no reference"),
+        let what = format!("output {name}");
+        let written = text(output, "reference").unwrap_or_default();
+        match scope.reference(written).unwrap_or(Err(LostWhy::NoReference)) {
+            Ok(value) => outputs.push(is(id(name, &mut taken), import.filled(&value, written, output.span, &what))),
+            Err(why) => import.lose(output.span, what, why),
         }
     }
-    let folder = import.path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
-    let name = text(root, "name").map(str::to_owned).or(folder).unwrap_or_else(|| "imported".into());
-    let name = id(&name, &mut BTreeSet::new());
-    let description = text(root, "description").map(|text| import.fixed(&one_line(text, 300), root.span, "description"));
-    let pipeline = map([
-        ("flow", Some(Yaml::Value(1.into()))),
-        ("name", Some(name.clone().into())),
-        ("description", description),
-        ("inputs", (!inputs.is_empty()).then(|| map(inputs.iter().map(|(_, id, field)| (id.clone(), Some(field.clone())))))),
-        ("models", models.section()),
-        ("agents", (!agents.is_empty()).then(|| map(agents))),
-        ("steps", Some(Yaml::List(steps))),
-        ("outputs", (!outputs.is_empty()).then(|| map(outputs))),
-    ]);
-    Ok(Imported { name, pipeline, cases: vec![] })
+    done.outputs = map_of(outputs);
+    let folder = import.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    done.name = id(text(root, "name").or(folder).unwrap_or("imported"), &mut BTreeSet::new());
+    done.inputs = inputs.into_iter().map(|(_, id, field)| is(id, field)).collect();
+    Ok(done)
 }
 
 fn nodes<'a>(root: &'a Node, import: &mut Import) -> Vec<FlowNode<'a>> {
@@ -76,7 +65,7 @@ fn nodes<'a>(root: &'a Node, import: &mut Import) -> Vec<FlowNode<'a>> {
     let mut found = vec![];
     for outer in items(child(root, "nodes")) {
         let Some(name) = text(outer, "name") else {
-            import.lose(outer.span, "a node", "it has no name");
+            import.lose(outer.span, "a node", LostWhy::NoName);
             continue;
         };
         let variants = child(root, "node_variants").and_then(|all| child(all, name));
@@ -84,20 +73,26 @@ fn nodes<'a>(root: &'a Node, import: &mut Import) -> Vec<FlowNode<'a>> {
             let all = child(variants, "variants")?;
             let default = text(variants, "default_variant_id").unwrap_or_default();
             for (other, node) in entries(Some(all)).filter(|(other, _)| *other != default) {
-                import.lose(node.span, format!("variant {other} of {name}"), "a step has one form; the default variant is taken");
+                import.lose(node.span, format!("variant {other} of {name}"), LostWhy::OneVariant);
             }
             child(child(all, default)?, "node")
         });
         let node = chosen.unwrap_or(outer);
-        let mut reads = BTreeSet::new();
-        for (_, value) in entries(child(node, "inputs")) {
-            reads.extend(read_by(&value.to_value().to_string()));
+        let activate = child(node, "activate").or_else(|| child(outer, "activate"));
+        let mut reads: BTreeSet<String> =
+            entries(child(node, "inputs")).flat_map(|(_, value)| read_by(&value.to_value().to_string())).collect();
+        reads.extend(activate.and_then(|activate| text(activate, "when")).into_iter().flat_map(read_by));
+        let kind = match text(node, "type").unwrap_or("python") {
+            "llm" => FlowNodeKind::Llm,
+            "prompt" => FlowNodeKind::Prompt,
+            "python" => FlowNodeKind::Python,
+            other => FlowNodeKind::Other(other),
+        };
+        for all in [node, outer].into_iter().filter_map(|node| child(node, "aggregation")).filter(|all| all.to_value() == Value::Bool(true))
+        {
+            import.lose(all.span, format!("{name}: aggregation"), LostWhy::OneLine);
         }
-        for activate in [child(node, "activate"), child(outer, "activate")].into_iter().flatten() {
-            reads.extend(text(activate, "when").into_iter().flat_map(read_by));
-        }
-        let kind = text(node, "type").unwrap_or("python").to_owned();
-        found.push(FlowNode { name: name.to_owned(), id: id(name, &mut taken), node, outer, kind, reads });
+        found.push(FlowNode { name, id: id(name, &mut taken), node, kind, activate, reads });
     }
     found
 }
@@ -108,26 +103,31 @@ fn read_by(text: &str) -> Vec<String> {
     parts.filter_map(|path| path.split(['.', '[']).next()).map(|name| name.trim().to_owned()).filter(|name| name != "inputs").collect()
 }
 
-/// Each node below those that it reads.
+/// Each node below those that it reads. Of those that read each other in a circle one is taken first, which is reported.
 fn in_order<'a>(mut nodes: Vec<FlowNode<'a>>, import: &mut Import) -> Vec<FlowNode<'a>> {
-    let all: BTreeSet<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let mut placed = BTreeSet::new();
-    let mut found = vec![];
+    let mut found: Vec<FlowNode<'a>> = vec![];
     while !nodes.is_empty() {
-        let is_ready = |node: &FlowNode<'_>| node.reads.iter().all(|name| placed.contains(name) || !all.contains(name));
-        let at = nodes.iter().position(is_ready).unwrap_or_else(|| {
-            import.lose(
-                nodes.first().map_or_else(Span::default, |node| node.outer.span),
-                "the order of nodes",
-                "they read each other in a circle",
-            );
-            0
+        let is_open = |name: &String| nodes.iter().any(|node| node.name == name.as_str());
+        let at = nodes.iter().position(|node| !node.reads.iter().any(is_open)).unwrap_or_else(|| {
+            let at = (0..nodes.len()).find(|at| is_in_circle(&nodes, *at)).unwrap_or_default();
+            if let Some(node) = nodes.get(at) {
+                import.lose(node.node.span, format!("node {}", node.name), LostWhy::Circle);
+            }
+            at
         });
-        let node = nodes.remove(at);
-        placed.insert(node.name.clone());
-        found.push(node);
+        found.push(nodes.remove(at));
     }
     found
+}
+
+/// Whether a node reads itself, by way of others or not.
+fn is_in_circle(nodes: &[FlowNode<'_>], at: usize) -> bool {
+    let (mut open, mut seen) = (vec![at], BTreeSet::new());
+    while let Some(node) = open.pop().and_then(|at| nodes.get(at)) {
+        let read = (0..nodes.len()).filter(|other| nodes.get(*other).is_some_and(|other| node.reads.contains(other.name)));
+        open.extend(read.filter(|other| seen.insert(*other)).collect::<Vec<_>>());
+    }
+    seen.contains(&at)
 }
 
 fn inputs(node: Option<&Node>, import: &mut Import) -> Vec<(String, String, Yaml)> {
@@ -140,20 +140,19 @@ fn inputs(node: Option<&Node>, import: &mut Import) -> Vec<(String, String, Yaml
             "double" => "number",
             "bool" => "boolean",
             "list" => "list",
-            "image" => {
-                import.lose(input.span, format!("input {name}"), "a picture is a file here: read it with a read step and attach it");
-                "file"
-            }
+            "image" => "file",
             _ => "any",
         };
+        if kind == "file" {
+            import.lose(input.span, format!("input {name}"), LostWhy::Picture);
+        }
         let default = child(input, "default").map(Node::to_value).filter(|value| !value.is_null() && kind != "file");
-        let default = default.map(|value| match (value, kind) {
-            (Value::String(text), _) => import.fixed(&text, input.span, &format!("default of {name}")),
-            (value @ (Value::Number(_) | Value::Bool(_)), "text") => Yaml::Text(value.to_string()),
-            (value, _) => Yaml::Value(value),
+        let default = default.map(|value| match value {
+            Value::Number(_) | Value::Bool(_) if kind == "text" => value.to_string().into(),
+            value => import.value(value, input.span, &format!("default of {name}")),
         });
         let description = text(input, "description").map(|text| import.fixed(text, input.span, &format!("description of {name}")));
-        let field = map([("type", Some(kind.into())), ("description", description), ("default", default)]);
+        let field = map([is("type", kind), may("description", description), may("default", default)]);
         found.push((name.to_owned(), id(name, &mut taken), field));
     }
     found
@@ -167,186 +166,141 @@ struct FlowScope<'a> {
 
 impl FlowScope<'_> {
     /// `${node.output.field}` as an expression; `None`: it is no reference.
-    fn reference(&self, written: &str) -> Option<Result<String, String>> {
+    fn reference(&self, written: &str) -> Option<Result<String, LostWhy>> {
         let path = written.trim().strip_prefix("${")?.strip_suffix('}')?;
         let (path, fields) = path.split_at(path.find('[').unwrap_or(path.len()));
-        let mut parts = path.split('.').map(str::trim);
-        let first = parts.next().unwrap_or_default();
-        let rest: Vec<&str> = parts.collect();
-        if first == "inputs" {
-            let found = rest.first().and_then(|name| self.inputs.iter().find(|(known, ..)| known == name));
-            let path = found.map(|(_, id, _)| format!("inputs.{id}")).ok_or_else(|| format!("there is no input {}", rest.join(".")));
-            return Some(path.map(|path| with_fields(path, rest.get(1..).unwrap_or_default()) + fields));
-        }
-        let Some(node) = self.nodes.get(first) else { return Some(Err(format!("there is no node {first}"))) };
-        let output = if node.kind == "python" && code_of(node.node).is_some() { "output.result" } else { "output" };
-        let path = with_fields(format!("steps.{}.{output}", node.id), rest.get(1..).unwrap_or_default()) + fields;
-        Some(Ok(if activation(node).is_some() { format!("{path} | default(none)") } else { path }))
+        let parts: Vec<&str> = path.split('.').map(str::trim).collect();
+        let unknown = |what: &str, name: &str| Some(Err(LostWhy::Unknown(format!("{what} {name}"))));
+        let (found, rest, is_optional) = match parts.as_slice() {
+            ["inputs", name, rest @ ..] => match self.inputs.iter().find(|(known, ..)| known == name) {
+                Some((_, id, _)) => (format!("inputs.{id}"), rest, false),
+                None => return unknown("input", name),
+            },
+            [name, rest @ ..] => match self.nodes.get(name) {
+                Some(node) => {
+                    let is_python = node.kind == FlowNodeKind::Python && code_of(node.node).is_some();
+                    let output = if is_python { "output.result" } else { "output" };
+                    (format!("steps.{}.{output}", node.id), rest.get(1..).unwrap_or_default(), node.activate.is_some())
+                }
+                None => return unknown("node", name),
+            },
+            [] => return unknown("node", ""),
+        };
+        let path = with_fields(found, rest) + fields;
+        Some(Ok(if is_optional { format!("{path} | default(none)") } else { path }))
     }
 
     /// A value of `inputs` of a node as an expression.
-    fn value(&self, node: &Node) -> Result<String, String> {
+    fn value(&self, node: &Node) -> Result<String, LostWhy> {
         let value = node.to_value();
         match value.as_str().and_then(|text| self.reference(text)) {
             Some(found) => found,
-            None if value.as_str().is_some_and(|text| text.contains("${")) => Err("a reference inside a longer text".into()),
-            None if value.is_array() || value.is_object() => Err("a list or an object in inputs".into()),
+            None if value.as_str().is_some_and(|text| text.contains("${")) => Err(LostWhy::ReferenceInText),
+            None if value.is_array() || value.is_object() => Err(LostWhy::ListInInputs),
             None if value.is_null() => Ok("none".into()),
             None => Ok(value.to_string()),
         }
     }
 }
 
-fn with_fields(path: String, fields: &[&str]) -> String {
-    fields.iter().fold(path, |path, field| format!("{path}.{field}"))
-}
-
-fn activation<'a>(node: &FlowNode<'a>) -> Option<&'a Node> {
-    child(node.node, "activate").or_else(|| child(node.outer, "activate"))
-}
-
 /// The file of the code of a Python node.
 fn code_of(node: &Node) -> Option<&str> {
-    let source = child(node, "source")?;
-    text(source, "path").filter(|path| path.ends_with(".py"))
+    text(child(node, "source")?, "path").filter(|path| path.ends_with(".py"))
 }
 
-fn step(
-    node: &FlowNode<'_>,
-    scope: &FlowScope<'_>,
-    models: &mut ImportedModels,
-    agents: &mut Vec<(String, Option<Yaml>)>,
-    import: &mut Import,
-) -> Yaml {
-    let FlowNode { name, id, node: own, outer, kind, .. } = node;
+fn step(node: &FlowNode<'_>, scope: &FlowScope<'_>, done: &mut Imported, import: &mut Import) -> Yaml {
+    let FlowNode { name, id, node: own, kind, .. } = node;
     let known = [
         "name", "type", "source", "inputs", "connection", "api", "activate", "provider", "module", "use_variants", "aggregation", "comment",
     ];
-    import.lose_others(own, &known, &format!("{name}: "), "has no counterpart");
-    for (key, why) in [("aggregation", "a run has one line of data; a step over all of them has no counterpart")] {
-        if let Some(value) = child(own, key).or_else(|| child(outer, key)).filter(|value| value.to_value() == Value::Bool(true)) {
-            import.lose(value.span, format!("{name}: {key}"), why);
-        }
-    }
-    let mut head = vec![("id", Some(id.clone().into()))];
-    if let Some(activate) = activation(node) {
-        head.push(("when", when(activate, name, scope, import)));
-    }
-    let settings = ["deployment_name", "model", "max_tokens", "temperature"];
-    let values: BTreeMap<&str, Result<String, String>> =
-        entries(child(own, "inputs")).map(|(key, value)| (key, scope.value(value))).collect();
-    let names = |path: &[&str]| match path {
-        [name, rest @ ..] => match values.get(name) {
-            Some(Ok(value)) if rest.is_empty() => Ok(MeantName::value(value.clone())),
-            Some(Ok(value)) => Ok(MeantName::value(with_fields(value.clone(), rest))),
-            Some(Err(why)) => Err(why.clone()),
-            None => Err(format!("there is no input {name} of this node")),
-        },
-        [] => Err("a name is missing".to_owned()),
+    import.lose_others(own, &known, &format!("{name}: "));
+    let mut keys = vec![is("id", id.as_str())];
+    keys.extend(node.activate.map(|activate| may("when", when(activate, name, scope, import))));
+    let inputs = child(own, "inputs");
+    let values: BTreeMap<&str, Result<String, LostWhy>> = entries(inputs).map(|(key, value)| (key, scope.value(value))).collect();
+    let names = |path: &[&str]| {
+        let (name, rest) = path.split_first().ok_or(LostWhy::NameMissing)?;
+        let unknown = || Err(LostWhy::Unknown(format!("input {name} of this node")));
+        values.get(name).cloned().unwrap_or_else(unknown).map(|value| MeantName::value(with_fields(value, rest)))
     };
     let source = child(own, "source").and_then(|source| text(source, "path"));
     let span = child(own, "source").map_or(own.span, |source| source.span);
-    let read = source.map(|source| import.beside(source));
-    let lost = |import: &mut Import, why: String| by_hand(name, &why, span, import);
-    match (kind.as_str(), read) {
-        ("llm", Some(Ok(body))) => {
-            for (key, value) in entries(child(own, "inputs")).filter(|(key, _)| is_setting(key) && !settings.contains(key)) {
-                if !value.as_scalar().is_none_or(|scalar| scalar.text.is_empty()) {
-                    import.lose(value.span, format!("{name}: {key}"), "there is no such setting of a model");
-                }
-            }
+    let kept = match (kind, source.map(|source| import.beside(source))) {
+        (_, Some(Err(why))) => Err(why),
+        (FlowNodeKind::Llm, Some(Ok(body))) => {
             let (system, user) = messages(&body);
-            let instructions =
-                if system.is_empty() { "You answer.".into() } else { import.template_text(&system, span, false, name, &names) };
-            let inputs = child(own, "inputs");
-            let setting = |key: &str| inputs.and_then(|inputs| number(inputs, key));
-            let model_name =
-                inputs.and_then(|inputs| text(inputs, "model").filter(|text| !text.is_empty()).or_else(|| text(inputs, "deployment_name")));
-            let model = model_name.and_then(|model| {
-                models.of(ImportedModel {
-                    provider: "openai",
-                    name: model.to_owned(),
-                    temperature: setting("temperature"),
-                    max_output_tokens: setting("max_tokens"),
-                    price: None,
-                })
-            });
-            agents.push((id.clone(), Some(map([("model", model), ("instructions", Some(instructions))]))));
-            head.push(("agent", Some(id.clone().into())));
-            head.push(("prompt", Some(import.template_text(&user, span, false, name, &names))));
+            let instructions = import.instructions(&system, span, name, &names);
+            let model = model(name, inputs, import).and_then(|model| done.models.of(model));
+            done.agents.push(is(id, map([may("model", model), is("instructions", instructions)])));
+            Ok(vec![is("agent", id.as_str()), is("prompt", import.template_text(&user, span, false, name, &names))])
         }
-        ("prompt", Some(Ok(body))) => head.push(("set", Some(import.template_text(&body, span, false, name, &names)))),
-        ("python", Some(Ok(body))) if code_of(own).is_some() => match called(&body, entries(child(own, "inputs")).map(|(key, _)| key)) {
-            Ok(code) => {
-                const OF_NETWORKS: [&str; 7] = ["requests", "urllib", "httpx", "aiohttp", "openai", "socket", "azure"];
-                let is_import = |line: &str| {
-                    OF_NETWORKS.iter().any(|module| {
-                        [format!("import {module}"), format!("from {module}")].iter().any(|start| line.trim_start().starts_with(start))
-                    })
-                };
-                if code.lines().any(is_import) {
-                    import.lose(span, format!("{name}: the network"), "code of a python step has none: use an http step");
+        (FlowNodeKind::Prompt, Some(Ok(body))) => Ok(vec![is("set", import.template_text(&body, span, false, name, &names))]),
+        (FlowNodeKind::Python, Some(Ok(body))) if code_of(own).is_some() => {
+            called(&body, entries(inputs).map(|(key, _)| key)).map(|code| {
+                if uses_network(&code) {
+                    import.lose(span, format!("{name}: the network"), LostWhy::NoNetwork);
                 }
-                head.push(("python", Some(import.fixed(&code, span, name))));
-                let given: Vec<_> = entries(child(own, "inputs"))
-                    .map(|(key, value)| (key.to_owned(), Some(argument(value, name, scope, import))))
-                    .collect();
-                if !given.is_empty() {
-                    head.push(("with", Some(map(given))));
-                }
-                head.push(("returns", Some(Yaml::List(vec!["result".into()]))));
-            }
-            Err(why) => head.extend(lost(import, why)),
-        },
-        (_, Some(Err(why))) => head.extend(lost(import, why)),
-        (kind, _) => head.extend(lost(import, format!("a node of type {kind} without a file of its own has no counterpart"))),
+                let code = import.fixed(&code, span, name);
+                let given: Vec<Entry> = entries(inputs).map(|(key, value)| is(key, argument(value, name, scope, import))).collect();
+                vec![is("python", code), may("with", map_of(given)), is("returns", vec![Yaml::from("result")])]
+            })
+        }
+        (FlowNodeKind::Llm, None) => Err(LostWhy::StepKind("llm without a file".into())),
+        (FlowNodeKind::Prompt, None) => Err(LostWhy::StepKind("prompt without a file".into())),
+        (FlowNodeKind::Python, None | Some(Ok(_))) => Err(LostWhy::StepKind("python without a file of its own".into())),
+        (FlowNodeKind::Other(kind), None | Some(Ok(_))) => Err(LostWhy::StepKind((*kind).to_owned())),
+    };
+    keys.extend(kept.unwrap_or_else(|why| import.by_hand(name, span, why)));
+    map(keys)
+}
+
+/// The model of a node, and the settings that are lost.
+fn model(name: &str, inputs: Option<&Node>, import: &mut Import) -> Option<ImportedModel> {
+    const LOST: [&str; 8] =
+        ["top_p", "stop", "presence_penalty", "frequency_penalty", "logit_bias", "functions", "function_call", "response_format"];
+    for (key, value) in entries(inputs).filter(|(key, _)| LOST.contains(key)) {
+        if !value.as_scalar().is_none_or(|scalar| scalar.text.is_empty()) {
+            import.lose(value.span, format!("{name}: {key}"), LostWhy::NoSetting);
+        }
     }
-    map(head)
+    let inputs = inputs?;
+    let named = text(inputs, "model").filter(|text| !text.is_empty()).or_else(|| text(inputs, "deployment_name"))?;
+    let (temperature, max_output_tokens) = (number(inputs, "temperature"), number(inputs, "max_tokens"));
+    Some(ImportedModel { provider: "openai", name: named.to_owned(), temperature, max_output_tokens })
 }
 
-/// A step that a person does, in the place of one that has no counterpart: nothing goes on as if it had been done.
-fn by_hand(name: &str, why: &str, span: Span, import: &mut Import) -> [(&'static str, Option<Yaml>); 2] {
-    import.lose(span, format!("node {name}"), format!("{why}; a person is asked for its result"));
-    let question = import.plain(&format!("What is the result of {name}? It was not imported."), span, name);
-    [("approval", Some(question)), ("form", Some(map([("result", Some(Yaml::from("text")))])))]
-}
-
-fn is_setting(key: &str) -> bool {
-    const SETTINGS: [&str; 12] = [
-        "deployment_name", "model", "max_tokens", "temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "logit_bias",
-        "functions", "function_call", "response_format",
-    ];
-    SETTINGS.contains(&key)
+fn uses_network(code: &str) -> bool {
+    const OF_NETWORKS: [&str; 7] = ["requests", "urllib", "httpx", "aiohttp", "openai", "socket", "azure"];
+    let imported =
+        |line: &str| line.trim_start().strip_prefix("import ").or_else(|| line.trim_start().strip_prefix("from ")).map(str::to_owned);
+    code.lines().filter_map(imported).any(|rest| OF_NETWORKS.iter().any(|module| rest.starts_with(module)))
 }
 
 fn when(activate: &Node, name: &str, scope: &FlowScope<'_>, import: &mut Import) -> Option<Yaml> {
     let what = format!("{name}: activate");
-    let left = scope.reference(text(activate, "when")?).unwrap_or_else(|| Err("it is no reference".into()));
+    let left = scope.reference(text(activate, "when")?).unwrap_or(Err(LostWhy::NoReference));
     let left = left.map_err(|why| import.lose(activate.span, what.as_str(), why)).ok()?;
-    let right = child(activate, "is").map(Node::to_value).unwrap_or_default();
-    let condition = match right {
+    let condition = match child(activate, "is").map(Node::to_value).unwrap_or_default() {
         Value::Bool(true) => left,
         Value::Bool(false) => format!("not ({left})"),
         Value::Null => format!("{left} is none"),
         other => format!("{left} == {other}"),
     };
-    Some(import.words(vec![TextPiece::Text(condition)], Manner::Bare, activate.span, &what))
+    Some(import.expression(condition, activate.span, &what))
 }
 
 /// The value of an argument of Python code.
 fn argument(node: &Node, name: &str, scope: &FlowScope<'_>, import: &mut Import) -> Yaml {
-    match (node.to_value(), node.as_scalar().and_then(|scalar| scope.reference(&scalar.text))) {
-        (_, Some(Ok(path))) => {
-            let was = node.as_scalar().map(|scalar| scalar.text.clone()).unwrap_or_default();
-            import.words(vec![TextPiece::Filled { out: format!("{{{{ {path} }}}}"), was }], Manner::Template, node.span, name)
-        }
-        (Value::String(text), reference) => {
-            if let Some(Err(why)) = reference {
+    match node.to_value() {
+        Value::String(text) => match scope.reference(&text) {
+            Some(Ok(path)) => import.filled(&path, &text, node.span, name),
+            Some(Err(why)) => {
                 import.lose(node.span, format!("{name}: {text}"), why);
+                import.plain(&text, node.span, name)
             }
-            import.plain(&text, node.span, name)
-        }
-        (value, _) => Yaml::Value(value),
+            None => import.plain(&text, node.span, name),
+        },
+        value => Yaml::Value(value),
     }
 }
 
@@ -384,15 +338,15 @@ fn messages(body: &str) -> (String, String) {
 }
 
 /// The code of a file with a call of its tool at the end; what only the other program has is left out.
-fn called<'a>(body: &str, arguments: impl Iterator<Item = &'a str>) -> Result<String, String> {
+fn called<'a>(body: &str, arguments: impl Iterator<Item = &'a str>) -> Result<String, LostWhy> {
     if body.lines().any(|line| line.trim_start().starts_with("class ") && line.contains("ToolProvider")) {
-        return Err("a tool that is a class has no counterpart".into());
+        return Err(LostWhy::ToolClass);
     }
     let is_foreign = |line: &str| line.starts_with("from promptflow") || line.starts_with("import promptflow");
     let mut lines = body.lines().map(|line| if is_foreign(line) { "" } else { line }).collect::<Vec<_>>();
-    let at = lines.iter().position(|line| *line == "@tool" || line.starts_with("@tool(")).ok_or("its file has no function marked @tool")?;
+    let at = lines.iter().position(|line| *line == "@tool" || line.starts_with("@tool(")).ok_or(LostWhy::NoTool)?;
     let head = lines.get(at + 1..).unwrap_or_default().iter().find_map(|line| line.trim_start_matches("async ").strip_prefix("def "));
-    let name = head.and_then(|head| head.split('(').next()).ok_or("its file has no function marked @tool")?.trim().to_owned();
+    let name = head.and_then(|head| head.split('(').next()).ok_or(LostWhy::NoTool)?.trim().to_owned();
     if let Some(mark) = lines.get_mut(at) {
         *mark = "";
     }

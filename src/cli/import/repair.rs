@@ -9,7 +9,7 @@ use crate::check::check_file;
 use crate::diagnostic::Severity;
 use crate::port::Overlay;
 use crate::runtime::place;
-use yaml::map;
+use yaml::{is, map};
 
 /// What is written, and what could not be made right.
 pub(super) struct FinishedImport {
@@ -30,7 +30,8 @@ pub(super) fn finished(
     options: &ImportOptions,
     shared: &SharedOptions,
 ) -> FinishedImport {
-    let Imported { name, mut pipeline, cases } = imported;
+    let (name, cases) = (imported.name.clone(), imported.cases.clone());
+    let mut pipeline = imported.pipeline(import);
     if let (Yaml::Map(entries), false) = (&mut pipeline, cases.is_empty()) {
         entries.push((TESTS.into(), Yaml::List(cases)));
     }
@@ -54,7 +55,7 @@ pub(super) fn finished(
     let mut texts = vec![];
     if let (Yaml::Map(entries), true) = (&mut pipeline, options.output.is_some()) {
         for (_, cases) in entries.extract_if(.., |(key, _)| key == TESTS) {
-            let test = map([("flow", Some(Yaml::Value(1.into()))), ("test", Some(format!("{name}.yaml").into())), ("cases", Some(cases))]);
+            let test = map([is("flow", 1_u64), is("test", format!("{name}.yaml")), is("cases", cases)]);
             texts.push((folder.join(format!("{name}.test.yaml")), WrittenYaml::of("", &test, &import.words).text));
         }
     }
@@ -83,7 +84,7 @@ fn give_up(import: &mut Import, tree: &mut Yaml, written: &WrittenYaml, (at, sni
         let snippet = if snippet.len() < 200 { snippet } else { "" };
         if let Some(given) = words.give_up(snippet) {
             let (span, what) = (words.span, format!("{}: {}", words.what, one_line(&given, 80)));
-            import.lose(span, what, why);
+            import.lose(span, what, LostWhy::Finding(why.to_owned()));
             return true;
         }
         return is_changed;
@@ -100,7 +101,7 @@ fn give_up(import: &mut Import, tree: &mut Yaml, written: &WrittenYaml, (at, sni
     }
     let inside = written.words.iter().find(|(words, _)| range.contains(&words.start)).and_then(|(_, number)| import.words.get(*number));
     let start = inside.map_or_else(|| Span::file_start(import.file), |words| words.span);
-    import.lose(start, one_line(line, 80), why);
+    import.lose(start, one_line(line, 80), LostWhy::Finding(why.to_owned()));
     true
 }
 
@@ -113,6 +114,6 @@ fn removed(node: &mut Yaml, way: &[usize]) -> bool {
         }
         (Yaml::Map(entries), [first, rest @ ..]) => entries.get_mut(*first).is_some_and(|(_, node)| removed(node, rest)),
         (Yaml::List(list), [first, rest @ ..]) => list.get_mut(*first).is_some_and(|node| removed(node, rest)),
-        (Yaml::Map(_) | Yaml::List(_) | Yaml::Words(_) | Yaml::Text(_) | Yaml::Value(_), _) => false,
+        (Yaml::Map(_) | Yaml::List(_) | Yaml::Words(_) | Yaml::Value(_), _) => false,
     }
 }

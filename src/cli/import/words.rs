@@ -1,5 +1,6 @@
 //! Texts with templates of other programs: `{{ x }}` and `{% if x %}` are translated token by token. What is not understood becomes plain text.
 
+use super::lost::LostWhy;
 use crate::source::Span;
 
 /// What a text is in the result.
@@ -17,10 +18,8 @@ pub(super) enum Manner {
 pub(super) enum TextPiece {
     /// Plain text.
     Text(String),
-    /// `{{ … }}`: what it became, and what it was.
-    Filled { out: String, was: String },
-    /// `{% … %}`, likewise.
-    Mark { out: String, was: String },
+    /// `{{ … }}`, or a mark `{% … %}`: what it became, and what it was.
+    Filled { out: String, was: String, is_mark: bool },
 }
 
 /// What stands in the place of a template that cannot be kept.
@@ -44,7 +43,7 @@ impl TextWords {
         let piece = |piece: &TextPiece| match (piece, self.manner) {
             (TextPiece::Text(text), Manner::Template) => raw(text),
             (TextPiece::Text(text), Manner::Bare | Manner::Fixed) => text.clone(),
-            (TextPiece::Filled { out, .. } | TextPiece::Mark { out, .. }, _) => out.clone(),
+            (TextPiece::Filled { out, .. }, _) => out.clone(),
         };
         self.pieces.iter().map(piece).collect()
     }
@@ -68,17 +67,20 @@ impl TextWords {
             self.pieces = vec![TextPiece::Text(left.to_owned())];
             return Some(given);
         }
-        let in_mark = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Mark { out, .. } if is_meant(out)));
-        let is_found = self.pieces.iter().any(|piece| matches!(piece, TextPiece::Filled { out, .. } if is_meant(out)));
+        let is_found = |mark: bool| {
+            let meant = |piece: &TextPiece| matches!(piece, TextPiece::Filled { out, is_mark, .. } if *is_mark == mark && is_meant(out));
+            self.pieces.iter().any(meant)
+        };
+        // What stands in a mark, or nowhere, takes all with it.
+        let takes_all = is_found(true) || !is_found(false);
         let mut given = vec![];
         for piece in &mut self.pieces {
-            let was = match piece {
-                TextPiece::Filled { out, was } if in_mark || !is_found || is_meant(out) => std::mem::take(was),
-                TextPiece::Mark { was, .. } if in_mark || !is_found => std::mem::take(was),
-                TextPiece::Text(_) | TextPiece::Filled { .. } | TextPiece::Mark { .. } => continue,
-            };
-            given.push(was.clone());
-            *piece = TextPiece::Text(was);
+            if let TextPiece::Filled { out, was, is_mark } = piece
+                && (takes_all || !*is_mark && is_meant(out))
+            {
+                given.push(was.clone());
+                *piece = TextPiece::Text(std::mem::take(was));
+            }
         }
         Some(given.join(" "))
     }
@@ -112,17 +114,27 @@ impl MeantName {
 }
 
 /// Finds what a path means, or says why nothing here is meant by it.
-pub(super) type NamesOf<'a> = dyn Fn(&[&str]) -> Result<MeantName, String> + 'a;
+pub(super) type NamesOf<'a> = dyn Fn(&[&str]) -> Result<MeantName, LostWhy> + 'a;
 
 /// What a template became, and what was lost of it.
 pub(super) struct Translated {
     pub(super) pieces: Vec<TextPiece>,
     /// What, and why.
-    pub(super) lost: Vec<(String, String)>,
+    pub(super) lost: Vec<(String, LostWhy)>,
+}
+
+/// The language of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextDialect {
+    Jinja,
+    /// Jinja with filters of Microsoft Conductor.
+    Conductor,
+    Nunjucks,
+    JavaScript,
 }
 
 /// Translates a template.
-pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
+pub(super) fn template(text: &str, names: &NamesOf<'_>, dialect: TextDialect) -> Translated {
     let mut done = Translated { pieces: vec![], lost: vec![] };
     let mut locals: Vec<Vec<String>> = vec![];
     let mut rest = text;
@@ -136,7 +148,7 @@ pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
         };
         let Some(length) = closing(from, end) else {
             rest = from;
-            done.lost.push((short(from), "it is not closed".into()));
+            done.lost.push((short(from), LostWhy::NotClosed));
             break;
         };
         let (whole, after) = from.split_at(length);
@@ -155,18 +167,27 @@ pub(super) fn template(text: &str, names: &NamesOf<'_>) -> Translated {
                 continue;
             }
         }
+        if end != "#}" {
+            done.lost.extend(other_meanings(inner, dialect).into_iter().map(|why| (whole.to_owned(), why)));
+        }
         match end {
             "}}" => match expression(inner, names, &locals) {
-                Ok(out) => done.pieces.push(TextPiece::Filled { out: format!("{{{{{left} {out} {right}}}}}"), was: whole.to_owned() }),
+                Ok(out) => done.pieces.push(TextPiece::Filled {
+                    out: format!("{{{{{left} {out} {right}}}}}"),
+                    was: whole.to_owned(),
+                    is_mark: false,
+                }),
                 Err(why) => {
                     done.lost.push((whole.to_owned(), why));
                     done.pieces.push(TextPiece::Text(whole.to_owned()));
                 }
             },
             "%}" => match statement(inner.trim(), names, &mut locals) {
-                Ok(out) => done.pieces.push(TextPiece::Mark { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned() }),
+                Ok(out) => {
+                    done.pieces.push(TextPiece::Filled { out: format!("{{%{left} {out} {right}%}}"), was: whole.to_owned(), is_mark: true })
+                }
                 Err(why) => {
-                    done.lost.push((whole.to_owned(), format!("{why}; the whole text is kept as plain text")));
+                    done.lost.push((whole.to_owned(), LostWhy::WholeText(Box::new(why))));
                     done.pieces = vec![TextPiece::Text(text.to_owned())];
                     return done;
                 }
@@ -197,7 +218,7 @@ fn short(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(60).collect()
 }
 
-fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> Result<String, String> {
+fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> Result<String, LostWhy> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match word {
         "if" | "elif" => Ok(format!("{word} {}", expression(rest, names, locals)?)),
@@ -208,14 +229,14 @@ fn statement(text: &str, names: &NamesOf<'_>, locals: &mut Vec<Vec<String>>) -> 
             Ok(word.to_owned())
         }
         "for" => {
-            let (own, list) = rest.split_once(" in ").ok_or("a for without in")?;
+            let (own, list) = rest.split_once(" in ").ok_or(LostWhy::ForWithoutIn)?;
             let list = expression(list, names, locals)?;
             let own: Vec<String> = own.split(',').map(|name| name.trim().to_owned()).collect();
             let out = format!("for {} in {list}", own.join(", "));
             locals.push(own);
             Ok(out)
         }
-        other => Err(format!("there is no statement \"{}\"", short(other))),
+        other => Err(LostWhy::NoStatement(short(other))),
     }
 }
 
@@ -227,15 +248,17 @@ enum WordToken<'a> {
     Sign(&'a str),
 }
 
-fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
-    const SIGNS: [&str; 23] =
-        ["==", "!=", "<=", ">=", "//", "**", "<", ">", "(", ")", "[", "]", ",", "|", "+", "-", "*", "/", "%", "~", "=", ":", "."];
+fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, LostWhy> {
+    const SIGNS: [&str; 25] = [
+        "===", "!==", "==", "!=", "<=", ">=", "//", "**", "<", ">", "(", ")", "[", "]", ",", "|", "+", "-", "*", "/", "%", "~", "=", ":",
+        ".",
+    ];
     let mut found = vec![];
     let mut rest = text.trim_start();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     while let Some(first) = rest.chars().next() {
         let length = if matches!(first, '"' | '\'') {
-            let length = rest.get(1..).and_then(|inner| inner.find(first)).ok_or("a quote is not closed")? + 2;
+            let length = rest.get(1..).and_then(|inner| inner.find(first)).ok_or(LostWhy::OpenQuote)? + 2;
             found.push(WordToken::Text(rest.get(..length).unwrap_or_default()));
             length
         } else if first.is_ascii_digit() {
@@ -249,14 +272,14 @@ fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
             if is_part {
                 found.pop();
             }
-            match found.last_mut() {
-                Some(WordToken::Path(path)) if is_part => path.push(name),
-                _ if is_part => return Err("a field of something that has no name".into()),
-                _ => found.push(WordToken::Path(vec![name])),
+            match (found.last_mut(), is_part) {
+                (_, false) => found.push(WordToken::Path(vec![name])),
+                (Some(WordToken::Path(path)), true) => path.push(name),
+                (Some(WordToken::Text(_) | WordToken::Number(_) | WordToken::Sign(_)) | None, true) => return Err(LostWhy::NamelessField),
             }
             length
         } else {
-            let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).ok_or_else(|| format!("the sign {first} is not known"))?;
+            let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).ok_or(LostWhy::UnknownSign(first))?;
             found.push(WordToken::Sign(sign));
             sign.len()
         };
@@ -265,8 +288,43 @@ fn tokens(text: &str) -> Result<Vec<WordToken<'_>>, String> {
     Ok(found)
 }
 
+/// What is read in another way here, though it is written in the same way.
+pub(super) fn other_meanings(text: &str, dialect: TextDialect) -> Vec<LostWhy> {
+    let tokens = tokens(text).unwrap_or_default();
+    let after = |at: usize| tokens.get(at..).unwrap_or_default();
+    let of_filter = |at: usize| {
+        let [WordToken::Sign("|"), WordToken::Path(path), given @ ..] = after(at) else { return None };
+        let is_called = given.first() == Some(&WordToken::Sign("("));
+        let mut given = given.iter().take_while(|token| **token != WordToken::Sign(")"));
+        match (path.as_slice(), dialect) {
+            (["round"], _) => Some(LostWhy::OtherRounding),
+            (["int" | "float"], _) if !is_called => Some(LostWhy::NoNumber),
+            (["default"], TextDialect::Conductor) => {
+                let takes_all = given.any(|token| matches!(token, WordToken::Path(path) if matches!(path.as_slice(), ["true" | "True"])));
+                (!takes_all).then_some(LostWhy::NullIsThere)
+            }
+            (["truncate"], TextDialect::Jinja | TextDialect::Conductor) => Some(LostWhy::CutSooner),
+            (["groupby"], TextDialect::Nunjucks) => Some(LostWhy::GroupsAreList),
+            _ => None,
+        }
+    };
+    // `==` and `!=` compare what they may convert first: not a text with letters, and not nothing.
+    let is_sure = |token: Option<&WordToken<'_>>| match token {
+        Some(WordToken::Text(text)) => text.trim_matches(['"', '\'']).trim().parse::<f64>().is_err() && text.len() > 2,
+        Some(WordToken::Path(path)) => matches!(path.as_slice(), ["none" | "null" | "undefined"]),
+        Some(WordToken::Number(_) | WordToken::Sign(_)) | None => false,
+    };
+    let converts = matches!(dialect, TextDialect::Nunjucks | TextDialect::JavaScript);
+    let is_loose = |at: usize| {
+        let is_equals = matches!(tokens.get(at + 1), Some(WordToken::Sign("==" | "!=")));
+        is_equals && !is_sure(tokens.get(at)) && !is_sure(tokens.get(at + 2))
+    };
+    let loose = (0..tokens.len()).any(|at| converts && is_loose(at)).then_some(LostWhy::LooseEquals);
+    (0..tokens.len()).filter_map(of_filter).chain(loose).collect()
+}
+
 /// Translates an expression; `locals` are the names of loops around it.
-pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<String, String> {
+pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<String, LostWhy> {
     let tokens = tokens(text)?;
     let mut out: Vec<String> = vec![];
     let mut at = 0;
@@ -274,20 +332,28 @@ pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]
         let next = tokens.get(at + 1);
         let from = at;
         let word = |offset: usize| match tokens.get(from + offset) {
-            Some(WordToken::Path(path)) if path.len() == 1 => path.first().copied(),
-            _ => None,
+            Some(WordToken::Path(path)) => path.first().copied().filter(|_| path.len() == 1),
+            Some(WordToken::Text(_) | WordToken::Number(_) | WordToken::Sign(_)) | None => None,
         };
         let before = at.checked_sub(1).and_then(|at| tokens.get(at));
         at += 1;
         out.push(match token {
             WordToken::Text(text) => (*text).to_owned(),
             WordToken::Number(text) => (*text).to_owned(),
+            WordToken::Sign("===") => "==".to_owned(),
+            WordToken::Sign("!==") => "!=".to_owned(),
             WordToken::Sign(sign) => (*sign).to_owned(),
             WordToken::Path(path) => match path.as_slice() {
                 [word @ ("and" | "or" | "not" | "in" | "is" | "if" | "else" | "true" | "false" | "none")] => (*word).to_owned(),
                 [word @ ("True" | "False" | "None")] => word.to_ascii_lowercase(),
                 [filter] if before == Some(&WordToken::Sign("|")) => {
-                    (if matches!(*filter, "json" | "dump") { "tojson" } else { filter }).to_owned()
+                    let has_indent = next == Some(&WordToken::Sign("("));
+                    let own = match *filter {
+                        "json" if !has_indent => "tojson(2)",
+                        "json" | "dump" => "tojson",
+                        other => other,
+                    };
+                    own.to_owned()
                 }
                 [test] if before == Some(&WordToken::Path(vec!["is"])) || word_before(&tokens, at, "is", "not") => (*test).to_owned(),
                 [name] if next == Some(&WordToken::Sign("=")) => (*name).to_owned(),
@@ -296,7 +362,7 @@ pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]
                     format!("{} | items", named(path, names, locals)?.value)
                 }
                 ["range"] if next == Some(&WordToken::Sign("(")) => "range".to_owned(),
-                _ if next == Some(&WordToken::Sign("(")) => return Err(format!("there is no function {}", path.join("."))),
+                _ if next == Some(&WordToken::Sign("(")) => return Err(LostWhy::NoFunction(path.join("."))),
                 path => {
                     let meant = named(path, names, locals)?;
                     match (meant.there, word(1), word(2), word(3)) {
@@ -315,7 +381,7 @@ pub(super) fn expression(text: &str, names: &NamesOf<'_>, locals: &[Vec<String>]
         });
     }
     if out.is_empty() {
-        return Err("it is empty".into());
+        return Err(LostWhy::EmptyExpression);
     }
     Ok(joined(&out))
 }
@@ -325,7 +391,7 @@ fn word_before(tokens: &[WordToken<'_>], at: usize, first: &str, second: &str) -
     is(3, first) && is(2, second)
 }
 
-fn named(path: &[&str], names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<MeantName, String> {
+fn named(path: &[&str], names: &NamesOf<'_>, locals: &[Vec<String>]) -> Result<MeantName, LostWhy> {
     let is_local = |name: &str| name == "loop" && !locals.is_empty() || locals.iter().flatten().any(|local| local == name);
     if path.first().is_some_and(|first| is_local(first)) { Ok(MeantName::value(path.join("."))) } else { names(path) }
 }

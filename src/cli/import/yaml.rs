@@ -13,29 +13,56 @@ use crate::source::is_invisible;
 pub(super) enum Yaml {
     /// A text that was translated: its place in the list of them.
     Words(usize),
-    /// A text of this program, or an id.
-    Text(String),
     /// Any other value; texts in it are data.
     Value(Value),
     List(Vec<Yaml>),
     Map(Vec<(String, Yaml)>),
 }
 
-impl From<&str> for Yaml {
-    fn from(text: &str) -> Yaml {
-        Yaml::Text(text.to_owned())
+macro_rules! from_values {
+    ($($kind:ty),+) => {
+        $(impl From<$kind> for Yaml {
+            fn from(value: $kind) -> Yaml {
+                Yaml::Value(value.into())
+            }
+        })+
+    };
+}
+
+from_values!(&str, String, bool, u64, Value);
+
+impl From<Vec<Yaml>> for Yaml {
+    fn from(list: Vec<Yaml>) -> Yaml {
+        Yaml::List(list)
     }
 }
 
-impl From<String> for Yaml {
-    fn from(text: String) -> Yaml {
-        Yaml::Text(text)
+/// A key with its value; `None` is left out.
+pub(super) type Entry = (String, Option<Yaml>);
+
+pub(super) fn is(key: impl Into<String>, value: impl Into<Yaml>) -> Entry {
+    (key.into(), Some(value.into()))
+}
+
+pub(super) fn may(key: impl Into<String>, value: Option<impl Into<Yaml>>) -> Entry {
+    (key.into(), value.map(Into::into))
+}
+
+/// A list of keys in the order in which they are written.
+pub(super) fn map(entries: impl IntoIterator<Item = Entry>) -> Yaml {
+    Yaml::Map(entries.into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
+}
+
+/// The same; `None`, if it would have no key.
+pub(super) fn map_of(entries: impl IntoIterator<Item = Entry>) -> Option<Yaml> {
+    match map(entries) {
+        Yaml::Map(entries) if entries.is_empty() => None,
+        map => Some(map),
     }
 }
 
-/// A list of keys in the order in which they are written; `None` is left out.
-pub(super) fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Option<Yaml>)>) -> Yaml {
-    Yaml::Map(entries.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect())
+pub(super) fn list_of(list: Vec<Yaml>) -> Option<Yaml> {
+    (!list.is_empty()).then_some(Yaml::List(list))
 }
 
 /// What was written, and which bytes belong to what.
@@ -63,7 +90,6 @@ impl WrittenYaml {
                 self.scalar(&words.get(*number).map(TextWords::text).unwrap_or_default(), indent);
                 self.words.push((start..self.text.len(), *number));
             }
-            Yaml::Text(text) => self.scalar(text, indent),
             Yaml::Value(Value::String(text)) => self.scalar(text, indent),
             Yaml::Value(value) => {
                 let _ = writeln!(self.text, " {}", json(value));
@@ -79,7 +105,7 @@ impl WrittenYaml {
                             self.text.push(' ');
                             self.entries(entries, words, indent + 2, true, way);
                         }
-                        Yaml::Words(_) | Yaml::Text(_) | Yaml::Value(_) | Yaml::List(_) | Yaml::Map(_) => {
+                        Yaml::Words(_) | Yaml::Value(_) | Yaml::List(_) | Yaml::Map(_) => {
                             self.node(item, words, indent + 2, way);
                         }
                     }

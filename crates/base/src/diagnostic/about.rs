@@ -12,6 +12,8 @@ pub enum About {
     HiddenSection,
     /// The columns of a data file, which may have others when a run reads it.
     Columns,
+    /// A model that its pipeline does not use; tests may.
+    UnusedModel(String),
     /// The channel of a test case.
     CaseChannel,
 }

@@ -98,6 +98,13 @@ pub struct TestFile {
     pub judge_model: Option<Spanned<String>>,
 }
 
+impl TestFile {
+    /// The models that it names.
+    pub fn named_models(&self) -> impl Iterator<Item = &Spanned<String>> {
+        self.models.iter().chain(&self.judge_model)
+    }
+}
+
 /// Things by name: those that are in the file for all cases, and a case's own, which replace them name by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layered<T> {
@@ -127,6 +134,8 @@ pub struct TestCase {
     pub id: Spanned<String>,
     /// Whether it is a row of a CSV file.
     pub is_row: bool,
+    /// Whether that file has a column that is not known, so that it may say more than was read.
+    pub lacks_column: bool,
     /// The clock, RFC 3339.
     pub now: Option<Spanned<String>>,
     /// Inputs by name, each with the place of its name.

@@ -98,6 +98,9 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
         goldens::orphans(path, tests, loaded.program.pipelines.first().map(|pipeline| &**pipeline), files, &mut later);
     }
     later.extend(untested(&loaded));
+    let own = loaded.program.pipelines.first().map(|pipeline| pipeline.name.span.file);
+    let named: BTreeSet<&str> = loaded.tests.iter().flat_map(|tests| tests.named_models()).map(|name| name.value.as_str()).collect();
+    later.retain(|found| !matches!(&found.about, About::UnusedModel(name) if Some(found.span.file) == own && named.contains(&**name)));
     places::settle(&mut later, &loaded.sources);
     let gaps = Gaps::of(&found, later.get(..of_plan).unwrap_or_default(), &loaded);
     let (mut later, mut held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Checked;
-use crate::diagnostic::{self, Diagnostic, Suppressed};
+use crate::diagnostic::{self, About, Diagnostic, Suppressed};
 use crate::source::{FileId, Sources, Span};
 
 /// Files that were checked one by one. What two of them bring in is there once, and so is what is wrong with it.
@@ -22,6 +22,8 @@ pub struct Several {
     untested: Vec<(String, Diagnostic)>,
     /// Files of pipelines that a test runs.
     tested: HashSet<String>,
+    /// Models that tests name, each with the file of its pipeline.
+    named_models: HashSet<(String, String)>,
 }
 
 impl Several {
@@ -53,8 +55,15 @@ impl Several {
         if checked.loaded.tests.is_some() {
             let files = checked.loaded.program.pipelines.iter().map(|pipeline| checked.loaded.sources.file(pipeline.name.span.file));
             let tested: Vec<String> = files.map(|file| self.name(&file.name)).collect();
+            if let Some((file, tests)) = tested.first().zip(checked.loaded.tests.as_ref()) {
+                self.named_models.extend(tests.named_models().map(|name| (file.clone(), name.value.clone())));
+            }
             self.tested.extend(tested);
         }
+        let Several { sources, named_models, diagnostics, .. } = self;
+        // F301 of a model that only a test uses.
+        let place = |found: &Diagnostic, model: &String| (sources.file(found.span.file).name.clone(), model.clone());
+        diagnostics.retain(|found| !matches!(&found.about, About::UnusedModel(model) if named_models.contains(&place(found, model))));
     }
 
     /// F703 of a file, if it is a pipeline that no test runs, as far as files were added.
@@ -166,6 +175,34 @@ mod tests {
         };
         assert_eq!(found(&["a.yaml", "b.yaml"]), [1], "with the way that leads there");
         assert_eq!(found(&["a.yaml", "b.yaml", "team.yaml"]), [0], "it was checked itself");
+    }
+
+    #[test]
+    fn a_model_that_only_a_test_names_is_used() {
+        use crate::port::MemoryFiles;
+        use std::path::Path;
+        let model = "{ provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1' }";
+        let pipeline = format!(
+            "flow: 1\nname: a\nmodels: {{ large: {model}, judge: {model}, other: {model} }}\nsteps: [{{ id: s, set: 1 }}]\noutputs: {{ a: '{{{{ steps.s.output }}}}' }}\n"
+        );
+        let test = "flow: 1\ntest: a.yaml\nmodels: [large, large]\njudge_model: judge\ncases: [{ id: t, expect: { status: succeeded } }]\n";
+        let once = test.replace("large, large", "large");
+        let files: MemoryFiles =
+            [("a.yaml", pipeline.as_str()), ("a.test.yaml", test), ("b.test.yaml", once.as_str())].into_iter().collect();
+        let found = |names: &[&str]| {
+            let mut several = Several::default();
+            names.iter().for_each(|name| several.add(&super::super::check_file(Path::new(name), Path::new(""), &files)));
+            several.diagnostics.into_iter().map(|found| found.message).collect::<Vec<_>>()
+        };
+        let [large, judge, other] = ["large", "judge", "other"].map(|name| format!("model \"{name}\" is never used"));
+        assert_eq!(found(&["a.yaml"]), [large, judge, other.clone()]);
+        let twice = "model \"large\" is in models twice".to_owned();
+        for names in [["a.yaml", "a.test.yaml"], ["a.test.yaml", "a.yaml"]] {
+            let mut told = found(&names);
+            told.sort();
+            assert_eq!(told, [twice.clone(), other.clone()], "{names:?}");
+        }
+        assert_eq!(found(&["b.test.yaml"]), [other], "the test alone, with its pipeline");
     }
 
     #[test]

@@ -181,3 +181,35 @@ fn every_text_of_a_pipeline_is_visited_once() {
     // The last key of the list stands for all.
     assert_eq!(keys.len(), TextKey::Output as usize + 1, "{keys:?} {:?}", checked.diagnostics);
 }
+
+/// What a check says of a pipeline with one step and of its test file, as codes and messages.
+fn of_tests(test: &str, csv: &str) -> Vec<(String, Vec<String>)> {
+    let model = "models: { default: { provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1' } }";
+    let pipeline = format!(
+        "flow: 1\nname: a\n{model}\nagents: {{ w: {{ instructions: Write. }} }}\nsteps: [{{ id: s, agent: w, prompt: Write. }}]\noutputs: '{{{{ steps.s.output }}}}'\n"
+    );
+    let files: crate::port::MemoryFiles = [("a.yaml", pipeline.as_str()), ("a.test.yaml", test), ("c.csv", csv)].into_iter().collect();
+    let found = check_file(Path::new("a.test.yaml"), Path::new(""), &files).diagnostics;
+    found.into_iter().map(|found| (format!("{} {}", found.code.id(), found.message), found.help)).collect()
+}
+
+#[test]
+fn a_column_that_is_not_known_is_told_once_and_not_at_each_row() {
+    let test = "flow: 1\ntest: a.yaml\nreplies: { s: Hi. }\ncases_from: { file: c.csv }\n";
+    let told = |csv: &str| of_tests(test, csv).into_iter().map(|(told, _)| told).collect::<Vec<_>>();
+    let unknown = "F002 unknown column \"expekt.result\"; did you mean \"expect.result\"?";
+    assert_eq!(told("id,expekt.result\na,Hi.\nb,Hi.\n"), [unknown]);
+    assert_eq!(told("id,description\na,One.\n"), ["F701 test \"a\" has neither expect nor golden; write what it expects"]);
+}
+
+#[test]
+fn a_reply_of_the_judge_is_no_mock() {
+    let test = |reply: &str| {
+        format!(
+            "flow: 1\ntest: a.yaml\ncases: [{{ id: a, replies: {{ s: Hi., {reply} }}, expect: {{ judge: It greets somebody kindly. }} }}]\n"
+        )
+    };
+    let helps = |reply: &str| of_tests(&test(reply), "").into_iter().flat_map(|(_, help)| help).collect::<Vec<_>>();
+    assert_eq!(helps("expect.judge: { good: true }"), ["write expect.judge: passed, or expect.judge: { failed: { judge: why } }"]);
+    assert!(helps("s: { good: true }").is_empty() || helps("t: { good: true }").iter().any(|help| help.contains("mocks")));
+}

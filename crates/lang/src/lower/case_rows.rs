@@ -16,14 +16,14 @@ use crate::syntax::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar, plain_value
 /// Most rows of one file.
 const MOST_ROWS: usize = 10_000;
 
-/// The cases in the file that `cases_from` names; none if it cannot be read.
-pub(super) fn rows(keys: &KeyReader) -> Vec<Node> {
+/// The cases in the file that `cases_from` names, and whether one of its columns is not known; none if it cannot be read.
+pub(super) fn rows(keys: &KeyReader) -> (Vec<Node>, bool) {
     let lower = keys.lower;
-    let Some(written) = keys.section("cases_from", &keys::FILE).and_then(|from| from.name("file")) else { return vec![] };
+    let Some(written) = keys.section("cases_from", &keys::FILE).and_then(|from| from.name("file")) else { return Default::default() };
     let answer = lower.world().text(lower.file, &written.value);
-    let Some((file, text)) = lower.found("cases file", &written.value, written.span, answer) else { return vec![] };
+    let Some((file, text)) = lower.found("cases file", &written.value, written.span, answer) else { return Default::default() };
     if !lower.takes(&text, written.span) {
-        return vec![];
+        return Default::default();
     }
     let mut records = Records::new(&written.value, file, &text);
     let Some((header, names)) = records.next() else {
@@ -31,22 +31,23 @@ pub(super) fn rows(keys: &KeyReader) -> Vec<Node> {
         return lower.reject(written.span, format!("cases file {} is empty", quoted(&written.value)), help).unwrap_or_default();
     };
     let columns = columns(lower, &names);
+    let lacks_column = columns.iter().any(Option::is_none);
     if !names.iter().any(|(name, _)| name.trim() == "id") {
         let found = Diagnostic::missing_key(header, format!("cases file {} has no column \"id\"", quoted(&written.value)));
         lower.report(found.help("add a column id, with a name of its own for each case"));
-        return vec![];
+        return Default::default();
     }
     let mut rows = vec![];
     while let Some((row, cells)) = records.next() {
         if records.is_open(row) {
             let message = "a quote in this row is never closed, so the row takes all that follows";
             lower.report(Diagnostic::bad_value(row, message).help("end the value with a quote, and double a quote that belongs to it"));
-            return rows;
+            return (rows, lacks_column);
         }
         if rows.len() == MOST_ROWS {
             let message = format!("cases file {} has more than {MOST_ROWS} rows", quoted(&written.value));
             lower.report(Diagnostic::too_large(row, message).help("split it over several test files"));
-            return rows;
+            return (rows, lacks_column);
         }
         if cells.len() != columns.len() {
             let message = format!("this row has {} values, and there are {} columns", cells.len(), columns.len());
@@ -66,7 +67,7 @@ pub(super) fn rows(keys: &KeyReader) -> Vec<Node> {
         let message = format!("cases file {} has no row below its columns", quoted(&written.value));
         lower.report(Diagnostic::bad_value(header, message).help("add a row for each case"));
     }
-    rows
+    (rows, lacks_column)
 }
 
 /// Gives the inputs of cases that are rows the types that their pipeline wants.

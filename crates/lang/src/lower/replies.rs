@@ -8,7 +8,7 @@ use super::values::wrong_type;
 use super::world::World;
 use super::written_form::written_form;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Replies, ReplyBody, ReplySet, ScriptedReply};
+use crate::model::{JUDGE_CRITERION, JUDGE_REPLY, Replies, ReplyBody, ReplySet, ScriptedReply};
 use crate::source::{FileId, Spanned};
 use crate::syntax::{MapKey, Node};
 
@@ -65,9 +65,14 @@ fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
         if !near {
             let value = written_form(&node.to_value()).unwrap_or_else(|| "{ … }".to_owned());
             let message = format!("{owner} has no key of a reply, only data of its own");
-            let found = wrong_type(node, message).help(format!("write data: {value} for the answer of a model"));
+            let found = wrong_type(node, message);
             let step = &step.text;
-            lower.report(found.help(format!("write mocks: {{ {step}: {value} }} in place of replies, if that step asks no model")));
+            lower.report(match step == JUDGE_REPLY {
+                true => found.help(format!("write {step}: passed, or {step}: {{ failed: {{ {JUDGE_CRITERION}: why }} }}")),
+                false => found
+                    .help(format!("write data: {value} for the answer of a model"))
+                    .help(format!("write mocks: {{ {step}: {value} }} in place of replies, if that step asks no model")),
+            });
             return None;
         }
     }

@@ -34,15 +34,27 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     if written.is_none() && !keys.has("cases") && !keys.has("cases_from") {
         keys.missing("has neither \"cases\" nor \"cases_from\"", "add cases: the cases, or cases_from: { file: cases.csv }");
     }
-    let rows = case_rows::rows(&keys);
+    let (rows, lacks_column) = case_rows::rows(&keys);
     let first_row = written.map_or(0, <[Node]>::len);
     let all: Vec<Node> = written.unwrap_or_default().iter().cloned().chain(rows).collect();
-    let read = |node: &Node, number: usize| Some(TestCase { is_row: number > first_row, ..case(&lower, node, number, &shared)? });
+    let read = |node: &Node, number: usize| {
+        Some(TestCase {
+            is_row: number > first_row,
+            lacks_column: lacks_column && number > first_row,
+            ..case(&lower, node, number, &shared)?
+        })
+    };
     let cases = lower.unique("cases", Some(&all), read, |case| &case.id);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
     let pipeline = lower.found("pipeline", &written.value, written.span, answer)?;
     let models = keys.filled_list("models").and_then(|_| keys.names("models")).unwrap_or_default();
+    for (place, name) in models.iter().enumerate() {
+        if let Some(first) = models.iter().take(place).find(|known| known.value == name.value) {
+            let found = Diagnostic::duplicate_id(name.span, format!("model {} is in models twice", quoted(&name.value)));
+            lower.report(found.related(first.span, "first named here").help("remove it, or name another model"));
+        }
+    }
     Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases, models, judge_model: keys.name("judge_model") })
 }
 
@@ -60,6 +72,7 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Opti
     Some(TestCase {
         id: id.unwrap_or_else(|| Spanned::new(format!("case {number}"), keys.span)),
         is_row: false,
+        lacks_column: false,
         now: shared.now.clone(),
         inputs: keys.entries("inputs").map(|(name, node)| (name.text.clone(), Spanned::new(node.to_value(), name.span))).collect(),
         conversation: keys.list("conversation").unwrap_or_default().iter().filter_map(|node| past_message(lower, node)).collect(),

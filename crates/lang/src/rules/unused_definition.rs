@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::names::PipelineNames;
 use super::{Code, Diagnostic};
+use crate::diagnostic::About;
 use crate::model::{DEFAULT_MODEL, Form, STDOUT, ScorecardRef, StepKind, ToolName};
 use crate::source::{Span, Spanned};
 
@@ -62,6 +63,9 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
                 "policy" => found
                     .help(format!("write policy: {name} in the head of the file, which puts it in force, or in an agent; or remove it"))
                     .related(file.name.span, "policy stands below this line"),
+                "model" => found
+                    .help("remove it, or use it: model in an agent or a step, models or judge_model in a test file")
+                    .about(About::UnusedModel(name.to_owned())),
                 "tool" => found.help(format!("write tools: [{name}] in an agent, or tool: {name} in a step; or remove it")),
                 _ => found.help("remove it, or use it in a step"),
             });

@@ -14,6 +14,11 @@ pub(super) enum ArrangedPart {
 }
 
 impl ArrangedPart {
+    /// Whether something in it is done again.
+    pub(super) fn is_loop(&self) -> bool {
+        matches!(self, ArrangedPart::Loop { .. })
+    }
+
     /// The steps in it, in order.
     pub(super) fn members(&self) -> Vec<usize> {
         match self {

@@ -5,31 +5,31 @@ mod steps;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use graph::{ArrangedPart, arrange, in_use};
+use serde_json::Value;
 use steps::{StepWriter, field, model, tools};
 
-use super::models::ImportedModels;
-use super::words::MeantName;
-use super::yaml::map;
 use super::*;
 
-const FORMAT: ImportFormat = ImportFormat::Conductor;
 /// Agents of a file that are put in order.
 const MOST: usize = 300;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 enum PartKind {
     Agent,
+    #[strum(disabled)]
     Parallel,
+    #[strum(disabled)]
     Each,
+    #[strum(serialize = "human_gate")]
     Gate,
     Script,
     Set,
     Wait,
     Terminate,
     /// What has no counterpart; a person does it.
+    #[strum(disabled)]
     Other,
 }
 
@@ -58,6 +58,7 @@ struct OptionalParts {
     loops: BTreeSet<usize>,
 }
 
+#[derive(Default)]
 struct RoutedWorkflow<'a> {
     parts: Vec<FlowPart<'a>>,
     edges: Vec<WayOn<'a>>,
@@ -72,24 +73,23 @@ struct RoutedWorkflow<'a> {
 
 pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refusal> {
     let Some(workflow) = child(root, "workflow").filter(|node| node.as_map().is_some()) else {
-        return Err(other_kind(import, root, "it has no workflow", FORMAT));
+        return Err(other_kind(import, root, "it has no workflow", ImportFormat::Conductor));
     };
-    import.lose_others(root, &["workflow", "agents", "parallel", "for_each", "output", "tools"], "", "has no counterpart");
+    import.lose_others(root, &["workflow", "agents", "parallel", "for_each", "output", "tools"], "");
     let known = ["name", "description", "version", "entry_point", "runtime", "input", "limits", "metadata", "context"];
-    import.lose_others(workflow, &known, "workflow.", "has no counterpart");
+    import.lose_others(workflow, &known, "workflow.");
     let mut file = RoutedWorkflow::read(root, workflow, import);
     if file.parts.is_empty() || file.parts.len() > MOST {
-        return Err(other_kind(import, root, &format!("it has no agents, or more than {MOST}"), FORMAT));
+        return Err(other_kind(import, root, &format!("it has no agents, or more than {MOST}"), ImportFormat::Conductor));
     }
-    let entry = text(workflow, "entry_point").and_then(|name| file.parts.iter().position(|part| part.name == name));
-    let entry = entry.unwrap_or_else(|| {
-        import.lose(workflow.span, "entry_point", "it names no agent; the first one is the first step");
+    let entry = text(workflow, "entry_point").and_then(|name| file.number_of(name)).unwrap_or_else(|| {
+        import.lose(workflow.span, "entry_point", LostWhy::NoEntry);
         0
     });
     let ways: Vec<(usize, usize)> = file.edges.iter().filter_map(|edge| Some((edge.from, edge.to?))).collect();
     let used = in_use(entry, &ways);
     for part in file.parts.iter().enumerate().filter(|(number, _)| !used.contains(number)).map(|(_, part)| part) {
-        import.lose(part.node.span, part.name.as_str(), "no route leads to it");
+        import.lose(part.node.span, part.name.as_str(), LostWhy::NoRouteTo);
     }
     let arranged = arrange(&used, &ways, entry);
     // A loop that begins with the entry is found in its own list.
@@ -97,68 +97,42 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Refus
     let arranged = if begins_again { whole_loop(&arranged, entry, &ways) } else { arranged };
     file.place(&arranged, &mut vec![]);
 
-    let runtime = child(workflow, "runtime");
-    let rounds = child(workflow, "limits").and_then(|limits| number(limits, "max_iterations")?.as_u64()).unwrap_or(10).clamp(1, 100);
-    let tools = tools(workflow, import);
-    let mut writer = StepWriter {
-        file: &file,
-        runtime,
-        models: ImportedModels::default(),
-        agents: vec![],
-        tools,
-        rounds,
-        optional: OptionalParts::default(),
-    };
-    if let Some(name) = runtime.and_then(|runtime| text(runtime, "default_model")) {
-        writer.models.of(model(name, runtime, runtime));
+    let (runtime, limits) = (child(workflow, "runtime"), child(workflow, "limits"));
+    let rounds = limits.and_then(|limits| number(limits, "max_iterations")?.as_u64());
+    if let (Some(limits), true) = (limits.filter(|_| rounds.is_some()), arranged.iter().any(ArrangedPart::is_loop)) {
+        import.lose(limits.span, "limits.max_iterations", LostWhy::RoundsCounted);
     }
-    if let Some(provider) = runtime.and_then(|runtime| child(runtime, "provider")) {
-        let name = provider.as_scalar().map(|scalar| scalar.text.as_str()).or_else(|| text(provider, "name")).unwrap_or_default();
-        if !matches!(name, "claude" | "openai" | "anthropic") {
-            import.lose(
-                provider.span,
-                format!("provider {name}"),
-                "there is no such provider; models are those of an endpoint like that of OpenAI",
-            );
-        }
-    }
+    let mut done = Imported { tools: tools(workflow, import), description: description(workflow), ..Imported::default() };
     if let Some(runtime) = runtime {
+        if let Some(name) = text(runtime, "default_model") {
+            done.models.of(model(name, Some(runtime), Some(runtime)));
+        }
+        if let Some(provider) = child(runtime, "provider") {
+            let name = provider.as_scalar().map(|scalar| scalar.text.as_str()).or_else(|| text(provider, "name")).unwrap_or_default();
+            if !matches!(name, "claude" | "openai" | "anthropic") {
+                import.lose(provider.span, format!("provider {name}"), LostWhy::NeedsBaseUrl);
+            }
+        }
         let known = ["provider", "default_model", "temperature", "max_tokens", "mcp_servers"];
-        import.lose_others(runtime, &known, "runtime.", "has no counterpart");
+        import.lose_others(runtime, &known, "runtime.");
     }
+    let rounds = rounds.unwrap_or(10).clamp(1, 100);
+    let mut writer = StepWriter { file: &file, runtime, done, rounds, optional: OptionalParts::default() };
     let steps = writer.list(&arranged, &[], entry, import);
+    let mut done = Imported { steps, ..writer.done };
     let mut taken = BTreeSet::new();
-    let mut outputs = vec![];
-    for (name, node) in entries(child(root, "output")) {
-        let words = import.template(node, &format!("output {name}"), &|path| file.meant(&(vec![], usize::MAX), path));
-        outputs.push((id(name, &mut taken), Some(words)));
-    }
-    let mut fields = vec![];
-    for ((_, id), (name, node)) in file.inputs.iter().zip(entries(child(workflow, "input"))) {
-        fields.push((id.clone(), Some(field(node, name, import))));
-    }
-    let seconds = child(workflow, "limits").and_then(|limits| child(limits, "timeout_seconds")).and_then(duration);
-    let limits = child(workflow, "limits");
-    let money = limits.and_then(|limits| number(limits, "budget_usd"));
-    let name = id(text(workflow, "name").unwrap_or("imported"), &mut BTreeSet::new());
-    let description = child(workflow, "description").and_then(|node| Some((node.as_scalar()?.text.clone(), node.span)));
-    let pipeline = map([
-        ("flow", Some(Yaml::Value(1.into()))),
-        ("name", Some(name.clone().into())),
-        ("description", description.map(|(text, span)| import.fixed(&one_line(&text, 300), span, "description"))),
-        ("inputs", (!fields.is_empty()).then(|| map(fields))),
-        ("models", writer.models.section()),
-        ("tools", (!writer.tools.is_empty()).then(|| map(writer.tools.clone().into_iter().map(|(name, tool)| (name, Some(tool)))))),
-        ("agents", (!writer.agents.is_empty()).then(|| map(writer.agents))),
-        (
-            "limits",
-            (seconds.is_some() || money.is_some())
-                .then(|| map([("deadline", seconds.map(Yaml::from)), ("max_cost_usd", money.map(Yaml::Value))])),
-        ),
-        ("steps", Some(Yaml::List(steps))),
-        ("outputs", (!outputs.is_empty()).then(|| map(outputs))),
-    ]);
-    Ok(Imported { name, pipeline, cases: vec![] })
+    let end = (vec![], usize::MAX);
+    let outputs = entries(child(root, "output"));
+    let output = |(name, node): (&str, &Node)| {
+        is(id(name, &mut taken), import.template(node, &format!("output {name}"), &|path| file.meant(&end, path)))
+    };
+    done.outputs = map_of(outputs.map(output).collect::<Vec<_>>());
+    let inputs = file.inputs.iter().zip(entries(child(workflow, "input")));
+    done.inputs = inputs.map(|((_, id), (name, node))| is(id, field(node, name, import))).collect();
+    let seconds = limits.and_then(|limits| child(limits, "timeout_seconds")).and_then(duration);
+    done.limits = vec![may("deadline", seconds), may("max_cost_usd", limits.and_then(|limits| number(limits, "budget_usd")))];
+    done.name = id(text(workflow, "name").unwrap_or("imported"), &mut BTreeSet::new());
+    Ok(done)
 }
 
 /// The parts up to the last one that leads back to the first, as a loop; the rest stays below it.
@@ -171,73 +145,50 @@ fn whole_loop(arranged: &[ArrangedPart], entry: usize, ways: &[(usize, usize)]) 
 
 impl<'a> RoutedWorkflow<'a> {
     fn read(root: &'a Node, workflow: &'a Node, import: &mut Import) -> RoutedWorkflow<'a> {
-        let mut taken = BTreeSet::new();
-        let mut file = RoutedWorkflow {
-            parts: vec![],
-            edges: vec![],
-            inputs: vec![],
-            text: String::new(),
-            members: BTreeMap::new(),
-            places: BTreeMap::new(),
-        };
-        file.text = import.sources.file(import.file).text.to_string();
-        let mut names = BTreeSet::from(["channel".to_owned()]);
+        let text_of_file = import.sources.file(import.file).text.to_string();
+        let mut file = RoutedWorkflow { text: text_of_file, ..RoutedWorkflow::default() };
+        let (mut taken, mut names) = (BTreeSet::new(), BTreeSet::from(["channel".to_owned()]));
         file.inputs = entries(child(workflow, "input")).map(|(name, _)| (name.to_owned(), id(name, &mut names))).collect();
-        let grouped: BTreeSet<&str> = items(child(root, "parallel"))
-            .iter()
-            .flat_map(|group| items(child(group, "agents")))
-            .filter_map(|agent| Some(agent.as_scalar()?.text.as_str()))
-            .collect();
-        let lists = [("parallel", Some(PartKind::Parallel)), ("for_each", Some(PartKind::Each)), ("agents", None)];
-        for (key, kind) in lists.into_iter().rev() {
+        let grouped: BTreeSet<&str> = items(child(root, "parallel")).iter().flat_map(|group| names_in(child(group, "agents"))).collect();
+        for (key, kind) in [("agents", None), ("for_each", Some(PartKind::Each)), ("parallel", Some(PartKind::Parallel))] {
             for node in items(child(root, key)) {
                 let Some(name) = text(node, "name") else {
-                    import.lose(node.span, format!("one of {key}"), "it has no name");
+                    import.lose(node.span, format!("one of {key}"), LostWhy::NoName);
                     continue;
                 };
                 if kind.is_none() && grouped.contains(name) {
                     continue;
                 }
-                let kind = kind.unwrap_or_else(|| match text(node, "type").unwrap_or("agent") {
-                    "agent" => PartKind::Agent,
-                    "human_gate" => PartKind::Gate,
-                    "script" => PartKind::Script,
-                    "set" => PartKind::Set,
-                    "wait" => PartKind::Wait,
-                    "terminate" => PartKind::Terminate,
-                    _ => PartKind::Other,
-                });
+                let kind = kind.unwrap_or_else(|| text(node, "type").unwrap_or("agent").parse().unwrap_or(PartKind::Other));
                 file.parts.push(FlowPart { name: name.to_owned(), id: id(name, &mut taken), kind, node });
             }
         }
-        for group in 0..file.parts.len() {
-            let Some(part) = file.parts.get(group).filter(|part| part.kind == PartKind::Parallel) else { continue };
-            for name in items(child(part.node, "agents")).iter().filter_map(|agent| Some(agent.as_scalar()?.text.as_str())) {
+        for (group, part) in file.parts.iter().enumerate().filter(|(_, part)| part.kind == PartKind::Parallel) {
+            for name in names_in(child(part.node, "agents")) {
                 match items(child(root, "agents")).iter().find(|agent| text(agent, "name") == Some(name)) {
                     Some(agent) => drop(file.members.insert(name.to_owned(), (group, agent))),
-                    None => import.lose(part.node.span, format!("{}: {name}", part.name), "there is no such agent"),
+                    None => import.lose(part.node.span, format!("{}: {name}", part.name), LostWhy::NoSuchAgent),
                 }
             }
         }
-        for from in 0..file.parts.len() {
-            let Some(part) = file.parts.get(from) else { continue };
+        for (from, part) in file.parts.iter().enumerate() {
             let all = |list: &str, to: &'static str, when: &'static str| {
-                let way = move |node: &'a Node| (text(node, to), text(node, when).map(|when| (when, node.span)), node.span);
-                items(child(part.node, list)).iter().map(way).collect::<Vec<_>>()
+                let way = move |node: &'a Node| Some((text(node, to)?, text(node, when).map(|when| (when, node.span)), node.span));
+                items(child(part.node, list)).iter().filter_map(way).collect::<Vec<_>>()
             };
             let options = if part.kind == PartKind::Gate { all("options", "route", "value") } else { vec![] };
-            let routes = options.into_iter().chain(all("routes", "to", "when")).collect::<Vec<_>>();
-            for (to, when, span) in routes {
-                let Some(to) = to else { continue };
-                let target = file.parts.iter().position(|part| part.name == to);
-                if target.is_none() && to != "$end" {
-                    import.lose(span, format!("{}: route to {to}", part.name), "there is no such agent");
-                    continue;
+            for (to, when, span) in options.into_iter().chain(all("routes", "to", "when")) {
+                match file.number_of(to) {
+                    None if to != "$end" => import.lose(span, format!("{}: route to {to}", part.name), LostWhy::NoSuchAgent),
+                    to => file.edges.push(WayOn { from, to, when }),
                 }
-                file.edges.push(WayOn { from, to: target, when });
             }
         }
         file
+    }
+
+    fn number_of(&self, name: &str) -> Option<usize> {
+        self.parts.iter().position(|part| part.name == name)
     }
 
     fn place(&mut self, arranged: &[ArrangedPart], loops: &mut Vec<usize>) {
@@ -294,50 +245,43 @@ impl<'a> RoutedWorkflow<'a> {
     }
 
     /// What a path means for a part that reads it.
-    fn meant(&self, reader: &PartPlace, path: &[&str]) -> Result<MeantName, String> {
-        let fields = |path: String, rest: &[&str]| rest.iter().fold(path, |path, field| format!("{path}.{field}"));
-        let unknown = || Err(format!("there is no {}", path.join(".")));
-        match path {
-            ["workflow", "input", name, rest @ ..] => {
-                let Some((_, id)) = self.inputs.iter().find(|(known, _)| known == name) else { return unknown() };
-                Ok(MeantName { value: fields(format!("inputs.{id}"), rest), there: None })
-            }
-            [name, rest @ ..] => {
-                if let Some((group, node)) = self.members.get(*name) {
-                    let Some((path, is_step, there)) = self.access(reader, *group) else { return unknown() };
-                    let path = if is_step { format!("{path}.output.{name}") } else { format!("{path}.{name}") };
-                    return match rest {
-                        ["output", rest @ ..] => Ok(MeantName { value: fields(path, without_result(node, rest)), there: Some(there) }),
-                        _ => unknown(),
-                    };
-                }
-                let Some(number) = self.parts.iter().position(|part| part.name == *name) else { return unknown() };
-                let (Some(part), Some((path, is_step, there))) = (self.part(number), self.access(reader, number)) else {
-                    return Err(format!("{name} is no step"));
-                };
-                let output = if is_step { format!("{path}.output") } else { path.clone() };
-                let value = match (part.kind, rest) {
-                    (_, []) => there.clone(),
-                    (PartKind::Parallel, ["outputs", member, rest @ ..]) => {
-                        let rest = self.members.get(*member).map_or(rest, |(_, node)| without_result(node, rest));
-                        fields(format!("{output}.{member}"), rest)
-                    }
-                    (PartKind::Each, ["outputs", rest @ ..]) => fields(output, rest),
-                    (PartKind::Gate, ["choice"] | ["output", "choice" | "selected"]) => format!("{output}.choice"),
-                    (PartKind::Gate, ["output", "additional_input", rest @ ..]) => fields(output, rest),
-                    (PartKind::Script, ["output", "exit_code"]) if is_step => format!("{path}.details.exit"),
-                    (PartKind::Script, ["output", "stderr"]) if is_step => format!("{path}.details.stderr"),
-                    (PartKind::Script, ["output", "stdout"]) if child(part.node, "output").is_none() && !self.gives_json(part) => output,
-                    (PartKind::Script, ["output", "exit_code" | "stderr" | "stdout"]) => return unknown(),
-                    (PartKind::Agent | PartKind::Script | PartKind::Set | PartKind::Other, ["output", rest @ ..]) => {
-                        fields(output, without_result(part.node, rest))
-                    }
-                    _ => return unknown(),
-                };
-                Ok(MeantName { value, there: Some(there) })
-            }
-            [] => unknown(),
+    fn meant(&self, reader: &PartPlace, path: &[&str]) -> Result<MeantName, LostWhy> {
+        let unknown = || LostWhy::Unknown(path.join("."));
+        let (name, rest) = path.split_first().ok_or_else(unknown)?;
+        if let ("workflow", ["input", name, rest @ ..]) = (*name, rest) {
+            let (_, id) = self.inputs.iter().find(|(known, _)| known == name).ok_or_else(unknown)?;
+            return Ok(MeantName::value(with_fields(format!("inputs.{id}"), rest)));
         }
+        if let Some((group, node)) = self.members.get(*name) {
+            let ["output", rest @ ..] = rest else { return Err(unknown()) };
+            let (path, is_step, there) = self.access(reader, *group).ok_or_else(unknown)?;
+            let path = if is_step { format!("{path}.output.{name}") } else { format!("{path}.{name}") };
+            return Ok(MeantName { value: with_fields(path, without_result(node, rest)), there: Some(there) });
+        }
+        let number = self.number_of(name).ok_or_else(unknown)?;
+        let part = self.part(number).ok_or_else(unknown)?;
+        let (path, is_step, there) = self.access(reader, number).ok_or_else(unknown)?;
+        let output = if is_step { format!("{path}.output") } else { path.clone() };
+        let value = match (part.kind, rest) {
+            (_, []) => there.clone(),
+            (PartKind::Parallel, ["outputs", member, rest @ ..]) => {
+                let rest = self.members.get(*member).map_or(rest, |(_, node)| without_result(node, rest));
+                with_fields(format!("{output}.{member}"), rest)
+            }
+            (PartKind::Each, ["outputs", rest @ ..]) => with_fields(output, rest),
+            (PartKind::Gate, ["choice"] | ["output", "choice" | "selected"]) => format!("{output}.choice"),
+            (PartKind::Gate, ["output", "additional_input", rest @ ..]) => with_fields(output, rest),
+            (PartKind::Script, ["output", "exit_code"]) if is_step => format!("{path}.details.exit"),
+            (PartKind::Script, ["output", "stderr"]) if is_step => format!("{path}.details.stderr"),
+            (PartKind::Script, ["output", "stdout"]) if child(part.node, "output").is_none() && !self.gives_json(part) => output,
+            (PartKind::Script, ["output", "exit_code" | "stderr" | "stdout"]) => return Err(unknown()),
+            (PartKind::Agent | PartKind::Script | PartKind::Set | PartKind::Other, ["output", rest @ ..]) => {
+                with_fields(output, without_result(part.node, rest))
+            }
+            (PartKind::Agent | PartKind::Script | PartKind::Set | PartKind::Other | PartKind::Parallel | PartKind::Each, _)
+            | (PartKind::Gate | PartKind::Wait | PartKind::Terminate, _) => return Err(unknown()),
+        };
+        Ok(MeantName { value, there: Some(there) })
     }
 
     /// What must hold for a way to be taken, as its end sees it; empty: it always is. `None`: it never is.
@@ -364,8 +308,7 @@ impl<'a> RoutedWorkflow<'a> {
             }
             // It counts agents of the whole run; a loop here ends by its own bound.
             if when.0.contains("context.iteration") {
-                let why = "there is no count of agents; the bound of the loop is max_iterations";
-                import.lose(when.1, format!("{}: route: {}", part.name, one_line(when.0, 80)), why);
+                import.lose(when.1, format!("{}: route: {}", part.name, one_line(when.0, 80)), LostWhy::AgentsCounted);
                 return Some("true".to_owned());
             }
             import.bare(when.0, when.1, &format!("{}: route", part.name), &own)

@@ -43,13 +43,17 @@ tools:
 #[derive(Clone)]
 struct Known {
     id: String,
-    /// The parts of its output that can be read.
-    parts: &'static [&'static str],
+    /// What can be read of it, behind its id.
+    parts: Vec<String>,
 }
 
 struct Drawing<'c> {
     choices: std::slice::Iter<'c, u8>,
     known: Vec<Known>,
+    /// The steps of the loop around, which are read of the round before.
+    rounds: Vec<String>,
+    /// There is an element of a list.
+    in_each: bool,
     marked: BTreeSet<String>,
     next: usize,
     prefix: &'static str,
@@ -58,7 +62,16 @@ struct Drawing<'c> {
 
 impl Drawn {
     pub(super) fn from(choices: &[u8]) -> Drawn {
-        let mut drawing = Drawing { choices: choices.iter(), known: vec![], marked: BTreeSet::new(), next: 0, prefix: "i", calls: false };
+        let mut drawing = Drawing {
+            choices: choices.iter(),
+            known: vec![],
+            rounds: vec![],
+            in_each: false,
+            marked: BTreeSet::new(),
+            next: 0,
+            prefix: "i",
+            calls: false,
+        };
         let (limits, head) = drawing.head("");
         let mut inner = format!(
             "flow: 1\nname: inner\n{limits}inputs: {{ x: text, m: {{ type: text, enum: [a, b], default: a }}, phone: {{ type: text, pii: true, default: none }} }}\n{head}steps:\n"
@@ -104,20 +117,35 @@ impl Drawing<'_> {
     /// A path that may be read here.
     fn path(&mut self) -> String {
         let inputs: &[&str] = if self.calls { &["topic", "mode", "phone", "chosen"] } else { &["x", "m", "phone"] };
+        if self.in_each && self.below(4) == 0 {
+            return "item".into();
+        }
+        if !self.rounds.is_empty() && self.below(3) == 0 {
+            let at = self.below(self.rounds.len());
+            let id = self.rounds[at].clone();
+            return match self.below(8) {
+                0 => "previous | tojson".to_owned(),
+                1 => format!("previous.{id} | default('none') | tojson"),
+                2 => format!("previous.{id}.error.message | default('none')"),
+                3 => format!("previous.{id}.details | default('none') | tojson"),
+                _ => format!("previous.{id}.output | default('none')"),
+            };
+        }
         let place = self.below(self.known.len() * 3 + inputs.len());
         if place < inputs.len() {
             return format!("inputs.{}", inputs[place]);
         }
         let known = self.known[(place - inputs.len()) % self.known.len()].clone();
-        let part = known.parts[self.below(known.parts.len())];
-        format!("steps.{}.output{part}", known.id)
+        let part = &known.parts[self.below(known.parts.len())];
+        format!("steps.{}.{part}", known.id)
     }
 
     /// A text in quotes.
     fn text(&mut self) -> String {
         let (x, y) = (self.path(), self.path());
         let whole = self.known.first().map_or("inputs".to_owned(), |known| format!("steps.{}", known.id));
-        let form = match self.below(22) {
+        let forms = if self.known.is_empty() { 16 } else { 22 };
+        let form = match self.below(forms) {
             16 => format!("{{{{ {whole} | tojson }}}}"),
             17 => "{{ steps | tojson }}".to_owned(),
             18 => format!("{{{{ {whole}.error.message | default('none') }}}}"),
@@ -146,12 +174,37 @@ impl Drawing<'_> {
         format!("{}{}", self.prefix, self.next)
     }
 
-    fn knows(&mut self, id: &str, parts: &'static [&'static str]) {
-        self.known.push(Known { id: id.to_owned(), parts });
+    fn knows(&mut self, id: &str, parts: &[&str]) {
+        self.known.push(Known { id: id.to_owned(), parts: parts.iter().map(|part| format!("output{part}")).collect() });
+    }
+
+    /// The steps of a group or a loop; a loop's ids are there before its steps are, for those that read the round before.
+    fn list(&mut self, out: &mut String, depth: usize, in_order: bool, is_loop: bool) -> Vec<String> {
+        let ids: Vec<String> = (0..1 + self.below(3)).map(|_| self.new_id()).collect();
+        let around = if is_loop { std::mem::replace(&mut self.rounds, ids.clone()) } else { self.rounds.clone() };
+        let before = self.known.len();
+        for id in &ids {
+            let siblings = if in_order { vec![] } else { self.known.split_off(before) };
+            self.named_step(out, depth, id.clone());
+            self.known.extend(siblings);
+        }
+        self.rounds = around;
+        ids
+    }
+
+    /// What steps of a list give, read from outside.
+    fn parts_of(&self, ids: &[String], output: &str) -> Vec<String> {
+        let inside = self.known.iter().filter(|known| ids.contains(&known.id));
+        let parts = inside.flat_map(|known| known.parts.iter().map(|part| part.replacen("output", &format!("{output}.{}", known.id), 1)));
+        std::iter::once("output".to_owned()).chain(parts).collect()
     }
 
     fn step(&mut self, out: &mut String, depth: usize) {
         let id = self.new_id();
+        self.named_step(out, depth, id);
+    }
+
+    fn named_step(&mut self, out: &mut String, depth: usize, id: String) {
         let pad = "  ".repeat(depth);
         let mark = if self.below(3) == 0 { ", pii: true" } else { "" };
         if !mark.is_empty() {
@@ -159,7 +212,8 @@ impl Drawing<'_> {
         }
         let name = if self.below(16) == 0 { format!(", name: {}", self.text()) } else { String::new() };
         let more = format!("{mark}{name}");
-        let kinds = if depth > 2 { 11 } else { 16 };
+        let lines = format!("{}{}", mark.replace(", ", &format!("\n{pad}  ")), name.replacen(", ", &format!("\n{pad}  "), 1));
+        let kinds = if depth > 3 { 11 } else { 22 };
         match self.below(kinds) {
             10 => {
                 let text = self.text();
@@ -218,7 +272,7 @@ impl Drawing<'_> {
             }
             11 | 12 => {
                 let subject = self.path();
-                let _ = writeln!(out, "{pad}- id: {id}\n{pad}  route: \"{subject}\"\n{pad}  cases:");
+                let _ = writeln!(out, "{pad}- id: {id}{lines}\n{pad}  route: \"{subject}\"\n{pad}  cases:");
                 let before = self.known.clone();
                 for case in ["one", "two"] {
                     let _ = writeln!(out, "{pad}    - id: {case}\n{pad}      phrases: [{case}]\n{pad}      steps:");
@@ -229,11 +283,48 @@ impl Drawing<'_> {
                 let _ = writeln!(out, "{pad}  otherwise: {{ set: {text} }}");
                 self.knows(&id, &[""]);
             }
-            13 => {
+            13 if !self.in_each => {
                 let (x, y) = (self.text(), self.text());
                 let inner = ["set: \"{{ item }}\"", "agent: w, prompt: \"About {{ item }}\""][self.below(2)];
                 let _ = writeln!(out, "{pad}- {{ id: {id}{more}, for_each: [{x}, {y}], {inner} }}");
                 self.knows(&id, &["", "[0]"]);
+            }
+            16..=18 => {
+                let before = self.known.clone();
+                let list = (self.below(3) == 0 && !self.in_each).then(|| format!("\n{pad}  for_each: [{}, {}]", self.text(), self.text()));
+                let parallel = if self.below(3) == 0 { format!("\n{pad}  parallel: true") } else { String::new() };
+                let _ = writeln!(out, "{pad}- id: {id}{lines}{}{parallel}\n{pad}  steps:", list.as_deref().unwrap_or_default());
+                let around = self.in_each;
+                self.in_each |= list.is_some();
+                let ids = self.list(out, depth + 2, parallel.is_empty(), false);
+                self.in_each = around;
+                let parts = self.parts_of(&ids, if list.is_some() { "output[0]" } else { "output" });
+                self.known = before;
+                self.known.push(Known { id, parts });
+            }
+            19..=21 => {
+                let before = self.known.clone();
+                let mut steps = String::new();
+                let ids = self.list(&mut steps, depth + 2, true, true);
+                let around = std::mem::replace(&mut self.rounds, ids.clone());
+                let until = match self.below(5) {
+                    0 => "false".to_owned(),
+                    1 => "true".to_owned(),
+                    2 => format!("not {}", self.path()),
+                    3 => format!("{} == 'a'", self.path()),
+                    _ => format!("steps.{}.status == 'succeeded'", ids[0]),
+                };
+                self.rounds = around;
+                let more = ["", ", unmet: keep", ", unmet: keep, stop_on_same: 1"][self.below(3)];
+                let repeat = format!("repeat: {{ until: \"{until}\", at_most: {}{more} }}", 2 + self.below(3));
+                let _ = write!(out, "{pad}- id: {id}{lines}\n{pad}  {repeat}\n{pad}  on_failure: continue\n{pad}  steps:\n{steps}");
+                let parts = self.parts_of(&ids, "output").into_iter().map(|part| {
+                    // The loop may have failed.
+                    if part.contains('|') { part } else { format!("{part} | default('none')") }
+                });
+                let parts = parts.collect();
+                self.known = before;
+                self.known.push(Known { id, parts });
             }
             _ if self.calls => {
                 let x = self.text();

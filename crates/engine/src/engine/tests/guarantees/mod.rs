@@ -18,7 +18,7 @@ use drawn::Drawn;
 use worst::Worst;
 
 /// Pipelines that are generated. Some have mistakes; those are not run.
-const CASES: u32 = 10_000;
+const CASES: u32 = 7_500;
 
 #[derive(Default)]
 struct Counts {
@@ -32,6 +32,9 @@ struct Counts {
     keyed_holds: usize,
     bounded_holds: usize,
     unbounded: usize,
+    /// Runs with a group or a loop in which some guarantee holds, and those with a second round.
+    grouped: usize,
+    looped: usize,
 }
 
 #[test]
@@ -47,16 +50,17 @@ fn no_run_contradicts_a_guarantee_that_holds() {
         panic!("{error}");
     }
     // The generator must reach both answers of each question, else the test would say nothing.
-    let Counts { run, judged_holds, judged_broken, shown, personal_holds, personal_broken, leaked, keyed_holds, bounded_holds, unbounded } =
-        counts;
+    let Counts { run, judged_holds, judged_broken, shown, personal_holds, personal_broken, leaked, keyed_holds, .. } = counts;
+    let Counts { bounded_holds, unbounded, grouped, looped, .. } = counts;
     let told = format!(
         "{run} run; model text: {judged_holds} hold, {judged_broken} broken, {shown} of those shown; personal: {personal_holds} hold, \
-         {personal_broken} broken, {leaked} of those seen; keys: {keyed_holds} hold; bounds: {bounded_holds} hold, {unbounded} broken and passed"
+         {personal_broken} broken, {leaked} of those seen; keys: {keyed_holds} hold; bounds: {bounded_holds} hold, {unbounded} broken and passed; \
+         {grouped} with steps in steps where something holds, {looped} with a second round"
     );
     println!("{told}");
     let enough = [
         [run > 5_000, judged_holds > 1_000, shown > 1_000, personal_holds > 1_000].as_slice(),
-        &[leaked > 500, keyed_holds > 1_000, bounded_holds > 500, unbounded > 200],
+        &[leaked > 500, keyed_holds > 1_000, bounded_holds > 500, unbounded > 200, grouped > 1_000, looped > 300],
     ]
     .concat();
     assert!(enough.iter().all(|enough| *enough), "{told}");
@@ -73,8 +77,12 @@ fn contradicts(choices: &[u8], counts: &mut Counts) -> Result<(), String> {
     let plan = Arc::new(checked.plan);
     let verdict = |guarantee| of(&plan, PipelineId(0), guarantee);
     let seen = Worst::run(&plan, choices.last().copied().unwrap_or_default(), &marked);
+    let (judged, personal) = (verdict(Guarantee::ModelTextJudged), verdict(Guarantee::PersonalDeclared));
+    let some_holds = [&judged, &personal].iter().any(|verdict| matches!(verdict, GuaranteeVerdict::Holds(_)));
+    counts.grouped += usize::from(some_holds && seen.opened > 0);
+    counts.looped += usize::from(some_holds && seen.again > 0);
     let fails = |what: &str, seen: &[String]| Err(format!("{what} holds, and yet: {}\n{main}\n--- inner\n{inner}", seen.join("\n")));
-    match verdict(Guarantee::ModelTextJudged) {
+    match judged {
         GuaranteeVerdict::Holds(_) if !seen.unjudged.is_empty() => return fails("model_text_judged", &seen.unjudged),
         GuaranteeVerdict::Holds(_) => counts.judged_holds += 1,
         GuaranteeVerdict::HoldsIf(_) => {}
@@ -83,7 +91,7 @@ fn contradicts(choices: &[u8], counts: &mut Counts) -> Result<(), String> {
             counts.shown += usize::from(!seen.unjudged.is_empty());
         }
     }
-    match verdict(Guarantee::PersonalDeclared) {
+    match personal {
         GuaranteeVerdict::Holds(_) if !seen.leaks.is_empty() => return fails("personal_declared", &seen.leaks),
         GuaranteeVerdict::Holds(_) => counts.personal_holds += 1,
         GuaranteeVerdict::HoldsIf(_) => {}

@@ -28,14 +28,25 @@ pub(super) struct Seen {
     pub(super) keyless: Vec<String>,
     /// Steps and agents that used more tokens than any limit allows.
     pub(super) unbounded: Vec<String>,
+    /// Groups that were opened, and first rounds.
+    pub(super) opened: usize,
+    /// Further rounds.
+    pub(super) again: usize,
+}
+
+/// What judges do.
+#[derive(Clone, Copy)]
+enum Judges {
+    LetPass,
+    SayNonsense,
+    Refuse,
+    /// What one of them lets pass, the next one refuses: so rounds of a loop end in different ways.
+    TakeTurns,
 }
 
 pub(super) struct Worst<'a> {
     marked: &'a BTreeSet<String>,
-    /// Judges let everything pass.
-    lets_pass: bool,
-    /// Judges answer nonsense.
-    fails_to_judge: bool,
+    judges: Judges,
     said: usize,
     /// Marks of texts that a gate let through.
     judged: BTreeSet<String>,
@@ -51,8 +62,7 @@ impl Worst<'_> {
         let inputs = json!({ "topic": "a topic with one word", "mode": "a", "phone": PHONE, "chosen": PHONE });
         let mut world = Worst {
             marked,
-            lets_pass: mood.is_multiple_of(3),
-            fails_to_judge: mood % 3 == 1,
+            judges: [Judges::LetPass, Judges::SayNonsense, Judges::Refuse, Judges::TakeTurns][usize::from(mood % 4)],
             said: 0,
             judged: BTreeSet::new(),
             steps: BTreeMap::new(),
@@ -107,6 +117,8 @@ impl Worst<'_> {
                 Happening::ModelReplied { call, usage, .. } => {
                     *self.used.entry(self.steps.get(call).cloned().unwrap_or_default()).or_default() += usage.total_tokens();
                 }
+                Happening::StepsOpened { round: 1, .. } => self.seen.opened += 1,
+                Happening::StepsOpened { .. } => self.seen.again += 1,
                 // Who says yes to a call has read it.
                 Happening::ApprovalRequested { question, act, .. } if !act.is_empty() => self.judged.extend(marks(question)),
                 Happening::StepSucceeded { output, details, .. } => {
@@ -203,13 +215,17 @@ impl Worst<'_> {
         let Some(schema) = &request.schema else { return text };
         let fields = &schema["properties"];
         if fields.get("verdicts").is_some() {
-            if self.fails_to_judge {
-                return "no verdict at all".into();
-            }
-            let verdict = json!({ "id": "good", "passed": self.lets_pass, "feedback": text, "evidence": "" });
+            let passed = match self.judges {
+                Judges::LetPass => true,
+                Judges::SayNonsense => return "no verdict at all".into(),
+                Judges::Refuse => false,
+                Judges::TakeTurns => self.said.is_multiple_of(2),
+            };
+            let verdict = json!({ "id": "good", "passed": passed, "feedback": text, "evidence": "" });
             return json!({ "verdicts": [verdict] }).to_string();
         }
-        json!({ "mode": "a", "text": text, "sure": true }).to_string()
+        let mode = ["a", "b"][self.said % 2];
+        json!({ "mode": mode, "text": text, "sure": !self.said.is_multiple_of(3) }).to_string()
     }
 }
 
