@@ -42,12 +42,16 @@ fn apology(pipeline: &PipelinePlan) -> Option<(Span, String)> {
         Form::Template | Form::Sole => None,
     };
     pipeline.pipeline.on_failure.iter().find_map(|step| {
-        let text = match &step.kind {
-            StepKind::Send(send) => fixed(&send.of),
-            StepKind::Format(format) => fixed(&format.text),
-            StepKind::Set(Filling::Text(text)) => fixed(text),
-            StepKind::Set(Filling::Constant(Value::String(text))) => Some(text.clone()),
-            _ => None,
+        let text = if let StepKind::Send(send) = &step.kind {
+            fixed(&send.of)
+        } else if let StepKind::Format(format) = &step.kind {
+            fixed(&format.text)
+        } else if let StepKind::Set(Filling::Text(text)) = &step.kind {
+            fixed(text)
+        } else if let StepKind::Set(Filling::Constant(Value::String(text))) = &step.kind {
+            Some(text.clone())
+        } else {
+            None
         };
         Some((step.id.span, text.filter(|text| text.contains(' '))?))
     })

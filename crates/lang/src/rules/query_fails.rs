@@ -235,9 +235,13 @@ fn around(text: &str, at: usize) -> (usize, &str) {
 
 /// A help that says no more than what to write, with what it takes the place of.
 fn in_place_of(help: String, call: Option<&str>, text: &str) -> String {
-    match call
-        .filter(|_| help.starts_with("write ") && !help.contains([':', ';', '…']) && !help.contains(", which") && !help.contains(", or"))
-    {
+    match call.filter(|_| {
+        help.starts_with("write ")
+            && !help.contains([':', ';', '…'])
+            && !help.contains(" for ")
+            && !help.contains(", which")
+            && !help.contains(", or")
+    }) {
         Some(call) if text.matches(call).count() > 1 => format!("{help} in place of each {call}"),
         Some(call) => format!("{help} in place of {call}"),
         None => help,

@@ -7,7 +7,7 @@ use regex::Regex;
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, finding};
-use crate::model::{Filling, Form, SqlStep, StepKind, WrittenQuery};
+use crate::model::{FilledPlace, Filling, Form, SqlStep, StepKind, WrittenQuery};
 use crate::plan::StepIx;
 use crate::source::Span;
 use crate::template::types::Type;
@@ -156,7 +156,9 @@ fn ordered(step: &SqlStep, name: &str, kind: &Type, out: &mut Vec<Diagnostic>) {
     static ORDER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)\border\s+by\s+(\$\w+)").ok());
     let text = without_texts(&step.query.source);
     for by in ORDER.iter().flat_map(|order| order.captures_iter(&text)).filter_map(|groups| groups.get(1)) {
-        if by.as_str().strip_prefix('$') != Some(name) {
+        // In place of a column nothing can be filled in at all: F230.
+        let is_told = step.filled.iter().any(|filled| filled.name == name && filled.place != FilledPlace::Value);
+        if is_told || by.as_str().strip_prefix('$') != Some(name) {
             continue;
         }
         let written = written(step, name);

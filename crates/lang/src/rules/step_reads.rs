@@ -102,7 +102,7 @@ impl PipelineNames<'_> {
         let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
         let help = match reader {
             "outputs" => format!(
-                "remove it, with the default(…) around it: outputs are given only if nothing failed; send the text in {list}, by - {{ id: send_{id}, send: stdout, of: steps.{id}.output }} below \"{id}\""
+                "remove it, with its default(…) if it stands in one: outputs are given only if nothing failed; send the text in {list}, by - {{ id: send_{id}, send: stdout, of: steps.{id}.output }} below \"{id}\""
             ),
             _ => "read a step of the pipeline's own list".to_owned(),
         };
