@@ -11,7 +11,7 @@ use crate::diagnostic::{did_you_mean, visible};
 use crate::engine::MissingReply;
 use crate::event::{NOT_STARTED, RunEnd};
 use crate::gate::{self, Fill, FilledCheck, JudgedText};
-use crate::model::{Check, Expect, Filling, Text};
+use crate::model::{Check, Expect, Filling, Text, step_path};
 use crate::report::Diff;
 use crate::source::Spanned;
 use crate::template::{self, FillError, Scope};
@@ -123,6 +123,13 @@ impl Comparing<'_> {
         for (path, wanted) in &self.expect.steps {
             let steps = || self.played.record.iter().flat_map(|record| &record.steps);
             let found = steps().find(|step| step.step == path.value);
+            // A path without the number of a call, an element or a round says of none of them how it went.
+            let is_meant = |step: &str| step_path::leaves_out_numbers(&path.value, step);
+            if let (None, Some(other)) = (found, steps().find(|step| is_meant(&step.step))) {
+                let what = format!("step \"{}\": it ran as {}; write that, or another one of its numbers", path.value, other.step);
+                self.complain(path, what);
+                continue;
+            }
             // A step that never started was left out, was blocked, or belongs to something that never began.
             let never_started = found.is_none_or(|step| matches!(step.status.as_str(), "skipped" | "blocked"));
             match found {

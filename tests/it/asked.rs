@@ -106,3 +106,87 @@ replies:
     assert_eq!(result("", "", "policy: quiet\n"), (0, vec!["docs.read".to_owned()]));
     assert_eq!(result(", policy: alone", "", ""), (0, vec!["ask-clerk".to_owned()]));
 }
+
+/// What the check says of a file, as far as its codes go.
+fn codes(file: &str, more: &[&str]) -> Vec<String> {
+    let project = tempfile::tempdir().unwrap();
+    std::fs::write(project.path().join("flow.toml"), "").unwrap();
+    std::fs::write(project.path().join("p.yaml"), file).unwrap();
+    let said = flow(project.path(), &[&["validate", "p.yaml", "--format", "json"], more].concat());
+    let said: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}{}", said.out, said.err));
+    let all = said["findings"].as_array().unwrap().iter();
+    let mut codes: Vec<String> = all.map(|found| found["code"].as_str().unwrap().to_owned()).filter(|code| code != "F210").collect();
+    codes.dedup();
+    codes
+}
+
+#[test]
+fn what_an_asked_agent_reads_and_may_do_is_judged_where_it_is_asked() {
+    let file = |agents: &str, head: &str, step: &str| {
+        format!(
+            "flow: 1
+name: desk
+description: Asks somebody.
+inputs: {{ wish: {{ type: text, example: x }}, home: {{ type: text, pii: true, example: x }} }}
+person: {{ id: \"{{{{ inputs.wish }}}}\", name: Ana }}
+agents:
+{agents}
+{head}steps: [{{ id: one, agent: lead, prompt: \"{{{{ inputs.wish }}}}\"{step} }}]
+outputs: \"{{{{ steps.one.output }}}}\"
+"
+        )
+    };
+    let reads = |what: &str| {
+        format!(
+            "  lead: {{ instructions: Ask., agents: [middle], max_turns: 4 }}\n  middle: {{ instructions: Ask., agents: [last], max_turns: 4 }}\n  last: {{ instructions: \"Say {what}.\" }}"
+        )
+    };
+    let declared = ["--require", "personal_declared"];
+    // An input that two agents down reads, and the step that asks for it.
+    assert_eq!(codes(&file(&reads("{{ inputs.home }}"), "", ""), &declared), ["F618"]);
+    assert_eq!(codes(&file(&reads("{{ inputs.home }}"), "", ", pii: true"), &declared), Vec::<String>::new());
+    assert_eq!(codes(&file(&reads("{{ inputs.wish }} {{ person.language }}"), "", ""), &declared), Vec::<String>::new());
+    // Policies name the agents that are asked, at each depth.
+    let policy = "policies: { p: { allowed_tools: [ask-middle, ask-last] } }\npolicy: p\n";
+    assert_eq!(codes(&file(&reads("it"), policy, ""), &[]), Vec::<String>::new());
+    // No circle through the tools, and no name that is none.
+    let by_tool =
+        "  lead: { instructions: Ask., agents: [other], max_turns: 4 }\n  other: { instructions: Ask., tools: [ask-other], max_turns: 4 }";
+    assert_eq!(codes(&file(by_tool, "", ""), &[]), ["F300"]);
+    let odd = "  lead: { instructions: Ask., agents: [b c], max_turns: 4 }\n  b c: { instructions: \"{{ inputs.wish }}\" }";
+    assert_eq!(codes(&file(odd, "", ""), &[]), ["F011"]);
+}
+
+#[test]
+fn only_the_request_is_an_argument_of_a_call() {
+    let (project, _) = example();
+    let path = project.path().join("trip.yaml");
+    let file = std::fs::read_to_string(&path).unwrap();
+    let file = file.replace("default: Ulm }", "default: Ulm, untrusted: true }").replace("  lead:\n", "  lead:\n    policy: wary\n");
+    let wary = "policies: { wary: { allowed_tools: [ask-chooser, ask-writer], untrusted: { otherwise: allow, ask-chooser(city): deny } } }\nsteps:";
+    std::fs::write(&path, file.replace("steps:", wary)).unwrap();
+    let ran = flow(project.path(), &["run", "trip.yaml", "--input", "wish=x"]);
+    let record: Value = serde_json::from_str(&flow(project.path(), &["runs", "export"]).out).unwrap();
+    let denied = record["decisions"].as_array().unwrap().iter().filter(|one| one["allowed"] == json!(false)).count();
+    assert_eq!((ran.exit, denied), (0, 0), "{}", ran.err);
+}
+
+#[test]
+fn a_test_that_leaves_out_the_number_of_a_call_is_told_which_ran() {
+    let (project, _) = example();
+    let path = project.path().join("trip.yaml");
+    let file = std::fs::read_to_string(&path).unwrap();
+    let expect = |steps: &str| {
+        std::fs::write(&path, file.replace("expect: { result: { contains: Blautopf } }", &format!("expect: {{ steps: {{ {steps} }} }}")))
+            .unwrap();
+        flow(project.path(), &["test", "trip.yaml"])
+    };
+    assert_eq!(expect("\"plan/ask-chooser[2]/chooser\": succeeded").exit, 0);
+    let told = expect("plan/ask-chooser/chooser: not_run");
+    assert!(
+        told.exit != 0 && format!("{}{}", told.out, told.err).contains("it ran as plan/ask-chooser[2]/chooser; write that"),
+        "{}{}",
+        told.out,
+        told.err
+    );
+}

@@ -53,6 +53,16 @@ pub fn ids(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').map(|part| part.split('[').next().unwrap_or(part))
 }
 
+/// Whether a path is another one without some of its numbers: `s/ask/b` of `s/ask[2]/b`.
+pub fn leaves_out_numbers(path: &str, other: &str) -> bool {
+    let (mut parts, mut others) = (path.split('/'), other.split('/'));
+    let each = parts.by_ref().zip(others.by_ref()).all(|(part, other)| {
+        let rest = other.strip_prefix(part);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+    });
+    each && path != other && path.matches('/').count() == other.matches('/').count()
+}
+
 /// The id of the step: `draft` of `each[1]/draft[2]`.
 pub fn id(path: &str) -> &str {
     ids(path).next_back().unwrap_or(path)

@@ -16,7 +16,7 @@ use super::steps::{StepScope, steps};
 use super::testing;
 use super::world::{Definitions, Section, World};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channel, Filling, Guarantee, Outputs, Pipeline, Shape, TestCase};
+use crate::model::{Channel, Check, Filling, Guarantee, Judging, Outputs, Pipeline, PlainCheck, Shape, TestCase};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 use std::path::PathBuf;
@@ -49,9 +49,6 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.channels = channels(&keys);
     pipeline.lists_channels = keys.get("channels").is_some();
     pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
-    if keys.get("style_guide").is_none() {
-        pipeline.style_guides_there = lower.world().style_guides(lower.file);
-    }
     pipeline.policy = keys.name("policy");
     pipeline.limits = limits(&keys);
     pipeline.guarantees = guarantees(&keys);
@@ -66,7 +63,23 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     }
     pipeline.outputs = outputs(&keys);
     queries::prepare(&lower, &mut pipeline);
+    if keys.get("style_guide").is_none() && asks_for_style(&pipeline) {
+        pipeline.style_guides_there = lower.world().style_guides(lower.file);
+    }
     pipeline
+}
+
+/// Whether something in a file reads `style`, or checks a style guide.
+fn asks_for_style(pipeline: &Pipeline) -> bool {
+    let mut asks = pipeline.scorecards.values().flat_map(|card| &card.criteria).any(|criterion| match &criterion.judging {
+        Judging::Checks(checks) => checks.iter().any(|check| check.value == Check::Plain(PlainCheck::StyleGuide)),
+        Judging::Judge | Judging::Neither => false,
+    });
+    pipeline.each_text(&mut |authored| {
+        let reads = authored.text().map(|text| text.reads.as_slice()).unwrap_or_default();
+        asks |= reads.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
+    });
+    asks
 }
 
 /// The words under `guarantees`, with their places.

@@ -126,7 +126,10 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                 true => {
                     let id = self.owner.trim_start_matches("step ").trim_matches('"');
                     let of = if *last == "send" || *last == "gate" { format!(", of: steps.{id}.output") } else { String::new() };
-                    found.help(format!("keep {first} here, and write {last} as a step of its own below: - {{ id: NAME, {last}: …{of} }}"))
+                    found.help(format!(
+                        "keep {first} here, and write {last} as a step of its own below: - {{ id: {last}_{id}, {last}: {}{of} }}",
+                        self.map.get(last).and_then(|node| written_form(&node.to_value())).unwrap_or_else(|| "…".to_owned())
+                    ))
                 }
                 false => found.help(format!("remove {} or {}", quoted(first), quoted(last))),
             });

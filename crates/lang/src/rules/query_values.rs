@@ -120,7 +120,10 @@ fn of_query(query: &WrittenQuery, (of_duckdb, inputs): (bool, &Shape), out: &mut
                 let message = format!("{} is in quotes or in a remark, so no value is filled in there", quoted(&written));
                 match joined(query.text, at, &written) {
                     Some((from, to, joined)) => {
-                        let help = format!("write {joined}");
+                        let help = match joined == written {
+                            true => format!("write {joined} without the quotes around it"),
+                            false => format!("write {joined} in place of the whole text in quotes"),
+                        };
                         found(span, message).help(help).proposed_fix(vec![(query.inside(from, to), joined)])
                     }
                     None if before == Some('\'') => found(span, message).help(format!("write {written} without quotes")),

@@ -80,7 +80,9 @@ fn found(seat: Option<&SecretSeat>, text: &Text, wrong: SecretFault) -> Diagnost
         SecretFault::Name(secret) => (
             format!("{} is sent as it is written; write \"{{{{ secrets.{secret} }}}}\"", quoted(&text.source)),
             text.place.span,
-            format!("declare {secret} under secrets, with a sentence for people; its value comes from the environment"),
+            format!(
+                "write \"{{{{ secrets.{secret} }}}}\", with {secret} under secrets and a sentence for people; the environment has its value"
+            ),
         ),
     };
     told(span, &message).help(help)

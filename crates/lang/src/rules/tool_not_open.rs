@@ -179,7 +179,11 @@ fn of_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         if server(&used.tool.value).is_some() {
             let message =
                 format!("step {} uses server {} without naming one of its tools", quoted(&step.id.value), quoted(&used.tool.value));
-            let help = format!("write {}.NAME (flow doctor shows what it has)", used.tool.value);
+            let mut named = server(&used.tool.value).into_iter().flat_map(|tool| tool.allowed_names());
+            let help = match (named.next(), named.next()) {
+                (Some(only), None) => format!("write {}.{only}", used.tool.value),
+                _ => format!("write {}.NAME (flow doctor shows what it has)", used.tool.value),
+            };
             out.push(found(&used.tool, cut(&message, LONGEST_MESSAGE)).help(help));
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (TextRole::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
             (TextRole::Condition, Type::Number) => format!("compare it, as in: {path} > 0"),
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
-            (TextRole::List, Type::Text) => format!("split it, as in: {path} | split(\",\")"),
+            (TextRole::List, Type::Text) => format!("split it, as in: {path} | split(',')"),
             (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
             (TextRole::Questions, _) => "name a list that a step gives, such as steps.design.output.questions".to_owned(),
             (TextRole::Message, _) => "name the input that holds what the person typed".to_owned(),

@@ -139,7 +139,10 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
     let help = match akin(column, columns()) {
         _ if tables.is_empty() => "use a column that the query in brackets or behind \"with\" gives".to_owned(),
         Some(name) if near.is_empty() => format!("write {}{name}; or {help}", owner.map(|owner| format!("{owner}.")).unwrap_or_default()),
-        _ => help,
+        _ => match near.names.first() {
+            Some(name) => format!("write {}{name}", owner.map(|owner| format!("{owner}.")).unwrap_or_default()),
+            None => help,
+        },
     };
     Some(say(format!("the query reads column {}, which {which}{near}", quoted(column))).near(near).help(help))
 }

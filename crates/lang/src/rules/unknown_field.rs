@@ -50,8 +50,10 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
             Owner::Plain(path, _) | Owner::Value(path) => found(what).help(format!("write {path}")),
         };
     }
-    if !near.is_empty() {
-        return found(format!("{what}{near}")).near(near).help(format!("use one of: {list}"));
+    if let Some(name) = near.names.first() {
+        let path: Vec<&str> = read.path.iter().map(|part| if part == field { name.as_str() } else { part.as_str() }).collect();
+        let help = format!("write {}", written(path.into_iter()));
+        return found(format!("{what}{near}")).near(near).help(help);
     }
     let whole = format!("{what}; available: {list}");
     let fits = whole.chars().count() <= LONGEST_MESSAGE;

@@ -39,7 +39,7 @@ pub(super) fn step(names: &PipelineNames, read: &Read, id: &str) -> Diagnostic {
         .find(|planned| matches!(&planned.step.kind, StepKind::Plan(plan) if plan.may_use.iter().any(|name| name.value == id)));
     let help = match planned {
         Some(planned) => {
-            format!("write steps.{}.output.by_use.{id} | default(\"\"): what a plan does is in its output", planned.step.id.value)
+            format!("write steps.{}.output.by_use.{id} | default(''): what a plan does is in its output", planned.step.id.value)
         }
         None => format!("name one of the steps: {}", listed(names.ids())),
     };

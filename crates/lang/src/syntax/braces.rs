@@ -188,7 +188,7 @@ fn stray_finding(file: FileId, text: &str, start: usize, end: usize) -> Diagnost
         "{%" => found.help("write {% … %} only inside a text; give a key or a step \"when\" in its place"),
         _ => found.help(format!(
             "write a key before it, name: {}, or indent it as a part of the text above",
-            super::short(&super::quoted(written))
+            super::to_write(&super::quoted(written))
         )),
     }
 }
@@ -273,7 +273,7 @@ pub(super) fn finding(file: FileId, text: &str, start: usize, end: usize) -> Dia
     let quoted = super::quoted(without_last_quote(written));
     let found = Diagnostic::new(Code::UnquotedTemplate, span, format!("a value that {what} must be in quotes"));
     let found =
-        if written.contains('\n') { found.help("put quotes around it") } else { found.help(format!("write {}", super::short(&quoted))) };
+        if written.contains('\n') { found.help("put quotes around it") } else { found.help(format!("write {}", super::to_write(&quoted))) };
     let edits = vec![(span, quoted)];
     if is_whole(written) { found.safe_fix(edits) } else { found.proposed_fix(edits) }
 }

@@ -30,7 +30,7 @@ pub(crate) use scalar::value as plain_value;
 pub(crate) use toml::parse_toml;
 pub use tree::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 
-use crate::diagnostic::{Code, Diagnostic, LONGEST_QUOTE, cut};
+use crate::diagnostic::{Code, Diagnostic, LONGEST_MESSAGE, LONGEST_QUOTE, cut};
 use crate::source::{FileId, SourceFile, Span};
 
 /// Reads a file. Whatever the text holds, the answer is a tree: what is before a mistake that ends the reading (F001,
@@ -85,6 +85,11 @@ fn too_deep(span: Span) -> Diagnostic {
 /// A piece of the file for a message: its first line, cut where it is long.
 fn short(text: &str) -> String {
     cut(text.lines().next().unwrap_or("").trim(), LONGEST_QUOTE + 1)
+}
+
+/// A text that a help says to write: whole, up to the length of a message.
+fn to_write(text: &str) -> String {
+    cut(text.lines().next().unwrap_or("").trim(), LONGEST_MESSAGE - 20)
 }
 
 /// The text in quotes, as YAML: double ones if nothing needs an escape in them, else single ones.

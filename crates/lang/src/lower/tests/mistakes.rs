@@ -30,7 +30,7 @@ fn values_of_the_wrong_type_are_told_with_what_was_found() {
 #[test]
 fn two_kinds_in_one_are_told() {
     assert_snapshot!(with_steps("  - { id: a, agent: w, tool: t, prompt: Hi }\n  - { id: b, tool: t, output: { a: text }, output_schema: {} }"), @r#"
-    F006 4:24 step "a" has both "agent" and "tool"; keep one = keep agent here, and write tool as a step of its own below: - { id: NAME, tool: … }
+    F006 4:24 step "a" has both "agent" and "tool"; keep one = keep agent here, and write tool as a step of its own below: - { id: tool_a, tool: t }
     F006 5:44 step "b" has both "output" and "output_schema"; keep one = remove "output" or "output_schema"
     "#);
     assert_snapshot!(head("tools: { t: { sql: [a], file: b } }\nperson: { id: x, from: people, email: y }\ndata: { people: { file: a.xlsx, sheet: a, table: b } }"), @r#"

@@ -2,7 +2,7 @@
 
 use super::super::findings::unreadable;
 use super::super::frames::OpenFrame;
-use super::super::quoted;
+use super::super::{quoted, to_write};
 use super::{MistakePlace, key_of, short};
 use crate::diagnostic::Diagnostic;
 
@@ -102,7 +102,7 @@ pub(super) fn entry(place: &MistakePlace<'_>) -> Option<Diagnostic> {
             let found =
                 unreadable(place.span(from, to), "curly quotes are letters of a text here; a text is put in straight ones".to_owned());
             return Some(
-                found.help(format!("write {}", short(&quoted(&inner)))).proposed_fix(vec![(place.span(from, to), quoted(&inner))]),
+                found.help(format!("write {}", to_write(&quoted(&inner)))).proposed_fix(vec![(place.span(from, to), quoted(&inner))]),
             );
         }
         return Some(

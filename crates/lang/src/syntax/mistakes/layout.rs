@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::super::findings::unreadable;
 use super::super::frames::OpenFrame;
-use super::super::quoted;
+use super::super::{quoted, to_write};
 use super::{MistakePlace, key_of, short, starts};
 use crate::diagnostic::Diagnostic;
 
@@ -59,7 +59,7 @@ pub(super) fn second_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         let written = place.slice(whole);
         return Some(
             unreadable(whole, format!("the text after \"{}:\" holds another \":\"; put it in quotes", short(key)))
-                .help(format!("write {}: {}", short(key), short(&quoted(written))))
+                .help(format!("write {}: {}", short(key), to_write(&quoted(written))))
                 .proposed_fix(vec![(whole, quoted(written))]),
         );
     }

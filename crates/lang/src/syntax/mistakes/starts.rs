@@ -1,7 +1,7 @@
 //! Texts that begin with a character YAML keeps for itself.
 
 use super::super::findings::{unreadable, unsupported};
-use super::super::quoted;
+use super::super::{quoted, to_write};
 use super::{MistakePlace, short};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -21,7 +21,7 @@ pub(super) fn must_be_quoted(place: &MistakePlace<'_>, at: usize) -> Diagnostic 
     let written = place.slice(whole);
     let first = written.chars().next().unwrap_or('@');
     let found = unreadable(whole, format!("a text that begins with \"{first}\" must be in quotes"));
-    let found = found.help(format!("write {}", short(&quoted(written))));
+    let found = found.help(format!("write {}", to_write(&quoted(written))));
     if is_in_brackets(place, at) { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
 }
 
@@ -46,11 +46,11 @@ pub(super) fn block_header(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let written = place.slice(whole);
     let found = unreadable(whole, format!("a text that begins with \"{first}\" must be in quotes"));
     if is_in_brackets(place, place.at) {
-        return Some(found.help(format!("write {}", short(&quoted(written)))));
+        return Some(found.help(format!("write {}", to_write(&quoted(written)))));
     }
     Some(
         unreadable(whole, format!("a text after \"{first}\" must begin on the next line"))
-            .help(format!("move the text to the next line, indented, or write {}", short(&quoted(written))))
+            .help(format!("move the text to the next line, indented, or write {}", to_write(&quoted(written))))
             .proposed_fix(vec![(whole, quoted(written))]),
     )
 }

@@ -120,7 +120,7 @@ impl<'s> TemplateBuilder<'s> {
             let is_field = call.trim_start_matches(['|', ' ']).starts_with("map") && nearest(name, known.iter().copied()).is_empty();
             if is_field && super::super::habits::filter(name, name).is_none() {
                 let problem = TemplateProblem::unknown(at, format!("there is no filter \"{name}\"; a field is named with attribute="));
-                self.problems.push(problem.help(format!("write map(attribute=\"{name}\")")));
+                self.problems.push(problem.help(format!("write map(attribute='{name}')")));
                 return None;
             }
             let problem = self.unknown(at, "filter", name, &known);

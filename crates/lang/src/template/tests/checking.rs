@@ -206,7 +206,7 @@ fn functions_of_other_languages_lead_to_what_is_written_here() {
         ("{{ startsWith(inputs.a, 'ab') }}", "write inputs.a[:2] == 'ab'"),
         ("{{ inputs.a | wordcount }}", "write | split | length"),
         ("{{ inputs.a is empty }}", "write == \"\" for a text, or | length == 0 for a list"),
-        ("{{ inputs.a | map('name') }}", "write map(attribute=\"name\")"),
+        ("{{ inputs.a | map('name') }}", "write map(attribute='name')"),
         ("{{ inputs.a || 'x' }}", "write inputs.a or 'x'"),
         ("{{ .inputs.a }}", "write inputs.a"),
         ("{{ inputs.a | default: 'x' }}", "write inputs.a | default('x')"),
