@@ -111,11 +111,14 @@ static KEYS: &[ForeignKey] = &[
         )
     },
     ForeignKey {
-        own_words: Some(|_, node| {
+        own_words: Some(|own, node| {
             let step = node.as_list()?.first()?;
             // A text alone needs no step.
             if let (1, Some(text)) = (node.as_list()?.len(), step.text_of("set").filter(|text| !text.contains(['{', '"', '\'']))) {
-                return Some(format!("write on_failure: continue, and where its output is read: steps.ID.output | default('{text}')"));
+                let id = own.get("id").and_then(Node::as_scalar).map_or("ID", |id| &*id.text);
+                return Some(format!(
+                    "write on_failure: continue in its place, and | default('{text}') where a text reads steps.{id}.output without it"
+                ));
             }
             Some(format!("write on_failure: {}, and this step below: - {}", step.text_of("id")?, written_form(&step.to_value())?))
         }),
@@ -402,7 +405,7 @@ fn as_inputs(_: &Map, node: &Node) -> Option<String> {
         inputs.insert(key.text.to_lowercase(), json!({ "type": "text", "default": node.to_value() }));
     }
     let (first, inputs) = (inputs.keys().next()?.clone(), Value::Object(inputs));
-    Some(format!("write inputs: {}, and read it as inputs.{first}", written_form(&inputs)?))
+    Some(format!("write inputs: {}, and {{{{ inputs.{first} }}}} where it is read", written_form(&inputs)?))
 }
 
 fn program(map: &Map, _: &Node) -> Option<String> {

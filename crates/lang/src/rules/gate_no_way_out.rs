@@ -8,7 +8,7 @@ use super::giving::output_of;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Filling, Form, StepKind, Text};
 use crate::plan::{BlockIx, StepIx};
-use crate::source::Span;
+use crate::source::Spanned;
 
 /// F412: what a person would get comes through a gate without `otherwise`, and nothing else is sent at the end.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -23,9 +23,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("gate {} has no otherwise; if it fails, no reply is sent", quoted(&planned.step.id.value));
             let found = finding(Code::GateNoWayOut, planned.step.kind_span, &message);
             out.push(match apology(pipeline) {
-                Some((span, text)) => found
-                    .related(span, "does not run when a gate is not met")
-                    .help(format!("add otherwise: {text} to the gate; a step that sends its output sends that, too")),
+                Some((step, text)) => found
+                    .related(step.span, "does not run when a gate is not met")
+                    .help(format!("add otherwise: {text} to the gate, and remove {} if it is for that alone", step.value)),
                 None => {
                     found.help("add otherwise: with a text that says what the person can do instead, such as otherwise: Please call us.")
                 }
@@ -34,8 +34,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
-/// The first fixed text under `on_failure`, and where its step stands.
-fn apology(pipeline: &PipelinePlan) -> Option<(Span, String)> {
+/// The first fixed text under `on_failure`, and the id of its step.
+fn apology(pipeline: &PipelinePlan) -> Option<(&Spanned<String>, String)> {
     let fixed = |text: &Text| match text.form {
         Form::Plain => Some(text.source.trim().to_owned()),
         Form::Bare => text.source.trim().strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned),
@@ -53,7 +53,7 @@ fn apology(pipeline: &PipelinePlan) -> Option<(Span, String)> {
         } else {
             None
         };
-        Some((step.id.span, text.filter(|text| text.contains(' '))?))
+        Some((&step.id, text.filter(|text| text.contains(' '))?))
     })
 }
 

@@ -188,9 +188,15 @@ fn lists(step: &SqlStep, name: &str, out: &mut Vec<Diagnostic>) {
             let help = match written.strip_suffix("}}") {
                 Some(_) if written.contains("tojson") => format!("write in (select value from json_each({written}))"),
                 Some(inner) => format!("write in (select value from json_each({} | tojson }}}}))", inner.trim_end()),
-                None => {
-                    format!("write in (select value from json_each({wanted})), and with: {{ {name}: \"{{{{ … | tojson }}}}\" }}")
-                }
+                None => match step.with.iter().find(|(known, _)| known.value == name).and_then(|(_, value)| value.texts().first().copied())
+                {
+                    Some(text) if text.source.contains("tojson") => format!("write in (select value from json_each({wanted}))"),
+                    Some(text) => {
+                        let inner = text.source.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
+                        format!("write in (select value from json_each({wanted})), and with: {{ {name}: \"{{{{ {inner} | tojson }}}}\" }}")
+                    }
+                    None => format!("write in (select value from json_each({wanted})), and {name} in with as JSON, by | tojson"),
+                },
             };
             out.push(found(step.query.place.inside(at, at + wanted.len()), &message).help(help));
         }

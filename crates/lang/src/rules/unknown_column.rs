@@ -104,6 +104,10 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
             return None;
         }
         let message = format!("{} in double quotes is a column, and no table of the query has it", quoted(text));
+        let plain = text.trim().to_lowercase().replace([' ', '-'], "_");
+        if let Some(name) = columns().find(|name| name.to_lowercase() == plain) {
+            return Some(say(message).help(format!("write {name}")));
+        }
         return Some(say(message).help(format!("write '{}' if it is a text", text.replace('\'', "''"))).help(help));
     }
     if let Some(meant) = dialects::column(column) {
