@@ -126,7 +126,7 @@ impl Labels<'_> {
     fn fixed_input(&self, chain: ChainIx, (above, ix): (ChainIx, StepIx), path: &[String], found: &mut Vec<Back>) -> bool {
         let (called, rest) = (self.chains.get(chain).0, path.get(1..).unwrap_or_default());
         let tools = self.pipeline(above).pipeline.tools.values().filter(|tool| tool.kind.pipeline() == Some(called));
-        let mut is_fixed = path.first().is_some();
+        let mut is_fixed = !path.is_empty();
         for tool in tools {
             let given: Vec<_> = tool.with.iter().filter(|(name, _)| path.first().is_none_or(|asked| *asked == name.value)).collect();
             is_fixed &= !given.is_empty();

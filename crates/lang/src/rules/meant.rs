@@ -96,7 +96,7 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
     } else if matches!(kind, StepKind::Approval(_)) && ["approved", "answer", "decision", "ok", "accepted", "status"].contains(&field) {
         help(match step.on_failure == OnFailure::Continue {
             true => format!("write steps.{id}.status == \"succeeded\": after a no the step has failed"),
-            false => format!("remove the condition: after a no the step fails, and what is below it does not run"),
+            false => "remove the condition: after a no the step fails, and what is below it does not run".to_owned(),
         })
     } else if let StepKind::Sql(sql) = kind {
         if sql.one || !matches!(owner, Owner::Plain(_, Type::List(_))) {
