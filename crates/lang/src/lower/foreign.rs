@@ -89,6 +89,7 @@ static KEYS: &[ForeignKey] = &[
         "write output: with the fields of the answer and their types, such as output: { tags: { type: list, items: text } }",
         None,
     ),
+    gone(("step", "agent"), &["agents"], "move it to the agent: it stands beside its instructions, in the head of the file"),
     gone(("step", "agent"), &["tools", "functions"], "move it to the agent: it stands beside instructions, with max_turns"),
     said(
         ("step", "agent"),

@@ -27,7 +27,17 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         // Each agent that it may ask is among its tools, at the place of its name.
         let written = |tool: &&Spanned<String>| agent.agents.iter().all(|other| other.span != tool.span);
         let listed: Vec<&str> = agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool).collect();
-        agent.tools.iter().filter(written).for_each(|tool| look.tool_of_list(&owner, tool, &file.tools, &listed));
+        let is_agent = |tool: &&Spanned<String>| file.agents.contains_key(&tool.value) && !file.tools.contains_key(&tool.value);
+        for other in agent.tools.iter().filter(written).filter(is_agent) {
+            let message = format!("{owner} tool \"{}\", which is an agent", other.value);
+            look.out.push(found(other.span, message).help(format!("write agents: [{}] for it, beside tools", other.value)));
+        }
+        agent
+            .tools
+            .iter()
+            .filter(written)
+            .filter(|tool| !is_agent(tool))
+            .for_each(|tool| look.tool_of_list(&owner, tool, &file.tools, &listed));
         agent.policy.iter().for_each(|policy| look.up("policy", &owner, policy, &file.policies));
         agent.agents.iter().for_each(|other| look.up("agent", &format!("agent \"{name}\" asks"), other, &file.agents));
     }
