@@ -5,15 +5,12 @@
 use tempfile::TempDir;
 
 use crate::program::flow;
+use crate::readme::blocks;
 
 /// The example of the manual as a project, and what its page says that it prints.
 fn example() -> (TempDir, String, String) {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dialogues.md")).unwrap();
-    let blocks = |language: &str| -> Vec<String> {
-        let begin = format!("```{language}\n");
-        page.split(&begin).skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect()
-    };
-    let (yaml, console) = (blocks("yaml"), blocks("console"));
+    let (yaml, console) = (blocks(&page, "yaml"), blocks(&page, "console"));
     let project = tempfile::tempdir().unwrap();
     for (name, text) in [("flow.toml", ""), ("review.yaml", &yaml[0]), ("review.replies.yaml", &yaml[1])] {
         std::fs::write(project.path().join(name), text).unwrap();

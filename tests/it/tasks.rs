@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::readme::blocks;
+
 fn flow(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow")).current_dir(folder).args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -83,12 +85,6 @@ fn a_task_that_is_given_up_says_why() {
     let (exit, _, err) = flow(folder, &["run", "p.yaml"]);
     assert_eq!(exit, 6, "{err}");
     assert!(err.contains("work: failed (not_accepted): the same failure 3 times in a row (stop_on_identical_failures): denied:"), "{err}");
-}
-
-/// The blocks of the manual's page in a language.
-fn blocks(page: &str, language: &str) -> Vec<String> {
-    let begin = format!("```{language}\n");
-    page.split(&begin).skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! from `plan`.
 //!
 //! How to add a rule: a file named by what it finds, which begins with its code and has
-//! `pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>)`; its name below and in [`RULES`]; its code
+//! `pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>)`; its name below and in [`RULES`] or [`OF_DEFINITIONS`]; its code
 //! (`diagnostic` says what belongs to one). A rule that asks what a text reads, or what a value is, uses the symbol table in
 //! `names`; work stays in step with the size of the file. A code that other rooms report too has its constructor in `diagnostic/shared.rs`.
 
@@ -175,7 +175,7 @@ use tell::{finding, listed};
 /// A check of one pipeline with everything it names.
 pub(crate) type Rule = fn(&PipelinePlan, &Plan, &mut Vec<Diagnostic>);
 
-/// Every rule, in the order of the codes.
+/// The rules of what runs, in the order of the codes.
 const RULES: &[Rule] = &[
     redundant_need::check,
     unreachable_step::check,
@@ -189,7 +189,6 @@ const RULES: &[Rule] = &[
     query_fails::check,
     query_values::check,
     query_place::check,
-    unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,
     embed_model::check,
@@ -201,8 +200,6 @@ const RULES: &[Rule] = &[
     refine_repeats_effect::check,
     feedback_unread::check,
     judge_missing::check,
-    check_impossible::check,
-    slashes::check,
     check_against_channel::check,
     text_past_gate::check,
     gate_too_late::check,
@@ -239,15 +236,10 @@ const RULES: &[Rule] = &[
     personal_leaves::check,
     undeclared_secret::check,
     secret_to_open_host::check,
-    lists_overlap::check,
-    policy_limits::check,
-    policy_too_wide::check,
-    policy_entries::check,
     outside_policy::check,
     outside_lists::check,
     wider_policy::check,
     approval_ignored::check,
-    text_as_pattern::check,
     shell_words::check,
     check_description::check,
     gate_on_input::check,
@@ -266,7 +258,7 @@ const RULES: &[Rule] = &[
     replies::in_models,
 ];
 
-/// The rules that need no step: those of a file that holds only definitions.
+/// The rules of what a file defines, which need no step: all that are held against a file of definitions.
 const OF_DEFINITIONS: &[Rule] = &[
     check_impossible::check,
     slashes::check,
@@ -289,6 +281,11 @@ pub(crate) fn check_definitions(defined: &Pipeline, out: &mut Vec<Diagnostic>) {
 pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {
     for pipeline in &plan.pipelines {
         let first = out.len();
+        // What an agent that others ask uses, its file defines and names.
+        if pipeline.pipeline.asked.is_none() {
+            unknown_reference::check(pipeline, plan, out);
+            OF_DEFINITIONS.iter().for_each(|rule| rule(pipeline, plan, out));
+        }
         for rule in RULES {
             rule(pipeline, plan, out);
         }

@@ -6,10 +6,6 @@ use crate::model::{Policy, Tool, ToolName};
 use crate::source::Spanned;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    // Of an agent that others ask, the tools of its file are not all there.
-    if pipeline.pipeline.asked.is_some() {
-        return;
-    }
     let file = &pipeline.pipeline;
     for policy in file.policies.values() {
         let lists = [

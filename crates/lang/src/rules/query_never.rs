@@ -163,10 +163,11 @@ fn ordered(step: &SqlStep, name: &str, kind: &Type, out: &mut Vec<Diagnostic>) {
         }
         let written = written(step, name);
         let columns: Vec<&str> = if let Type::OneOf(words) = kind { words.iter().map(|word| &**word).collect() } else { vec![] };
-        let columns = if columns.len() > 1 { columns } else { vec!["name", "city"] };
+        let is_known = columns.len() > 1;
+        let columns = if is_known { columns } else { vec!["name", "city"] };
         let (last, first) = columns.split_last().unwrap_or((&"name", &[]));
         let cases: String = first.iter().map(|column| format!("when '{column}' then {column} ")).collect();
-        let yours = if let Type::OneOf(_) = kind { "" } else { ", with the names of your columns" };
+        let yours = if is_known { "" } else { ", with the names of your columns" };
         out.push(
             found(step.query.place.inside(by.start(), by.end()), "this orders by one fixed value, and not by the column of that name")
                 .help(format!("write order by case {written} {cases}else {last} end{yours}")),

@@ -50,14 +50,6 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
             Owner::Plain(path, _) | Owner::Value(path) => found(what).help(format!("write {path}")),
         };
     }
-    if let Some(name) = near.names.first() {
-        let path: Vec<&str> = read.path.iter().map(|part| if part == field { name.as_str() } else { part.as_str() }).collect();
-        let help = format!("write {}", written(path.into_iter()));
-        return found(format!("{what}{near}")).near(near).help(help);
-    }
-    let whole = format!("{what}; available: {list}");
-    let fits = whole.chars().count() <= LONGEST_MESSAGE;
-    let found = found(if fits { whole } else { what });
     let place = read.path.iter().rposition(|part| part == field).unwrap_or(read.path.len());
     let (base, rest) =
         (written(read.path.get(..place).unwrap_or_default().iter().map(String::as_str)), read.path.get(place + 1..).unwrap_or_default());
@@ -65,6 +57,13 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         let rest = rest.iter().map(String::as_str);
         written([base.as_str()].into_iter().chain(parts.iter().copied()).chain(rest))
     };
+    if let Some(name) = near.names.first() {
+        let help = format!("write {}", path(&[name], rest));
+        return found(format!("{what}{near}")).near(near).help(help);
+    }
+    let whole = format!("{what}; available: {list}");
+    let fits = whole.chars().count() <= LONGEST_MESSAGE;
+    let found = found(if fits { whole } else { what });
     let kind_of = |name: &str| match known {
         KnownFields::Of(object) => object.fields.get(name).map(|member| &member.kind),
         KnownFields::None | KnownFields::Names(_) => None,

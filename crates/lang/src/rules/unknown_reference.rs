@@ -14,10 +14,6 @@ use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    // What an agent that others ask uses, its file names.
-    if file.asked.is_some() {
-        return;
-    }
     let mut look = ReferenceLook { out, hints: Hints::default() };
     for (name, agent) in &file.agents {
         let owner = format!("agent \"{name}\" uses");
