@@ -82,13 +82,20 @@ pub fn akin<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Op
         return Some(same);
     }
     let (words, plain) = (words(written), plain(written));
-    let mut alike = allowed.into_iter().filter(|name| {
+    let mut alike = allowed.iter().copied().filter(|name| {
         let other = self::plain(name);
         let begins = plain.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
         let shorter = plain.len().min(other.len());
         begins >= 3 && (begins == shorter || begins >= 6) || self::words(name).iter().any(|word| word.len() > 1 && words.contains(word))
     });
-    alike.next().filter(|_| alike.next().is_none())
+    alike.next().filter(|_| alike.next().is_none()).or_else(|| moment(&words, &allowed))
+}
+
+/// The only one of these names that is a moment, for a word that is one: `opened_on` for `created_at`.
+fn moment<'a>(written: &[String], allowed: &[&'a str]) -> Option<&'a str> {
+    let is_moment = |words: &[String]| words.len() > 1 && words.last().is_some_and(|last| ["at", "on", "date", "time"].contains(&&**last));
+    let mut moments = allowed.iter().filter(|name| is_moment(&words(name)));
+    moments.next().copied().filter(|_| is_moment(written) && moments.next().is_none())
 }
 
 fn plain(name: &str) -> String {

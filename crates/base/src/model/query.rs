@@ -101,6 +101,8 @@ pub struct WrittenQuery<'p> {
     pub span: Span,
     /// Where its parts are; `None`: not known.
     pub place: Option<&'p TextPlace>,
+    /// The id of the step that runs it; `None`: a tool holds it.
+    pub step: Option<&'p str>,
     /// The tables that it may read; `None`: all of `data`, and those of `read` steps.
     pub tables: Option<&'p [Spanned<String>]>,
     /// The names of the values for its `$name`.
@@ -134,6 +136,7 @@ impl Pipeline {
                     text: &query.source,
                     span: query.place.span,
                     place: Some(&query.place),
+                    step: Some(step.id.as_str()),
                     tables: None,
                     values,
                     filled,
@@ -154,7 +157,7 @@ fn of_tool<'p>(tool: &'p Tool, given: &'p [(Spanned<String>, Filling)]) -> Optio
     let (name, value) = tool.with.iter().chain(given).find(|(name, _)| name.value == QUERY)?;
     let Filling::Constant(Value::String(text)) = value else { return None };
     let values = tool.with.iter().chain(given).map(|(name, _)| name).filter(|name| name.value != QUERY).collect();
-    Some(WrittenQuery { text, span: name.span, place: None, tables: Some(tables), values, filled: &[] })
+    Some(WrittenQuery { text, span: name.span, place: None, step: None, tables: Some(tables), values, filled: &[] })
 }
 
 /// The argument of an `sql` tool that is the query.

@@ -345,8 +345,8 @@ pub struct SqlStep {
     pub with: Vec<(Spanned<String>, Filling)>,
     /// The values that stand in the query as `{{ … }}`; each has its entry in `with`.
     pub filled: Vec<FilledValue>,
-    /// Only the first row.
-    pub one: bool,
+    /// Only the first row: where that is written.
+    pub one: Option<Span>,
     /// Most rows (1,000).
     pub max_rows: Option<u64>,
 }

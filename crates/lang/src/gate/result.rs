@@ -33,7 +33,7 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
     match &step.kind {
         StepKind::Agent(asked) => Ok(answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value)?.value),
         StepKind::Http(http) => reply(http.output.as_ref(), value),
-        StepKind::Sql(sql) => rows(sql.one, value),
+        StepKind::Sql(sql) => rows(sql.one.is_some(), value),
         StepKind::Program(run) => printed(&run.gives, value),
         StepKind::Python(step) => variables(&step.run.returns, value),
         StepKind::Search(_) => pieces(value),

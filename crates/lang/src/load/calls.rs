@@ -22,7 +22,7 @@ pub fn check(program: &Program, files: &[FileId], sources: &Sources, diagnostics
         let (message, help, here) = match asked.as_slice() {
             [] => (
                 format!("this pipeline calls itself: {}", names.join(" -> ")),
-                "remove one of these calls; what is tried again until it is good is a task step, or a gate with refine",
+                "write the steps that are done again into one step, with repeat: { until: CONDITION, at_most: 5 }, and remove the call",
                 "called here",
             ),
             [one] => (format!("agent \"{one}\" asks itself"), "remove it from agents", "asked here"),

@@ -4,6 +4,7 @@ use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
+use super::written_form::written_form;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::letters_of;
 use crate::model::{
@@ -45,7 +46,7 @@ pub(super) fn accept_items(keys: &KeyReader, list: &[Node]) -> Vec<AcceptItem> {
         if node.as_map().is_none() {
             let text = lower.text("accept", node)?;
             if text.reads.is_empty() {
-                is_measurable(lower, "accept", &keys.owner, &text.source, node.span);
+                is_measurable(lower, "accept", &keys.owner, &text.source, node.span, None);
             }
             ids.take(&Spanned::new(accept_id(place), node.span));
             return Some(AcceptItem::Text(text));
@@ -58,13 +59,14 @@ pub(super) fn accept_items(keys: &KeyReader, list: &[Node]) -> Vec<AcceptItem> {
 }
 
 /// F406.
-pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span) {
+pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span, check: Option<&Node>) {
     let length = text.trim().chars().count();
     if length < SHORTEST_DESCRIPTION {
         let message = format!("{label} {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
         let word = text.trim().trim_end_matches('.');
         let is_word = !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || c == '-');
         let help = match is_word {
+            _ if let Some(sentence) = check.and_then(sentence) => format!("write a sentence that can be measured: {sentence}"),
             true => format!("write a sentence that is true or not, such as: The text is {}.", word.to_lowercase()),
             false => "write a sentence that can be measured, such as: The text has at most 60 characters.".to_owned(),
         };
@@ -72,8 +74,39 @@ pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str,
     }
 }
 
-/// Where a judge reads a value of the run.
-const BESIDE: &str = "put the value into with of the gate, which the judge reads too, and name it here";
+/// What a check asks, as a sentence.
+fn sentence(check: &Node) -> Option<String> {
+    let (key, value) = check.as_map()?.entries.first()?;
+    let value = written_form(&value.to_value())?;
+    Some(match key.text.as_str() {
+        "max_length" => format!("The text has at most {value} characters."),
+        "min_length" => format!("The text has at least {value} characters."),
+        "contains" => format!("The text contains {value}."),
+        "not_contains" => format!("The text does not contain {value}."),
+        _ => return None,
+    })
+}
+
+/// A description that reads values of the run: they are named in words, and the judge gets them with the gate.
+fn beside(node: &Node) -> String {
+    let text = node.as_scalar().map_or("", |scalar| &*scalar.text);
+    let (mut plain, mut names) = (String::new(), vec![]);
+    for (at, part) in text.split("{{").enumerate() {
+        match part.split_once("}}").filter(|_| at > 0) {
+            Some((inner, rest)) => {
+                let name = inner.trim().rsplit('.').next().unwrap_or_default();
+                let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                plain.push_str(&format!("the {}{rest}", name.replace('_', " ")));
+                names.push(name);
+            }
+            None => plain.push_str(part),
+        }
+    }
+    match names.is_empty() {
+        true => "write the text itself; a value that the judge needs goes into with of the gate".to_owned(),
+        false => format!("write {}, and give {} in with of the gate: the judge reads it there", quoted(&plain), names.join(" and ")),
+    }
+}
 
 fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     let owner = node.text_of("id").map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(id)));
@@ -85,10 +118,10 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
         }
         None => keys.expression("when"),
     };
-    let description = keys.get("description").and_then(|node| lower.description("description", node, BESIDE));
-    let expected = keys.get("expected").and_then(|node| lower.description("expected", node, BESIDE));
+    let description = keys.get("description").and_then(|node| lower.description("description", node, &beside(node)));
+    let expected = keys.get("expected").and_then(|node| lower.description("expected", node, &beside(node)));
     if let (Some(text), Some(node)) = (&description, keys.get("description")) {
-        is_measurable(lower, "description", &owner, text, node.span);
+        is_measurable(lower, "description", &owner, text, node.span, keys.get("check"));
     }
     let judging = judging(&keys);
     let feedback = match (keys.get("feedback"), &judging) {

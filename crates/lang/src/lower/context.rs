@@ -132,9 +132,17 @@ impl<'w> Lower<'w> {
                 // A file with none of the keys that say what it is may have lost its own.
                 let own = [("channel", "channel"), ("style guide", "style_guide"), ("replies file", "replies"), ("pipeline", "name")];
                 let key = own.iter().find(|(own, _)| kind == FileKind::Definitions && thing == Some(own));
-                missing(message).help(match key {
+                let found = missing(message);
+                let found = match key {
                     None if is_import && kind == FileKind::Pipeline => {
-                        format!("remove it, and call the pipeline in a step: - {{ id: …, call: {name} }}; an agent of it is written out here or in a file of shared definitions")
+                        let id = name.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or("other");
+                        found.help(format!("remove it, and call the pipeline, if its steps are wanted: - {{ id: {id}, call: {name} }}"))
+                    }
+                    _ => found,
+                };
+                found.help(match key {
+                    None if is_import && kind == FileKind::Pipeline => {
+                        "remove it, and write the agents of it that are used here below agents, if they are wanted".to_owned()
                     }
                     Some((_, key)) => format!("check whether {} is spelt right in that file, or name another one", quoted(key)),
                     None => "name a file of the right kind, or correct the path".to_owned(),

@@ -75,6 +75,11 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
         lower.report(found);
         return field;
     }
+    if let Some((found, kind)) = by_format(&owner, node) {
+        lower.report(found);
+        field.kind = kind;
+        return field;
+    }
     let Some(keys) = KeyReader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
     field.kind = keys.read("type", |lower, _, node| kind_of(lower, &owner, node, FieldKind::VARIANTS)).unwrap_or(FieldKind::Any);
     let default = keys.get("default").filter(|node| role != FieldRole::Form || !is_template(node));
@@ -154,7 +159,28 @@ fn chosen(owner: &str, node: &Node) -> Option<Diagnostic> {
     let mut edits = vec![(kind.span, "text".to_owned())];
     edits.extend((key.text != "enum").then(|| (key.span, "enum".to_owned())));
     let shown = written_form(&words.to_value()).unwrap_or_else(|| "[…]".to_owned());
-    Some(Diagnostic::bad_value(kind.span, message).help(format!("write type: text, enum: {shown}")).proposed_fix(edits))
+    Some(
+        Diagnostic::bad_value(kind.span, message)
+            .help(format!("write type: text, enum: {shown} in place of type and {}", key.text))
+            .proposed_fix(edits),
+    )
+}
+
+/// F007 for `type: string, format: date` of JSON Schema, which is one word here, and the type.
+fn by_format(owner: &str, node: &Node) -> Option<(Diagnostic, FieldKind)> {
+    let map = node.as_map()?;
+    let (_, kind) = map.entry("type")?;
+    let kind_word = kind.as_scalar().filter(|scalar| type_alias(&scalar.text) == Some("text"))?;
+    let (_, format) = map.entry("format")?;
+    let (word, meant) = match format.as_scalar()?.text.as_str() {
+        "date" => ("date", FieldKind::Date),
+        "date-time" | "datetime" => ("datetime", FieldKind::Datetime),
+        _ => return None,
+    };
+    let message = format!("type {} of {owner} is not known: a {word} is a type of its own", quoted(&kind_word.text));
+    let found = Diagnostic::bad_value(kind.span, message).related(format.span, "format goes, too");
+    let found = found.help(format!("write type: {word} in place of type and format"));
+    Some((if map.entries.len() == 2 { found.proposed_fix(vec![(node.span, word.to_owned())]) } else { found }, meant))
 }
 
 /// What a type of another language is here, with its parts: `list[str]`, `Optional[int]`, `Literal["a", "b"]`, `int | None`.

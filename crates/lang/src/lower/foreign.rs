@@ -7,7 +7,7 @@ use serde_json::{Map as Object, Value, json};
 
 use super::aliases::{PROGRAM_STEPS, type_alias};
 use super::written_form::written_form;
-use crate::syntax::{Map, Node};
+use crate::syntax::{Map, Node, NodeKind};
 
 /// Keys of other tools that say one thing together.
 pub(super) struct ForeignKey {
@@ -51,29 +51,43 @@ static KEYS: &[ForeignKey] = &[
         &["next", "goto", "then"],
         "steps",
         "write in the case itself what it does: agent: with its prompt, set: …, or steps: [ … ]",
-        None,
+        Some(|_, node| {
+            let step = &node.as_scalar()?.text;
+            Some(format!(
+                "move what step {step} does into the case, in place of this key, and remove step {step}: a case has its own steps"
+            ))
+        }),
     ),
     gone(
         STEP,
         &["next", "goto", "then", "transition"],
         "remove it: the steps run from top to bottom, and needs names others that a step waits for",
     ),
-    gone(
-        STEP,
-        &["conditional_edges", "edges", "edge", "transitions"],
-        "remove it, and write when: with a condition in the step that runs only then, such as when: steps.ID.output.NAME",
-    ),
+    ForeignKey {
+        own_words: Some(edges),
+        ..gone(
+            STEP,
+            &["conditional_edges", "edges", "edge", "transitions"],
+            "remove it, and write when: with a condition in the step that runs only then, such as when: steps.ID.output.NAME",
+        )
+    },
     said(STEP, &["strategy"], "for_each", "write for_each: with the list, and as: with a name for each element", Some(matrix)),
     gone(
         STEP,
         &["image", "container", "runs_on", "services"],
         "remove it: a program runs on this machine, in a sandbox; flow starts no containers",
     ),
-    gone(
-        STEP,
-        &["working_directory", "cwd", "workdir", "chdir"],
-        "remove it: a program starts in the folder of this file; give it another folder as an argument",
-    ),
+    ForeignKey {
+        own_words: Some(|_, node| {
+            let folder = node.as_scalar()?.text.trim_end_matches('/');
+            Some(format!("remove it, and write the files in program as {folder}/NAME: a program starts in the folder of this file"))
+        }),
+        ..gone(
+            STEP,
+            &["working_directory", "cwd", "workdir", "chdir"],
+            "remove it: a program starts in the folder of this file; give it another folder as an argument",
+        )
+    },
     gone(("step", "agent"), &["expected_output"], "remove it, and write at the end of prompt what the answer is to be"),
     said(
         ("step", "agent"),
@@ -87,10 +101,24 @@ static KEYS: &[ForeignKey] = &[
         &["response_format", "output_format", "response_model"],
         "output",
         "write output: with the fields of the answer and their types, such as output: { tags: { type: list, items: text } }",
-        None,
+        Some(|own, _| {
+            let id = &own.get("id")?.as_scalar()?.text;
+            Some(format!(
+                "write output: {{ tags: {{ type: list, items: text }} }} in its place, with your fields and their types; read one as steps.{id}.output.tags"
+            ))
+        }),
     ),
     gone(("step", "agent"), &["agents"], "move it to the agent: it stands beside its instructions, in the head of the file"),
-    gone(("step", "agent"), &["tools", "functions"], "move it to the agent: it stands beside instructions, with max_turns"),
+    ForeignKey {
+        own_words: Some(|own, node| {
+            let agent = &own.get("agent")?.as_scalar()?.text;
+            Some(format!(
+                "move it to agent {agent}: write tools: {}, max_turns: 4 beside its instructions",
+                written_form(&node.to_value())?
+            ))
+        }),
+        ..gone(("step", "agent"), &["tools", "functions"], "move it to the agent: it stands beside instructions, with max_turns")
+    },
     said(
         ("step", "agent"),
         &["scorecard", "scorecards", "criteria"],
@@ -180,11 +208,19 @@ static KEYS: &[ForeignKey] = &[
         "write each value as an input with a default, and read it as inputs.NAME",
         Some(as_inputs),
     ),
-    gone(
-        PIPELINE,
-        &["env_file", "dotenv"],
-        "write secrets: { NAME: What it is. } for each value, and read it as secrets.NAME; flow run --env-file gives the file",
-    ),
+    ForeignKey {
+        own_words: Some(|own, _| {
+            let name = own.entries.iter().find_map(|(_, node)| variable_read(node))?;
+            Some(format!(
+                "write secrets: {{ {name}: What it is. }} in its place, and secrets.{name} for env.{name}; flow run --env-file gives the file"
+            ))
+        }),
+        ..gone(
+            PIPELINE,
+            &["env_file", "dotenv"],
+            "write secrets: { NAME: What it is. } for each value, and read it as secrets.NAME; flow run --env-file gives the file",
+        )
+    },
     // Agents and models.
     said(AGENT, &["goal", "backstory", "role"], "instructions", "write instructions: one text with all that these keys say", Some(person)),
     gone(
@@ -227,7 +263,11 @@ static KEYS: &[ForeignKey] = &[
         &["url", "dsn", "connection", "connection_string"],
         "file",
         "write file: with the path of a file, such as ../data/NAME.csv; a table is a file, and no server is asked",
-        None,
+        Some(|own, _| {
+            let keys: Vec<&str> = own.entries.iter().map(|(key, _)| &*key.text).filter(|key| *key != "file" && *key != "pii").collect();
+            let name = own.get("table").and_then(Node::as_scalar).map_or("NAME", |table| &*table.text);
+            Some(format!("write file: ../data/{name}.csv in place of {}: a table is a file, and no server is asked", keys.join(" and ")))
+        }),
     ),
     gone(
         ("knowledge", ""),
@@ -391,7 +431,38 @@ fn below_with(map: &Map, _: &Node) -> Option<String> {
 }
 
 fn of(_: &Map, node: &Node) -> Option<String> {
-    Some(format!("write of: {}", only_expression(&node.as_scalar()?.text)?))
+    let path = only_expression(&node.as_scalar()?.text)?;
+    Some(match path.strip_suffix(".text").filter(|step| step.ends_with(".output")) {
+        Some(step) => format!("write of: {step} if that is a format step, which gives all parts; else of: {path}"),
+        None => format!("write of: {path}"),
+    })
+}
+
+/// Edges that say which step follows when: `{ risky: rewrite, fine: END }`.
+fn edges(own: &Map, node: &Node) -> Option<String> {
+    let id = &own.get("id")?.as_scalar()?.text;
+    let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let conditions = node.as_map()?.entries.iter().filter_map(|(key, node)| {
+        let step = &node.as_scalar()?.text;
+        let is_step = plain(&key.text) && plain(step) && !step.eq_ignore_ascii_case("end");
+        is_step.then(|| format!("when: steps.{id}.output.{} in step {step}", key.text))
+    });
+    let conditions: Vec<String> = conditions.collect();
+    (!conditions.is_empty()).then(|| format!("remove it, and write {}", conditions.join(", and ")))
+}
+
+/// The first variable of the environment that a part of a file reads.
+fn variable_read(node: &Node) -> Option<String> {
+    match &node.kind {
+        NodeKind::Scalar(scalar) => {
+            let (_, rest) = scalar.text.split_once("{{")?.1.split_once("env.")?;
+            let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            (!name.is_empty()).then_some(name)
+        }
+        NodeKind::List(list) => list.iter().find_map(variable_read),
+        NodeKind::Map(map) => map.entries.iter().find_map(|(_, node)| variable_read(node)),
+        NodeKind::Broken => None,
+    }
 }
 
 /// What stands in the braces of a text that is nothing else.

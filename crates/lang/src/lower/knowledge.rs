@@ -26,7 +26,7 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
         let word: &str = search.into();
         keys.missing(
             &format!("searches by {} but has no embed", quoted(word)),
-            "add embed: with a model that makes vectors, or search: words",
+            "write search: words, which needs no model; or add embed: vectors, and models: { vectors: { provider: ollama, model: nomic-embed-text } }",
         );
     }
     if !search.needs_vectors() && embed.is_some() {

@@ -140,11 +140,10 @@ pub(super) fn text(label: &str, node: &Node) -> Option<Instead> {
             let beside = if more.is_empty() { String::new() } else { format!(", and {} beside it", more.join(", ")) };
             Some((format!("write http: {method} {url}{beside}"), None))
         }
-        "gate" => Some((
-            "write the criteria into a scorecard, scorecards: { NAME: { criteria: [ … ] } } in the head of the file, and gate: NAME here"
-                .to_owned(),
-            None,
-        )),
+        "gate" => {
+            let card = written_form(&node.to_value()).unwrap_or_else(|| "{ criteria: [ … ] }".to_owned());
+            Some((format!("write scorecards: {{ quality: {card} }} in the head of the file, and gate: quality here"), None))
+        }
         _ => secret(map).map(|name| exactly(format!("\"{{{{ secrets.{name} }}}}\""))),
     }
 }

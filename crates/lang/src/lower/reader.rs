@@ -125,10 +125,20 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             self.lower.report(match self.owner.starts_with("step ") && is_kind(first) && is_kind(last) {
                 true => {
                     let id = self.owner.trim_start_matches("step ").trim_matches('"');
-                    let of = if *last == "send" || *last == "gate" { format!(", of: steps.{id}.output") } else { String::new() };
+                    // What only the second kind knows goes with it.
+                    let knows = |kind: &str, key: &str| KINDS.iter().any(|table| table.name == kind && table.key(key).is_some());
+                    let moved = self.map.entries.iter().map(|(key, _)| &*key.text);
+                    let moved: Vec<&str> = moved.filter(|key| knows(last, key) && !knows(first, key)).collect();
+                    let value =
+                        |key: &str| self.map.get(key).and_then(|node| written_form(&node.to_value())).unwrap_or_else(|| "…".to_owned());
+                    let mut step: Vec<String> = moved.iter().map(|key| format!("{key}: {}", value(key))).collect();
+                    if (*last == "send" || *last == "gate") && !moved.contains(&"of") {
+                        step.push(format!("of: steps.{id}.output"));
+                    }
                     found.help(format!(
-                        "keep {first} here, and write {last} as a step of its own below: - {{ id: {last}_{id}, {last}: {}{of} }}",
-                        self.map.get(last).and_then(|node| written_form(&node.to_value())).unwrap_or_else(|| "…".to_owned())
+                        "keep {first} here, and move {} into a step of its own below: - {{ id: {last}_{id}, {} }}",
+                        moved.join(" and "),
+                        step.join(", ")
                     ))
                 }
                 false => found.help(format!("remove {} or {}", quoted(first), quoted(last))),
@@ -327,7 +337,8 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             }
             (Some((alias, keys)), [meant]) => {
                 self.meant.extend(keys.iter().map(|key| (*key, alias.is_same_shape.then_some(value))));
-                diagnostic = diagnostic.help(format!("write {meant}"));
+                let and_delay = if meant.contains(", delay: ") { format!(" in place of {} and delay", key.text) } else { String::new() };
+                diagnostic = diagnostic.help(format!("write {meant}{and_delay}"));
                 if !alias.is_same_shape {
                     diagnostic = diagnostic.about(value_of(alias.key));
                 }
@@ -494,16 +505,17 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     pub(crate) fn report_missing(&self, places: Tables) {
         for rule in places.iter().flat_map(|place| place.keys).filter(|rule| rule.is_required && !self.has(rule.name)) {
             let found = self.lacks(&format!("has no {}", quoted(rule.name))).about(About::Missing(rule.name));
-            let returns = rule.name == "returns"
-                && self.map.get("python").and_then(Node::as_scalar).is_some_and(|code| code.text.contains("return "));
+            let code = self.map.get("python").and_then(Node::as_scalar).filter(|_| rule.name == "returns");
+            let returned = code.and_then(|code| code.text.lines().find_map(|line| line.trim().strip_prefix("return ")));
             // A name for people tells what the id may be.
             let id = self.map.get("name").and_then(Node::as_scalar).filter(|_| rule.name == "id").map(|name| in_words(&name.text));
-            self.lower.report(match returns {
-                false if let Some(id) = id.filter(|id| !id.is_empty()) => {
+            self.lower.report(match returned {
+                None if let Some(id) = id.filter(|id| !id.is_empty()) => {
                     found.help(format!("write id: {id} in place of name; others read its output as steps.{id}.output"))
                 }
-                true => found.help("write NAME = … in place of return …, and add returns: [NAME]: the code is no function"),
-                false => found.help(format!("add {}: {}", rule.name, rule.about)),
+                Some(value) => found
+                    .help(format!("write result = {value} in place of return {value}, and add returns: [result]: the code is no function")),
+                None => found.help(format!("add {}: {}", rule.name, rule.about)),
             });
         }
     }

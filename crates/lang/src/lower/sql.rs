@@ -19,7 +19,13 @@ pub fn sql(keys: &KeyReader) -> Option<SqlStep> {
     let (one, max_rows) = (keys.boolean("one"), keys.limit("max_rows"));
     let (query, filled) = bound(keys, query(keys)?, &mut with)?;
     // What is written for `one` and could not be read decides what the step gives.
-    (one.is_some() || !keys.has("one")).then(|| SqlStep { query, with, filled, one: one.unwrap_or(false), max_rows })
+    (one.is_some() || !keys.has("one")).then(|| SqlStep {
+        query,
+        with,
+        filled,
+        one: one.filter(|is_one| *is_one).map(|_| keys.key_span("one")),
+        max_rows,
+    })
 }
 
 /// The query as it is written.

@@ -143,7 +143,7 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
         result: expect.get("result").map(|node| expected(keys.lower, "\"result\"", node)).unwrap_or_default(),
         judge: expect.get("judge").and_then(|node| {
             let text = keys.lower.description("judge", node, "write the sentence itself; the judge reads the inputs of the run, too")?;
-            is_measurable(keys.lower, "judge", &keys.owner, &text, node.span);
+            is_measurable(keys.lower, "judge", &keys.owner, &text, node.span, None);
             Some(Spanned::new(text, node.span))
         }),
         max_tokens: expect.limit("max_tokens").map(|most| Spanned::new(most, at("max_tokens"))),

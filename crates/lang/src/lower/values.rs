@@ -86,6 +86,9 @@ impl Lower<'_> {
                         }
                     }
                     About::Value(label) if must_be.ends_with("such as 5s") => format!("write {label}: with a time, such as {label}: 1h"),
+                    About::Value(label) if label == "most_parts" && is_word => {
+                        "write the most parts that may be sent, such as most_parts: 10".to_owned()
+                    }
                     _ if must_be.contains("whole number") && !must_be.contains(" or a ") && is_word => {
                         format!("write {must_be}, in digits, such as 10")
                     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::names::sole_path;
 use super::step_paths::{PathEnd, way, with_places};
 use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
 use super::{
@@ -9,7 +10,10 @@ use super::{
     unknown_test_name, verdicts,
 };
 use crate::diagnostic::{About, Hints, did_you_mean};
-use crate::model::{Channels, DEFAULT_MODEL, JUDGE_REPLY, Outputs, ReplySet, Shape, TestCase, TestFile, ToolName};
+use crate::model::{
+    Channels, Check, DEFAULT_MODEL, Filling, JUDGE_REPLY, Outputs, Pipeline, ReplyBody, ReplySet, ScriptedReply, Shape, TestCase, TestFile,
+    ToolName,
+};
 use crate::source::Span;
 
 /// Checks the cases of a test file against its pipeline: the first of the plan. `is_recorded`: whether answers of models are recorded for a case.
@@ -43,7 +47,8 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     }
     let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
-        let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
+        let problem = if about == About::CaseChannel { "which the pipeline does not list in channels" } else { "which does not exist" };
+        let message = format!("test {} {what} {}, {problem}{hint}", quoted(&case.id.value), quoted(name));
         let all: Vec<&str> = names.iter().flat_map(|names| names.iter().copied()).collect();
         let slashed = name.replace('.', "/");
         let help = match (what, all.as_slice()) {
@@ -54,6 +59,9 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }
             (_, []) => "remove it: the pipeline has none".to_owned(),
+            ("expects output", _) if let Some(output) = output_of_step(case, file, name).filter(|_| hint.is_empty()) => {
+                format!("write {output}")
+            }
             (_, [only]) if hint.is_empty() => format!("write {only}"),
             (_, all) if hint.is_empty() => format!("use one of: {}", listed(all)),
             _ => format!("write {} in place of {name}", hint.names.first().map_or("", String::as_str)),
@@ -118,6 +126,27 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             out.push(unknown_test_name::reported(path.span, &message).help(format!("write {placed}, or the place that you mean")));
         }
     }
+}
+
+/// The output that is the text of one step: of the step that is named, or of the one whose reply is expected.
+fn output_of_step<'p>(case: &TestCase, file: &'p Pipeline, name: &str) -> Option<&'p str> {
+    let Outputs::Named(outputs) = &file.outputs else { return None };
+    let checks = case.expect.as_ref()?.outputs.iter().find(|(own, _)| own.value == name).map(|(_, checks)| checks.as_slice())?;
+    let is_expected = |reply: &ReplySet| match (reply, checks) {
+        (ReplySet::Every(ScriptedReply { body: ReplyBody::Text(text), .. }), [check]) => {
+            matches!(&check.value, Check::Equals(Filling::Constant(value)) if value.as_str() == Some(text.source.trim()))
+        }
+        _ => false,
+    };
+    let replied = case.replies.own.iter().find(|(_, reply)| is_expected(reply)).map(|(path, _)| path.as_str());
+    let gives = |value: &Filling, step: &str| match value {
+        Filling::Text(text) => sole_path(text).is_some_and(|read| read.path.iter().take(3).eq(["steps", step, "output"].iter())),
+        _ => false,
+    };
+    [Some(name), replied]
+        .into_iter()
+        .flatten()
+        .find_map(|step| outputs.iter().find(|(_, value)| gives(value, step)).map(|(output, _)| output.value.as_str()))
 }
 
 /// F700: a model that the pipeline does not have. `default` may come from the settings or the environment.
@@ -210,7 +239,7 @@ mod tests {
                 "replies: { drafts: Hi }",
                 "F700 16:64 test \"late\" has a reply for step \"drafts\", which does not exist; did you mean \"draft\"?\n",
             ),
-            ("channels: [email]", "F700 16:64 test \"late\" runs on channel \"email\", which does not exist\n"),
+            ("channels: [email]", "F700 16:64 test \"late\" runs on channel \"email\", which the pipeline does not list in channels\n"),
             (
                 "expect: { steps: { drat: failed } }",
                 "F700 16:72 test \"late\" has expectations for step \"drat\", which does not exist; did you mean \"draft\"?\n",

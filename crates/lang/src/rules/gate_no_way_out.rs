@@ -23,9 +23,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("gate {} has no otherwise; if it fails, no reply is sent", quoted(&planned.step.id.value));
             let found = finding(Code::GateNoWayOut, planned.step.kind_span, &message);
             out.push(match apology(pipeline) {
-                Some((step, text)) => found
-                    .related(step.span, "does not run when a gate is not met")
-                    .help(format!("add otherwise: {text} to the gate, and remove {} if it is for that alone", step.value)),
+                Some((step, text)) => {
+                    found.related(step.span, "does not run when a gate is not met").help(match pipeline.pipeline.on_failure.as_slice() {
+                        [_] => format!("add otherwise: {text} to the gate, and remove on_failure if it is for that alone"),
+                        _ => format!("add otherwise: {text} to the gate, and remove {} if it is for that alone", step.value),
+                    })
+                }
                 None => {
                     found.help("add otherwise: with a text that says what the person can do instead, such as otherwise: Please call us.")
                 }

@@ -22,6 +22,7 @@ pub(super) fn report(read: &Read, why: String) -> Diagnostic {
     let path = read.path.join(".");
     // A field may be there and empty, too.
     let default = if path.ends_with(".output") { "default('')" } else { "default('', true)" };
-    Diagnostic::new(Code::MaybeSkipped, read.span, why)
-        .help(format!("write {path} | {default}, with the text that belongs there in the quotes; or ask first whether it is defined"))
+    Diagnostic::new(Code::MaybeSkipped, read.span, why).help(format!(
+        "write {path} | {default}, with the text or the path that belongs there in place of ''; or ask first whether it is defined"
+    ))
 }

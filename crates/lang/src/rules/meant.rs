@@ -7,6 +7,7 @@ use super::problem::Owner;
 use super::seat::Seat;
 use crate::model::{Filling, OnFailure, Read, Shape, Step, StepKind};
 use crate::source::Span;
+use crate::sql;
 use crate::template::types::Type;
 
 /// Most steps whose outputs are searched for a word.
@@ -99,8 +100,9 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
             false => "remove the condition: after a no the step fails, and what is below it does not run".to_owned(),
         })
     } else if let StepKind::Sql(sql) = kind {
-        if sql.one || !matches!(owner, Owner::Plain(_, Type::List(_))) {
-            return unnamed(step, field, known);
+        if sql.one.is_some() || !matches!(owner, Owner::Plain(_, Type::List(_))) {
+            return unnamed(step, field, known)
+                .or_else(|| renamed(&sql.query.source, field, known).map(|name| path(format!("{base}.{name}"))));
         }
         MeantPath {
             help: format!(
@@ -112,9 +114,9 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
     } else if let StepKind::Agent(agent) = kind {
         let own = agent.output.as_ref().and_then(first_field)?;
         let Shape::Fields(fields) = names.pipeline.pipeline.agents.get(&agent.agent.value)?.output.as_ref()? else { return None };
-        fields.iter().find(|of_agent| of_agent.name == field)?;
+        let of_agent = fields.iter().find(|of_agent| of_agent.name == field)?;
         MeantPath {
-            help: format!("add {field} to output of step \"{id}\""),
+            help: format!("add {field}: {} to output of step \"{id}\"", <&str>::from(of_agent.kind)),
             why: ": the output of a step replaces that of its agent",
             at: Some((own, format!("this output replaces that of agent \"{}\"", agent.agent.value))),
             ..MeantPath::default()
@@ -139,6 +141,15 @@ pub(super) fn unnamed(step: &Step, field: &str, known: &[&str]) -> Option<MeantP
         at: Some((step.kind_span, "this query".to_owned())),
         ..MeantPath::default()
     })
+}
+
+/// The name that a query gives to what it makes of this column: `sum(amount) as revenue`.
+fn renamed(query: &str, column: &str, known: &[&str]) -> Option<String> {
+    let small = query.to_lowercase();
+    let list = small.strip_prefix("select ").and_then(|rest| rest.split(" from ").next())?;
+    let mut made = list.split(',').filter_map(|part| part.rsplit_once(" as ")).filter(|(made_of, _)| sql::mentions(made_of, column));
+    let (_, name) = made.next().filter(|_| made.next().is_none())?;
+    known.iter().find(|known| known.eq_ignore_ascii_case(name.trim())).map(|name| (*name).to_owned())
 }
 
 fn first_field(shape: &Shape) -> Option<Span> {
@@ -219,25 +230,25 @@ pub(super) fn list(names: &PipelineNames, path: &[String], kind: &Type) -> Optio
     let step = step_of(names, path)?;
     let id = &step.id.value;
     let text = "this step gives a text";
-    let (help, label) = if let StepKind::Sql(sql) = &step.kind {
+    let (help, at, label) = if let StepKind::Sql(sql) = &step.kind {
         let help = format!("remove one: true from step \"{id}\": it then gives all rows, as a list");
-        sql.one.then_some((help, "one: true is in this step"))?
+        (help, sql.one?, "this goes")
     } else if !kind.is_text() {
         return None;
     } else if matches!(step.kind, StepKind::Agent(_)) {
         let help = format!("add output: {{ items: {{ type: list, items: text }} }} to \"{id}\", and write steps.{id}.output.items");
-        (help, text)
+        (help, step.kind_span, text)
     } else if matches!(step.kind, StepKind::Program(_)) {
-        (format!("add output: lines to step \"{id}\", which then gives a list of its lines"), text)
+        (format!("add output: lines to step \"{id}\", which then gives a list of its lines"), step.kind_span, text)
     } else if let StepKind::Set(Filling::Text(filled)) = &step.kind {
         let inner = filled.source.trim().trim_end_matches("}}").trim_end();
         let filter = inner.rsplit_once('|').map(|(_, filter)| filter.trim());
         let filter = filter.filter(|filter| filter.starts_with("tojson") || filter.starts_with("join"))?;
-        (format!("remove | {filter} from step \"{id}\": it makes a text of the list"), text)
+        (format!("remove | {filter} from step \"{id}\": it makes a text of the list"), step.kind_span, text)
     } else {
         return None;
     };
-    Some(MeantPath { help, at: Some((step.kind_span, label.to_owned())), ..MeantPath::default() })
+    Some(MeantPath { help, at: Some((at, label.to_owned())), ..MeantPath::default() })
 }
 
 /// Where a condition is wanted and a step builds the words true and false as a text.

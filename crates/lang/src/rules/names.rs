@@ -478,7 +478,11 @@ pub(super) fn by_name(root: &str, name: Option<&String>) -> Result<(), ReadProbl
         }
         Some(own) if is_own_variable(own) => {
             let message = format!("{own} is reserved for flow; no file can read it");
-            Err(ReadProblem::wrong_place(message, "give the value in a variable of another name"))
+            let name = own.strip_prefix("FLOW_").unwrap_or(own);
+            let help = format!(
+                "write secrets.{name}, and secrets: {{ {name}: What it is. }} in the head of the file, or read a variable of another name"
+            );
+            Err(ReadProblem::wrong_place(message, help))
         }
         Some(_) => Ok(()),
     }

@@ -21,10 +21,13 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
         let message = format!("\"{reader_id}\" reads {path}, its own output, which is not there yet");
         let kind = &names.step(step).kind;
         let again = format!("write previous.{}: that of the round before", read.path.iter().skip(1).cloned().collect::<Vec<_>>().join("."));
+        // What was made, and what stands behind it.
+        let behind: String = read.path.iter().skip(3).filter(|part| *part != "result").map(|part| format!(".{part}")).collect();
+        let made = format!("write value{behind} in place of {}: in a check of a task that is what was made", read.path.join("."));
         let help = if names.pipeline.repeat_around(step).is_some() {
             &again
         } else if matches!(kind, StepKind::Task(_)) {
-            "write value: in a check of a task that is what was made"
+            &made
         } else if matches!(kind, StepKind::Dialogue(_)) {
             "write turn or turns: in a dialogue these are what was said"
         } else {

@@ -31,8 +31,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 Some((format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}"), Some(broken.span)))
             })
         };
-        let unsent = unsent(pipeline, planned, gate, &otherwise.source).map(|message| (message, None));
-        if let Some((message, criterion)) = unsent.or_else(broken) {
+        let unsent = unsent(pipeline, planned, gate, &otherwise.source);
+        let shorter = unsent.as_ref().and_then(|(_, help)| help.clone());
+        if let Some((message, criterion)) = unsent.map(|(message, _)| (message, None)).or_else(broken) {
             let found = found(otherwise.place.span, &message);
             let of_style = criterion.filter(|_| pipeline.pipeline.style_guide.is_none()).and_then(|span| {
                 let mut criteria = known_scorecards(pipeline, gate).flat_map(|card| &card.criteria);
@@ -46,7 +47,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                         .help(style_guide_help(&pipeline.pipeline))
                 }
                 Some(span) => found.related(span, "this criterion").help("change the text of otherwise, or the criterion"),
-                None => found.help("change the text of otherwise, or the channel"),
+                None => found.help(shorter.unwrap_or_else(|| "change the text of otherwise, or the channel".to_owned())),
             });
         }
     }
@@ -75,7 +76,7 @@ struct SentOtherwise<'p> {
 
 /// Why a channel cannot show the text, or not all of it: that of the format step which is judged, or which takes nothing but what the
 /// gate let through. A channel that has no room for any text is told by F420.
-fn unsent(pipeline: &PipelinePlan, planned: &PlannedStep, gate: &GateStep, text: &str) -> Option<String> {
+fn unsent(pipeline: &PipelinePlan, planned: &PlannedStep, gate: &GateStep, text: &str) -> Option<(String, Option<String>)> {
     let name = quoted(&planned.step.id.value);
     let after = pipeline.steps.iter().filter_map(|later| {
         let StepKind::Format(format) = &later.step.kind else { return None };
@@ -83,17 +84,30 @@ fn unsent(pipeline: &PipelinePlan, planned: &PlannedStep, gate: &GateStep, text:
     });
     judged(pipeline, planned, gate).into_iter().chain(after).find_map(|format| {
         formatted(pipeline, format, text).find_map(|(channel, _, formatted)| {
+            let most = shorter(channel);
             let channel = quoted(&channel.name);
             match formatted {
-                Err(FormatError::Nothing { .. }) => Some(format!("otherwise of gate {name} shows nothing on channel {channel}")),
-                Err(FormatError::NoRoom(why)) => Some(format!("otherwise of gate {name} cannot be sent: {why}")),
-                Ok(formatted) if formatted.shortened => {
-                    Some(format!("otherwise of gate {name} is longer than the parts of channel {channel}: its end would be left out"))
-                }
+                Err(FormatError::Nothing { .. }) => Some((format!("otherwise of gate {name} shows nothing on channel {channel}"), None)),
+                Err(FormatError::NoRoom(why)) => Some((format!("otherwise of gate {name} cannot be sent: {why}"), None)),
+                Ok(formatted) if formatted.shortened => Some((
+                    format!("otherwise of gate {name} is longer than the parts of channel {channel}: its end would be left out"),
+                    most,
+                )),
                 Ok(_) => None,
             }
         })
     })
+}
+
+/// How long a text may be for a channel.
+fn shorter(channel: &Channel) -> Option<String> {
+    let most = channel.max_length?;
+    let unit = <&str>::from(channel.length_unit).replace('_', " ");
+    let parts = match channel.split.as_ref().map(|split| split.most_parts) {
+        None | Some(1) => String::new(),
+        Some(parts) => format!(" in each of {parts} parts"),
+    };
+    Some(format!("write at most {most} {unit}{parts} in otherwise, the max_length of channel {}", quoted(&channel.name)))
 }
 
 /// Whether a text is `{{ steps.gate.output }}` of this gate and no more.

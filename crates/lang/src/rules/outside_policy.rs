@@ -119,8 +119,15 @@ fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
                 ),
             );
         }
-        if policy.allowed_tools.is_none() {
-            found.help.push("write permission_mode: auto if what no list names may be done: without it that is denied".to_owned());
+        let mode = "write permission_mode: auto if what no list names may be done: without it that is denied".to_owned();
+        match (policy.allowed_tools.is_none(), policy.disallowed_tools.first()) {
+            // Who wrote only what may not be done expects the rest to be allowed.
+            (true, Some(entry)) => {
+                found.help.insert(0, mode);
+                found.related.push((entry.span, "only forbids: add permission_mode: auto below this list".to_owned()));
+            }
+            (true, None) => found.help.push(mode),
+            (false, _) => {}
         }
     }
     let hosts = policy.hosts.as_deref().unwrap_or_default();

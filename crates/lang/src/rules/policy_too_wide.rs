@@ -11,7 +11,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("allowed_tools {} allows every tool; name them", quoted(&name.value));
             let help = match known_names(&pipeline.pipeline) {
                 Some(names) => format!("write {} in its place, without those that are not needed", listed(&names)),
-                None => "write the names of the tools that are needed; flow tools allow FILE writes those that there are".to_owned(),
+                None => "write the names that there are in place of it, as flow tools allow FILE does, and keep those that are needed"
+                    .to_owned(),
             };
             out.push(found(name, &message).help(help));
         }
@@ -22,7 +23,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 format!("allow {} of server {} allows every tool it may ever have; name them", quoted(&name.value), quoted(server));
             out.push(
                 found(name, &message)
-                    .help("write the names of the tools that are needed; flow tools allow FILE writes those that it has now"),
+                    .help("write the names of its tools in place of it, as flow tools allow FILE does, and keep those that are needed"),
             );
         }
     }

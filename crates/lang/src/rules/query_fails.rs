@@ -2,7 +2,7 @@
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, dialects, finding, listed, quoted};
 use crate::diagnostic::{self, About, Near, did_you_mean};
-use crate::model::{PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
+use crate::model::{Pipeline, PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
 use crate::source::Span;
 use crate::sql;
 
@@ -10,7 +10,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let file = &pipeline.pipeline;
     for query in file.queries() {
         if let Some(PreparedQuery::Fails(mistake)) = file.prepared.get(query.text) {
-            out.extend(of_fault(&query, &mistake.fault, mistake.at));
+            out.extend(of_fault(file, &query, &mistake.fault, mistake.at));
         } else if file.data.iter().any(|(name, data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query.text, name)) {
             of_duckdb(&query, out);
         }
@@ -40,7 +40,7 @@ const SEE: &str = "correct what stands there or just before it, as in https://sq
 /// Where a name or a word is wanted.
 const NO_VALUE: &str = "write the name or the word that stands there, or a comma or operator before it: only values are filled in";
 
-fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
+fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
     let text = query.text;
     let at_word = || at.map_or(query.span, |at| query.inside(at, at + word_at(text, at).len()));
     let say = |message: String, help: &str| Some(found(at_word(), message).help(help));
@@ -53,7 +53,7 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
         }
         // F213, F215.
         QueryFault::UnknownTable(_) | QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
-        QueryFault::Syntax | QueryFault::Incomplete | QueryFault::Unreadable(_) => Some(syntax(query, fault, at)),
+        QueryFault::Syntax | QueryFault::Incomplete | QueryFault::Unreadable(_) => Some(syntax(file, query, fault, at)),
         QueryFault::UnknownFunction(name, near) => {
             let foreign = dialects::function(name, SqlEngine::Sqlite);
             let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
@@ -109,13 +109,32 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
             let end = text.match_indices(';').map(|(at, _)| at).find(|at| sql::read(&text[..*at]).is_some());
             let span = end.map_or(query.span, |at| query.inside(at, at + 1));
             let message = "a query is one statement; this text has several".to_owned();
-            Some(found(span, message).help("keep one, and write a step for each of the others"))
+            Some(found(span, message).help(several(query)))
         }
         QueryFault::Empty => say("the query has no statement".to_owned(), BEGIN),
         // It may depend on the columns: how many `*` gives, or whether both tables of a `using` have one.
         QueryFault::Other(sentence) => {
             say(format!("SQLite cannot run the query: {sentence}"), "correct what SQLite names").map(|found| found.about(About::Columns))
         }
+    }
+}
+
+/// What becomes of several statements: one with all that they select from the same rows, or a step for the second.
+fn several(query: &WrittenQuery) -> String {
+    let statements: Vec<&str> = query.text.split(';').map(str::trim).filter(|statement| !statement.is_empty()).collect();
+    let parts: Option<Vec<(&str, &str)>> = statements.iter().map(|one| one.strip_prefix("select ")?.split_once(" from ")).collect();
+    if let Some([(_, first), ..]) = parts.as_deref()
+        && parts.iter().flatten().all(|(_, rows)| rows == first)
+    {
+        let columns: Vec<&str> = parts.iter().flatten().map(|(columns, _)| *columns).collect();
+        return format!("write select {} from {first}", columns.join(", "));
+    }
+    match (query.step, statements.as_slice()) {
+        (Some(step), [_, second]) => format!(
+            "keep the first, and write a step below for the other, read as steps.{step}_2.output: - {{ id: {step}_2, sql: {} }}",
+            quoted(&diagnostic::one_line(second, 200))
+        ),
+        _ => "keep one, and write a step for each of the others".to_owned(),
     }
 }
 
@@ -127,7 +146,7 @@ const KEYWORDS: [&str; 22] = [
 ];
 
 /// A query that SQLite cannot take apart.
-fn syntax(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagnostic {
+fn syntax(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagnostic {
     let text = query.text;
     let at = at.filter(|at| text.is_char_boundary(*at)).unwrap_or(text.trim_end().len());
     let (word, before) = (word_at(text, at), word_before(text, at));
@@ -151,8 +170,14 @@ fn syntax(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagno
     if word == ":" && is_cell(before.1) {
         let range = format!("{}:{}", before.1, word_at(text, at + 1));
         let message = format!("{} is a range of a spreadsheet, and a query knows columns by their names alone", quoted(&range));
-        return found(place(before.0, &range), message)
-            .help("write the name of the column in its place, and the table behind from without a range");
+        return found(place(before.0, &range), message).help(
+            match file.data.iter().find_map(|(name, data)| Some((name, data.header.as_ref()?)).filter(|_| sql::mentions(text, name))) {
+                Some((table, columns)) => {
+                    format!("write the column that is meant in its place, one of {}, and from {table} without a range", listed(columns))
+                }
+                None => "write the name of the column in its place, and the table behind from without a range".to_owned(),
+            },
+        );
     }
     // What is whole has been bound; one brace too few is left as it stands.
     if let Some((start, brace)) =

@@ -2,6 +2,7 @@
 
 use super::roles::{SinkRole, secret_reads};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
+use crate::model::Form;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (role, read) in secret_reads(&pipeline.pipeline) {
@@ -19,8 +20,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         out.push(match role {
             SinkRole::CommandLine => {
                 let (name, path) = (read.path.last().map_or("NAME", String::as_str), read.path.join("."));
+                // The option before it says nothing without it.
+                let option = pipeline.pipeline.commands().into_iter().find_map(|command| {
+                    let place = command.args.iter().position(|arg| arg.reads.iter().any(|own| own.span == read.span))?;
+                    let before = command.args.get(place.checked_sub(1)?).filter(|arg| arg.form == Form::Plain)?.source.as_ref();
+                    (before.starts_with('-') && !before.contains('=')).then(|| format!("{before} and its value"))
+                });
+                let what = option.unwrap_or_else(|| "it".to_owned());
                 found.help(format!(
-                    "write it in the environment of the program: env: {{ {name}: \"{{{{ {path} }}}}\" }}, and take it off the command line"
+                    "write it in the environment of the program: env: {{ {name}: \"{{{{ {path} }}}}\" }}, and take {what} off the command line"
                 ))
             }
             SinkRole::Prompt
@@ -31,7 +39,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             | SinkRole::Sealed
             | SinkRole::Address
             | SinkRole::Code => {
-                found.help("remove it: secrets are allowed only in models, in tools, and in headers and bodies of http steps")
+                found.help(format!(
+                    "remove {{{{ {} }}}}, and word the text without it: secrets are allowed only in models, tools, and headers and bodies of http steps",
+                    read.path.join(".")
+                ))
             }
         });
     }

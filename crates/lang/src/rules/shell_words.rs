@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Authored, Form, Leaf, StartedCommand, TextKey};
+use crate::model::{Authored, Form, Leaf, StartedBy, StartedCommand, TextKey};
 use crate::redact::each_seat;
 use crate::source::Span;
 
@@ -74,7 +74,12 @@ fn expansion(text: &str, is_inside: bool, is_argument: bool) -> Option<(&str, St
     let help = match groups.get(2) {
         Some(default) if is_inside => format!("write {{{{ env.{name} | default('{}') }}}}", default.as_str()),
         None if is_inside => format!("write {{{{ env.{name} }}}}"),
-        _ => "take the value as an input, and write \"{{ inputs.NAME }}\"".to_owned(),
+        _ => {
+            let (name, kind) = if whole.contains('/') { ("folder", "folder") } else { (&*name.to_lowercase(), "text") };
+            format!(
+                "write inputs: {{ {name}: {kind} }} in the head of the file, and \"{{{{ inputs.{name} }}}}\" in place of the whole argument"
+            )
+        }
     };
     Some((found.as_str().trim_end_matches('/'), help))
 }
@@ -92,12 +97,14 @@ fn redirections(command: &StartedCommand, out: &mut Vec<Diagnostic>) {
         return;
     }
     let words: Vec<&str> = command.args.iter().map(|arg| &*arg.source).collect();
+    let counted = format!(
+        "remove | and what is behind it, add output: lines to the step, and write steps.{}.output | length where the number is read",
+        if command.by == StartedBy::Step { command.who } else { "ID" }
+    );
     for (place, word) in words.iter().enumerate() {
         let next = words.get(place + 1).copied().unwrap_or_default();
         let help = match *word {
-            "|" if next == "wc" => {
-                "remove | and what is behind it, add output: lines to the step, and write steps.ID.output | length where the number is read"
-            }
+            "|" if next == "wc" => &counted,
             "|" | "||" | "&&" if BEHIND.contains(&next) => {
                 "put the second program into a step of its own, or use a filter such as | length"
             }

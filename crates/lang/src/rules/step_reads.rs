@@ -4,6 +4,7 @@ use super::known;
 use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
+use crate::diagnostic::one_line;
 use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind};
 use crate::plan::{PlannedStep, StepIx};
 use crate::source::Spanned;
@@ -30,7 +31,17 @@ impl PipelineNames<'_> {
             }
             Viewpoint::Conversation => {
                 let message = "\"steps\" cannot be read in conversation: no step has run when it is looked up";
-                Err(ReadProblem::wrong_place(message, "use inputs or person here"))
+                let set = self.steps.get(id.as_str()).and_then(|places| places.first()).and_then(|ix| {
+                    let StepKind::Set(Filling::Text(text)) = &self.step(*ix).kind else { return None };
+                    (!text.source.contains("steps.")).then_some(&text.source)
+                });
+                Err(ReadProblem::wrong_place(
+                    message,
+                    match set {
+                        Some(text) => format!("write what step {id} sets in its place, \"{}\", and remove that step", one_line(text, 80)),
+                        None => "use inputs or person here".to_owned(),
+                    },
+                ))
             }
             Viewpoint::Person => {
                 let message = "\"steps\" cannot be read in person: no step has run when the person is looked up";
@@ -192,7 +203,7 @@ impl PipelineNames<'_> {
                     Some(PreparedQuery::Fails(_)) | None => None,
                 };
                 let row = row.unwrap_or(Type::open_object([]));
-                if step.one { row } else { Type::list(row) }
+                if step.one.is_some() { row } else { Type::list(row) }
             }
             StepKind::Program(run) => match &run.gives {
                 ProgramOutput::Word(OutputWord::Text) => Type::Text,

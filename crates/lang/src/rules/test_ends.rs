@@ -6,6 +6,7 @@ use super::case_contradicts::{found, may_start};
 use super::mock_shape::expects_success;
 use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::diagnostic::one_line;
 use crate::event::RunStatus;
 use crate::model::{Judging, OnFailure, ReplyBody, ReplySet, Step, StepKind, TestCase, TestFile, step_path};
 use crate::plan::StepIx;
@@ -130,7 +131,13 @@ fn left_over(case: &TestCase, pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
                 quoted(path),
                 list.len()
             );
-            out.push(found(second.span, &message).help(format!("write one reply: {path}: …; a list is for calls one after the other")));
+            let first = list
+                .first()
+                .and_then(|reply| if let ReplyBody::Text(text) = &reply.body { Some(one_line(&text.source, 80)) } else { None });
+            let first = first.unwrap_or_else(|| "…".to_owned());
+            out.push(
+                found(second.span, &message).help(format!("write one reply: {path}: {first} (a list is for calls one after the other)")),
+            );
         }
     }
 }

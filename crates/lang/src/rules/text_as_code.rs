@@ -114,7 +114,13 @@ fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         for text in command.args.iter().filter(|text| text.form == Form::Template) {
             for read in text.reads.iter().filter(is_value).filter(|read| !told.contains(&read.span)) {
                 let message = format!("{} is only part of an argument; a value must be the whole argument", read.path.join("."));
-                let help = format!("write it as an argument of its own: [ …, \"{{{{ {} }}}}\" ]", read.path.join("."));
+                let value = format!("\"{{{{ {} }}}}\"", read.path.join("."));
+                // `--since={{ … }}`, as most programs take it in two words.
+                let option = text.source.split_once('=').map(|(option, _)| option).filter(|option| option.starts_with('-'));
+                let help = match option.filter(|option| !option.contains(['{', ' '])) {
+                    Some(option) => format!("write two arguments in its place: {option}, {value}"),
+                    None => format!("write it as an argument of its own: [ …, {value} ]"),
+                };
                 out.push(found(read.span, &message).help(help));
             }
         }

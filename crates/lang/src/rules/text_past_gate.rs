@@ -7,11 +7,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for (leaving, read, step, gate) in split_by_time(pipeline).0 {
         let (step, gate) = (&step.id.value, &pipeline.step(gate).step.id);
         let by = quoted(&gate.value);
+        let in_place: Vec<&str> =
+            read.path.iter().enumerate().map(|(at, part)| if at == 1 { gate.value.as_str() } else { part.as_str() }).collect();
         let message = format!("{} reads steps.{step}.output, which gate {by} judges; read steps.{}.output", leaving.what, gate.value);
         out.push(
             finding(Code::TextPastGate, read.span, &message)
                 .related(gate.span, "the gate")
-                .help(format!("write steps.{}.output: what the gate let through", gate.value)),
+                .help(format!("write {}: what the gate let through", in_place.join("."))),
         );
     }
 }

@@ -164,12 +164,12 @@ fn of_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 quoted(&listed.value)
             );
             let help = format!(
-                "add allow: [NAME, …] below {0}, with the tools that flow doctor shows of it, or write {0}.NAME here for one of them",
+                "add allow: [\"*\"] below {0}, and run flow tools allow FILE, which writes the names of its tools there; or write {0}.NAME here for one",
                 listed.value
             );
             let found = found(listed, cut(&message, LONGEST_MESSAGE)).help(help);
             out.push(match server(&listed.value) {
-                Some(tool) => found.related(tool.span, "add allow: [NAME, …] below this"),
+                Some(tool) => found.related(tool.span, "add allow below this"),
                 None => found,
             });
         }

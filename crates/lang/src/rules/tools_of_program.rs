@@ -11,7 +11,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             Provider::Program(_) => {
                 ("a program", "remove tools: the program has tools of its own, which a policy allows or forbids by their names", None)
             }
-            Provider::Tool(own) => ("a tool", "remove tools: the tool that answers calls no others", Some(own.tool.span)),
+            Provider::Tool(own) => (
+                "a tool",
+                "remove tools, and those under tools that nothing else uses: the tool that answers calls no others",
+                Some(own.tool.span),
+            ),
             Provider::Service(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => continue,
         };
         let Some(tool) = agent.tools.iter().find(|tool| Some(tool.span) != own) else { continue };

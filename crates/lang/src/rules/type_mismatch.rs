@@ -32,9 +32,9 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         }
         let help = match (placed.role, &kind) {
             (TextRole::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
-            (TextRole::Condition, Type::Number) => format!("compare it, as in: {path} > 0"),
+            (TextRole::Condition, Type::Number) => compare_number(&path),
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
-            (TextRole::List, Type::Text) => format!("split it, as in: {path} | split(',')"),
+            (TextRole::List, Type::Text) => split_of(&path),
             (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
             (TextRole::Questions, _) => "name a list that a step gives, such as steps.design.output.questions".to_owned(),
             (TextRole::Message, _) => "name the input that holds what the person typed".to_owned(),
@@ -64,6 +64,17 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             None => found.help(help),
         });
     }
+}
+
+/// How a text becomes a list.
+pub(super) fn split_of(path: &str) -> String {
+    format!("write {path} | split(',') if commas separate its parts, or {path} | split if blanks do")
+}
+
+/// How a number becomes a condition.
+pub(super) fn compare_number(path: &str) -> String {
+    let path = if path.contains(' ') { format!("({path})") } else { path.to_owned() };
+    format!("compare it, as in: {path} > 0, or {path} == 3 for that number")
 }
 
 /// A list whose elements are objects, as far as is known.

@@ -17,7 +17,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("\"{key}\" names column \"{column}\", which table \"{table}\" does not have{near}");
             let help = match akin(column, names.iter().copied()).or(near.names.first().map(String::as_str)) {
                 Some(name) => format!("write {name}"),
-                None => format!("use one of: {}", listed(&names)),
+                None => {
+                    let is_free = |name: &&&str| !data.pii.iter().any(|column| column.value == **name);
+                    format!("use one of: {}", listed(names.iter().filter(is_free)))
+                }
             };
             out.push(found(span, &message).near(near).help(help));
         };

@@ -4,7 +4,7 @@ use super::names::{PipelineNames, is_place};
 use super::problem::{KnownFields, Owner};
 use super::{Code, Diagnostic, listed, meant};
 use crate::diagnostic::{About, Hints, LONGEST_MESSAGE};
-use crate::model::{Read, Step, StepKind};
+use crate::model::{Read, Step, StepKind, Text};
 use crate::source::Span;
 use crate::template::types::{Object, Type};
 
@@ -83,7 +83,15 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     match names_known.as_slice() {
         _ if *owner == Owner::Inputs => found.help(match names_known.as_slice() {
             [_] | [_, _] | [_, _, _] => {
-                let paths: Vec<String> = names_known.iter().map(|name| format!("inputs.{name}")).collect();
+                // Of two, the one that names the conversation is not its message.
+                let is_id = |name: &str| {
+                    names.pipeline.pipeline.conversation.as_ref().is_some_and(|conversation| {
+                        let is_read = |text: &Text| text.reads.iter().any(|read| read.path.iter().eq(["inputs", name].iter()));
+                        conversation.message.reads.iter().any(|own| own.span == read.span)
+                            && conversation.id.texts().into_iter().any(is_read)
+                    })
+                };
+                let paths: Vec<String> = names_known.iter().filter(|name| !is_id(name)).map(|name| format!("inputs.{name}")).collect();
                 format!("write {}, or add {field} under inputs: {field}: text", paths.join(" or "))
             }
             _ => format!("write one of these as inputs.NAME, or add {field} under inputs: {field}: text"),
@@ -153,8 +161,9 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
     if fields().eq(["item", "status", "output", "error"]) {
         let message = format!("{owner} has no \"{field}\": with on_failure: continue each has item, status, output and error");
         return found(span, message)
-            .help(format!("write .output.{field} in place of .{field}, only if the element has output: one that failed has none"));
+            .help(format!("write .output.{field} | default('') in place of .{field}: an element that failed has no output"));
     }
+    let near_name = near.names.first().cloned();
     let found = found(span, message).about(about).near(near);
     let all: Vec<&str> = fields().collect();
     let query = names
@@ -172,7 +181,10 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
     match names.hints.akin(field.split('.').next().unwrap_or(field), fields()) {
         Some(name) if found.near.is_empty() && field.contains('.') => found.help(format!("write {name} in place of {field}")),
         Some(name) if found.near.is_empty() => found.help(format!("write .{name} in place of .{field}")),
-        _ => found.help(format!("use one of: {}", listed(fields()))),
+        _ => found.help(match near_name {
+            Some(name) => format!("write {name} in place of {field}"),
+            None => format!("use one of: {}", listed(fields())),
+        }),
     }
 }
 

@@ -115,6 +115,27 @@ pub(super) fn found(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::UnknownReference, span, message)
 }
 
+/// A query or a file where the name of a table belongs.
+fn not_a_table<T>(what: &str, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) -> Option<Diagnostic> {
+    let written = name.value.trim();
+    if what != "table" {
+        return None;
+    }
+    if written.to_lowercase().starts_with("select ") {
+        let message = format!("{owner} a query, and names of tables belong here");
+        let help = format!("write [{}]: an agent writes its queries itself", listed(known.keys()));
+        return Some(found(name.span, message).help(help));
+    }
+    let file = written.rsplit('/').next().filter(|_| written.contains('/') || written.ends_with(".csv"))?;
+    let table = file.split('.').next().unwrap_or(file);
+    let message = format!("{owner} file \"{written}\", and the name of a table belongs here");
+    let help = match known.contains_key(table) {
+        true => format!("write {table}"),
+        false => format!("write {table} here, and add data: {{ {table}: {{ file: {written} }} }} to the head of the file"),
+    };
+    Some(found(name.span, message).help(help))
+}
+
 struct ReferenceLook<'o> {
     out: &'o mut Vec<Diagnostic>,
     hints: Hints,
@@ -132,6 +153,9 @@ impl ReferenceLook<'_> {
             _ if may_be_imported => "which stands neither in this file nor in one of its imports",
             _ => "which does not exist",
         };
+        if let Some(found) = not_a_table(what, owner, name, known) {
+            return self.out.push(found);
+        }
         let message = format!("{owner} {what} \"{}\", {problem}{near}", name.value);
         let help = match known.is_empty() {
             true if what == "table" => "add it under data".to_owned(),
@@ -171,7 +195,8 @@ impl ReferenceLook<'_> {
                 )
             }
             "model" if near.is_empty() && owner.contains("falls back") => {
-                format!("{help}; or add an entry below models with provider and model: {}, and write the name of that entry", name.value)
+                let model = owner.split('"').nth(1).unwrap_or("default");
+                format!("add {0} below models, written like {model} but with model: {0}; fallback names an entry", name.value)
             }
             _ => help,
         };

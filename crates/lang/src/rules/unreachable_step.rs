@@ -48,7 +48,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
 fn condition(pipeline: &PipelinePlan, above: Option<&Step>) -> String {
     let number = pipeline.pipeline.input_fields().iter().find(|field| matches!(field.kind, FieldKind::Number | FieldKind::Integer));
     match (above, number) {
-        (Some(step), _) if matches!(&step.kind, StepKind::Sql(sql) if !sql.one) => format!("steps.{}.output | length == 0", step.id.value),
+        (Some(step), _) if matches!(&step.kind, StepKind::Sql(sql) if sql.one.is_none()) => {
+            format!("steps.{}.output | length == 0", step.id.value)
+        }
         (_, Some(input)) => format!("inputs.{} > 10000", input.name),
         _ => "inputs.NAME == \"…\"".to_owned(),
     }

@@ -95,7 +95,7 @@ fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> 
     let kind = &planned.step.kind;
     let filter = if matches!(kind, StepKind::Search(_)) {
         " | map(attribute='text') | join(' ')"
-    } else if matches!(kind, StepKind::Sql(sql) if !sql.one) {
+    } else if matches!(kind, StepKind::Sql(sql) if sql.one.is_none()) {
         " | table"
     } else {
         ""

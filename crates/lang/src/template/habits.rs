@@ -78,6 +78,19 @@ pub(super) fn sign(source: &str, at: SourceRange) -> Option<TemplateProblem> {
     Some(problem)
 }
 
+/// Most other places of a habit that are told.
+const MOST_AGAIN: usize = 4;
+
+/// The same habit in the other braces of a text, which are not reached: what stands there, and what belongs there.
+fn again(source: &str, from: usize, instead: impl Fn(&str) -> Option<String>) -> String {
+    let mut told: Vec<String> = vec![];
+    for inner in source.get(from..).unwrap_or_default().split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0.trim())) {
+        let more = instead(inner).map(|write| format!(", and {write} for {inner}"));
+        told.extend(more.filter(|more| !told.contains(more)));
+    }
+    told.into_iter().take(MOST_AGAIN).collect()
+}
+
 fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<OtherHabit> {
     let text = source.get(range.0..range.1)?;
     let signed = source.get(at.0..)?.chars().next()?;
@@ -94,9 +107,15 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
     if let Some(found) = HASH.captures(text) {
         let name = found.get(2).map_or("", |name| name.as_str());
         return match &found[1] {
-            "each" => shown("{{#each}} is of Handlebars", format!("{{% for item in {name} %}} … {{{{ item }}}} … {{% endfor %}}")),
-            "unless" => shown("{{#unless}} is of Handlebars", format!("{{% if not {name} %}} … {{% endif %}}")),
-            word => shown(&format!("{{{{#{word}}}}} is of Handlebars"), format!("{{% if {name} %}} … {{% endif %}}")),
+            "each" => shown(
+                "{{#each}} is of Handlebars",
+                format!("{{% for item in {name} %}} here, {{{{ item }}}} for {{{{this}}}}, and {{% endfor %}} for {{{{/each}}}}"),
+            ),
+            "unless" => shown("{{#unless}} is of Handlebars", format!("{{% if not {name} %}} here, and {{% endif %}} for {{{{/unless}}}}")),
+            word => shown(
+                &format!("{{{{#{word}}}}} is of Handlebars"),
+                format!("{{% if {name} %}} here, and {{% endif %}} for {{{{/{word}}}}}"),
+            ),
         };
     }
     if let Some(found) = GO_IF.captures(text).filter(|_| source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{"))) {
@@ -144,12 +163,18 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         return whole("[] takes nothing: the list itself is read", EMPTY_BRACKETS.replace_all(text, "").into_owned());
     }
     if LEADING_DOT.is_match(text) {
-        return whole("a name begins without a dot", LEADING_DOT.replace_all(text, "$1$2").into_owned());
+        let write = LEADING_DOT.replace_all(text, "$1$2").into_owned();
+        let more = again(source, range.1, |text| LEADING_DOT.is_match(text).then(|| LEADING_DOT.replace_all(text, "$1$2").into_owned()));
+        return whole("a name begins without a dot", write).map(|habit| OtherHabit { write: format!("{}{more}", habit.write), ..habit });
     }
     if COLON_FILTER.is_match(text) {
         return whole(
             "what a filter takes stands in brackets",
-            all(&COLON_FILTER, text, |found| format!("| {}({})", &found[1], &found[2])),
+            all(&COLON_FILTER, text, |found| {
+                // That of Liquid stands in for an empty text, too.
+                let empty_too = if &found[1] == "default" { ", true" } else { "" };
+                format!("| {}({}{empty_too})", &found[1], &found[2])
+            }),
         );
     }
     if BAR_TEXT.is_match(text) {
@@ -162,8 +187,10 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         return whole("whether a text holds another one is asked with in", write);
     }
     if DOLLAR.is_match(text) && signed == '$' {
-        let write = all(&DOLLAR, text, |found| format!("inputs.{}", &found[1]));
-        return shown("names begin without a dollar sign", format!("{write}, or steps.ID.output for what a step gave"));
+        let named = |text: &str| all(&DOLLAR, text, |found| format!("inputs.{}", &found[1]));
+        let more = again(source, range.1, |text| DOLLAR.is_match(text).then(|| named(text)));
+        let write = format!("{}{more}; or steps.ID.output for what a step gave", named(text));
+        return shown("names begin without a dollar sign", write);
     }
     if IN_WORDS.is_match(text) {
         let write = all(&IN_WORDS, text, |found| {

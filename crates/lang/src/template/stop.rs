@@ -8,6 +8,8 @@ use crate::source::Span;
 pub(super) struct FillStop {
     /// What people read.
     pub(super) message: String,
+    /// What to write instead; empty: the message says it.
+    pub(super) help: String,
     /// Something is not there, which `default(…)` and `is defined` may catch; false for every other mistake.
     pub(super) is_missing: bool,
 }
@@ -15,12 +17,17 @@ pub(super) struct FillStop {
 impl FillStop {
     /// A mistake nothing catches.
     pub(super) fn failed(message: impl Into<String>) -> FillStop {
-        FillStop { message: message.into(), is_missing: false }
+        FillStop { message: message.into(), help: String::new(), is_missing: false }
+    }
+
+    /// The same with what to write instead.
+    pub(super) fn help(self, help: String) -> FillStop {
+        FillStop { help, ..self }
     }
 
     /// Something that is not there.
     pub(super) fn missing(message: impl Into<String>) -> FillStop {
-        FillStop { message: message.into(), is_missing: true }
+        FillStop { message: message.into(), help: String::new(), is_missing: true }
     }
 
     /// The same reason, no longer to be caught: the missing thing was used.
@@ -45,6 +52,7 @@ pub struct FillError {
 
 impl FillError {
     pub(super) fn new(stop: FillStop, span: Option<Span>) -> FillError {
-        FillError { message: cut_bytes(stop.message, MESSAGE_BYTES), span }
+        let message = if stop.help.is_empty() { stop.message } else { format!("{}; {}", stop.message, stop.help) };
+        FillError { message: cut_bytes(message, MESSAGE_BYTES), span }
     }
 }

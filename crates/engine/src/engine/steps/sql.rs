@@ -31,13 +31,13 @@ impl Kind for SqlStep {
 
     fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
         match reply {
-            CallReply::Rows(rows) => Ok(Some(sql_output(rows, self.one))),
+            CallReply::Rows(rows) => Ok(Some(sql_output(rows, self.one.is_some()))),
             _ => other(),
         }
     }
 
     fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
-        self.one
+        self.one.is_some()
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn step(id: &str, kind: StepKind) -> Step {
 
 /// A step that calls something: a query.
 pub(super) fn query(id: &str) -> Step {
-    step(id, StepKind::Sql(SqlStep { query: text("select 1"), with: vec![], filled: vec![], one: false, max_rows: None }))
+    step(id, StepKind::Sql(SqlStep { query: text("select 1"), with: vec![], filled: vec![], one: None, max_rows: None }))
 }
 
 /// A step that only computes.

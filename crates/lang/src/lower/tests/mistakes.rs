@@ -30,7 +30,7 @@ fn values_of_the_wrong_type_are_told_with_what_was_found() {
 #[test]
 fn two_kinds_in_one_are_told() {
     assert_snapshot!(with_steps("  - { id: a, agent: w, tool: t, prompt: Hi }\n  - { id: b, tool: t, output: { a: text }, output_schema: {} }"), @r#"
-    F006 4:24 step "a" has both "agent" and "tool"; keep one = keep agent here, and write tool as a step of its own below: - { id: tool_a, tool: t }
+    F006 4:24 step "a" has both "agent" and "tool"; keep one = keep agent here, and move tool into a step of its own below: - { id: tool_a, tool: t }
     F006 5:44 step "b" has both "output" and "output_schema"; keep one = remove "output" or "output_schema"
     "#);
     assert_snapshot!(head("tools: { t: { sql: [a], file: b } }\nperson: { id: x, from: people, email: y }\ndata: { people: { file: a.xlsx, sheet: a, table: b } }"), @r#"
@@ -195,7 +195,7 @@ fn limits_of_nothing_are_told() {
 #[test]
 fn criteria_must_say_what_is_measured() {
     assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - { id: a, description: Good., check: { contains: x } }\n      - { id: b, description: It is good enough. }\n      - { id: c, description: It is good enough., judge: false }\n      - { id: d, description: It is good enough., judge: true, expected: x, check: { emojis: none } }\n      - { id: a, description: It is good enough., check: {} }"), @r#"
-    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = write a sentence that is true or not, such as: The text is good.
+    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = write a sentence that can be measured: The text contains x.
     F404 7:11 criterion "b" has neither check nor judge: true = add check: { … } or judge: true
     F404 8:11 criterion "c" has neither check nor judge: true = add check: { … } or judge: true
     F006 9:51 criterion "d" has both "check" and "judge"; keep one = remove "check" or "judge"

@@ -40,7 +40,15 @@ fn at(place: &MistakePlace<'_>, number: usize) -> Option<Diagnostic> {
             let rest = rest.strip_suffix(close).unwrap_or(rest).trim();
             let found = unreadable(whole, format!("\"{open}\" begins no comment; a comment begins with \"#\""));
             let wanted = format!("# {rest}");
-            return Some(found.help(format!("write {}", super::short(&wanted))).proposed_fix(vec![(whole, wanted)]));
+            // Behind a value it is a part of the value, which no reader of YAML reports.
+            let behind = |line: &str| !line.trim_start().starts_with(open) && line.contains(&format!(" {open} "));
+            let more = place.text.lines().enumerate().filter(|(_, line)| behind(line)).map(|(at, _)| (at + 1).to_string());
+            let more: Vec<String> = more.take(4).collect();
+            let help = match more.as_slice() {
+                [] => format!("write {}", super::short(&wanted)),
+                lines => format!("write {}, and # for {open} on line {}, too", super::short(&wanted), lines.join(", ")),
+            };
+            return Some(found.help(help).proposed_fix(vec![(whole, wanted)]));
         }
     }
     if let Some(colon) = content.find('：').filter(|colon| !content[..*colon].contains([':', '"', '\''])) {

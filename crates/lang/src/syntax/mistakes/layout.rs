@@ -8,6 +8,9 @@ use super::super::{quoted, to_write};
 use super::{MistakePlace, key_of, short, starts};
 use crate::diagnostic::Diagnostic;
 
+/// Most lines below one that are looked at for the same mistake.
+const MOST_SLID: usize = 50;
+
 /// Tabs, and characters that only look like spaces, in the indentation of the lines where the parser stopped.
 pub(super) fn odd_indentation(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let first = place.line_of(place.failure.seen);
@@ -20,13 +23,21 @@ pub(super) fn odd_indentation(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let blanks = text.get(..text.len() - text.trim_start().len())?;
     let spaces: String = blanks.chars().map(|c| if c == '\t' { "  " } else { " " }).collect();
     let (at, c) = found;
+    let is_odd = |number: &usize| {
+        let text = place.line_at(*number).1;
+        !text.trim().is_empty() && text.chars().take_while(|c| c.is_whitespace()).any(|other| other == c)
+    };
+    let more: String = (line + 1..=line + MOST_SLID).filter(is_odd).map(|number| format!(", {number}")).collect();
     let message = match c {
         '\t' => format!("line {line} is indented with a tab; only spaces count"),
         _ => format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", c as u32),
     };
     Some(
         unreadable(place.span(start + at, start + at + c.len_utf8()), message)
-            .help("indent with spaces, two for each level")
+            .help(match more.as_str() {
+                "" => "indent with spaces, two for each level".to_owned(),
+                more => format!("indent with spaces, two for each level, in lines {line}{more}"),
+            })
             .proposed_fix(vec![(place.span(start, start + blanks.len()), spaces)]),
     )
 }
@@ -169,9 +180,17 @@ pub(super) fn fits_nowhere(place: &MistakePlace<'_>) -> Option<Diagnostic> {
             format!("line {} is a key, but is in the column of the list that begins on line {first}", place.line)
         };
         let help = if is_item {
-            "give the list a key of its own, or indent it below its key"
+            "give the list a key of its own, or indent it below its key".to_owned()
         } else {
-            "indent the key like the other keys, or begin the line with \"- \""
+            // The lines that slid with it.
+            let is_of_it = |line: &usize| {
+                let text = place.line_at(*line).1;
+                let blanks = text.len() - text.trim_start().len();
+                !text.trim().is_empty() && blanks >= indent && !text.trim_start().starts_with("- ")
+            };
+            let last = (place.line + 1..=place.line + MOST_SLID).take_while(is_of_it).last();
+            let lines = last.map_or_else(|| format!("line {}", place.line), |last| format!("lines {} to {last}", place.line));
+            format!("indent {lines} by two more spaces, like the keys of the entry above, or begin a new entry with \"- \"")
         };
         return Some(
             unreadable(place.line_span(place.line), message).related(place.span(open.start, open.start + 1), "begins here").help(help),

@@ -121,7 +121,7 @@ fn wrong_indentation_is_found() {
     F001 2:3 "foo": line 2 is indented further than "prompt" on line 1, which has a value already / write "foo" right below "prompt", with 0 blanks before it in place of 2
     F001 2:3 "-id": a space is missing after the "-" on line 2 / write "- id"
     F001 1:4 "- b": a list cannot begin on the line of its key / start the list on the next line; put a text that begins with "-" in quotes
-    F001 2:1 "b: c": line 2 is a key, but is in the column of the list that begins on line 1 / indent the key like the other keys, or begin the line with "- "
+    F001 2:1 "b: c": line 2 is a key, but is in the column of the list that begins on line 1 / indent line 2 by two more spaces, like the keys of the entry above, or begin a new entry with "- "
     F001 3:3 "- d": line 3 is a list item, but is among the keys that begin on line 2 / give the list a key of its own, or indent it below its key
     F001 3:2 "y": line 3 is indented less than the text above it, but further than the next key / indent it like the first line of the text, or like a key
     F001 2:1 "hello you": the text of "a" must be indented further than "a" on line 1 / indent its lines by two spaces more

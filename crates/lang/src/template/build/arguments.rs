@@ -136,9 +136,10 @@ impl<'s> TemplateBuilder<'s> {
             && let Err(stop) = (filter.check)(first)
         {
             let problem = TemplateProblem::syntax(at, stop.message);
-            self.problems.push(match filter.example {
-                "" => problem,
-                example => problem.help(format!("write it as in: {example}")),
+            self.problems.push(match (stop.help, filter.example) {
+                (help, _) if !help.is_empty() => problem.help(help),
+                (_, "") => problem,
+                (_, example) => problem.help(format!("write it as in: {example}")),
             });
         }
         Some(arguments)

@@ -36,9 +36,8 @@ pub(super) fn check_date_format(format: &Value) -> Result<(), FillStop> {
         ];
         let meant = letters.iter().fold(format.to_owned(), |format, (other, ours)| format.replace(other, ours));
         let write = if meant.contains('%') { format!("\"{meant}\"") } else { "one such as \"%d.%m.%Y\"".to_owned() };
-        let message =
-            format!("the format \"{}\" of date has no \"%\", so it prints as it is; write {}", shortened(format), shortened(&write));
-        return Err(FillStop::failed(message));
+        let message = format!("the format \"{}\" of date has no \"%\", so it prints as it is", shortened(format));
+        return Err(FillStop::failed(message).help(format!("write {}", shortened(&write))));
     }
     if StrftimeItems::new(format).any(|item| matches!(item, Item::Error)) {
         return Err(FillStop::failed(format!(

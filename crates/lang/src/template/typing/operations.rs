@@ -43,7 +43,13 @@ impl TypingWalk<'_> {
         let message = format!("\"{sign}\" cannot join {} ({}) and {} ({})", shown(left), one.words(), shown(right), other.words());
         let help = match operator {
             Arithmetic::Add if one.is_text() || other.is_text() => {
-                format!("write {} ~ {} for a text, or turn the text into a number with | float", shown(left), shown(right))
+                // In double quotes it would end a text of YAML that stands in them.
+                let part = |expression: &Expr| shown(expression).replace('"', "'");
+                format!(
+                    "write {} ~ {} for a text, and ~ for every other + of it; or make the text a number with | float",
+                    part(left),
+                    part(right)
+                )
             }
             _ if one.is_text() || other.is_text() => format!("turn the text into a number: ({} | float)", shown(about)),
             _ => "name two numbers".to_owned(),
