@@ -320,7 +320,20 @@ pub(super) fn other_meanings(text: &str, dialect: TextDialect) -> Vec<LostWhy> {
         is_equals && !is_sure(tokens.get(at)) && !is_sure(tokens.get(at + 2))
     };
     let loose = (0..tokens.len()).any(|at| converts && is_loose(at)).then_some(LostWhy::LooseEquals);
-    (0..tokens.len()).filter_map(of_filter).chain(loose).collect()
+    (0..tokens.len()).filter_map(of_filter).chain(loose).chain(truth_of_value(&tokens, dialect)).collect()
+}
+
+/// A value that is itself asked whether it is true, beside `and`, `or` or `not`.
+fn truth_of_value(tokens: &[WordToken<'_>], dialect: TextDialect) -> Option<LostWhy> {
+    let word = |token: &WordToken<'_>| matches!(token, WordToken::Path(path) if matches!(path.as_slice(), ["and" | "or" | "not"]));
+    let ends = |token: Option<&WordToken<'_>>, bracket: &str| token.is_none_or(|token| word(token) || *token == WordToken::Sign(bracket));
+    let is_asked = |at: usize| {
+        let is_value =
+            matches!(tokens.get(at), Some(WordToken::Path(path)) if !word(&tokens[at]) && !matches!(path.as_slice(), ["true" | "false"]));
+        is_value && ends(at.checked_sub(1).and_then(|before| tokens.get(before)), "(") && ends(tokens.get(at + 1), ")")
+    };
+    let is_joined = tokens.iter().any(word);
+    (dialect == TextDialect::JavaScript && is_joined && (0..tokens.len()).any(is_asked)).then_some(LostWhy::EmptyIsTrue)
 }
 
 /// Translates an expression; `locals` are the names of loops around it.

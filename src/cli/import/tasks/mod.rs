@@ -303,6 +303,14 @@ impl TaskFile {
     }
 
     fn list(&mut self, tasks: &[Node], import: &mut Import) -> Vec<Yaml> {
+        for [fork, join] in tasks.array_windows() {
+            // A branch whose last task the join does not name may go on there.
+            let waited: Vec<&str> = names_in(child(join, "joinOn")).collect();
+            let is_left = |branch: &Node| items(Some(branch)).last().is_some_and(|last| !waited.contains(&reference(last)));
+            if text(join, "type") == Some("JOIN") && !waited.is_empty() && items(child(fork, "forkTasks")).iter().any(is_left) {
+                import.lose(join.span, format!("{}: joinOn", reference(join)), LostWhy::WaitsForSome);
+            }
+        }
         tasks.iter().flat_map(|task| self.step(task, import)).collect()
     }
 
@@ -375,6 +383,9 @@ impl TaskFile {
                 };
                 let (headers, body) = (filled("headers"), filled("body"));
                 let timeout = part("readTimeOut").and_then(|node| node.to_value().as_u64()).filter(|time| *time > 0);
+                if timeout.is_some() {
+                    import.lose(span, format!("{name}: readTimeOut"), LostWhy::WholeRequest);
+                }
                 vec![is("http", address), headers, body, may("timeout", timeout.map(|time| format!("{time}ms")))]
             }
             TaskKind::SetVariable => {
