@@ -154,6 +154,7 @@ codes! {
     HistoryAlone = "F320", "history-alone", Error, false;
     OneConversation = "F321", "one-conversation", Warning, true;
     ConversationUnread = "F322", "conversation-unread", Warning, true;
+    JudgeTools = "F323", "judge-tools", Warning, true;
     SecondRefinement = "F400", "second-refinement", Error, false;
     RefineNotUpstream = "F401", "refine-not-upstream", Error, false;
     RefineRepeatsEffect = "F402", "refine-repeats-effect", Error, false;

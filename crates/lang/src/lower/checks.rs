@@ -97,14 +97,14 @@ fn beside(node: &Node) -> String {
                 let name = inner.trim().rsplit('.').next().unwrap_or_default();
                 let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 plain.push_str(&format!("the {}{rest}", name.replace('_', " ")));
-                names.push(name);
+                names.push(format!("{name}: \"{{{{ {} }}}}\"", inner.trim()));
             }
             None => plain.push_str(part),
         }
     }
     match names.is_empty() {
         true => "write the text itself; a value that the judge needs goes into with of the gate".to_owned(),
-        false => format!("write {}, and give {} in with of the gate: the judge reads it there", quoted(&plain), names.join(" and ")),
+        false => format!("write \"{plain}\", and with: {{ {} }} in the gate: the judge reads it there", names.join(", ")),
     }
 }
 

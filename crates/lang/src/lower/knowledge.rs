@@ -26,7 +26,7 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
         let word: &str = search.into();
         keys.missing(
             &format!("searches by {} but has no embed", quoted(word)),
-            "write search: words, which needs no model; or add embed: vectors, and models: { vectors: { provider: ollama, model: nomic-embed-text } }",
+            "add embed: vectors, and models: { vectors: { provider: ollama, model: nomic-embed-text } } in the head; or write search: words, which needs none",
         );
     }
     if !search.needs_vectors() && embed.is_some() {

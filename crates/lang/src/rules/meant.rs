@@ -114,9 +114,12 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
     } else if let StepKind::Agent(agent) = kind {
         let own = agent.output.as_ref().and_then(first_field)?;
         let Shape::Fields(fields) = names.pipeline.pipeline.agents.get(&agent.agent.value)?.output.as_ref()? else { return None };
-        let of_agent = fields.iter().find(|of_agent| of_agent.name == field)?;
+        fields.iter().find(|of_agent| of_agent.name == field)?;
+        let has = |name: &str| known.contains(&name);
+        let lost = fields.iter().filter(|of_agent| !has(&of_agent.name));
+        let lost: Vec<String> = lost.map(|of_agent| format!("{}: {}", of_agent.name, <&str>::from(of_agent.kind))).collect();
         MeantPath {
-            help: format!("add {field}: {} to output of step \"{id}\"", <&str>::from(of_agent.kind)),
+            help: format!("add {} to output of step \"{id}\"", lost.join(", ")),
             why: ": the output of a step replaces that of its agent",
             at: Some((own, format!("this output replaces that of agent \"{}\"", agent.agent.value))),
             ..MeantPath::default()

@@ -49,6 +49,7 @@ mod history_alone;
 mod http_status;
 mod judge_is_author;
 mod judge_missing;
+mod judge_tools;
 mod known;
 mod limit_contradicts;
 mod lists_overlap;
@@ -249,6 +250,7 @@ const RULES: &[Rule] = &[
     output_ignored::check,
     argument_unread::check,
     conversation_unread::check,
+    judge_tools::check,
     short_timeout::check,
     no_sandbox::check,
     plain_http::check,

@@ -40,7 +40,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             | SinkRole::Address
             | SinkRole::Code => {
                 found.help(format!(
-                    "remove {{{{ {} }}}}, and word the text without it: secrets are allowed only in models, tools, and headers and bodies of http steps",
+                    "remove {{{{ {} }}}}, and what says nothing without it: secrets are allowed only in models, tools, and headers and bodies of http steps",
                     read.path.join(".")
                 ))
             }

@@ -31,8 +31,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("{} is sent to a host that comes from {named}, not from the file", secret.path.join("."));
             let unread =
                 if named.starts_with("inputs.") { format!(", and remove {named} if nothing else reads it") } else { String::new() };
-            let help =
-                format!("write the host in place of {{{{ {named} }}}}{unread}; or list the hosts in network_access.hosts of the policy");
+            let help = format!(
+                "write https:// and the host in place of {{{{ {named} }}}}{unread}; or list the hosts in network_access.hosts of the policy"
+            );
             out.push(
                 finding(Code::SecretToOpenHost, outgoing.address.place.span, &message).related(secret.span, "sent with it").help(help),
             );

@@ -160,8 +160,9 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
     let about = if known.is_of_file { About::Columns } else { About::Other };
     if fields().eq(["item", "status", "output", "error"]) {
         let message = format!("{owner} has no \"{field}\": with on_failure: continue each has item, status, output and error");
-        return found(span, message)
-            .help(format!("write .output.{field} | default('') in place of .{field}: an element that failed has no output"));
+        return found(span, message).help(format!(
+            "write .output.{field} | default('') in place of .{field}, and so for its other fields: an element that failed has no output"
+        ));
     }
     let near_name = near.names.first().cloned();
     let found = found(span, message).about(about).near(near);

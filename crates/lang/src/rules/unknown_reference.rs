@@ -196,7 +196,10 @@ impl ReferenceLook<'_> {
             }
             "model" if near.is_empty() && owner.contains("falls back") => {
                 let model = owner.split('"').nth(1).unwrap_or("default");
-                format!("add {0} below models, written like {model} but with model: {0}; fallback names an entry", name.value)
+                format!(
+                    "add {0} below models, written like {model} without its fallback and with model: {0}: fallback names an entry",
+                    name.value
+                )
             }
             _ => help,
         };
