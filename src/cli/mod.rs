@@ -41,7 +41,8 @@ mod trust;
 mod typing;
 mod validate;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser};
 
 use crate::runtime::{STACK, first_stage, shown};
 
@@ -80,13 +81,26 @@ fn command() -> Exit {
                 return stdout::told(error.print());
             }
             // It repeats arguments.
-            tell::refused(error.render().to_string().trim_end());
+            let told = error.render().to_string();
+            match inner_command(&error) {
+                Some(command) => tell::refused(&format!("{}\n\ntip: flow {command}", told.trim_end())),
+                None => tell::refused(told.trim_end()),
+            }
             return Exit::Usage;
         }
     };
     let exit = done(&arguments.command, &arguments.shared).unwrap_or_else(refusal::told);
     telemetry::close(arguments.shared.quiet);
     exit
+}
+
+/// The command that is meant by its last word alone: `runs resume` by `resume`.
+fn inner_command(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let all = CommandLine::command();
+    let mut outer = all.get_subcommands().filter(|command| command.get_subcommands().any(|inner| inner.get_name() == word));
+    let first = outer.next().filter(|_| outer.next().is_none())?;
+    Some(format!("{} {word}", first.get_name()))
 }
 
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {

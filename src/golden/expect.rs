@@ -184,7 +184,19 @@ impl Comparing<'_> {
                         format!("max_cost_usd: the cost of {tokens} tokens is not known; give the model a price: {{ input, output }}");
                     self.complain(most, what);
                 }
-                Some(_) | None => {}
+                // The cost is the sum of what is known.
+                Some(_) => {
+                    let calls = self.played.record.iter().flat_map(|record| &record.interactions);
+                    let mut unpriced = calls.filter(|call| call.usage.cost_usd.is_none() && call.usage.total_tokens() > 0);
+                    if let Some(call) = unpriced.next() {
+                        let model = &call.model;
+                        self.complain(
+                            most,
+                            format!("max_cost_usd: the cost of model \"{model}\" is not known; give it a price: {{ input, output }}"),
+                        );
+                    }
+                }
+                None => {}
             }
         }
     }

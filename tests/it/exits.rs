@@ -301,6 +301,14 @@ fn the_channel_may_stand_beside_the_inputs_in_their_file() {
 }
 
 #[test]
+fn the_last_word_of_a_command_leads_to_the_command() {
+    let ended = flow(project().path(), &["resume", "x"]);
+    assert!(ended.exit == 2 && ended.err.ends_with("tip: flow runs resume\n"), "{}", ended.err);
+    let unknown = flow(project().path(), &["reesume"]);
+    assert!(unknown.exit == 2 && !unknown.err.contains("tip: flow"), "{}", unknown.err);
+}
+
+#[test]
 fn a_gate_that_was_not_met_is_named_with_what_it_wanted() {
     let project = project();
     let card =

@@ -350,6 +350,14 @@ fn a_case_that_costs_more_than_expected_fails_with_the_figures() {
     let bench = with_rows("id,inputs.days,inputs.question,expect.max_cost_usd\none,7,When?,0.001\n");
     let ran = bench.run(&["rows.test.yaml"]);
     assert!(ran.out.contains("rows.csv:2: max_cost_usd: the cost of 420 tokens is not known"), "{}", ran.out);
+    // A price of one of two models says nothing of the other.
+    let dear = "models: { dear: { provider: openai, model: x, price: { input: 1, output: 1 } } }\nagents:\n  second: { instructions: You check., model: dear }\n";
+    bench.edit("rows.yaml", "agents:\n", dear);
+    bench.edit("rows.yaml", "outputs:", "  - { id: more, agent: second, prompt: x }\noutputs:");
+    let usage = "usage: { input_tokens: 4, output_tokens: 2 } }";
+    bench.edit("rows.test.yaml", "replies: {", &format!("replies: {{ more: {{ text: Yes., {usage},"));
+    let ran = bench.run(&["rows.test.yaml"]);
+    assert!(ran.out.contains("rows.csv:2: max_cost_usd: the cost of model \"default\" is not known"), "{}", ran.out);
 }
 
 #[test]

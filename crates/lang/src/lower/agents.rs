@@ -1,8 +1,10 @@
 //! `agents`, `limits`.
 
-use super::context::Lower;
+use super::context::{Lower, quoted};
+use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
+use crate::diagnostic::Diagnostic;
 use crate::model::{Agent, Limits, StyleGuide};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -14,14 +16,28 @@ pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::AGENT], node) else { return agent };
     agent.model = keys.name("model");
     agent.instructions = keys.get("instructions").and_then(|node| lower.text_or_file("instructions", owner, node));
-    agent.tools = keys.names("tools").unwrap_or_default();
-    agent.agents = keys.names("agents").unwrap_or_default();
+    agent.tools = once(&keys, "tools");
+    agent.agents = once(&keys, "agents");
     agent.output = keys.output();
     agent.max_turns = keys.limit("max_turns");
     agent.limits = limits(&keys);
     agent.policy = keys.name("policy");
     agent.style_guide = keys.name("style_guide").and_then(|name| style_guide(lower, &name));
     agent
+}
+
+/// The names under a key, each once (F013).
+fn once(keys: &KeyReader, key: &str) -> Vec<Spanned<String>> {
+    let (mut names, mut seen) = (keys.names(key).unwrap_or_default(), Ids::default());
+    names.retain(|name| {
+        let first = seen.take(name);
+        if let Some(first) = first {
+            let found = Diagnostic::duplicate_id(name.span, format!("{} is listed twice in {key} of {}", quoted(&name.value), keys.owner));
+            keys.lower.report(found.related(first, "first here").help("remove one of the two"));
+        }
+        first.is_none()
+    });
+    names
 }
 
 /// The section `limits` of what `keys` are of.

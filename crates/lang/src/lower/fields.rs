@@ -161,7 +161,7 @@ fn chosen(owner: &str, node: &Node) -> Option<Diagnostic> {
     let shown = written_form(&words.to_value()).unwrap_or_else(|| "[…]".to_owned());
     Some(
         Diagnostic::bad_value(kind.span, message)
-            .help(format!("write type: text, enum: {shown} in place of type and {}", key.text))
+            .help(format!("write text here, and enum: {shown} in place of {}", key.text))
             .proposed_fix(edits),
     )
 }

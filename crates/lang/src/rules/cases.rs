@@ -59,6 +59,13 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }
             (_, []) => "remove it: the pipeline has none".to_owned(),
+            _ if about == About::CaseChannel && hint.is_empty() => {
+                let is_asked =
+                    |channel: &&&str| matches!(&case.channels, Channels::Named(named) if named.iter().any(|name| name.value == **channel));
+                let free: Vec<&str> = all.iter().filter(|channel| !is_asked(channel)).copied().collect();
+                let or = if free.is_empty() { String::new() } else { format!("write {}, or ", free.join(" or ")) };
+                format!("{or}add {name} to channels of the pipeline")
+            }
             ("expects output", _) if let Some(output) = output_of_step(case, file, name).filter(|_| hint.is_empty()) => {
                 format!("write {output}")
             }
@@ -116,7 +123,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         }
     }
     for (case, expect) in tests.cases.iter().filter_map(|case| Some((case, case.expect.as_ref()?))) {
-        for path in expect.steps.iter().map(|(path, _)| path) {
+        for path in expect.steps.iter().map(|(path, _)| path).filter(|path| is_step(&path.value)) {
             let Some(placed) = with_places(plan, pipeline, &path.value) else { continue };
             let message = format!(
                 "test {} has expectations for step {}, which runs for each element or round",

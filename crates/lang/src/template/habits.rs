@@ -190,7 +190,11 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         let named = |text: &str| all(&DOLLAR, text, |found| format!("inputs.{}", &found[1]));
         let more = again(source, range.1, |text| DOLLAR.is_match(text).then(|| named(text)));
         let write = format!("{}{more}; or steps.ID.output for what a step gave", named(text));
-        return shown("names begin without a dollar sign", write);
+        let message = match DOLLAR.find(text).map(|found| found.as_str()) {
+            Some(name) if name.starts_with("$json") => "$json is of another tool: a file reads its inputs as inputs.NAME",
+            _ => "names begin without a dollar sign",
+        };
+        return shown(message, write);
     }
     if IN_WORDS.is_match(text) {
         let write = all(&IN_WORDS, text, |found| {

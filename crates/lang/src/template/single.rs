@@ -34,6 +34,10 @@ pub(super) fn look(source: &str, at: &TextPlace, diagnostics: &mut Vec<Diagnosti
                 at.inside(from, to),
                 message,
                 match price {
+                    // Alone in a text without quotes, YAML would read the braces as its own.
+                    Some(_) if (from, to) == (0, source.len()) => {
+                        format!("write \"{wanted}\" in quotes, or ${wanted} for a dollar sign before the value")
+                    }
                     Some(_) => format!(
                         "write {wanted}, or ${wanted} for a dollar sign before the value; to keep the braces, put {{% raw %}}…{{% endraw %}} around them"
                     ),

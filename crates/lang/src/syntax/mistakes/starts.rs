@@ -62,10 +62,12 @@ pub(super) fn tag(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let start = line.1.get(..=behind.min(line.1.len().saturating_sub(1))).and_then(|t| t.rfind('!')).map_or(place.at, |i| line.0 + i);
     let rest = place.rest_of_line(start);
     let word = place.slice(rest).split_whitespace().next().unwrap_or("!");
-    Some(unsupported(place.span(start, start + word.len()), format!("\"{}\" is not allowed", short(word))).help(
-        match word.trim_start_matches('!') {
-            "" => format!("write {}: a text that begins with \"!\" stands in quotes", to_write(&quoted(place.slice(rest).trim_end()))),
-            _ => "remove it; put a text that begins with \"!\" in quotes".to_owned(),
-        },
-    ))
+    let (message, help) = match word.trim_start_matches('!') {
+        "" => {
+            let text = to_write(&quoted(place.slice(rest).trim_end()));
+            ("a text that begins with \"!\" must be in quotes".to_owned(), format!("write {text}"))
+        }
+        _ => (format!("\"{}\" is not allowed", short(word)), "remove it; put a text that begins with \"!\" in quotes".to_owned()),
+    };
+    Some(unsupported(place.span(start, start + word.len()), message).help(help))
 }
