@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
 use crate::engine::secrets::named_by;
-use crate::engine::state::{FrameKind, Instance, NodeRef};
+use crate::engine::state::{FrameKind, NodeRef};
 use crate::engine::words::plain;
 use crate::event::{ConversationSoFar, Failure, FailureKind, StepStatus};
 use crate::model::{Channel, Filling, Form, PastMessage, Phrase, SUMMARY_STEP, StyleGuide, Text};
@@ -157,7 +157,7 @@ impl Run {
                 let older = own.filter(|_| instance.parent.is_none()).map(|own| own.older.as_slice()).unwrap_or_default();
                 instance.cached.conversation.get(|| template::from_json(&conversation_names(own, older, self.summary_so_far())))
             }
-            "refinement" => self.refinement(instance, at),
+            "refinement" => self.refinement(at),
             "failure" => {
                 let failure = instance.ending.failure.as_ref().or(self.state.frame(instance.main).failure.as_ref());
                 failure.map_or_else(template::empty_name, |f| {
@@ -207,10 +207,9 @@ impl Run {
     }
 
     /// `refinement`: filled in during the second round for the steps that are part of it; empty otherwise.
-    fn refinement(&self, instance: &Instance, at: Option<NodeRef>) -> Named {
-        let own = at.and_then(|at| self.state.holders(at).find(|at| at.frame == instance.main));
-        let in_second_round = own.is_some_and(|at| self.state.node(at).round == 2);
-        match &instance.refinement {
+    fn refinement(&self, at: Option<NodeRef>) -> Named {
+        let in_second_round = at.is_some_and(|at| self.state.node(at).round == 2);
+        match at.and_then(|at| self.state.refinement_around(at)) {
             Some(round) if in_second_round => template::from_json(&json!({
                 "original": *round.original,
                 "failed": round.failed.iter().map(|v| json!({

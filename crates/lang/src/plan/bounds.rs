@@ -250,7 +250,7 @@ impl Counter<'_> {
         let block = planned.block(block_ix);
         let mut all = Calls::none();
         for place in 0..block.len() {
-            let again = planned.refinement.as_ref().filter(|_| block_ix == planned.main).is_some_and(|r| r.stretch.contains(&place));
+            let again = planned.refinement.as_ref().filter(|r| r.block == block_ix).is_some_and(|r| r.stretch.contains(&place));
             let factors = Factors { rounds: factors.rounds * if again { 2 } else { 1 }, ..factors.clone() };
             all = all.and(self.step(id, StepIx(block.first.0 + place as u32), factors, steps));
         }

@@ -111,6 +111,12 @@ impl PipelinePlan {
         self.pipeline.called_tool(tool)
     }
 
+    /// The steps that the refinement runs again, in file order.
+    pub fn refined(&self) -> impl Iterator<Item = &PlannedStep> {
+        let again = |refinement: &Refinement, place: usize| self.step(StepIx(self.block(refinement.block).first.0 + place as u32));
+        self.refinement.iter().flat_map(move |refinement| refinement.stretch.iter().map(move |place| again(refinement, *place)))
+    }
+
     /// The path of a step within its pipeline, as in events.
     pub fn path(&self, ix: StepIx) -> String {
         let found = self.step(ix);
@@ -169,9 +175,9 @@ fn plan_pipeline(pipeline: &Arc<Pipeline>, diagnostics: &mut Vec<Diagnostic>) ->
     }
     plan.refinement = refinement::find(&plan, diagnostics);
     if let Some(refinement) = &plan.refinement {
-        let main = &mut plan.blocks[main.0 as usize];
-        refinement::hold_back_readers(main, refinement);
-        main.finish();
+        let list = &mut plan.blocks[refinement.block.0 as usize];
+        refinement::hold_back_readers(list, refinement);
+        list.finish();
     }
     plan
 }

@@ -1,4 +1,4 @@
-//! The one refinement of a pipeline: from a gate back to the step that tries again. It is no edge of the graph.
+//! The one refinement of a pipeline: from a gate back to a step of the same list that tries again. It is no edge of the graph.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use petgraph::graph::NodeIndex;
 use petgraph::visit::{Bfs, Reversed};
 
-use super::{Block, Edge, PipelinePlan, StepIx};
+use super::{Block, BlockIx, Edge, PipelinePlan, PlannedStep, StepIx};
 use crate::diagnostic::{Code, Diagnostic, Hints, quoted};
 use crate::model::{Step, StepKind};
 use crate::source::Span;
@@ -14,6 +14,8 @@ use crate::source::Span;
 /// The refinement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refinement {
+    /// The list that both stand in: the pipeline's own, or that of a group, a round or a case. Each time it runs it has a second try of its own.
+    pub block: BlockIx,
     /// The gate that asks for it.
     pub gate: StepIx,
     /// The step that tries once more.
@@ -31,25 +33,26 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some(refine) = &gate.refine else { continue };
         let id = &planned.step.id.value;
-        if planned.block != plan.main {
+        let outermost = plan.around(StepIx(ix as u32)).last().map(|ix| plan.step(ix).block);
+        if outermost != Some(plan.main) {
             diagnostics.push(
-                refine_inside(refine.span, format!("gate \"{id}\" has refine, but is not one of the pipeline's own steps"))
-                    .help("move the gate below the step that contains it"),
+                refine_inside(refine.span, format!("gate \"{id}\" has refine, but stands in on_failure or finally"))
+                    .help("remove refine, or move the gate and what it refines to steps"),
             );
             continue;
         }
         if planned.step.for_each.is_some() {
             diagnostics.push(
                 refine_inside(refine.span, format!("gate \"{id}\" has refine, but is repeated by for_each"))
-                    .help("put the work and its gate into a pipeline of their own, and call that for each element"),
+                    .help(each_with_its_gate(plan, planned, &refine.value)),
             );
             continue;
         }
-        let main = plan.block(plan.main);
-        let Some(target) = main.place(&refine.value) else {
+        let list = plan.block(planned.block);
+        let Some(target) = list.place(&refine.value) else {
             diagnostics.push(if ids.contains(refine.as_str()) {
-                refine_inside(refine.span, format!("refine names \"{}\", which is inside a route", refine.value))
-                    .help("name the route itself, or a step of the pipeline's own list")
+                refine_inside(refine.span, format!("refine names \"{}\", which is in another list of steps than the gate", refine.value))
+                    .help("name a step beside the gate, or move the gate to that step")
             } else {
                 let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
                 let of_agent = |step: &&Arc<Step>| matches!(&step.kind, StepKind::Agent(agent) if agent.agent.value == refine.value);
@@ -67,7 +70,7 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
             });
             continue;
         };
-        if !main.is_upstream(target, planned.place) {
+        if !list.is_upstream(target, planned.place) {
             diagnostics.push(
                 Diagnostic::new(
                     Code::RefineNotUpstream,
@@ -79,12 +82,25 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
             continue;
         }
         found.get_or_insert_with(|| Refinement {
+            block: planned.block,
             gate: StepIx(ix as u32),
-            target: StepIx(main.first.0 + target as u32),
-            stretch: stretch(main, target, planned.place),
+            target: StepIx(list.first.0 + target as u32),
+            stretch: stretch(list, target, planned.place),
         });
     }
     found
+}
+
+/// How a gate that is repeated and the step that it would refine become a group that is repeated.
+fn each_with_its_gate(plan: &PipelinePlan, gate: &PlannedStep, refine: &str) -> String {
+    let list = plan.block(gate.block);
+    let target = list.place(refine).map(|place| &plan.step(StepIx(list.first.0 + place as u32)).step);
+    let texts = target.and_then(|target| target.for_each.as_ref()).map(|each| each.list.texts()).unwrap_or_default();
+    let each = texts.first().map_or("…", |text| text.source.trim());
+    let id = &gate.step.id.value;
+    format!(
+        "write one step with for_each: {each} and steps: [ {refine}, {id} ], both without for_each of their own, and of: steps.{refine}.output in {id}"
+    )
 }
 
 /// Every place on a way from `target` to `gate`, both included.

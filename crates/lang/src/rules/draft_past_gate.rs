@@ -14,7 +14,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         for (read, step, path) in outgoing(pipeline, &leaving) {
             let planned = pipeline.step(step);
             let is_early =
-                planned.block == pipeline.main && refinement.stretch.binary_search(&planned.place).is_ok() && step != refinement.gate;
+                planned.block == refinement.block && refinement.stretch.binary_search(&planned.place).is_ok() && step != refinement.gate;
             let is_judged = judged.get(&step).is_some_and(|judged| shows(pipeline, step, path, judged));
             if !is_early || is_judged || minds(&leaving, sender, &gate.step, judging) {
                 continue;

@@ -13,8 +13,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     if matches!(target.step.kind, StepKind::Agent(_) | StepKind::Plan(_) | StepKind::Broken) {
         return;
     }
-    let mut on_the_way = refinement.stretch.iter().filter_map(|place| pipeline.pipeline.steps.get(*place));
-    if on_the_way.any(|step| reads(pipeline, step, &["refinement"])) {
+    if pipeline.refined().any(|planned| reads(pipeline, &planned.step, &["refinement"])) {
         return;
     }
     let id = quoted(&target.id);

@@ -10,8 +10,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     let (target, gate) = (pipeline.step(refinement.target), pipeline.step(refinement.gate));
     let StepKind::Gate(judging) = &gate.step.kind else { return };
     let Some(refine) = &judging.refine else { return };
-    for place in &refinement.stretch {
-        let Some(step) = pipeline.pipeline.steps.get(*place) else { continue };
+    for step in pipeline.refined().map(|planned| &planned.step) {
         let Some((effect, what)) = effect(pipeline, plan, std::slice::from_ref(step), &mut vec![]) else { continue };
         let (effect_id, step_id) = (quoted(&effect.id.value), quoted(&step.id.value));
         let gate_id = quoted(&gate.id);

@@ -5,7 +5,7 @@ use crate::model::StepKind;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut first = None;
-    for step in pipeline.pipeline.steps.iter().filter(|step| step.for_each.is_none()) {
+    for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.for_each.is_none()) {
         let StepKind::Gate(gate) = &step.kind else { continue };
         let Some(refine) = &gate.refine else { continue };
         let Some((other, place)) = first else {

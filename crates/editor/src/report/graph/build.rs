@@ -53,7 +53,7 @@ impl GraphBuilder<'_> {
                 edges.push(GraphArrow { from: *from, to, kind });
             }
         }
-        if let Some(refinement) = self.planned.refinement.as_ref().filter(|_| block_ix == self.planned.main) {
+        if let Some(refinement) = self.planned.refinement.as_ref().filter(|refinement| refinement.block == block_ix) {
             let (from, to) = (self.planned.step(refinement.gate).place, self.planned.step(refinement.target).place);
             edges.push(GraphArrow { from, to, kind: EdgeKind::Refinement });
         }

@@ -382,7 +382,7 @@ impl Run {
     pub(crate) fn second_round_unfinished(&mut self, at: NodeRef, own: Option<&Failure>) {
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return };
-        let round = self.state.instance_around(at).refinement.as_ref();
+        let round = self.state.refinement_around(at);
         let (verdicts, judged) = round.map(|round| (round.failed.clone(), (*round.original).clone())).unwrap_or_default();
         let nodes = &self.state.frame(at.frame).nodes;
         let cause = nodes.iter().find(|n| n.round == 2 && n.status == StepStatus::Failed);

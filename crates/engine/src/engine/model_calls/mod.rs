@@ -172,7 +172,7 @@ impl Run {
     fn refinement_note(&self, at: NodeRef) -> Option<String> {
         let planned = self.planned_of(at);
         let target = planned.refinement.as_ref()?.target;
-        let round = self.state.instance_around(at).refinement.as_ref()?;
+        let round = self.state.refinement_around(at)?;
         if self.state.planner(at).is_some() || self.state.node(at).step != target {
             return None;
         }

@@ -168,7 +168,8 @@ impl Run {
                     let replaced = failed.and_then(|failure| its_step.stand_in_after(failure.kind));
                     *stands_in.get_or_insert(false) |= replaced.is_some_and(|stand_in| stand_in.value == step.id.value);
                 } else if blocks(*edge) && !lets_through(needed.status, its_step) {
-                    let is_gate = planned.refinement.as_ref().is_some_and(|r| planned.step(r.gate).place == at.node as usize);
+                    let is_gate =
+                        planned.refinement.as_ref().is_some_and(|r| r.block == block && planned.step(r.gate).place == at.node as usize);
                     if is_gate && self.state.is_second_round(&planned, at) {
                         return StartVerdict::Unmet;
                     }

@@ -78,7 +78,11 @@ impl RunState {
             }
             Happening::StepSkipped { step } => self.step_over(plan, self.find(step)?, StepStatus::Skipped),
             Happening::StepBlocked { step, .. } => self.step_over(plan, self.find(step)?, StepStatus::Blocked),
-            Happening::StepCancelled { step } => self.step_over(plan, self.find(step)?, StepStatus::Cancelled),
+            Happening::StepCancelled { step } => {
+                let at = self.find(step)?;
+                self.inherit_from_list(at);
+                self.step_over(plan, at, StepStatus::Cancelled);
+            }
             Happening::CacheAsked { step, call, key, timeout_at_ms } => {
                 let at = self.find(step)?;
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());

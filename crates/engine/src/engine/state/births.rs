@@ -42,15 +42,9 @@ impl RunState {
         let frame = self.frames.len() as u32;
         let round = parent.map_or(1, |parent| self.node(parent).round);
         let nodes = nodes(planned, block_ix, prefix, base, round);
-        self.add_frame(Frame {
-            instance,
-            kind: FrameKind::Block(block_ix),
-            parent,
-            nodes,
-            open: block.len() as u32,
-            mood: Mood::Going,
-            failure: None,
-        });
+        let refines = parent.is_some() && planned.refinement.as_ref().is_some_and(|refinement| refinement.block == block_ix);
+        let ending = refines.then(Box::default);
+        self.add_frame(Frame { ending, ..Frame::new(instance, FrameKind::Block(block_ix), parent, nodes) });
         for node in 0..block.len() as u32 {
             let at = NodeRef { frame, node };
             if self.node(at).waits_for == 0 {
@@ -115,15 +109,8 @@ impl RunState {
             })
             .collect();
         let frame = self.frames.len() as u32;
-        self.add_frame(Frame {
-            instance: self.instance_of(at),
-            kind: FrameKind::Items { most: most.min(u64::from(u32::MAX)) as u32, active: 0, next: 0 },
-            parent: Some(at),
-            nodes,
-            open: items.len() as u32,
-            mood: Mood::Going,
-            failure: None,
-        });
+        let kind = FrameKind::Items { most: most.min(u64::from(u32::MAX)) as u32, active: 0, next: 0 };
+        self.add_frame(Frame::new(self.instance_of(at), kind, Some(at), nodes));
         self.node_mut(at).work = StepWork::Inner { frame, case: None };
         self.give_places(plan, frame);
     }
@@ -199,10 +186,13 @@ impl RunState {
     pub(super) fn refinement_started(&mut self, plan: &Plan, gate: NodeRef, round: RefinementRound) {
         let (planned, instance_ix) = (self.file(plan, gate), self.instance_of(gate));
         let Some(refinement) = &planned.refinement else { return };
-        self.instance_mut(instance_ix).refinement = Some(round);
-        let block = planned.block(planned.main);
+        self.frame_mut(gate.frame).refinement = Some(Box::new(round));
+        let block = planned.block(refinement.block);
         for place in &refinement.stretch {
-            let ending = &mut self.instance_mut(instance_ix).ending;
+            let ending = match self.frames[gate.frame as usize].as_mut().and_then(|frame| frame.ending.as_deref_mut()) {
+                Some(ending) => ending,
+                None => &mut self.instance_mut(instance_ix).ending,
+            };
             for told in [&mut ending.unmet, &mut ending.nothing_let_through, &mut ending.partial] {
                 told.forget(*place as u32);
             }
@@ -219,6 +209,13 @@ impl RunState {
             if waits_for == 0 {
                 self.make_ready(planned, at);
             }
+        }
+        // What the first try said of what holds the list no longer counts.
+        let holders: Vec<NodeRef> = self.holders(gate).skip(1).collect();
+        for holder in holders {
+            let StepWork::Inner { frame, .. } = self.node(holder).work else { continue };
+            let is_unmet = self.frame(frame).nodes.iter().any(|node| node.judged == Some(false));
+            self.node_mut(holder).judged = is_unmet.then_some(false);
         }
     }
 

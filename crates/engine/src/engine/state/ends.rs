@@ -183,12 +183,16 @@ impl RunState {
         }
     }
 
-    /// The ending of a step's pipeline, or of the round that it is in, and the place in that pipeline that the step counts for.
+    /// The ending that a step counts for, and its place there: that of the list with a refinement or of the round that it is in, the innermost,
+    /// else that of its pipeline.
     pub(super) fn ending_of(&mut self, at: NodeRef) -> (&mut Ending, Option<u32>) {
         let (instance, place) = (self.instance_of(at), self.own_place(at));
-        let round = self.holders(at).skip(1).find(|at| self.node(*at).repeating.is_some());
-        match round {
-            Some(repeat) => (&mut self.node_mut(repeat).repeating.get_or_insert_default().ending, None),
+        let of_list = |at: &NodeRef| self.frame(at.frame).ending.is_some();
+        let of_round = |at: &NodeRef| self.frame(at.frame).parent.filter(|repeat| self.node(*repeat).repeating.is_some());
+        let inner = self.holders(at).find_map(|at| if of_list(&at) { Some((at, true)) } else { Some((of_round(&at)?, false)) });
+        match inner {
+            Some((at, true)) => (self.frame_mut(at.frame).ending.get_or_insert_default(), Some(at.node)),
+            Some((repeat, false)) => (&mut self.node_mut(repeat).repeating.get_or_insert_default().ending, None),
             None => (&mut self.instance_mut(instance).ending, place),
         }
     }
@@ -200,10 +204,7 @@ impl RunState {
 
     /// Whether a step is part of the refinement in progress. Its failure is then handled by the gate.
     pub(crate) fn is_second_round(&self, planned: &PipelinePlan, at: NodeRef) -> bool {
-        let instance = self.instance(self.instance_of(at));
-        instance.refinement.is_some()
-            && at.frame == instance.main
-            && planned.refinement.as_ref().is_some_and(|r| r.stretch.contains(&(at.node as usize)))
+        self.frame(at.frame).refinement.is_some() && planned.refinement.as_ref().is_some_and(|r| r.stretch.contains(&(at.node as usize)))
     }
 
     /// Whether a step is the gate of the refinement, in its second round.
@@ -213,8 +214,25 @@ impl RunState {
         is_its_gate && node.round == 2 && self.is_second_round(planned, at)
     }
 
-    /// Passes the ending of a called pipeline, or of the last round, on to what is around the step.
+    /// Passes the ending of a list with a refinement, which this step holds, on to what is around it.
+    pub(super) fn inherit_from_list(&mut self, at: NodeRef) {
+        let StepWork::Inner { frame, .. } = self.node(at).work else { return };
+        let Some(ending) = self.frames.get_mut(frame as usize).and_then(|frame| frame.as_mut()?.ending.take()) else { return };
+        let (outer, place) = match self.node(at).repeating.is_some() {
+            true => (&mut self.node_mut(at).repeating.get_or_insert_default().ending, None),
+            false => self.ending_of(at),
+        };
+        let lists = [(&mut outer.unmet, &ending.unmet), (&mut outer.partial, &ending.partial)];
+        for (outer, inner) in lists.into_iter().chain([(&mut outer.nothing_let_through, &ending.nothing_let_through)]) {
+            if inner.are_any() {
+                outer.add(place);
+            }
+        }
+    }
+
+    /// Passes the ending of a called pipeline, of a list with a refinement, or of the last round, on to what is around the step.
     pub(super) fn inherit_from_inside(&mut self, at: NodeRef) {
+        self.inherit_from_list(at);
         if let Some(repeating) = &mut self.node_mut(at).repeating {
             let ending = std::mem::take(&mut repeating.ending);
             self.inherit_ending(at, &ending);

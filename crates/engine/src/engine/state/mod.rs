@@ -176,7 +176,6 @@ pub(crate) struct Instance {
     pub(crate) main: u32,
     pub(crate) frame: u32,
     pub(crate) ending: Ending,
-    pub(crate) refinement: Option<RefinementRound>,
     pub(crate) stage_timer: Option<u64>,
     pub(crate) deadline: Option<u64>,
     /// Tools of the MCP servers that were listed, by the name of the server in the file.
@@ -220,7 +219,7 @@ pub(crate) struct Ending {
     pub(crate) partial: Places,
 }
 
-/// The one refinement of a pipeline, once it has begun.
+/// The refinement of a list of steps, once it has begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RefinementRound {
     pub(crate) original: SharedValue,
@@ -241,6 +240,20 @@ pub struct Frame {
     pub(crate) mood: Mood,
     /// The first failure that stops it.
     pub(crate) failure: Option<StepFailure>,
+    /// Its refinement, once it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) refinement: Option<Box<RefinementRound>>,
+    /// What happened in it and counts for what holds it, by its own places: of a list with a refinement that is not the pipeline's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ending: Option<Box<Ending>>,
+}
+
+impl Frame {
+    /// A list none of whose steps has started.
+    pub(super) fn new(instance: u32, kind: FrameKind, parent: Option<NodeRef>, nodes: Vec<StepNode>) -> Frame {
+        let open = nodes.len() as u32;
+        Frame { instance, kind, parent, nodes, open, mood: Mood::Going, failure: None, refinement: None, ending: None }
+    }
 }
 
 /// Whether new steps start in a frame.
@@ -291,7 +304,7 @@ pub(crate) struct StepNode {
     pub(crate) step: StepIx,
     pub(crate) path: StepPath,
     pub(crate) status: StepStatus,
-    /// 1, or 2 in the refinement of its own pipeline; inner steps have the round of the step that holds them.
+    /// 1, or 2 in the refinement of its list; inner steps have the round of the step that holds them.
     pub(crate) round: u32,
     pub(crate) attempt: u32,
     /// Number of edges whose other end has not ended.
@@ -546,6 +559,11 @@ impl RunState {
 
     pub(crate) fn key(&self, at: NodeRef) -> ReadyKey {
         ReadyKey { shortness: u32::MAX - self.node(at).priority, at }
+    }
+
+    /// The refinement that a step may be part of: that of its list, or of one around it.
+    pub(crate) fn refinement_around(&self, at: NodeRef) -> Option<&RefinementRound> {
+        self.holders(at).find_map(|at| self.frame(at.frame).refinement.as_deref())
     }
 
     /// Whether a step is an element of a `for_each`.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::births::nodes;
-use super::{Cached, Frame, FrameKind, Mood, NodeRef, RunState, StepError, StepNode, StepWork, WrittenFrame};
+use super::{Cached, Frame, FrameKind, NodeRef, RunState, StepError, StepNode, StepWork, WrittenFrame};
 use crate::diagnostic::counted;
 use crate::event::{SharedValue, StepStatus};
 use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
@@ -121,15 +121,8 @@ impl RunState {
         let cached = Cached(OnceCell::from(planned.clone()));
         let most = most.min(u64::from(u32::MAX)) as u32;
         let open = nodes.len() as u32;
-        self.add_frame(Frame {
-            instance,
-            kind: FrameKind::Written(WrittenFrame { most, active: 0, waiting: Default::default(), planned: cached }),
-            parent: Some(at),
-            nodes,
-            open,
-            mood: Mood::Going,
-            failure: None,
-        });
+        let kind = FrameKind::Written(WrittenFrame { most, active: 0, waiting: Default::default(), planned: cached });
+        self.add_frame(Frame::new(instance, kind, Some(at), nodes));
         self.node_mut(at).work = StepWork::Inner { frame, case: None };
         for node in 0..open {
             let inner = NodeRef { frame, node };

@@ -29,7 +29,7 @@ fn call(id: &str, of: usize) -> Step {
     step(id, StepKind::Call(CallStep { file: named("f.yaml"), pipeline: Some(PipelineId(of)), with: vec![], channel: None }))
 }
 
-/// The steps of one place: those of 7 are two, a draft and its gate.
+/// The steps of one place: those of 7 are a draft and its gate, beside the others or in a group for each of two elements.
 fn steps_at(place: usize, kind: u8, detail: u8) -> Vec<Step> {
     let (id, inner) = (format!("s{place}"), |name: &str| format!("{name}{place}"));
     let at_once = Some(1 + u64::from(detail) % 2);
@@ -51,7 +51,13 @@ fn steps_at(place: usize, kind: u8, detail: u8) -> Vec<Step> {
     if kind == 7 {
         let draft = inner("d");
         let otherwise = detail.is_multiple_of(2).then_some("none");
-        made.push(needs(gate(&id, &format!("steps.{draft}.output"), Some(&draft), otherwise), &[&draft]));
+        let judged = |id: &str| needs(gate(id, &format!("steps.{draft}.output"), Some(&draft), otherwise), &[&draft]);
+        if detail % 4 < 2 {
+            made.push(judged(&id));
+        } else {
+            made.push(judged(&inner("g")));
+            made = vec![for_each(group(&id, detail.is_multiple_of(3), made), "[1, 2]", false, at_once)];
+        }
     }
     made
 }
@@ -75,9 +81,14 @@ fn build(drawn: &[Drawn], parallel: u64, all_continue: bool) -> Vec<Pipeline> {
     let on_failure = if all_continue { OnFailure::Continue } else { OnFailure::Stop };
     let beside = [post("pay"), query("look")].map(|made| Step { on_failure: on_failure.clone(), ..needs(made, &[]) });
     let inner = pipeline("inner", beside.into());
+    let refined = || vec![agent("draft", "{{ refinement.feedback }}"), gate("check", "steps.draft.output", Some("draft"), Some("none"))];
     let mut polish = pipeline(
         "polish",
-        vec![agent("draft", "{{ refinement.feedback }}"), gate("check", "steps.draft.output", Some("draft"), Some("none"))],
+        match parallel % 3 {
+            0 => refined(),
+            1 => vec![repeat("check", refined(), "round == 2", 2)],
+            _ => vec![step("check", StepKind::Route(RouteStep { subject: text("x"), cases: vec![case("x", refined())], otherwise: None }))],
+        },
     );
     // An agent that is asked asks in turn.
     polish.tools.insert("look_up".into(), of(1));

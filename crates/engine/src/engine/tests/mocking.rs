@@ -118,7 +118,8 @@ fn a_mock_that_does_not_fit_fails_its_step_with_what_is_wrong() {
 
 #[test]
 fn a_mock_is_of_the_form_of_its_kind() {
-    let one = |one| step("a", StepKind::Sql(SqlStep { query: text("select 1"), with: vec![], filled: vec![], one, max_rows: None }));
+    let sql = |one| SqlStep { query: text("select 1"), with: vec![], filled: vec![], one, max_rows: None };
+    let one = |one: bool| step("a", StepKind::Sql(sql(one.then(crate::source::Span::default))));
     let each = |step| for_each(step, "[1, 2]", false, None);
     let continues = |step| Step { on_failure: OnFailure::Continue, ..step };
     let reply = |status: u16| json!({ "status": status, "headers": {}, "body": { "degrees": 1, "unit": "F" } });

@@ -348,7 +348,7 @@ fn the_policy_of_the_planner_holds_inside_the_pipelines_it_plans() {
     fetch.data.insert("t".into(), crate::model::Data { file: crate::source::Spanned::new("t.csv".into(), Default::default()), ..data() });
     fetch.steps = vec![Arc::new(step(
         "get",
-        StepKind::Sql(crate::model::SqlStep { query: text("select * from t"), with: vec![], filled: vec![], one: false, max_rows: None }),
+        StepKind::Sql(crate::model::SqlStep { query: text("select * from t"), with: vec![], filled: vec![], one: None, max_rows: None }),
     ))];
     let mut world = World::new(planned(vec![main, fetch]));
     world.say("work", &plan("parallel", json!([get("a", &[])])));

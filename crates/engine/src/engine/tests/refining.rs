@@ -5,7 +5,7 @@ use serde_json::json;
 use super::build::*;
 use super::world::{Says, World};
 use crate::event::{FailureKind, Happening, RunStatus, StepStatus};
-use crate::model::{Outputs, ScorecardRef, Step};
+use crate::model::{Outputs, RouteStep, ScorecardRef, Step, StepKind};
 
 fn world(refine: bool, otherwise: Option<&str>, more: Vec<Step>) -> World {
     let mut steps = vec![
@@ -84,6 +84,71 @@ fn a_reader_beside_the_way_waits_for_the_gate() {
     world.answer("compose", Says::Text("good"));
     world.answer("beside", Says::Yes);
     assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+/// A draft and its gate, in a file that judges by `good`.
+fn refined_in(prompt: &str, wrap: impl FnOnce(Vec<Step>) -> Step) -> World {
+    let inner = vec![agent("draft", prompt), gate("check", "steps.draft.output", Some("draft"), Some("Sorry."))];
+    let mut main = pipeline("p", vec![wrap(inner)]);
+    main.scorecards.insert("card".into(), good());
+    World::new(planned(vec![main]))
+}
+
+#[test]
+fn each_element_of_a_list_of_groups_is_refined_on_its_own() {
+    let mut world = refined_in("Write {{ item }}.", |inner| for_each(group("each", false, inner), "[1, 2, 3]", false, None));
+    for (path, text) in [("each[0]/draft", "good"), ("each[1]/draft", "bad"), ("each[2]/draft", "bad")] {
+        world.answer(path, Says::Text(text));
+    }
+    let prompt = world.prompt("each[1]/draft");
+    assert!(prompt.starts_with("Write 2.") && prompt.contains("Your first answer was:\nbad"), "{prompt}");
+    world.answer("each[2]/draft", Says::Text("bad"));
+    world.answer("each[1]/draft", Says::Text("good now"));
+    assert_eq!((world.status(), world.count("refinement_started")), (RunStatus::QualityNotMet, 2));
+    let judged = |draft: &str| json!({ "draft": draft, "check": draft });
+    assert_eq!(world.output("each"), Some(json!([judged("good"), judged("good now"), { "check": "Sorry." }])));
+    world.check();
+}
+
+#[test]
+fn what_the_first_try_of_a_group_left_does_not_count() {
+    // The first try lets an inner gate fail for good and a step fail that may; the second does neither.
+    let lenient = Step { on_failure: crate::model::OnFailure::Continue, ..agent("lenient", "Look.") };
+    let inside = || {
+        let judged = gate("inner", "steps.draft.output", None, Some("Sorry."));
+        let inner = vec![agent("draft", "Write."), group("judging", false, vec![judged]), lenient.clone()];
+        [inner, vec![gate("check", "steps.draft.output", Some("draft"), Some("Sorry."))]].concat()
+    };
+    for wrap in [|inner| group("all", false, inner), |inner| for_each(group("all", false, inner), "[1]", false, None)] {
+        let mut main = pipeline("p", vec![wrap(inside())]);
+        main.scorecards.insert("card".into(), good());
+        let mut world = World::new(planned(vec![main]));
+        let all = if world.out[0].1.contains('[') { "all[0]" } else { "all" };
+        world.answer(&format!("{all}/draft"), Says::Text("bad"));
+        world.answer(&format!("{all}/lenient"), Says::No(FailureKind::Auth));
+        world.answer(&format!("{all}/draft"), Says::Text("good"));
+        world.answer(&format!("{all}/lenient"), Says::Text("seen"));
+        assert_eq!(world.status(), RunStatus::Succeeded, "{:#?}", world.lines());
+        let output = json!({ "draft": "good", "judging": { "inner": "good" }, "lenient": "seen", "check": "good" });
+        assert_eq!(world.output("all"), Some(if all == "all" { output } else { json!([output]) }));
+        world.check();
+    }
+}
+
+#[test]
+fn each_round_of_a_loop_has_a_second_try_and_so_has_a_case() {
+    let mut world = refined_in("Write.", |inner| repeat("loop", inner, "round == 2", 2));
+    for (path, text) in [("loop[1]/draft", "bad"), ("loop[1]/draft", "bad"), ("loop[2]/draft", "bad"), ("loop[2]/draft", "good")] {
+        world.answer(path, Says::Text(text));
+    }
+    assert_eq!((world.status(), world.count("refinement_started")), (RunStatus::Succeeded, 2), "only the last round counts");
+    world.check();
+    let route = |inner| RouteStep { subject: text("long"), cases: vec![case("long", inner)], otherwise: None };
+    let mut world = refined_in("Write.", |inner| step("kind", StepKind::Route(route(inner))));
+    world.answer("kind/long/draft", Says::Text("bad"));
+    world.answer("kind/long/draft", Says::No(FailureKind::Auth));
+    assert_eq!((world.status(), world.output("kind")), (RunStatus::QualityNotMet, Some(json!("Sorry."))));
     world.check();
 }
 
