@@ -52,7 +52,7 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         let Some(target) = list.place(&refine.value) else {
             diagnostics.push(if ids.contains(refine.as_str()) {
                 refine_inside(refine.span, format!("refine names \"{}\", which is in another list of steps than the gate", refine.value))
-                    .help("name a step beside the gate, or move the gate to that step")
+                    .help(beside(plan, planned, &refine.value))
             } else {
                 let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
                 let of_agent = |step: &&Arc<Step>| matches!(&step.kind, StepKind::Agent(agent) if agent.agent.value == refine.value);
@@ -95,12 +95,25 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
 fn each_with_its_gate(plan: &PipelinePlan, gate: &PlannedStep, refine: &str) -> String {
     let list = plan.block(gate.block);
     let target = list.place(refine).map(|place| &plan.step(StepIx(list.first.0 + place as u32)).step);
-    let texts = target.and_then(|target| target.for_each.as_ref()).map(|each| each.list.texts()).unwrap_or_default();
-    let each = texts.first().map_or("…", |text| text.source.trim());
+    let each = target.and_then(|target| target.for_each.as_ref()).or(gate.step.for_each.as_ref());
+    let texts = each.map(|each| each.list.texts()).unwrap_or_default();
+    let each = texts.first().map_or("LIST", |text| text.source.trim());
     let id = &gate.step.id.value;
     format!(
         "write one step with for_each: {each} and steps: [ {refine}, {id} ], both without for_each of their own, and of: steps.{refine}.output in {id}"
     )
+}
+
+/// The step beside the gate that holds the one that is named.
+fn beside(plan: &PipelinePlan, gate: &PlannedStep, refine: &str) -> String {
+    let named = (0..plan.steps.len()).map(|ix| StepIx(ix as u32)).filter(|ix| plan.step(*ix).step.id.value == refine);
+    let holder = named.flat_map(|ix| plan.around(ix)).find(|ix| plan.step(*ix).block == gate.block);
+    match holder {
+        Some(ix) => {
+            format!("write refine: {}, the step beside the gate that holds {refine}; or move the gate below {refine}", plan.step(ix).id)
+        }
+        None => format!("name a step beside the gate, or move the gate to the list of {refine}"),
+    }
 }
 
 /// Every place on a way from `target` to `gate`, both included.

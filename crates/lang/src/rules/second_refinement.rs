@@ -5,7 +5,10 @@ use crate::model::StepKind;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut first = None;
-    for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.for_each.is_none()) {
+    let mut steps: Vec<_> = pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.for_each.is_none()).collect();
+    // Those of the pipeline's own list are numbered first.
+    steps.sort_by_key(|step| step.id.span.start);
+    for step in steps {
         let StepKind::Gate(gate) = &step.kind else { continue };
         let Some(refine) = &gate.refine else { continue };
         let Some((other, place)) = first else {
