@@ -65,6 +65,7 @@ mod real_answers;
 mod real_model;
 mod real_servers;
 mod recovery;
+mod refined;
 mod reference_systems;
 mod review;
 mod run_page;
