@@ -219,6 +219,12 @@ fn run(path: &str, root: &str, most_each: usize) -> (BTreeMap<&'static str, Row>
 
 /// Breaks a file and demands that all of it is found, and that all that have one fix are told it.
 fn assert_found(path: &str, root: &str, most_each: usize, at_least: usize) {
+    let wrong = not_found(path, root, most_each, at_least);
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+}
+
+/// Breaks a file: what is not as it should be.
+fn not_found(path: &str, root: &str, most_each: usize, at_least: usize) -> Vec<String> {
     let (rows, wrong) = run(path, root, most_each);
     println!("\n{path}\n{:<16}{:>8}{:>8}{:>10}{:>8}", "category", "tried", "found", "mendable", "helped");
     for (category, row) in &rows {
@@ -227,24 +233,28 @@ fn assert_found(path: &str, root: &str, most_each: usize, at_least: usize) {
     let tried: usize = rows.values().map(|row| row.tried).sum();
     println!("{:<16}{tried:>8}", "all");
     let shown = wrong.len().min(if std::env::var_os("FLOW_SHOW_ALL").is_some() { 1_000_000 } else { 12 });
-    assert!(wrong.is_empty(), "{path}: {} of {tried} were not found as they should be\n{}", wrong.len(), wrong[..shown].join("\n"));
-    assert!(tried >= at_least, "{path}: only {tried} mutations");
+    let mut told = vec![];
+    if !wrong.is_empty() {
+        let first = wrong[..shown].join("\n");
+        told.push(format!("{path}: {} of {tried} were not found as they should be\n{first}\n", wrong.len()));
+    }
+    if tried < at_least {
+        told.push(format!("{path}: only {tried} mutations\n"));
+    }
     let unhelped: Vec<_> = rows.iter().filter(|(_, row)| row.helped < row.mendable).collect();
-    assert!(unhelped.is_empty(), "{path}: {unhelped:?}");
+    if !unhelped.is_empty() {
+        told.push(format!("{path}: {unhelped:?}\n"));
+    }
+    told
 }
 
 #[test]
 fn every_mistake_in_a_shipped_pipeline_is_found() {
     let files: Vec<String> = yaml_files(Path::new("pipelines")).into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let is_pipeline = |path: &&String| kind_of(&tree_of(&std::fs::read_to_string(path).unwrap())) == FileKind::Pipeline;
-    // Left out as yet: those with a loop, where a step that lost its id is told after what reads it; and those with a query of many lines, where
-    // a value that is not closed is told a line below.
-    let is_open = |path: &&String| {
-        let text = std::fs::read_to_string(path).unwrap();
-        text.lines().any(|line| line.trim_start().starts_with("repeat:")) || path.contains("/timesheet/")
-    };
-    let pipelines: Vec<&String> = files.iter().filter(is_pipeline).filter(|path| !is_open(path)).collect();
+    let pipelines: Vec<&String> = files.iter().filter(is_pipeline).collect();
     assert!(pipelines.len() >= 5, "{pipelines:?}");
+    let mut told = vec![];
     for path in pipelines {
         // The small ones, which the others use as tools, have fewer keys and ids that can be wrong.
         let (most_each, at_least) = match path {
@@ -252,10 +262,13 @@ fn every_mistake_in_a_shipped_pipeline_is_found() {
             // One level of steps, and a policy in braces.
             path if path.contains("/twin_review/") => (190, 900),
             path if path.ends_with("pipeline.yaml") => (190, 1_000),
+            // Lookups of a query or two.
+            path if path.contains("/timesheet/") => (400, 750),
             _ => (400, 1_000),
         };
-        assert_found(path, path, most_each, at_least);
+        told.extend(not_found(path, path, most_each, at_least));
     }
+    assert!(told.is_empty(), "{}", told.concat());
 }
 
 #[test]

@@ -50,6 +50,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether its author gave it an id; else it is called by its number, and nothing can read it.
+    pub fn is_named(&self) -> bool {
+        self.id.span != self.span
+    }
+
     /// The steps that run only in its place: of `on_failure`, and of `on_timeout` of an approval. Each with its key.
     pub fn stand_ins(&self) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
         let after_failure = if let OnFailure::Step(step) = &self.on_failure { Some(("on_failure", step)) } else { None };

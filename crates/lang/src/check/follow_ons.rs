@@ -75,8 +75,29 @@ const WHY_UNUSED: [Code; 7] = [
 
 /// Takes the follow-ons out of what was found, and gives them.
 pub(super) fn take_follow_ons(found: &mut Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
+    let mut slid = take_slid(found, sources);
     let causes = Causes::of(found, sources);
-    found.extract_if(.., |found| causes.explain(found, sources)).collect()
+    slid.extend(found.extract_if(.., |found| causes.explain(found, sources)));
+    slid
+}
+
+/// A key that is missing at one place and not known at another has slid: it is told where it stands.
+fn take_slid(found: &mut Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
+    let unknown = found.iter().filter(|found| found.code == Code::UnknownKey);
+    let unknown: HashSet<(FileId, &str)> = unknown.map(|found| (found.span.file, sources.text(found.span))).collect();
+    let is_slid = |found: &mut Diagnostic| matches!(&found.about, About::Missing(key) if unknown.contains(&(found.span.file, *key)));
+    let taken: Vec<Diagnostic> = found.extract_if(.., is_slid).collect();
+    for lost in &taken {
+        let About::Missing(key) = &lost.about else { continue };
+        let is_it = |found: &&mut Diagnostic| {
+            found.code == Code::UnknownKey && found.span.file == lost.span.file && sources.text(found.span) == *key
+        };
+        for found in found.iter_mut().filter(is_it) {
+            found.help = vec![format!("indent it as a key of what lacks it: {}", lost.message)];
+            found.candidate = None;
+        }
+    }
+    taken
 }
 
 /// What was found, by all that decides whether another finding follows from it.

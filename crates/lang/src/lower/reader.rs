@@ -325,7 +325,10 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             Some((alias, keys)) if keys == &[alias.key] => meant.as_deref().into_iter().collect(),
             Some((_, keys)) => keys.clone(),
             None if !kinds.is_empty() => vec![],
-            None => nearest(&key.text, names(&self.places)).into_iter().filter(|name| self.type_has(name)).collect(),
+            None => {
+                let near = nearest(&key.text, names(&self.places)).into_iter();
+                near.filter(|name| self.type_has(name) && self.takes_keys_of(name, value)).collect()
+            }
         };
         let meanings = Near::new(&key.text, near.iter().copied());
         let message = format!("unknown key {} in {}{}", quoted(&key.text), self.owner, meanings);
@@ -455,6 +458,16 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     /// Whether a rule goes with the type of a field.
     fn type_has(&self, rule: &'static str) -> bool {
         !self.is_field() || rules_for(rule, self.written_type()).contains(&rule)
+    }
+
+    /// Whether a group of keys has one that belongs below this key; of another value nothing is asked.
+    fn takes_keys_of(&self, name: &str, value: &Node) -> bool {
+        match (self.rule(name).map(|rule| &rule.takes), value.as_map()) {
+            (Some(Takes::Keys(table)), Some(map)) => {
+                map.entries.is_empty() || map.entries.iter().any(|(key, _)| table.key(&key.text).is_some())
+            }
+            _ => true,
+        }
     }
 
     fn is_field(&self) -> bool {

@@ -73,14 +73,17 @@ pub(super) fn refinement() -> Type {
 }
 
 /// `previous`: the steps of the round before. Empty in the first round, and so is every field of it: only names are known.
+/// A step without an id may have any.
 pub(super) fn previous<'s>(steps: impl Iterator<Item = (&'s Step, Member)>) -> Type {
+    let steps: Vec<_> = steps.collect();
+    let is_open = !steps.iter().all(|(step, _)| step.is_named());
     let step = |(step, output): (&'s Step, Member)| {
         let others = [("status", Type::Any), ("error", error().names_only()), ("details", details(step).names_only())];
         let others = others.map(|(name, kind)| (name.to_owned(), Member::sure(kind)));
         let output = ("output".to_owned(), Member { kind: output.kind.names_only(), ..output });
         (step.id.value.clone(), Member::sure(Type::of_members(others.into_iter().chain([output]), false)))
     };
-    Type::of_members(steps.map(step), false)
+    Type::of_members(steps.into_iter().filter(|(step, _)| step.is_named()).map(step), is_open)
 }
 
 /// `run`.

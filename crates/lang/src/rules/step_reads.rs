@@ -194,7 +194,8 @@ impl PipelineNames<'_> {
                 Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
             }
             StepKind::Sql(step) => {
-                let row = match self.pipeline.pipeline.prepared.get(&*step.query.source) {
+                let prepared = self.pipeline.pipeline.prepared.get(&*step.query.source);
+                let row = match prepared {
                     Some(PreparedQuery::Gives(columns)) => {
                         let read = sql::read(&step.query.source);
                         let has_star = read.is_none_or(|query| query.gives.iter().any(|given| given.column == "*"));
@@ -203,6 +204,10 @@ impl PipelineNames<'_> {
                     Some(PreparedQuery::Fails(_)) | None => None,
                 };
                 let row = row.unwrap_or(Type::open_object([]));
+                // What took a key into the query took its meaning, too.
+                if matches!(prepared, Some(PreparedQuery::Fails(_))) && step.one.is_none() {
+                    return Type::Any;
+                }
                 if step.one.is_some() { row } else { Type::list(row) }
             }
             StepKind::Program(run) => match &run.gives {
@@ -236,7 +241,9 @@ impl PipelineNames<'_> {
                 Type::either(cases.map(|kind| kind.unwrap_or(Type::Any)).collect()).unwrap_or(Type::Any)
             }
             StepKind::Group(_) | StepKind::Repeat(_) => {
-                Type::of_members(self.inner(ix).map(|ix| (self.step(ix).id.value.clone(), self.given(ix))), false)
+                let is_open = !self.inner(ix).all(|ix| self.step(ix).is_named());
+                let named = self.inner(ix).filter(|ix| self.step(*ix).is_named());
+                Type::of_members(named.map(|ix| (self.step(ix).id.value.clone(), self.given(ix))), is_open)
             }
             StepKind::Call(call) => call.pipeline.map_or(Type::Any, |id| self.result_of(id)),
             StepKind::Format(_) => known::formatted(),

@@ -13,7 +13,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             [root, ..] => RepeatStep::NAMES.contains(&root.as_str()),
             [] => false,
         };
-        if own.until.reads.iter().any(changes) {
+        // Without an id a step is told by F004, and may be the one that is read.
+        if own.until.reads.iter().any(changes) || !own.inner.steps.iter().all(|inner| inner.is_named()) {
             continue;
         }
         let last = own.inner.steps.last().map_or("ID", |inner| inner.id.as_str());

@@ -233,6 +233,15 @@ impl<'s> Scan<'s> {
     fn never_opened(&self, expected: char, at: SourceRange) -> TemplateProblem {
         let close = excerpt(self.source, at);
         if let Some((start, opened)) = self.open {
+            let inner = self.source.get(start..at.0).unwrap_or_default();
+            // Another one begins before it ends: its end was lost on its own line.
+            if let Some((first, rest)) = inner.split_once('\n')
+                && rest.contains("{{")
+            {
+                let whole = (start, start + first.len());
+                let problem = TemplateProblem::syntax(whole, format!("\"{}\" is not closed", excerpt(self.source, whole).trim_end()));
+                return problem.help(format!("write {} where the value ends", opened.end()));
+            }
             let line = self.source.get(..start).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
             if line.matches(expected).count() > line.matches(&*close).count() {
                 let shown = excerpt(self.source, (start, at.0));
