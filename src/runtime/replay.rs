@@ -1,5 +1,6 @@
 //! A run again, against its own record: what models and tools answered then is what they answer now, and nothing outside is touched.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -27,8 +28,9 @@ pub(crate) struct ReplayedRun {
     pub(crate) given: BTreeSet<String>,
 }
 
-/// Answers of models by step, in their order.
-type Answers = HashMap<StepPath, VecDeque<(ModelAnswer, Usage)>>;
+/// Answers of models by step, in their order, each with the number of its event: calls that are out at once are answered in the order of then,
+/// since the numbers of what they call in turn follow from it.
+type Answers = HashMap<StepPath, VecDeque<(u64, ModelAnswer, Usage)>>;
 
 /// What a record has to answer with.
 #[derive(Default)]
@@ -47,7 +49,8 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     if before.status.is_none() {
         return Err(refused("it has not ended; flow runs resume continues it"));
     }
-    let RunAnswers { mut answers, mocks, given, mut missing } = RunAnswers::of(events);
+    let RunAnswers { answers, mocks, given, mut missing } = RunAnswers::of(events);
+    let (answers, callers) = (RefCell::new(answers), RefCell::new(Callers::default()));
     let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
     options.mocks = Mocks { by_name: mocks, refuses_effects: true };
     let mut start = start.clone();
@@ -55,7 +58,7 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     let (now, door) = (start.now, on.ports.door.clone());
     let mut run = VirtualRun::new(&before.run, on.plan(), options, now, Arc::new(on.tape.clone()), door, 0);
     let mut answer = |events: &[Event], call: u64, request: CallRequest| -> CallResult {
-        let step = asking(events, call);
+        let step = callers.borrow_mut().of(events, call);
         let request = match request {
             CallRequest::Model(request) => Some(request),
             CallRequest::Agent(_) | CallRequest::Scripted(_) => None,
@@ -79,15 +82,19 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
                 return Err(unrecorded());
             }
         };
-        match answers.get_mut(&step).and_then(VecDeque::pop_front) {
-            Some((said, usage)) => said_again(said, usage, request.as_ref()),
+        match answers.borrow_mut().get_mut(&step).and_then(VecDeque::pop_front) {
+            Some((_, said, usage)) => said_again(said, usage, request.as_ref()),
             None => {
                 missing.push(format!("step \"{step}\" asks its model more often than it did then"));
                 Err(unrecorded())
             }
         }
     };
-    let end = run.play(start, &mut answer).map_err(|error| refused(&error.to_string()))?;
+    let mut rank = |events: &[Event], call: u64| {
+        let next = answers.borrow().get(&callers.borrow_mut().of(events, call)).and_then(|said| Some(said.front()?.0));
+        next.unwrap_or_default()
+    };
+    let end = run.play_in_order(start, Some(&mut rank), &mut answer).map_err(|error| refused(&error.to_string()))?;
     let unscripted = run.run.noted().missing_replies;
     missing.extend(unscripted.iter().map(|missing| format!("step \"{}\" asks its model more often than it did then", missing.step)));
     missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
@@ -122,20 +129,28 @@ fn unrecorded() -> Failure {
     Failure::new(FailureKind::Unavailable, "the record has no answer for this")
 }
 
-/// The step whose call that is.
-fn asking(events: &[Event], call: u64) -> StepPath {
-    let found = events.iter().rev().find_map(|event| match &event.happening {
-        Happening::ModelCalled { step, call: own, .. }
-        | Happening::ToolCalled { step, call: own, .. }
-        | Happening::CacheAsked { step, call: own, .. }
-        | Happening::ToolsAsked { step, call: own, .. }
-            if *own == call =>
-        {
-            Some(step.clone())
+/// The steps by the numbers of their calls, as far as the events were read.
+#[derive(Default)]
+struct Callers {
+    read: usize,
+    steps: HashMap<u64, StepPath>,
+}
+
+impl Callers {
+    /// The step whose call that is.
+    fn of(&mut self, events: &[Event], call: u64) -> StepPath {
+        for event in events.get(self.read..).unwrap_or_default() {
+            if let Happening::ModelCalled { step, call, .. }
+            | Happening::ToolCalled { step, call, .. }
+            | Happening::CacheAsked { step, call, .. }
+            | Happening::ToolsAsked { step, call, .. } = &event.happening
+            {
+                self.steps.insert(*call, step.clone());
+            }
         }
-        _ => None,
-    });
-    found.unwrap_or_default()
+        self.read = events.len();
+        self.steps.get(&call).cloned().unwrap_or_default()
+    }
 }
 
 /// What a model said then, with the names of the tools as they are offered now.
@@ -165,7 +180,7 @@ impl RunAnswers {
         for event in events {
             match &event.happening {
                 Happening::ModelReplied { step, reply, usage, .. } => {
-                    all.answers.entry(step.clone()).or_default().push_back((reply.clone(), *usage));
+                    all.answers.entry(step.clone()).or_default().push_back((event.seq, reply.clone(), *usage));
                 }
                 Happening::ToolCalled { step, call, tool, asked: Some(_), .. } => drop(asked.insert((step.clone(), *call), tool.clone())),
                 Happening::ToolReplied { step, call, failure, result, asked: Some(_), .. } => {

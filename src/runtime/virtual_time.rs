@@ -14,6 +14,9 @@ use crate::port::Tape;
 /// Most answers and timers of one run.
 const MOST_TURNS: usize = 200_000;
 
+/// When a call is answered, of those that are out: given the events so far and its number.
+pub(crate) type Rank<'r> = dyn FnMut(&[Event], u64) -> u64 + 'r;
+
 /// Why a run does not end.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 pub(crate) enum EndlessRunError {
@@ -58,12 +61,22 @@ impl VirtualRun {
         start: RunStart,
         answer: &mut dyn FnMut(&[Event], u64, CallRequest) -> CallResult,
     ) -> Result<RunEnd, EndlessRunError> {
+        self.play_in_order(start, None, answer)
+    }
+
+    /// The same, where the call with the lowest `rank` is answered first; of several the oldest.
+    pub(crate) fn play_in_order(
+        &mut self,
+        start: RunStart,
+        mut rank: Option<&mut Rank<'_>>,
+        answer: &mut dyn FnMut(&[Event], u64, CallRequest) -> CallResult,
+    ) -> Result<RunEnd, EndlessRunError> {
         self.take(Input::Start(Box::new(start)));
         for _ in 0..MOST_TURNS {
             if let Some(end) = self.run.state().finished.clone() {
                 return Ok(end);
             }
-            if let Some((call, request)) = self.next_out() {
+            if let Some((call, request)) = self.next_out(rank.as_deref_mut()) {
                 let result = answer(&self.events, call, request);
                 self.take(Input::Reply { call, result });
             } else if let Some(at) = self.run.next_timeout() {
@@ -76,14 +89,16 @@ impl VirtualRun {
         Err(EndlessRunError::TooManyTurns)
     }
 
-    fn next_out(&mut self) -> Option<(u64, CallRequest)> {
+    fn next_out(&mut self, rank: Option<&mut Rank<'_>>) -> Option<(u64, CallRequest)> {
         if self.order > 0 {
             // Knuth's MMIX numbers: enough to shuffle, and the same each time.
             self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) | 1;
             let place = (self.order >> 33) as usize % self.out.len().max(1);
             return self.out.remove(place);
         }
-        self.out.pop_front()
+        let Some(rank) = rank else { return self.out.pop_front() };
+        let first = self.out.iter().enumerate().min_by_key(|(_, (call, _))| rank(&self.events, *call)).map(|(place, _)| place)?;
+        self.out.remove(first)
     }
 
     fn take(&mut self, input: Input) {

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::endpoint::served;
 use crate::program::flow;
 use crate::readme::blocks;
 
@@ -42,6 +43,36 @@ fn the_example_of_the_manual_asks_as_it_says() {
     assert!(!chooser.contains("A quiet day near water") && !chooser.contains("Plan one day"), "{chooser}");
     let replayed = flow(project.path(), &["runs", "replay", record["run"].as_str().unwrap()]);
     assert_eq!(replayed.exit, 0, "{}{}", replayed.out, replayed.err);
+}
+
+#[test]
+fn a_run_whose_agents_were_asked_at_once_is_replayed_in_the_order_in_which_they_answered() {
+    // The first agent that is asked answers last, and both ask a third one.
+    let turn = |content: Value| json!({ "choices": [{ "message": content, "finish_reason": "stop" }] });
+    let asks = json!({ "id": "1", "type": "function", "function": { "name": "ask-deep", "arguments": "{\"request\": \"slow\"}" } });
+    let slow = served(move |_, body| {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let has_asked = body["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool");
+        if has_asked { turn(json!({ "content": "Slow." })) } else { turn(json!({ "content": null, "tool_calls": [asks.clone()] })) }
+    });
+    let file = format!(
+        "flow: 1\nname: lead\ndescription: It asks two at once.\nmodels:\n  default: {{ provider: scripted, replies: said.yaml }}\n  \
+         slow: {{ provider: openai, base_url: \"http://{slow}/v1\", model: m }}\nagents:\n  lead: {{ instructions: You ask., agents: [slow, quick], max_turns: 4 }}\n  \
+         slow: {{ model: slow, instructions: You ask., agents: [deep], max_turns: 3 }}\n  quick: {{ instructions: You ask., agents: [deep], max_turns: 3 }}\n  \
+         deep: {{ instructions: You know. }}\nsteps:\n  - {{ id: plan, agent: lead, prompt: Go., timeout: 60s }}\noutputs: \"{{{{ steps.plan.output }}}}\"\n"
+    );
+    let said = "flow: 1\nreplies:\n  plan: [{ calls: [{ tool: ask-slow, with: { request: a } }, { tool: ask-quick, with: { request: b } }] }, Both.]\n  \
+        plan/ask-quick/quick: [{ calls: [{ tool: ask-deep, with: { request: quick } }] }, Quick.]\n  plan/ask-quick/quick/ask-deep/deep: Deep.\n  \
+        plan/ask-slow/slow/ask-deep/deep: Deep.\n";
+    let project = tempfile::tempdir().unwrap();
+    for (name, text) in [("flow.toml", ""), ("lead.yaml", &file), ("said.yaml", said)] {
+        std::fs::write(project.path().join(name), text).unwrap();
+    }
+    let ran = flow(project.path(), &["run", "lead.yaml", "--trust"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (0, "Both.\n"), "{}", ran.err);
+    let record: Value = serde_json::from_str(&flow(project.path(), &["runs", "export"]).out).unwrap();
+    let replayed = flow(project.path(), &["runs", "replay", record["run"].as_str().unwrap()]);
+    assert!(replayed.exit == 0 && replayed.out.ends_with("equal (succeeded)\n"), "{}{}", replayed.out, replayed.err);
 }
 
 #[test]
