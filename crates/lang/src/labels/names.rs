@@ -9,6 +9,7 @@ use crate::model::StepKind;
 use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Writer};
 use crate::plan::StepIx;
 use crate::source::Span;
+use crate::template::is_place;
 
 impl Labels<'_> {
     /// Where what a path gives comes from, one step back.
@@ -252,7 +253,7 @@ fn along<'s>(shape: &'s Shape, path: &[String]) -> Vec<&'s Field> {
     let mut fields = fields.as_slice();
     for name in path {
         let next = match found.last().and_then(|field| field.items.as_deref()) {
-            Some(items) if name.parse::<usize>().is_ok() => Some(items),
+            Some(items) if is_place(name) => Some(items),
             _ => fields.iter().find(|field| field.name == *name),
         };
         let Some(field) = next else { break };

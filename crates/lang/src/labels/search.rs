@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use super::{ChainIx, Hop, Labels, Seat, Source, Start, Way};
 use crate::model::{Filling, Pipeline, Step, Text, Writer};
 use crate::source::Span;
-use crate::template::given;
+use crate::template::{EACH, given};
 
 /// Most values that are followed for one question. Where there are more, the answer is a way with a doubt, and never none.
 const MOST_VALUES: usize = 200_000;
@@ -147,7 +147,7 @@ pub(super) fn texts<'t>(
 ) {
     for (text, rest) in list {
         for given in given(text) {
-            let span = text.reads.iter().find(|read| read.path == given.path).map_or(text.place.span, |read| read.span);
+            let span = text.reads.iter().find(|read| given.path.starts_with(&read.path)).map_or(text.place.span, |read| read.span);
             let hop = Hop { reader: reader.to_owned(), path: given.path.join("."), span, doubt: doubt.map(str::to_owned) };
             let path = if given.is_whole { [given.path, rest.clone()].concat() } else { given.path };
             found.push(Back::Of(ReadValue { chain, seat, path }, hop));
@@ -160,6 +160,7 @@ pub(super) fn below<'f>(filling: &'f Filling, path: &[String]) -> Vec<(&'f Text,
     match (filling, path.split_first()) {
         (Filling::Constant(_), _) => vec![],
         (Filling::Text(text), _) => vec![(text, path.to_vec())],
+        (Filling::List(list), Some((place, rest))) if place == EACH => list.iter().flat_map(|one| below(one, rest)).collect(),
         (Filling::List(list), Some((place, rest))) => match place.parse::<usize>().ok().and_then(|place| list.get(place)) {
             Some(one) => below(one, rest),
             None => list.iter().flat_map(|one| below(one, &[])).collect(),

@@ -11,6 +11,7 @@ use crate::model::{
 };
 use crate::plan::StepIx;
 use crate::sql::{self, Name};
+use crate::template::is_place;
 
 /// Fields of a `format` output that hold no text.
 const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
@@ -41,7 +42,7 @@ impl Labels<'_> {
         }
         let mut path = path;
         if let Some(each) = &step.for_each {
-            path = if path.first().is_some_and(|place| place.parse::<usize>().is_ok()) { path.get(1..).unwrap_or_default() } else { &[] };
+            path = if path.first().is_some_and(|place| is_place(place)) { path.get(1..).unwrap_or_default() } else { &[] };
             if step.on_failure == OnFailure::Continue {
                 match path.first().map(String::as_str) {
                     Some("status") => return,
@@ -168,7 +169,7 @@ impl Labels<'_> {
                 }
             }
             StepKind::Sql(query) => {
-                let column = path.iter().find(|part| part.parse::<usize>().is_err());
+                let column = path.iter().find(|part| !is_place(part));
                 let personal = personal_column(&query.query.source, &pipeline.data, column.map(String::as_str)).map(|(_, name)| name);
                 let writer = of_tables(&pipeline.data, |name| sql::mentions(&query.query.source, name));
                 found.push(Back::From(Source { writer, personal, at, words: format!("the rows of {by}"), span }));
@@ -303,7 +304,7 @@ impl Labels<'_> {
 
 /// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.
 fn below_list(path: &[String]) -> Vec<&str> {
-    path.iter().skip(1).map(String::as_str).filter(|part| part.parse::<usize>().is_err()).collect()
+    path.iter().skip(1).map(String::as_str).filter(|part| !is_place(part)).collect()
 }
 
 /// Texts whose whole values are asked for.

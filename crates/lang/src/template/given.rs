@@ -15,6 +15,14 @@ pub struct GivenPath {
     pub is_whole: bool,
 }
 
+/// In a path, any element of a list.
+pub const EACH: &str = "*";
+
+/// Whether a part of a path is a place in a list, or any place.
+pub fn is_place(part: &str) -> bool {
+    part == EACH || part.parse::<usize>().is_ok()
+}
+
 /// The paths whose values are part of what a text gives, each once. Numbers, texts and lists that are made of a value count; whether something is
 /// there, equal, or how long it is, does not.
 pub fn given(text: &Text) -> Vec<GivenPath> {
@@ -60,7 +68,9 @@ impl GivenWalk {
     }
 
     fn repeat(&mut self, repeat: &For) {
-        let list = self.only(&repeat.list);
+        let mut list = self.only(&repeat.list);
+        // Of pairs each name is a part.
+        list.iter_mut().for_each(|given| given.is_whole &= repeat.names == 1);
         let before = self.locals.len();
         self.locals.extend(std::iter::repeat_n(list.clone(), repeat.names));
         self.loops.push(list);
@@ -70,11 +80,24 @@ impl GivenWalk {
         self.statements(&repeat.otherwise);
     }
 
-    /// The paths that one expression shows, as parts.
+    /// The paths that a list is made of; whole, if its elements are those of the path.
     fn only(&mut self, expression: &Expr) -> Vec<GivenPath> {
         let outside = std::mem::take(&mut self.found);
-        self.expression(expression, false);
+        // Some of the elements, each as it is.
+        let mut list = expression;
+        while let Expr::Select { list: inner, .. } = list {
+            list = inner;
+        }
+        self.expression(list, true);
         std::mem::replace(&mut self.found, outside)
+    }
+
+    /// What is below each element of these lists. Of a value that is only made of a list, it may be anything in that.
+    fn below_each(&mut self, lists: Vec<GivenPath>, names: &[String], is_whole: bool) {
+        self.found.extend(lists.into_iter().map(|list| match list.is_whole {
+            true => GivenPath { path: [list.path, vec![EACH.to_owned()], names.to_vec()].concat(), is_whole },
+            false => list,
+        }));
     }
 
     /// `is_whole`: the text gives what this expression gives.
@@ -83,11 +106,15 @@ impl GivenWalk {
             self.found.push(GivenPath { path, is_whole });
             return;
         }
+        if let Some((place, names)) = local_names(expression) {
+            let lists = self.locals.get(place).cloned().unwrap_or_default();
+            return self.below_each(lists, &names, is_whole);
+        }
         match expression {
-            Expr::Constant(_) | Expr::Missing | Expr::Global(_) => {}
-            Expr::Local(place) => self.found.extend(self.locals.get(*place).cloned().unwrap_or_default()),
+            Expr::Constant(_) | Expr::Missing | Expr::Global(_) | Expr::Local(_) => {}
             Expr::Loop(place, LoopField::PrevItem | LoopField::NextItem) => {
-                self.found.extend(self.loops.get(*place).cloned().unwrap_or_default());
+                let lists = self.loops.get(*place).cloned().unwrap_or_default();
+                self.below_each(lists, &[], false);
             }
             Expr::Loop(
                 _,
@@ -112,10 +139,17 @@ impl GivenWalk {
             Expr::Attribute(base, _) | Expr::Item(base, _) | Expr::Slice(base, _) => self.expression(base, false),
             // A number that says how many there are shows none of them.
             Expr::Filter(filter, ..) if filter.name == "length" => {}
-            Expr::Select { list, .. } | Expr::MapAttribute(list, _, None) => self.expression(list, false),
-            Expr::MapAttribute(list, _, Some(default)) => {
-                self.expression(list, false);
-                self.expression(default, false);
+            Expr::Select { list, .. } => self.expression(list, false),
+            Expr::MapAttribute(list, attribute, default) => {
+                match &**attribute {
+                    Expr::Constant(name) => {
+                        let names: Vec<String> = super::print::key_text(name).split('.').map(str::to_owned).collect();
+                        let lists = self.only(list);
+                        self.below_each(lists, &names, false);
+                    }
+                    _ => self.expression(list, false),
+                }
+                default.iter().for_each(|default| self.expression(default, false));
             }
             Expr::Negative(_)
             | Expr::Arithmetic(..)
@@ -127,6 +161,25 @@ impl GivenWalk {
             | Expr::MapFilter(..) => expression.parts().into_iter().for_each(|part| self.expression(part, false)),
         }
     }
+}
+
+/// The loop variable that a path begins with, and the names below it.
+fn local_names(expression: &Expr) -> Option<(usize, Vec<String>)> {
+    let (place, mut names, last) = match expression {
+        Expr::Local(place) => return Some((*place, vec![])),
+        Expr::Attribute(base, name) => {
+            let (place, names) = local_names(base)?;
+            (place, names, name.to_string())
+        }
+        Expr::Item(base, item) => {
+            let Expr::Constant(key) = &**item else { return None };
+            let (place, names) = local_names(base)?;
+            (place, names, super::print::key_text(key))
+        }
+        _ => return None,
+    };
+    names.push(last);
+    Some((place, names))
 }
 
 #[cfg(test)]
@@ -156,11 +209,17 @@ mod tests {
             ("{{ inputs.a | length }} {{ inputs.b is defined }} {{ inputs.a in inputs.b }}", ""),
             ("{{ 'x' ~ inputs.a ~ inputs.b | length }}", "inputs.a"),
             ("{% if inputs.a %}{{ inputs.b }}{% elif inputs.c %}x{% else %}{{ inputs.d }}{% endif %}", "inputs.b inputs.d"),
-            ("{% for x in inputs.a %}{{ x.name }}{{ inputs.b }}{% endfor %}", "inputs.a inputs.b"),
+            ("{% for x in inputs.a %}{{ x.name }}{{ inputs.b }}{% endfor %}", "inputs.a.*.name inputs.b"),
+            ("{% for x in inputs.a | selectattr('n') %}{{ x['b'].c }}{{ loop.previtem }}{% endfor %}", "inputs.a.* inputs.a.*.b.c"),
+            (
+                "{% for x in inputs.a | sort %}{{ x.name }}{% endfor %}{% for k, v in inputs.b | items %}{{ v.x }}{% endfor %}",
+                "inputs.a inputs.b",
+            ),
             ("{% for x in inputs.a %}{{ loop.index }}{% endfor %}", ""),
-            ("{% for x in inputs.a %}{% for y in x.rows %}{{ y }}{% endfor %}{% endfor %}", "inputs.a"),
+            ("{% for x in inputs.a %}{% for y in x.rows %}{{ y }}{% endfor %}{% endfor %}", "inputs.a.*.rows.*"),
             ("{{ [inputs.a, { 'k': inputs.b }] }}", "inputs.a inputs.b"),
-            ("{{ inputs.a | map(attribute='x') | join(', ') }}", "inputs.a"),
+            ("{{ inputs.a | map(attribute='x.y') | join(', ') }}", "inputs.a.*.x.y"),
+            ("{{ inputs.a | map(attribute=inputs.b) | join(', ') }}", "inputs.a"),
             ("{{ inputs.a or inputs.b }}", "inputs.a! inputs.b!"),
         ] {
             assert_eq!(shown(source), paths, "{source}");

@@ -46,7 +46,7 @@ pub use check::{expression, text};
 pub use fill::{Compiled, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;
-pub use given::{GivenPath, given};
+pub use given::{EACH, GivenPath, given, is_place};
 pub use known::{KnownNames, fill_known};
 pub(crate) use scan::print_end;
 pub use scope::Scope;

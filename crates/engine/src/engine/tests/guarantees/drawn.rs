@@ -164,6 +164,11 @@ impl Drawing<'_> {
             12 => format!("{{{{ {x} if {y} == 'a' else 'b' }}}}"),
             13 => format!("{{{{ {x} | tojson | upper }}}}"),
             14 => format!("{{{{ {x} or {y} }}}}"),
+            // One field of each element.
+            _ if let Some((list, field)) = x.split_once("[0].").filter(|_| !x.contains('|')) => match self.below(2) {
+                0 => format!("{{% for one in {list} %}}{{{{ one.{field} | default('none') }}}}{{% endfor %}}"),
+                _ => format!("{{{{ {list} | map(attribute='{field}', default='none') | join(' ') }}}}"),
+            },
             _ => "Fixed words.".to_owned(),
         };
         format!("\"{form}\"")
