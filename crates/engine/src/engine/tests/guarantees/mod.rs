@@ -18,7 +18,7 @@ use drawn::Drawn;
 use worst::Worst;
 
 /// Pipelines that are generated. Some have mistakes; those are not run.
-const CASES: u32 = 7_500;
+const CASES: u32 = 10_000;
 
 #[derive(Default)]
 struct Counts {
