@@ -253,6 +253,39 @@ outputs: { text: \"{{ steps.check.output }}\" }
 }
 
 #[test]
+fn a_second_round_inside_a_loop_is_told_in_the_picture_beside_the_way_to_the_next_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipeline = "flow: 1
+name: small
+models: { default: { provider: scripted, replies: small.replies.yaml } }
+agents: { writer: { instructions: You write. } }
+scorecards: { card: { criteria: [{ id: long_enough, description: The text is long enough., check: { min_length: 5 } }] } }
+steps:
+  - id: again
+    repeat: { until: steps.check.details.passed, at_most: 3 }
+    steps:
+      - { id: write, agent: writer, prompt: \"{{ previous.check.output }}\" }
+      - { id: check, gate: card, of: steps.write.output, refine: write, otherwise: Sorry. }
+outputs: { text: \"{{ steps.again.output.check }}\" }
+";
+    std::fs::write(folder.path().join("small.yaml"), pipeline).unwrap();
+    std::fs::write(folder.path().join("small.replies.yaml"), "flow: 1\nreplies: { again/write: [abc, abcd, abc, abcdefgh] }\n").unwrap();
+    let ran = flow_in(folder.path(), &["run", "small.yaml", "--json"]);
+    let ran: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    assert_eq!((&ran["status"], &ran["outputs"]["text"]), (&"succeeded".into(), &"abcdefgh".into()));
+    let run = ran["run_id"].as_str().unwrap();
+    let drawn = flow_in(folder.path(), &["graph", "--run", run, "--json"]);
+    let drawn: serde_json::Value = serde_json::from_str(&drawn.out).unwrap_or_else(|_| panic!("{}", drawn.err));
+    let inside = &drawn["sections"][0]["nodes"][0]["inner"];
+    assert_eq!([0, 1].map(|place| inside["nodes"][place]["state"]["is_refined"] == true), [true, true], "{inside}");
+    // The two ways back from the gate to the draft have their own columns.
+    let svg = flow_in(folder.path(), &["graph", "--run", run, "--format", "svg"]).out;
+    let ways = svg.split("<path class=\"back\" d=\"M").skip(1).filter_map(|way| way.split_once('L')?.1.split(' ').next());
+    let columns: Vec<&str> = ways.collect();
+    assert!(columns.len() == 2 && columns[0] != columns[1], "{columns:?} {svg}");
+}
+
+#[test]
 fn a_chain_of_calls_that_doubles_at_each_link_is_planned_and_explained() {
     // The last link is run 2 to the power of 40 times: whoever writes out each of them never ends.
     const LINKS: usize = 40;

@@ -261,6 +261,12 @@ fn ids_and_words_are_proposed_as_values() {
         ("message: text", "message: ‸", "datetime", "formal"),
         ("needs: [plan]", "once: ‸", "true", "plan"),
         ("  - id: reply\n", "  - id: check\n    gate: c‸\n    of: x\n  - id: reply\n", "card", "plan"),
+        (
+            "  - id: reply\n",
+            "  - id: each\n    steps:\n      - { id: first, set: x }\n      - { id: check, gate: card, of: x, refine: ‸ }\n  - id: reply\n",
+            "first",
+            "draft",
+        ),
     ] {
         let text = with(old, new).replace("channels:", "scorecards:\n  card: { criteria: [] }\nchannels:");
         let proposed = editor.proposed(&text);

@@ -61,7 +61,7 @@ impl Labels<'_> {
     }
 
     /// All that a step is given.
-    fn given(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
+    pub(super) fn given(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
         let step = &self.pipeline(chain).step(ix).step;
         let mut list: Vec<&Text> = vec![];
         step.kind.each_text(step.span, &mut |authored| list.extend(authored.text()));

@@ -33,10 +33,19 @@ pub struct Start<'p> {
     pub chain: ChainIx,
     /// Where it stands.
     pub seat: Seat,
-    /// The text.
-    pub text: &'p Text,
+    /// What it is.
+    pub from: StartFrom<'p>,
     /// Who reads it, in words.
     pub reader: String,
+}
+
+/// What values are followed from.
+#[derive(Debug, Clone, Copy)]
+pub enum StartFrom<'p> {
+    /// A text.
+    Text(&'p Text),
+    /// What an agent is told of the refinement when it tries once more.
+    Refinement,
 }
 
 /// The values of a plan's pipelines.
@@ -74,7 +83,7 @@ impl<'p> Labels<'p> {
 
     /// Who may have written the value of a text; empty: only the author.
     pub fn writers(&mut self, chain: ChainIx, seat: Seat, text: &'p Text) -> BTreeSet<Writer> {
-        let start = Start { chain, seat, text, reader: String::new() };
+        let start = Start { chain, seat, from: StartFrom::Text(text), reader: String::new() };
         let mut found = BTreeSet::new();
         let given_up = self.way(vec![start], &|_, _| GatePassage::Open, &mut |source| {
             found.insert(source.writer);

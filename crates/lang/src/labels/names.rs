@@ -4,12 +4,15 @@ use indexmap::IndexMap;
 
 use super::beside::{FILES, MEMBERS};
 use super::search::{Back, Judges, ReadValue, below, texts, written};
-use super::{Caller, ChainIx, Labels, Seat, Source};
+use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::StepKind;
 use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Writer};
 use crate::plan::StepIx;
 use crate::source::Span;
 use crate::template::is_place;
+
+/// What a step reads when it tries once more.
+const REFINEMENT: &str = "refinement";
 
 impl Labels<'_> {
     /// Where what a path gives comes from, one step back.
@@ -64,7 +67,7 @@ impl Labels<'_> {
                 let all: Vec<StepIx> = planned.numbered_steps().map(|(ix, _)| ix).collect();
                 all.into_iter().for_each(|ix| self.step(*chain, ix, "error", &[], judges, &mut found));
             }
-            ["refinement", ..] => self.refinement(*chain, &mut found),
+            [REFINEMENT, ..] => self.refinement(*chain, judges, &mut found),
             // The element of a loop around, or what is made by the engine from the author's files and the clock.
             [name, ..] => self.element(*chain, *seat, name, path.get(1..).unwrap_or_default(), &mut found),
             [] => {}
@@ -190,17 +193,25 @@ impl Labels<'_> {
         }
     }
 
-    /// The text that did not pass, and what its judge says of it.
-    fn refinement(&self, chain: ChainIx, found: &mut Vec<Back>) {
+    /// What an agent is told when it tries once more.
+    pub(super) fn told_again(&self, chain: ChainIx, seat: Seat, reader: &str) -> Option<Back> {
+        let refinement = self.pipeline(chain).refinement.as_ref()?;
+        let span = self.span_of(chain, refinement.gate);
+        let hop = Hop { reader: reader.to_owned(), path: REFINEMENT.into(), span, doubt: None };
+        Some(Back::Of(ReadValue { chain, seat, path: vec![REFINEMENT.to_owned()] }, hop))
+    }
+
+    /// What the target made first, and what the gate says, which may quote all that its judge was shown.
+    fn refinement(&mut self, chain: ChainIx, judges: Judges, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let Some(refinement) = &planned.refinement else { return };
-        let gate = planned.step(refinement.gate);
-        let reader = self.step_words(chain, refinement.gate);
-        if let crate::model::StepKind::Gate(judging) = &gate.step.kind {
-            let told = judging.feedback(&planned.pipeline).into_iter().chain([&judging.of]);
-            texts(chain, Some((refinement.gate, true)), told.map(|text| (text, vec![])), &reader, None, found);
-        }
-        found.push(written(Writer::Model, (chain, Some(refinement.gate)), format!("what the judge of {reader} says"), gate.step.kind_span));
+        let (gate, reader) = (&planned.step(refinement.gate).step, self.step_words(chain, refinement.gate));
+        self.given(chain, refinement.gate, found);
+        let agents = gate.kind.agents(&planned.pipeline).into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
+        let instructions = agents.filter_map(|agent| agent.instructions.as_ref()).map(|text| (text, vec![]));
+        texts(chain, Some((refinement.gate, true)), instructions, &reader, None, found);
+        found.push(written(Writer::Model, (chain, Some(refinement.gate)), format!("what the judge of {reader} says"), gate.kind_span));
+        self.step(chain, refinement.target, "output", &[], judges, found);
     }
 
     fn element(&self, chain: ChainIx, seat: Seat, name: &str, path: &[String], found: &mut Vec<Back>) {

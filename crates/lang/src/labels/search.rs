@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::{ChainIx, Hop, Labels, Seat, Source, Start, Way};
+use super::{ChainIx, Hop, Labels, Seat, Source, Start, StartFrom, Way};
 use crate::model::{Filling, Pipeline, Step, Text, Writer};
 use crate::source::Span;
 use crate::template::{EACH, given};
@@ -46,7 +46,10 @@ impl Labels<'_> {
     pub fn way(&mut self, from: Vec<Start<'_>>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
         let mut starts = vec![];
         for start in from {
-            texts(start.chain, start.seat, [(start.text, vec![])], &start.reader, None, &mut starts);
+            match start.from {
+                StartFrom::Text(text) => texts(start.chain, start.seat, [(text, vec![])], &start.reader, None, &mut starts),
+                StartFrom::Refinement => starts.extend(self.told_again(start.chain, start.seat, &start.reader)),
+            }
         }
         self.follow(starts, judges, wanted)
     }

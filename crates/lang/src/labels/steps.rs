@@ -253,6 +253,9 @@ impl Labels<'_> {
         let instructions = of_agents.filter_map(|agent| agent.instructions.as_ref());
         let list = std::iter::once(prompt).chain(more).chain(instructions).map(|text| (text, vec![]));
         texts(asked.chain, Some((asked.ix, true)), list, &by, None, found);
+        if self.pipeline(asked.chain).is_told_again(asked.ix) {
+            found.extend(self.told_again(asked.chain, Some((asked.ix, true)), &by));
+        }
     }
 
     fn gate(&self, asked: AskedOutput, gate: &GateStep, found: &mut Vec<Back>) {

@@ -117,6 +117,11 @@ impl PipelinePlan {
         self.refinement.iter().flat_map(move |refinement| refinement.stretch.iter().map(move |place| again(refinement, *place)))
     }
 
+    /// Whether a step is told by itself why its first try failed: the target of the refinement, if it asks an agent itself.
+    pub(crate) fn is_told_again(&self, ix: StepIx) -> bool {
+        self.refinement.as_ref().is_some_and(|refinement| refinement.target == ix) && self.step(ix).step.kind.facts().agents[0].is_some()
+    }
+
     /// The path of a step within its pipeline, as in events.
     pub fn path(&self, ix: StepIx) -> String {
         let found = self.step(ix);

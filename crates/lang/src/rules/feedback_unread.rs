@@ -9,8 +9,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     pipeline.steps.iter().for_each(|planned| rounds(pipeline, &planned.step, out));
     let Some(refinement) = &pipeline.refinement else { return };
     let target = pipeline.step(refinement.target);
-    // An agent is told by itself.
-    if matches!(target.step.kind, StepKind::Agent(_) | StepKind::Plan(_) | StepKind::Broken) {
+    if pipeline.is_told_again(refinement.target) || matches!(target.step.kind, StepKind::Broken) {
         return;
     }
     if pipeline.refined().any(|planned| reads(pipeline, &planned.step, &["refinement"])) {
@@ -73,6 +72,8 @@ mod tests {
         assert_eq!(fill("'{{ refinement.feedback }}'"), "");
         let later = "steps:\n  - { id: fill, set: x }\n  - { id: d, agent: w, prompt: 'Mind {{ refinement.failed }}' }\n  - { id: g, gate: s, of: steps.d.output, refine: fill }\n";
         assert_eq!(with_scorecard(check, later), "");
+        let task = "steps:\n  - { id: d, task: w, prompt: x, artefact: text, accept: [The text is kind and short.], judge: w, max_attempts: 2 }\n  - { id: g, gate: s, of: steps.d.output.result, refine: d }\n";
+        assert_eq!(with_scorecard(check, task), "", "its agent is told by itself");
     }
 
     #[test]

@@ -93,18 +93,23 @@ pub(super) fn place(list: &List) -> PlacedList<'_> {
         edges.push(PlacedEdge { kind: edge.kind, points });
     }
     let mut width = nodes.iter().map(|node| node.x + node.width).chain(centres.iter().copied()).fold(0.0, f64::max);
+    // Of each way back where it is: its upper and lower end, and where its label ends.
+    let mut ways_back: Vec<(f64, f64, f64)> = vec![];
     for edge in list.edges.iter().filter(|edge| edge.kind.is_back()) {
         let (from, to) = (&nodes[edge.from], &nodes[edge.to]);
         // Right of all that stands between the two, and no farther.
         let between = nodes.iter().filter(|node| node.y < from.y + from.height && node.y + node.height > to.y);
         let bends = centres.iter().zip(&span).filter(|(_, (top, _))| *top > to.y && *top < from.y).map(|(centre, _)| *centre);
-        let aside = between.map(|node| node.x + node.width).chain(bends).fold(0.0, f64::max) + WAY_BACK;
         let (low, high) = (from.y + from.height / 2.0, to.y + to.height / 2.0);
+        let beside = ways_back.iter().filter(|(top, bottom, _)| *top < low && *bottom > high).map(|(_, _, right)| *right);
+        let aside = between.map(|node| node.x + node.width).chain(bends).chain(beside).fold(0.0, f64::max) + WAY_BACK;
         edges.push(PlacedEdge {
             kind: edge.kind,
             points: vec![(from.x + from.width, low), (aside, low), (aside, high), (to.x + to.width, high)],
         });
-        width = width.max(aside + width_of(edge.kind.label()) + PAD);
+        let right = aside + width_of(edge.kind.label()) + PAD;
+        ways_back.push((high, low, right));
+        width = width.max(right);
     }
     PlacedList { width, height: (y - BELOW).max(0.0), nodes, edges }
 }

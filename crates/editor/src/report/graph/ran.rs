@@ -56,11 +56,12 @@ fn notes(record: &Record) -> Vec<String> {
     notes
 }
 
-/// The step that a gate sent back ran twice.
+/// The step that a gate sent back ran twice. What is repeated is drawn once for all its elements and rounds.
 fn mark_second_round(list: &mut List, record: &Record) {
     for edge in list.edges.iter().filter(|edge| edge.kind == EdgeKind::Refinement) {
         let gate = list.nodes.get(edge.from).map(|node| node.path.clone()).unwrap_or_default();
-        let was_tried = record.failures.iter().any(|failure| failure.gate == gate && failure.refinement_tried);
+        let is_drawn_as = |path: &str| step_path::ids(path).eq(step_path::ids(&gate));
+        let was_tried = record.failures.iter().any(|failure| failure.refinement_tried && is_drawn_as(&failure.gate));
         let both = [edge.from, edge.to].into_iter().filter(|_| was_tried);
         for place in both {
             if let Some(state) = list.nodes.get_mut(place).and_then(|node| node.state.as_mut()) {
@@ -130,6 +131,9 @@ impl<'a> RecordedSteps<'a> {
                 }
                 _ => self.put(inner, None),
             }
+        }
+        if let Some(inner) = &mut node.inner {
+            mark_second_round(inner, self.record);
         }
         node.state = Some(state);
     }

@@ -171,11 +171,10 @@ impl RunState {
             ending.nothing_let_through.add(place);
             return;
         }
-        if self.is_second_round(planned, at) && !self.is_second_judging(planned, at) {
-            return;
-        }
+        // In the second round it keeps the gate from passing, or it was allowed.
+        let is_handled = self.is_second_round(planned, at) && !self.is_second_judging(planned, at);
         match step.on_failure {
-            OnFailure::Stop if step.stand_in_after(failure.kind).is_none() => {
+            OnFailure::Stop if step.stand_in_after(failure.kind).is_none() && !is_handled => {
                 self.frame_mut(at.frame).failure.get_or_insert(told);
                 self.set_mood(at.frame, Mood::Stopping);
             }

@@ -19,6 +19,7 @@ mod prompting;
 mod properties;
 mod questioned;
 mod refining;
+mod refining_inside;
 mod resuming;
 mod rounds;
 mod searching;

@@ -23,13 +23,18 @@ struct Drawn {
     on_failure: u8,
     skipped: bool,
     items: u8,
-    /// How it stands in others: 1 and 2 in a group, 3 to 5 in a `repeat`, else not at all.
+    /// How it stands in others: 1 and 2 in a group, 3 to 5 in a `repeat`, 6 in a group and 7 in a `repeat` with a gate that refines, else not at all.
     holder: u8,
 }
 
 impl Drawn {
     fn holds_nothing(&self) -> bool {
-        !(1..=5).contains(&self.holder)
+        !(1..=7).contains(&self.holder)
+    }
+
+    /// Whether what is in it may run twice.
+    fn refines(&self) -> bool {
+        self.calls && !self.plans && (6..=7).contains(&self.holder)
     }
 
     /// Whether it is a dialogue: some of the tasks are.
@@ -109,6 +114,11 @@ fn does_task(world: &mut World, drawn: &Drawn, path: &str, tried: u32) {
     }
 }
 
+/// A text that its gate never lets through, and a query that follows it.
+fn judged_twice() -> Vec<Step> {
+    vec![agent("a", "x"), query("b"), gate("c", "steps.a.output", Some("a"), Some("Sorry.")), query("d")]
+}
+
 fn build(drawn: &[Drawn]) -> Vec<Step> {
     let mut steps: Vec<Step> = vec![];
     for (place, d) in drawn.iter().enumerate() {
@@ -120,6 +130,8 @@ fn build(drawn: &[Drawn]) -> Vec<Step> {
             (false, true) if d.holder == 3 => repeat(&id, vec![query("a"), query("b")], "round == 2", 3),
             (false, true) if d.holder == 4 => repeat(&id, vec![set("a", "x"), query("b")], "steps.b.status == 'failed'", 2),
             (false, true) if d.holder == 5 => repeat(&id, vec![group("g", true, vec![query("a"), query("b")])], "round == 2", 2),
+            (false, true) if d.holder == 6 => group(&id, false, judged_twice()),
+            (false, true) if d.holder == 7 => repeat(&id, judged_twice(), "round == 2", 3),
             (false, true) if d.tasks => task(&id, if d.items % 2 == 1 { "text" } else { "sql" }),
             (false, true) => query(&id),
             (false, false) => set(&id, "x"),
@@ -151,6 +163,7 @@ fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
     let mut p = with_talkers(with_tables(pipeline("p", build(drawn)), &["hours"]));
     p.limits.max_parallel = Some(parallel);
     p.finally = vec![set("last", "x").into()];
+    p.scorecards.insert("card".into(), good());
     let mut world = World::new(planned(vec![p]));
     let mut tries: BTreeMap<String, u32> = BTreeMap::new();
     for turn in 0..1_000 {
@@ -210,10 +223,11 @@ proptest! {
         let mut over: BTreeSet<String> = BTreeSet::new();
         let mut started: BTreeSet<String> = BTreeSet::new();
         let mut finished = 0;
-        // A retry of a group or of a `repeat` begins what is inside it anew.
+        // A retry of a group or of a `repeat` begins what is inside it anew, and a refinement does.
         let may_repeat = |step: &str| {
             let place = step.strip_prefix('s').and_then(|s| s.split(['[', '/']).next()?.parse::<usize>().ok());
-            place.is_some_and(|place| drawn[place].fails == 2 && drawn[place].calls && !drawn[place].holds_nothing()) && step.contains('/')
+            place.is_some_and(|place| drawn[place].refines() || drawn[place].fails == 2 && drawn[place].calls && !drawn[place].holds_nothing())
+                && step.contains('/')
         };
         for event in &world.events {
             match &event.happening {

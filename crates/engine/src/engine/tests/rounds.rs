@@ -35,8 +35,11 @@ fn called() -> Pipeline {
     pipeline("fetch", vec![post("get")])
 }
 
-/// Everything that holds steps lies between the target and its gate.
-fn plan() -> Arc<Plan> {
+/// Where the list of the gate is: the pipeline's own, or in a group.
+const LISTS: [&str; 2] = ["", "held/"];
+
+/// Everything that holds steps lies between the target and its gate, in this list.
+fn plan(list: &str) -> Arc<Plan> {
     let route = RouteStep { subject: text("long"), cases: vec![case("long", vec![post("post")])], otherwise: None };
     let call = CallStep { file: named("fetch.yaml"), pipeline: Some(PipelineId(1)), with: vec![], channel: None };
     let work = PlanStep {
@@ -64,7 +67,7 @@ fn plan() -> Arc<Plan> {
     steps.extend(holders.into_iter().map(|step| needs(step, &["compose"])));
     steps.push(needs(set("fit", "{{ steps.compose.output }}"), &ids));
     steps.push(gate("check", "steps.fit.output", Some("compose"), Some("Sorry.")));
-    let mut main = pipeline("p", steps);
+    let mut main = pipeline("p", if list.is_empty() { steps } else { vec![group("held", false, steps)] });
     main.scorecards.insert("card".into(), good());
     main.tools.insert("fetch".into(), tool(ToolKind::Pipeline { file: named("fetch.yaml"), pipeline: Some(PipelineId(1)) }));
     planned(vec![main, called()])
@@ -78,7 +81,7 @@ fn go_on(world: &mut World) -> Vec<usize> {
         match world.out.first().cloned() {
             Some((call, path)) => {
                 world.out.remove(0);
-                let says = match path.as_str() {
+                let says = match path.trim_start_matches("held/") {
                     "work" => PLAN,
                     "compose" if world.count("refinement_started") == 0 => "bad",
                     _ => "good",
@@ -102,17 +105,19 @@ fn rounds(world: &World, path: &str) -> Vec<u32> {
 
 #[test]
 fn what_the_second_round_does_has_its_own_key_however_deep_it_lies() {
-    let mut world = World::new(plan());
-    go_on(&mut world);
-    assert_eq!(world.status(), RunStatus::Succeeded);
-    for path in EFFECTS {
-        let keys: Vec<&str> = world.posted.iter().filter(|(_, posted, _)| posted == path).map(|(.., key)| key.as_str()).collect();
-        assert_eq!(keys.len(), 2, "{path}");
-        assert_eq!(keys[0], format!("r_test-{path}-1"), "the key of a first round stays what it was");
-        assert_ne!(keys[0], keys[1], "{path}");
-        assert_eq!(rounds(&world, path), [1, 2], "{path}");
+    for list in LISTS {
+        let mut world = World::new(plan(list));
+        go_on(&mut world);
+        assert_eq!(world.status(), RunStatus::Succeeded);
+        for path in EFFECTS.map(|path| format!("{list}{path}")) {
+            let keys: Vec<&str> = world.posted.iter().filter(|(_, posted, _)| *posted == path).map(|(.., key)| key.as_str()).collect();
+            assert_eq!(keys.len(), 2, "{path}");
+            assert_eq!(keys[0], format!("r_test-{path}-1"), "the key of a first round stays what it was");
+            assert_ne!(keys[0], keys[1], "{path}");
+            assert_eq!(rounds(&world, &path), [1, 2], "{path}");
+        }
+        world.check();
     }
-    world.check();
 }
 
 #[test]
@@ -166,7 +171,11 @@ fn an_element_is_told_its_own_first_answer() {
 
 #[test]
 fn from_every_point_of_the_second_round_nothing_that_was_done_is_done_again() {
-    let mut uncut = World::new(plan());
+    LISTS.iter().for_each(|list| nothing_is_done_again(list));
+}
+
+fn nothing_is_done_again(list: &str) {
+    let mut uncut = World::new(plan(list));
     let ends = go_on(&mut uncut);
     assert_eq!(ends.len(), 2 * (EFFECTS.len() + 2), "{ends:?}");
     let keys = |world: &World| {
@@ -178,8 +187,8 @@ fn from_every_point_of_the_second_round_nothing_that_was_done_is_done_again() {
         let mut world = uncut.after_crash(kept, 0);
         go_on(&mut world);
         assert_eq!((world.status(), &world.end().outputs), (uncut.status(), &uncut.end().outputs), "after {kept} events");
-        for path in EFFECTS {
-            assert_eq!(world.successes(path), 2, "{path} after {kept} events");
+        for path in EFFECTS.map(|path| format!("{list}{path}")) {
+            assert_eq!(world.successes(&path), 2, "{path} after {kept} events");
         }
         for (path, key) in keys(&world).values() {
             assert!(known.values().any(|known| known == &(path.clone(), key.clone())), "{path}: {key} after {kept} events");

@@ -3,7 +3,7 @@
 
 use super::sites::{Receiver, agents, look, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
-use crate::labels::{ChainIx, GatePassage, Labels, Start};
+use crate::labels::{ChainIx, GatePassage, Labels, Start, StartFrom};
 use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, ToolKind};
 use crate::plan::{Plan, StepIx};
 
@@ -85,7 +85,9 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         kind.each_text(step.step.span, &mut |authored| texts.extend(authored.text()));
         let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
         texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
-        let starts = texts.iter().map(|text| Start { chain, seat: Some((ix, true)), text, reader: what.clone() }).collect();
+        let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
+        let starts = texts.into_iter().map(StartFrom::Text).chain(told);
+        let starts = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
         follow(labels, starts, &what, &whom, is_declared, found);
         for used in tools_of_models(labels, chain, ix) {
             let ToolKind::Sql(tables) = &used.tool.kind else { continue };
@@ -109,7 +111,7 @@ fn to_logs(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let reason = if let StepKind::Stop(stop) = &step.step.kind { stop.reason.as_ref() } else { None };
         for text in [step.step.name.as_ref(), step.step.kind.idempotency_key(), reason].into_iter().flatten() {
             let what = labels.step_words(chain, ix);
-            let starts = vec![Start { chain, seat: Some((ix, true)), text, reader: what.clone() }];
+            let starts = vec![Start { chain, seat: Some((ix, true)), from: StartFrom::Text(text), reader: what.clone() }];
             let way = labels.way(starts, &passage, &mut |source| source.personal.is_some());
             let Some(way) = way.filter(|way| way.doubts().next().is_none()) else { continue };
             let name = way.source.personal.clone().unwrap_or_default();

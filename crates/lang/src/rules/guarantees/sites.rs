@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::grouped;
-use crate::labels::{Caller, ChainIx, Labels, Seat, Start};
+use crate::labels::{Caller, ChainIx, Labels, Seat, Start, StartFrom};
 use crate::model::{Agent, Filling, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{Plan, StepIx};
 use crate::policy::{opened, passes_unasked};
@@ -40,7 +40,7 @@ impl<'p> Site<'p> {
     /// Its texts, to be followed.
     pub(super) fn starts(&self) -> Vec<Start<'p>> {
         let seat: Seat = self.step.map(|ix| (ix, true));
-        self.texts.iter().map(|text| Start { chain: self.chain, seat, text, reader: self.what.clone() }).collect()
+        self.texts.iter().map(|text| Start { chain: self.chain, seat, from: StartFrom::Text(text), reader: self.what.clone() }).collect()
     }
 }
 

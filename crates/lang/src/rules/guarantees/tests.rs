@@ -383,3 +383,22 @@ fn the_feedback_of_a_criterion_is_followed_to_the_text_of_the_second_round() {
     assert!(with.contains("inputs.phone"), "{with}");
     assert!(!without.contains("inputs.phone"), "{without}");
 }
+
+/// An agent that is sent back is told the first answer and what the judge says, who may quote all that it was shown.
+#[test]
+fn what_an_agent_is_told_when_it_tries_once_more_is_followed_though_no_text_reads_it() {
+    let personal = |gate: &str| {
+        let steps = "steps:\n  - { id: d, agent: w, prompt: 'About {{ inputs.topic }}' }\n";
+        of_steps(
+            Guarantee::PersonalDeclared,
+            &format!("{steps}  - {{ id: g, pii: true, gate: card, {gate} }}\noutputs: {{ r: '{{{{ steps.g.output }}}}' }}\n"),
+        )
+    };
+    let shown = "of: steps.d.output, with: { phone: '{{ inputs.phone }}' }";
+    assert!(personal(shown).starts_with("holds"), "{}", personal(shown));
+    let again = personal(&format!("{shown}, refine: d"));
+    assert!(again.starts_with("broken\n11: step d gives inputs.phone to the model of agent w, and is not marked pii: true"), "{again}");
+    assert!(again.ends_with(": step d reads refinement"), "{again}");
+    let nothing = personal("of: steps.d.output, refine: d");
+    assert!(nothing.starts_with("holds"), "{nothing}");
+}

@@ -52,6 +52,10 @@ struct Drawing<'c> {
     known: Vec<Known>,
     /// The steps of the loop around, which are read of the round before.
     rounds: Vec<String>,
+    /// The steps of the same list so far, one of which a gate may send back.
+    above: Vec<String>,
+    /// A gate of the file has `refine`.
+    is_refined: bool,
     /// There is an element of a list.
     in_each: bool,
     marked: BTreeSet<String>,
@@ -66,6 +70,8 @@ impl Drawn {
             choices: choices.iter(),
             known: vec![],
             rounds: vec![],
+            above: vec![],
+            is_refined: false,
             in_each: false,
             marked: BTreeSet::new(),
             next: 0,
@@ -82,7 +88,7 @@ impl Drawn {
         }
         let value = drawing.text();
         let _ = writeln!(inner, "outputs: {{ y: {value} }}");
-        drawing = Drawing { known: vec![], prefix: "s", calls: true, next: 0, ..drawing };
+        drawing = Drawing { known: vec![], above: vec![], is_refined: false, prefix: "s", calls: true, next: 0, ..drawing };
         let (limits, head) = drawing.head("  inside: { pipeline: inner.yaml }\n");
         let mut main = format!(
             "flow: 1\nname: main\n{limits}inputs: {{ topic: text, mode: {{ type: text, enum: [a, b] }}, phone: {{ type: text, pii: true }}, chosen: {{ type: text, enum: [PHONEOFANN, other], pii: true }} }}\n{head}steps:\n"
@@ -130,6 +136,9 @@ impl Drawing<'_> {
                 3 => format!("previous.{id}.details | default('none') | tojson"),
                 _ => format!("previous.{id}.output | default('none')"),
             };
+        }
+        if self.below(16) == 0 {
+            return ["refinement.feedback", "refinement.original", "refinement | tojson"][self.below(3)].to_owned();
         }
         let place = self.below(self.known.len() * 3 + inputs.len());
         if place < inputs.len() {
@@ -187,13 +196,17 @@ impl Drawing<'_> {
     fn list(&mut self, out: &mut String, depth: usize, in_order: bool, is_loop: bool) -> Vec<String> {
         let ids: Vec<String> = (0..1 + self.below(3)).map(|_| self.new_id()).collect();
         let around = if is_loop { std::mem::replace(&mut self.rounds, ids.clone()) } else { self.rounds.clone() };
+        let above = std::mem::take(&mut self.above);
         let before = self.known.len();
         for id in &ids {
             let siblings = if in_order { vec![] } else { self.known.split_off(before) };
             self.named_step(out, depth, id.clone());
             self.known.extend(siblings);
+            if in_order {
+                self.above.push(id.clone());
+            }
         }
-        self.rounds = around;
+        (self.rounds, self.above) = (around, above);
         ids
     }
 
@@ -206,7 +219,8 @@ impl Drawing<'_> {
 
     fn step(&mut self, out: &mut String, depth: usize) {
         let id = self.new_id();
-        self.named_step(out, depth, id);
+        self.named_step(out, depth, id.clone());
+        self.above.push(id);
     }
 
     fn named_step(&mut self, out: &mut String, depth: usize, id: String) {
@@ -256,7 +270,14 @@ impl Drawing<'_> {
                     1 => ", otherwise: Fixed words.".to_owned(),
                     _ => String::new(),
                 };
-                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, gate: {card}, of: \"{of}\"{otherwise}, on_failure: continue }}");
+                let refine = if self.is_refined || self.above.is_empty() || depth == 1 && self.below(3) > 0 {
+                    String::new()
+                } else {
+                    self.is_refined = true;
+                    let at = self.below(self.above.len());
+                    format!(", refine: {}", self.above[at])
+                };
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, gate: {card}, of: \"{of}\"{refine}{otherwise}, on_failure: continue }}");
                 self.knows(&id, &[" | default('none')"]);
             }
             7 => {
@@ -281,8 +302,9 @@ impl Drawing<'_> {
                 let before = self.known.clone();
                 for case in ["one", "two"] {
                     let _ = writeln!(out, "{pad}    - id: {case}\n{pad}      phrases: [{case}]\n{pad}      steps:");
+                    let above = std::mem::take(&mut self.above);
                     self.step(out, depth + 4);
-                    self.known = before.clone();
+                    (self.known, self.above) = (before.clone(), above);
                 }
                 let text = self.text();
                 let _ = writeln!(out, "{pad}  otherwise: {{ set: {text} }}");

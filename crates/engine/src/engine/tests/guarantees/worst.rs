@@ -32,6 +32,8 @@ pub(super) struct Seen {
     pub(super) opened: usize,
     /// Further rounds.
     pub(super) again: usize,
+    /// Second rounds of refinements in lists inside.
+    pub(super) refined: usize,
 }
 
 /// What judges do.
@@ -52,8 +54,10 @@ pub(super) struct Worst<'a> {
     judged: BTreeSet<String>,
     /// Of each call its step, and the agent that is asked.
     steps: BTreeMap<u64, (String, String)>,
-    /// Tokens of an agent in a step.
-    used: BTreeMap<(String, String), u64>,
+    /// How often a step began: limits of agents are those of each time.
+    began: BTreeMap<String, u64>,
+    /// Tokens of an agent in a step, each time that it began.
+    used: BTreeMap<(String, String, u64), u64>,
     seen: Seen,
 }
 
@@ -66,6 +70,7 @@ impl Worst<'_> {
             said: 0,
             judged: BTreeSet::new(),
             steps: BTreeMap::new(),
+            began: BTreeMap::new(),
             used: BTreeMap::new(),
             seen: Seen::default(),
         };
@@ -91,7 +96,7 @@ impl Worst<'_> {
             }
         }
         let over = world.used.iter().filter(|(_, tokens)| **tokens > MOST_TOKENS);
-        world.seen.unbounded = over.map(|((step, agent), tokens)| format!("{agent} of {step} used {tokens} tokens")).collect();
+        world.seen.unbounded = over.map(|((step, agent, _), tokens)| format!("{agent} of {step} used {tokens} tokens")).collect();
         world.seen
     }
 
@@ -115,10 +120,14 @@ impl Worst<'_> {
                     self.steps.insert(*call, (step.to_string(), String::new()));
                 }
                 Happening::ModelReplied { call, usage, .. } => {
-                    *self.used.entry(self.steps.get(call).cloned().unwrap_or_default()).or_default() += usage.total_tokens();
+                    let (step, agent) = self.steps.get(call).cloned().unwrap_or_default();
+                    let time = self.began.get(&step).copied().unwrap_or_default();
+                    *self.used.entry((step, agent, time)).or_default() += usage.total_tokens();
                 }
+                Happening::StepStarted { step, attempt: 1, .. } => *self.began.entry(step.to_string()).or_default() += 1,
                 Happening::StepsOpened { round: 1, .. } => self.seen.opened += 1,
                 Happening::StepsOpened { .. } => self.seen.again += 1,
+                Happening::RefinementStarted { step, .. } => self.seen.refined += usize::from(step.contains('/')),
                 // Who says yes to a call has read it.
                 Happening::ApprovalRequested { question, act, .. } if !act.is_empty() => self.judged.extend(marks(question)),
                 Happening::StepSucceeded { output, details, .. } => {
