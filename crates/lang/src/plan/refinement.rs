@@ -100,7 +100,7 @@ fn each_with_its_gate(plan: &PipelinePlan, gate: &PlannedStep, refine: &str) -> 
     let each = texts.first().map_or("LIST", |text| text.source.trim());
     let id = &gate.step.id.value;
     format!(
-        "write one step with for_each: {each} and steps: [ {refine}, {id} ], both without for_each of their own, and of: steps.{refine}.output in {id}"
+        "write one step for both, - {{ id: each_{id}, for_each: {each}, steps: [ {refine}, {id} ] }}, without for_each of their own and with of: steps.{refine}.output; read steps.each_{id}.output"
     )
 }
 

@@ -31,11 +31,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     "write it in the environment of the program: env: {{ {name}: \"{{{{ {path} }}}}\" }}, and take {what} off the command line"
                 ))
             }
+            SinkRole::Output | SinkRole::Record => found.help(
+                "remove it, and its key if nothing else is in the value: secrets are allowed only in models, tools, and headers and bodies of http steps",
+            ),
             SinkRole::Prompt
             | SinkRole::Condition
             | SinkRole::Log
-            | SinkRole::Output
-            | SinkRole::Record
             | SinkRole::Sealed
             | SinkRole::Address
             | SinkRole::Code => {

@@ -74,7 +74,7 @@ pub(super) fn split_of(path: &str) -> String {
 /// How a number becomes a condition.
 pub(super) fn compare_number(path: &str) -> String {
     let path = if path.contains(' ') { format!("({path})") } else { path.to_owned() };
-    format!("compare it, as in: {path} == 3, or {path} > 0")
+    format!("compare it, as in: {path} > 0, or {path} == 3 for that number")
 }
 
 /// A list whose elements are objects, as far as is known.
