@@ -57,3 +57,23 @@ fn each_element_has_a_second_try_of_its_own() {
     let tested = flow(place, &["test", "p.test.yaml"]);
     assert_eq!((tested.exit, tested.err.as_str()), (0, "1 passed, 0 failed\n"), "{}", tested.out);
 }
+
+#[test]
+fn the_end_names_the_gates_that_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    let head = PIPELINE.split("steps:").next().unwrap().replace("{ type: list, items: text }", "{ type: text, default: a }");
+    let file = format!(
+        "{head}steps:\n  - id: loop\n    repeat: {{ until: steps.check.details.passed, at_most: 3, unmet: keep }}\n    steps:\n      \
+         - {{ id: draft, agent: writer, prompt: \"{{{{ round }}}}\" }}\n      - {{ id: check, gate: reply, of: steps.draft.output, otherwise: Sorry. }}\n  \
+         - {{ id: last, agent: writer, prompt: \"{{{{ steps.loop.output.check }}}}\" }}\n  - {{ id: end, gate: reply, of: steps.last.output, otherwise: Sorry. }}\n\
+         outputs: \"{{{{ steps.end.output }}}}\"\n"
+    );
+    let said = "flow: 1\nreplies:\n  loop/draft: [This is much too long for it., Short.]\n  last: This is much too long, too.\n";
+    for (name, text) in [("p.yaml", file.as_str()), ("said.yaml", said), ("flow.toml", "")] {
+        std::fs::write(place.join(name), text).unwrap();
+    }
+    let ran = flow(place, &["run", "p.yaml"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (5, "Sorry.\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("quality_not_met: gate \"end\" was not met (short); flow runs show shows why\n"), "{}", ran.err);
+}

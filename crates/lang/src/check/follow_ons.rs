@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::slid;
 use crate::diagnostic::{About, Code, Diagnostic, Fix, Severity};
 use crate::source::{FileId, Sources, Span};
 
@@ -46,6 +47,8 @@ const FOLLOWS: &[(&[Code], &[Code], Nearness)] = &[
     (&[Code::RefineRepeatsEffect], &[Code::GateTooLate], Nearness::File),
     // Its judge is written, and cannot be read.
     (&[Code::JudgeMissing], &[Code::WrongType], Nearness::LineBelow),
+    // Which of the two values is meant is not known: one of them may belong to another key.
+    (&[Code::UnknownKey, Code::MissingKey], &[Code::DuplicateKey], Nearness::Line),
 ];
 
 /// What follows from a key whose value is lost, and the name that its place begins with, if it must begin with one.
@@ -75,29 +78,10 @@ const WHY_UNUSED: [Code; 7] = [
 
 /// Takes the follow-ons out of what was found, and gives them.
 pub(super) fn take_follow_ons(found: &mut Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
-    let mut slid = take_slid(found, sources);
+    let mut slid = slid::take_slid(found, sources);
     let causes = Causes::of(found, sources);
     slid.extend(found.extract_if(.., |found| causes.explain(found, sources)));
     slid
-}
-
-/// A key that is missing at one place and not known at another has slid: it is told where it stands.
-fn take_slid(found: &mut Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
-    let unknown = found.iter().filter(|found| found.code == Code::UnknownKey);
-    let unknown: HashSet<(FileId, &str)> = unknown.map(|found| (found.span.file, sources.text(found.span))).collect();
-    let is_slid = |found: &mut Diagnostic| matches!(&found.about, About::Missing(key) if unknown.contains(&(found.span.file, *key)));
-    let taken: Vec<Diagnostic> = found.extract_if(.., is_slid).collect();
-    for lost in &taken {
-        let About::Missing(key) = &lost.about else { continue };
-        let is_it = |found: &&mut Diagnostic| {
-            found.code == Code::UnknownKey && found.span.file == lost.span.file && sources.text(found.span) == *key
-        };
-        for found in found.iter_mut().filter(is_it) {
-            found.help = vec![format!("indent it as a key of what lacks it: {}", lost.message)];
-            found.candidate = None;
-        }
-    }
-    taken
 }
 
 /// What was found, by all that decides whether another finding follows from it.
@@ -117,6 +101,9 @@ impl Causes {
             causes.codes.insert(found.code);
             if FOLLOWS.iter().any(|(_, causes, near)| *near != Nearness::File && causes.contains(&found.code)) {
                 causes.lines.insert((found.code, found.span.file, sources.start(found.span).line));
+                // The value that counts is the first one.
+                let first = found.related.first().filter(|_| found.code == Code::DuplicateKey);
+                causes.lines.extend(first.map(|(span, _)| (found.code, span.file, sources.start(*span).line)));
             }
             if let About::Value(key) = &found.about
                 && matches!(found.code, Code::UnknownKey | Code::WrongPlace)

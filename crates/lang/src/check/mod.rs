@@ -12,6 +12,7 @@ mod goldens;
 mod places;
 mod same;
 mod several;
+mod slid;
 mod unread_names;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -302,5 +303,7 @@ impl Gaps {
     }
 }
 
+#[cfg(test)]
+mod one_mistake;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,11 @@ pub(crate) struct Alias {
 }
 
 impl Alias {
+    /// Whether a value may be written for it: a list is not put into another one.
+    pub(crate) fn takes(&self, value: &Value) -> bool {
+        !(self.meant.contains("[{value}]") && value.is_array())
+    }
+
     /// What the message proposes where this value was written; `None`: the value says that nothing of it is wanted.
     pub(crate) fn meant_for(&self, value: &Value) -> Option<String> {
         let is_off = !self.is_same_shape && (*value == false || *value == 0);

@@ -6,12 +6,12 @@ use super::context::{Lower, quoted};
 use super::data::data;
 use super::ids::Ids;
 use super::keys;
-use super::reader::KeyReader;
+use super::reader::{KeyReader, unknown_key};
 use super::world::{Definitions, Section, World};
 use super::{agents, checks, knowledge, models, policies, tools};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, Span, Spanned};
-use crate::syntax::Node;
+use crate::syntax::{MapKey, Node, NodeKind};
 
 /// Reads a file of shared definitions. What it imports itself is checked, but not passed on.
 pub fn definitions(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Definitions {
@@ -47,13 +47,30 @@ pub fn read(keys: &KeyReader) -> Definitions {
 
 /// One section: names of the author's choice. `read` gets the file, whose it is, the place of the name, and the value.
 fn section<T>(keys: &KeyReader, key: &str, what: &str, read: impl Fn(&Lower, &str, Span, &Node) -> T) -> Section<T> {
-    keys.entries(key)
-        .map(|(name, node)| {
-            keys.lower.check_id(&format!("{what} name"), &name.text, name.span);
-            let value = read(keys.lower, &format!("{what} {}", quoted(&name.text)), name.span, node);
-            (name.text.clone(), Spanned::new(value, name.span))
-        })
-        .collect()
+    let entries: Vec<_> = keys.entries(key).collect();
+    let (mut rest, mut section) = (entries.as_slice(), Section::default());
+    while let Some(((name, node), below)) = rest.split_first() {
+        keys.lower.check_id(&format!("{what} name"), &name.text, name.span);
+        let owner = format!("{what} {}", quoted(&name.text));
+        let is_empty = node.as_scalar().is_some_and(|scalar| scalar.value.is_null());
+        let slid = below.iter().take_while(|(own, _)| is_empty && keys.is_of_each(key, &own.text)).count();
+        let (slid, below) = below.split_at(slid);
+        report_slid(keys.lower, &owner, name, slid);
+        let nothing = Node { span: node.span, kind: NodeKind::Broken };
+        let value = read(keys.lower, &owner, name.span, if slid.is_empty() { node } else { &nothing });
+        section.insert(name.text.clone(), Spanned::new(value, name.span));
+        rest = below;
+    }
+    section
+}
+
+/// F002 for keys that stand beside the name of what they are keys of.
+fn report_slid(lower: &Lower, owner: &str, name: &MapKey, slid: &[(&MapKey, &Node)]) {
+    let Some((first, _)) = slid.first() else { return };
+    let message = format!("{} is beside {owner}, and belongs below it: its line is indented too little", quoted(&first.text));
+    let all: Vec<&str> = slid.iter().map(|(key, _)| key.text.as_str()).collect();
+    let help = format!("indent {} two spaces more than {}", all.join(" and "), name.text);
+    lower.report(unknown_key(first.span, message).related(name.span, "its name").help(help));
 }
 
 fn secrets(keys: &KeyReader) -> Section<Spanned<String>> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::aliases::{Alias, alias, is_retries, rules_for};
 use super::context::{Lower, found, quoted};
 use super::foreign::{ForeignKey, foreign};
-use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, PIPELINE, Tables, Takes};
+use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, MODEL, PIPELINE, PROVIDERS, TOOL, TOOL_KINDS, Tables, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::other_shapes;
 use super::values::{empty_section, value_of, wrong_type};
@@ -282,6 +282,21 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         entries.iter().take(end).map(|(key, node)| (key, node))
     }
 
+    /// Whether what each entry of this section takes has a key of this name.
+    pub(super) fn is_of_each(&self, section: &str, name: &str) -> bool {
+        let each =
+            self.rule(section).and_then(|rule| if let Takes::Defined(Takes::Keys(table)) = rule.takes { Some(*table) } else { None });
+        let is = |table: &KeyTable| each.is_some_and(|each| std::ptr::eq(each, table));
+        let kinds = if is(&MODEL) {
+            PROVIDERS
+        } else if is(&TOOL) {
+            TOOL_KINDS
+        } else {
+            &[]
+        };
+        each.iter().chain(kinds).any(|table| table.key(name).is_some())
+    }
+
     /// The keys of a section.
     pub fn section(&self, key: &str, place: &'static KeyTable) -> Option<KeyReader<'a, 'w>> {
         KeyReader::of_key(self.lower, (key, format!("{} of {}", quoted(key), self.owner)), &[place], self.get(key)?)
@@ -303,7 +318,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         if self.report_cut_text(key, value) {
             return;
         }
-        let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some());
+        let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some()).filter(|alias| alias.takes(&value.to_value()));
         if let Some(foreign) = foreign(&key.text, &place_names)
             && !alias.is_some_and(|alias| foreign.is_only_named(alias.key, self.map, value))
         {
