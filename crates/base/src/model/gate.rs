@@ -26,10 +26,14 @@ pub struct GateStep {
 }
 
 impl GateStep {
-    /// What its criteria tell the writer when their checks fail.
+    /// What its criteria tell the writer when their checks fail: their feedback, and what a check quotes.
     pub fn feedback<'p>(&self, pipeline: &'p Pipeline) -> Vec<&'p Text> {
         let cards = self.scorecards.iter().filter_map(|card| pipeline.scorecards.get(&card.name()?.value));
-        cards.flat_map(|card| card.criteria.iter().filter_map(|criterion| criterion.feedback.as_ref())).collect()
+        let quoted = |criterion: &'p Criterion| match &criterion.judging {
+            Judging::Checks(checks) => checks.iter().flat_map(|check| check.value.quoted()).collect(),
+            Judging::Judge | Judging::Neither => vec![],
+        };
+        cards.flat_map(|card| &card.criteria).flat_map(|criterion| criterion.feedback.iter().chain(quoted(criterion))).collect()
     }
 }
 
@@ -132,6 +136,18 @@ pub enum Check {
     ApartFrom(Text),
     /// True means passed.
     Expression(Text),
+}
+
+impl Check {
+    /// The texts of which its message quotes what is missing, or too much.
+    pub fn quoted(&self) -> Vec<&Text> {
+        match self {
+            Check::Contains(texts, _) | Check::NotContains(texts, _) => texts.iter().collect(),
+            Check::Equals(value) => value.texts(),
+            Check::NumbersFrom(text) | Check::StatesNumbers(text) => vec![text],
+            Check::Plain(_) | Check::ApartFrom(_) | Check::Expression(_) => vec![],
+        }
+    }
 }
 
 /// A check that is the same in each run.

@@ -9,7 +9,7 @@ use crate::model::StepKind;
 use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Writer};
 use crate::plan::StepIx;
 use crate::source::Span;
-use crate::template::is_place;
+use crate::template::{EACH, is_place};
 
 /// What a step reads when it tries once more.
 const REFINEMENT: &str = "refinement";
@@ -224,7 +224,7 @@ impl Labels<'_> {
             Some((ix, each)) => {
                 let reader = format!("the list of {}", self.step_words(chain, ix));
                 // Below one element of the list; which one is not known.
-                let below_one = below(&each.list, &[]).into_iter().map(|(text, _)| (text, path.to_vec()));
+                let below_one = below(&each.list, &[&[EACH.to_owned()], path].concat());
                 texts(chain, Some((ix, false)), below_one, &reader, None, found);
             }
             // Arguments of a tool are looked at where they are given.

@@ -132,7 +132,12 @@ impl Run {
     }
 
     fn begin(&mut self, at: NodeRef) {
-        match self.may_start(at) {
+        let verdict = match self.may_start(at) {
+            // What was rejected is not let go by a second try in which its gate does not apply.
+            StartVerdict::Skip if self.state.is_second_judging(self.planned_of(at), at) => StartVerdict::Unmet,
+            verdict => verdict,
+        };
+        match verdict {
             StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => self.wake(at),
             StartVerdict::Start => self.start(at),
             StartVerdict::Skip => self.emit(Happening::StepSkipped { step: self.path(at) }),

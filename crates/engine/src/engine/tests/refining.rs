@@ -96,6 +96,26 @@ fn refined_in(prompt: &str, wrap: impl FnOnce(Vec<Step>) -> Step) -> World {
 }
 
 #[test]
+fn a_gate_that_rejected_a_text_cannot_be_skipped_in_the_second_try() {
+    for wrap in [None, Some(())] {
+        let judged =
+            Step { when: Some(bare("steps.draft.output != 'none'")), ..gate("check", "steps.draft.output", Some("draft"), Some("Sorry.")) };
+        let inner = vec![agent("draft", "Write."), judged];
+        let steps = if wrap.is_some() { vec![group("all", false, inner)] } else { inner };
+        let mut main = pipeline("p", steps);
+        main.scorecards.insert("card".into(), good());
+        let mut world = World::new(planned(vec![main]));
+        let path = if wrap.is_some() { "all/draft" } else { "draft" };
+        world.answer(path, Says::Text("bad"));
+        world.answer(path, Says::Text("none"));
+        assert_eq!(world.status(), RunStatus::QualityNotMet, "{:#?}", world.lines());
+        let output = if wrap.is_some() { json!({ "check": "Sorry." }) } else { json!("Sorry.") };
+        assert_eq!(world.output(if wrap.is_some() { "all" } else { "check" }), Some(output));
+        world.check();
+    }
+}
+
+#[test]
 fn each_element_of_a_list_of_groups_is_refined_on_its_own() {
     let mut world = refined_in("Write {{ item }}.", |inner| for_each(group("each", false, inner), "[1, 2, 3]", false, None));
     for (path, text) in [("each[0]/draft", "good"), ("each[1]/draft", "bad"), ("each[2]/draft", "bad")] {

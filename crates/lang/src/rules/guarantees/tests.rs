@@ -402,3 +402,18 @@ fn what_an_agent_is_told_when_it_tries_once_more_is_followed_though_no_text_read
     let nothing = personal("of: steps.d.output, refine: d");
     assert!(nothing.starts_with("holds"), "{nothing}");
 }
+
+/// A field of each element is the field of the list that its author marked.
+#[test]
+fn a_personal_field_of_each_element_is_followed() {
+    let personal = |field: &str| {
+        let file = format!(
+            "flow: 1\nname: a\ninputs: {{ people: {{ type: list, items: {{ type: object, fields: {{ name: {{ type: text, pii: true }}, city: text }} }} }} }}\n\
+                 agents: {{ w: {{ instructions: Write. }} }}\nsteps:\n  - {{ id: s, for_each: inputs.people, agent: w, prompt: 'Write to {{{{ item.{field} }}}}' }}\n\
+                 outputs: {{ r: '{{{{ steps.s.output | join }}}}' }}\n"
+        );
+        says(Guarantee::PersonalDeclared, &[("a.yaml", &file)])
+    };
+    assert!(personal("name").contains("gives inputs.people.*.name to the model"), "{}", personal("name"));
+    assert!(personal("city").starts_with("holds"), "{}", personal("city"));
+}
