@@ -133,20 +133,16 @@ impl<'w> Lower<'w> {
                 let own = [("channel", "channel"), ("style guide", "style_guide"), ("replies file", "replies"), ("pipeline", "name")];
                 let key = own.iter().find(|(own, _)| kind == FileKind::Definitions && thing == Some(own));
                 let found = missing(message);
-                let found = match key {
+                match key {
                     None if is_import && kind == FileKind::Pipeline => {
                         let id = name.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or("other");
-                        found.help(format!("remove it, and call the pipeline, if its steps are wanted: - {{ id: {id}, call: {name} }}"))
+                        found
+                            .help(format!("remove it, and call the pipeline, if its steps are wanted: - {{ id: {id}, call: {name} }}"))
+                            .help("remove it, and write the agents of it that are used here below agents, if they are wanted")
                     }
-                    _ => found,
-                };
-                found.help(match key {
-                    None if is_import && kind == FileKind::Pipeline => {
-                        "remove it, and write the agents of it that are used here below agents, if they are wanted".to_owned()
-                    }
-                    Some((_, key)) => format!("check whether {} is spelt right in that file, or name another one", quoted(key)),
-                    None => "name a file of the right kind, or correct the path".to_owned(),
-                })
+                    Some((_, key)) => found.help(format!("check whether {} is spelt right in that file, or name another one", quoted(key))),
+                    None => found.help("name a file of the right kind, or correct the path"),
+                }
             }
             Err(OtherFileError::Because(reason, help)) => missing(format!("cannot read {what}: {reason}")).help(help),
         };

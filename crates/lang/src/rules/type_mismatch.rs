@@ -4,6 +4,7 @@ use super::names::{PipelineNames, sole_path};
 use super::seat::{TextRole, Texts};
 use super::{Code, Diagnostic, meant};
 use crate::source::Span;
+use crate::template::split_help;
 use crate::template::types::Type;
 
 pub(super) fn found(span: Span, message: String) -> Diagnostic {
@@ -34,7 +35,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (TextRole::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
             (TextRole::Condition, Type::Number) => compare_number(&path),
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
-            (TextRole::List, Type::Text) => split_of(&path),
+            (TextRole::List, Type::Text) => split_help(&path),
             (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
             (TextRole::Questions, _) => "name a list that a step gives, such as steps.design.output.questions".to_owned(),
             (TextRole::Message, _) => "name the input that holds what the person typed".to_owned(),
@@ -66,13 +67,8 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
     }
 }
 
-/// How a text becomes a list.
-pub(super) fn split_of(path: &str) -> String {
-    format!("write {path} | split(',') if commas separate its parts, or {path} | split if blanks do")
-}
-
 /// How a number becomes a condition.
-pub(super) fn compare_number(path: &str) -> String {
+fn compare_number(path: &str) -> String {
     let path = if path.contains(' ') { format!("({path})") } else { path.to_owned() };
     format!("compare it, as in: {path} > 0, or {path} == 3 for that number")
 }

@@ -53,5 +53,6 @@ pub use scope::Scope;
 pub use single::in_brackets;
 pub use stop::FillError;
 pub(crate) use stray::is_like_a_name;
+pub use typing::split_help;
 pub(crate) use typing::{PointlessFilter, TypeProblem, TypeProblemKind, typed};
 pub use value::{Value, empty_name, from_json, object, step_value, to_json};

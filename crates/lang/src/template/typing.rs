@@ -544,6 +544,11 @@ impl TypingWalk<'_> {
     }
 }
 
+/// How a text becomes a list.
+pub fn split_help(path: &str) -> String {
+    format!("write {path} | split(',') if commas separate its parts, or {path} | split if blanks do")
+}
+
 /// What an author most likely wanted where another type is.
 #[derive(Clone, Copy)]
 enum WantedType {
@@ -575,9 +580,7 @@ impl WantedType {
             (WantedType::Condition, kind) if kind.is_text() => format!("compare it, as in: {shown} != \"\""),
             (WantedType::Condition, Type::Number) => format!("compare it, as in: {shown} > 0"),
             (WantedType::Condition, Type::List(_) | Type::Object(_)) => format!("ask how long it is, as in: {shown} | length > 0"),
-            (WantedType::List, kind) if kind.is_text() => {
-                format!("write {shown} | split(',') if commas separate its parts, or {shown} | split if blanks do")
-            }
+            (WantedType::List, kind) if kind.is_text() => split_help(shown),
             (WantedType::Number, kind) if kind.is_text() => format!("turn it into a number: {shown} | float"),
             (_, Type::List(_)) => format!("write {shown} | join(', ') for one text of all, or {shown} | first for the first of them"),
             (_, Type::Object(_)) => "name one of its fields".to_owned(),
