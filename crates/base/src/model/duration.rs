@@ -36,8 +36,14 @@ pub fn duration_words(duration: Duration) -> String {
 /// `500ms`, `5s`, `2m`, `1h`, `1d`.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split_unit(text);
-    let no_time =
-        || UnitError::new("is not a time", meant_time(text).unwrap_or("a whole number and one of ms, s, m, h, d, such as 5s".to_owned()));
+    let no_time = || {
+        let numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()).count();
+        let has_two = numbers > 1 && !text.contains([':', '.', ',']);
+        match meant_time(text) {
+            Some(meant) if has_two => UnitError::new("has several units, and a time has one number and one unit", meant),
+            meant => UnitError::new("is not a time", meant.unwrap_or("a whole number and one of ms, s, m, h, d, such as 5s".to_owned())),
+        }
+    };
     if number.is_empty() {
         return Err(no_time());
     }

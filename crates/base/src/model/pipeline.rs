@@ -260,8 +260,8 @@ pub struct Data {
     pub engine: Option<SqlEngine>,
     /// The columns that the file has now; `None`: nobody looked, since nothing names one, or they cannot be read.
     pub header: Option<Vec<String>>,
-    /// What in the file is read otherwise than it looks, as far as a check looks into it.
-    pub oddities: Vec<TableOddity>,
+    /// What in the file is read otherwise than it looks, as far as a check looks into it, each with its place there if it is known.
+    pub oddities: Vec<(TableOddity, Option<Span>)>,
 }
 
 /// What in a file of rows is read otherwise than it looks.

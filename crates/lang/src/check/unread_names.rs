@@ -14,6 +14,9 @@ static PLACEHOLDERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"<<\s*(\w+)\s*>>|%(\w+)%|\*\|(\w+)\|\*|\$\((\w+)\)|\[%\s*(\w+)\s*%\]|\$\{(\w+)(?:\.output[\w.]*)?\}|#\{(\w+)\}|\[\[\s*(\w+)\s*\]\]").ok()
 });
 
+/// The output of a step, as programs with `${…}` write it.
+static OUTPUT_OF: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$\{(\w+\.output[\w.]*)\}").ok());
+
 /// A name behind a " #", where it is a comment: its line, and the rest of it.
 static COMMENTED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?m)^([^\n#]*?: )([^\n]* #[^\n]*)$").ok());
 static READ: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"inputs\.(\w+)").ok());
@@ -61,7 +64,20 @@ fn plain(name: &str) -> String {
 pub(super) fn settle(found: &mut Vec<Diagnostic>, sources: &Sources) {
     let mut forms: HashMap<FileId, OtherForms> = HashMap::new();
     let mut comments: HashSet<Span> = HashSet::new();
+    let mut looked_at: HashSet<FileId> = HashSet::new();
+    let told: Vec<Span> = found.iter().map(|found| found.span).collect();
     found.retain_mut(|found| {
+        // Who writes one value as another tool does writes others so, too.
+        if found.code == Code::SingleBraces && sources.text(found.span).starts_with("${") && looked_at.insert(found.span.file) {
+            let text = &sources.file(found.span.file).text;
+            for step in OUTPUT_OF.iter().flat_map(|regex| regex.captures_iter(text)) {
+                let (Some(whole), name) = (step.get(0), &step[1]) else { continue };
+                let span = Span::new(found.span.file, whole.start(), whole.end());
+                if !told.iter().any(|other| other.start <= span.start && span.end <= other.end && other.file == span.file) {
+                    found.related.push((span, format!("write \"{{{{ steps.{name} }}}}\" here, too")));
+                }
+            }
+        }
         if ![Code::UnusedInput, Code::UnusedOutput].contains(&found.code) {
             return true;
         }

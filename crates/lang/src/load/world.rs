@@ -342,6 +342,11 @@ impl World for Loader<'_> {
         if is_inside { self.files.oddities(&TableSource::of(name, data)) } else { vec![] }
     }
 
+    fn table_text(&mut self, data: &Data) -> Option<(FileId, Arc<str>)> {
+        let file = self.bring(data.file.span.file, &data.file.value).ok()?;
+        Some((file, self.sources.file(file).text.clone()))
+    }
+
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
         self.files.prepare(tables, queries)
     }

@@ -9,7 +9,7 @@ use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable, Takes};
 use super::reader::{KeyReader, unknown_key};
 use crate::diagnostic::{Diagnostic, Near, nearest};
-use crate::model::{Shape, TestCase, typed_for};
+use crate::model::{Shape, TableOddity, TestCase, typed_for};
 use crate::source::{FileId, Span};
 use crate::syntax::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar, plain_value};
 
@@ -266,6 +266,21 @@ fn insert(map: &mut Map, path: &[String], value: Node) {
     });
     if let Some((_, Node { kind: NodeKind::Map(inner), .. })) = map.entries.get_mut(at) {
         insert(inner, rest, value);
+    }
+}
+
+/// Where in a CSV file it is that a table is read otherwise than it looks.
+pub(super) fn odd_place(file: FileId, text: &str, odd: &TableOddity) -> Option<Span> {
+    let mut records = Records::new("", file, text);
+    let (_, names) = records.next()?;
+    let place_of = |column: &str| names.iter().rposition(|(name, _)| name.trim() == column);
+    match odd {
+        TableOddity::Unreadable(_) => records.find(|(_, cells)| cells.len() != names.len()).map(|(row, _)| row),
+        TableOddity::Repeated { column, .. } => names.get(place_of(column)?).map(|(_, span)| *span),
+        TableOddity::DecimalComma { column } => {
+            let place = place_of(column)?;
+            records.find_map(|(_, cells)| cells.get(place).filter(|(cell, _)| cell.contains(',')).map(|(_, span)| *span))
+        }
     }
 }
 

@@ -101,7 +101,8 @@ impl<'w> Lower<'w> {
                     }
                     None if is_import && name.contains('*') => {
                         let files: Vec<&str> = names.iter().map(String::as_str).filter(|name| name.ends_with(".yaml")).take(8).collect();
-                        missing(message).help(format!("write out each file: a pattern is not expanded here: [{}]", files.join(", ")))
+                        missing(format!("cannot import {what}: it is a pattern, and each file is imported by its name"))
+                            .help(format!("write out each file: [{}]", files.join(", ")))
                     }
                     None => {
                         let by_name = thing.is_some_and(|thing| ["channel", "style guide"].contains(&thing)) && !names.is_empty();

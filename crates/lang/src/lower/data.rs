@@ -10,7 +10,7 @@ use super::fields::kind_of;
 use super::keys;
 use super::reader::KeyReader;
 use super::values::wrong_type;
-use crate::diagnostic::{Diagnostic, Near, did_you_mean_zone};
+use crate::diagnostic::{Diagnostic, Near, did_you_mean_zone, listed};
 use crate::model::{
     AgentStep, Conversation, Data, DataKind, FieldKind, Filling, Form, History, KEPT_MESSAGES, MODEL_TIMEOUT, OnFailure, Person,
     PersonSource, SUMMARY_STEP, Step, StepKind, TextPlace,
@@ -20,6 +20,8 @@ use crate::syntax::Node;
 
 /// How many of the types a column may have: those of single values, which come first.
 const COLUMN_KINDS: usize = 6;
+/// Most files of a folder that a finding names.
+const MOST_NAMED: usize = 8;
 
 /// One table; one that cannot be read still counts as a table, of a file without name.
 pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
@@ -41,7 +43,12 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         None => keys.names("pii").unwrap_or_default(),
         Some(node) => {
             let message = format!("\"pii\" of a table must be a list of columns, found {}", found(node));
-            let help = "write the columns with personal data, such as pii: [name, email], or remove the key";
+            let data = Data { pii: vec![], ..data.clone() };
+            let columns = lower.world().columns(&keys.owner, &data).unwrap_or_default();
+            let help = match columns.as_slice() {
+                [] => "write the columns with personal data, such as pii: [name, email], or remove the key".to_owned(),
+                columns => format!("write those of its columns that tell who a person is: its columns are {}", listed(columns, "and")),
+            };
             lower.report(wrong_type(node, message).help(help));
             vec![]
         }
@@ -66,9 +73,13 @@ fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
             true => format!("data file {} is a folder, and a table is one file", quoted(&file.value)),
             false => format!("data file {} has an ending that is not known", quoted(&file.value)),
         };
-        let help = match is_folder {
-            true => "name a file in it that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb",
-            false => "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb",
+        let mut there = if is_folder { lower.world().fitting(lower.file, &format!("{}*", file.value)) } else { vec![] };
+        there.retain(|path| path.rsplit_once('.').is_some_and(|(_, ending)| DataKind::of_ending(ending).is_some()));
+        let help = match there.as_slice() {
+            [] if is_folder => "name a file in it that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb".to_owned(),
+            [] => "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb".to_owned(),
+            [only] => format!("write {only}"),
+            several => format!("write one of: {}", several[..several.len().min(MOST_NAMED)].join(", ")),
         };
         lower.report(Diagnostic::bad_value(file.span, message).help(help));
     }

@@ -7,6 +7,7 @@ use serde_json::{Map as Object, Value, json};
 
 use super::aliases::{PROGRAM_STEPS, type_alias};
 use super::written_form::written_form;
+use crate::diagnostic::listed;
 use crate::syntax::{Map, Node, NodeKind};
 
 /// Keys of other tools that say one thing together.
@@ -78,9 +79,14 @@ static KEYS: &[ForeignKey] = &[
         "remove it: a program runs on this machine, in a sandbox; flow starts no containers",
     ),
     ForeignKey {
-        own_words: Some(|_, node| {
+        own_words: Some(|own, node| {
             let folder = node.as_scalar()?.text.trim_end_matches('/');
-            Some(format!("remove it, and write the files in program as {folder}/NAME: a program starts in the folder of this file"))
+            let why = "a program starts in the folder of this file";
+            let program = own.get("program").and_then(|program| program.as_list()?.first()?.as_scalar());
+            Some(match program.and_then(|program| Some((&program.text, starts_in(&program.text, folder)?))) {
+                Some((program, option)) => format!("remove it, and write {option} behind {program} in program: {why}"),
+                None => format!("remove it, and write the files in program as {folder}/NAME: {why}"),
+            })
         }),
         ..gone(
             STEP,
@@ -235,7 +241,22 @@ static KEYS: &[ForeignKey] = &[
         "write output: with the fields of the answer and their types, such as output: { tags: { type: list, items: text } }",
         None,
     ),
-    gone(AGENT, &["extends", "inherits", "base"], "write the instructions out: an agent takes over nothing from another one"),
+    ForeignKey {
+        own_words: Some(|own, node| {
+            let other = &node.as_scalar()?.text;
+            Some(match own.get("instructions") {
+                Some(_) => {
+                    format!("remove it, and write out here what of agent {other} is wanted: an agent takes over nothing from another one")
+                }
+                None => format!("write instructions: with a text of its own in place of it: an agent takes over nothing from {other}"),
+            })
+        }),
+        ..gone(
+            AGENT,
+            &["extends", "inherits", "base"],
+            "remove it, and write the instructions out: an agent takes over nothing from another one",
+        )
+    },
     gone(
         AGENT,
         &["temperature", "max_tokens", "top_p", "provider", "api_key", "base_url"],
@@ -402,6 +423,17 @@ fn chat(_: &Map, node: &Node) -> Option<String> {
     })
 }
 
+/// The arguments by which a program that has them starts its work in another folder, as its manual says.
+fn starts_in(program: &str, folder: &str) -> Option<String> {
+    Some(match program.rsplit('/').next()? {
+        "terraform" | "tofu" => format!("-chdir={folder}"),
+        "git" | "make" | "ninja" | "tar" | "pnpm" => format!("-C, {folder}"),
+        "npm" => format!("--prefix, {folder}"),
+        "yarn" => format!("--cwd, {folder}"),
+        _ => return None,
+    })
+}
+
 /// `when`, `set` and `else` in one value.
 fn choice(map: &Map, node: &Node) -> Option<String> {
     let (when, then, other) = (map.get("when")?.as_scalar()?, map.get("set")?.as_scalar()?, node.as_scalar()?);
@@ -419,7 +451,13 @@ fn person(map: &Map, _: &Node) -> Option<String> {
 fn gate(map: &Map, node: &Node) -> Option<String> {
     let scorecard = written_form(&node.to_value())?;
     let of = map.get("prompt").and_then(|node| only_expression(&node.as_scalar()?.text)).unwrap_or("steps.ID.output");
-    Some(format!("write gate: {scorecard}, of: {of} and otherwise: with a safe text, in place of agent and prompt"))
+    let own = map
+        .entries
+        .iter()
+        .map(|(key, _)| &*key.text)
+        .filter(|key| ["scorecard", "scorecards", "criteria", "agent", "prompt"].contains(key));
+    let own = listed(&own.collect::<Vec<_>>(), "and");
+    Some(format!("write gate: {scorecard}, of: {of} and otherwise: with a safe text, in place of {own}"))
 }
 
 /// The keys of a message that belong below `with`.

@@ -46,7 +46,7 @@ pub(super) fn list(label: &str, node: &Node) -> Option<Instead> {
             Some(match label {
                 "on_failure" => (
                     format!(
-                        "write a list of steps: [{{ id: sorry, set: {text} }}, {{ id: send_sorry, send: stdout, of: steps.sorry.output }}]"
+                        "write a list of steps: [{{ id: sorry, set: {text} }}, {{ id: send_sorry, send: stdout, of: steps.sorry.output }}], with format in place of set if a channel is to format it"
                     ),
                     None,
                 ),
@@ -143,6 +143,11 @@ pub(super) fn text(label: &str, node: &Node) -> Option<Instead> {
         "gate" => {
             let card = written_form(&node.to_value()).unwrap_or_else(|| "{ criteria: [ … ] }".to_owned());
             Some((format!("write scorecards: {{ quality: {card} }} in the head of the file, and gate: quality here"), None))
+        }
+        "Authorization" | "authorization" => {
+            let name = secret(map)?;
+            let (bearer, bare) = (format!("\"Bearer {{{{ secrets.{name} }}}}\""), format!("\"{{{{ secrets.{name} }}}}\""));
+            Some((format!("write {bearer}, or {bare} if the service takes the token without a word before it"), Some(bearer)))
         }
         _ => secret(map).map(|name| exactly(format!("\"{{{{ secrets.{name} }}}}\""))),
     }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::case_rows;
 use super::context::Lower;
-use crate::model::{DataKind, PersonSource, Pipeline, SqlEngine};
+use crate::model::{DataKind, PersonSource, Pipeline, SqlEngine, TableOddity};
 use crate::sql;
 
 /// Looks at the columns of the tables that queries and the person read, and has the queries compiled that SQLite would answer.
@@ -18,7 +19,10 @@ pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
         // A workbook is read by a process of its own, which a check starts only for columns that its author names.
         if !data.pii.is_empty() || !data.columns.is_empty() || data.kind != DataKind::Excel && is_read() {
             data.header = lower.world().columns(name, data);
-            data.oddities = lower.world().oddities(name, data);
+            let odd = lower.world().oddities(name, data);
+            let text = if odd.is_empty() || data.kind != DataKind::Csv { None } else { lower.world().table_text(data) };
+            let place = |odd: &TableOddity| text.as_ref().and_then(|(file, text)| case_rows::odd_place(*file, text, odd));
+            data.oddities = odd.into_iter().map(|odd| (place(&odd), odd)).map(|(place, odd)| (odd, place)).collect();
         }
     }
     let of_duckdb = |query: &str| pipeline.data.iter().any(|(name, data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query, name));

@@ -10,7 +10,7 @@ use super::misplaced::{Misplaced, misplaced};
 use super::other_shapes;
 use super::values::{empty_section, value_of, wrong_type};
 use super::written_form::written_form;
-use crate::diagnostic::{About, Code, Diagnostic, Near, akin, nearest};
+use crate::diagnostic::{About, Code, Diagnostic, Near, akin, listed, nearest};
 use crate::model::{Filling, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::{self, Map, Node, NodeKind};
@@ -186,7 +186,12 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         let tools = self.map.get("allowed_tools").and_then(|node| written_form(&node.to_value()));
         let help = is_on.and_then(|is_on| match (key, of, tools) {
             ("refine", Some(id), _) if is_on => Some(format!("write the id of a step: refine: {id}")),
-            ("approval_required", _, Some(tools)) if is_on => Some(format!("write a list of tools: approval_required: {tools}")),
+            ("approval_required", _, Some(tools)) if is_on => {
+                Some(format!("write a list, approval_required:, with those of {tools} that a person is to confirm each time"))
+            }
+            ("writes", ..) if is_on && let Some(folder) = self.map.get("folder").and_then(Node::as_scalar) => {
+                Some(format!("write writes: [{}], a list of the folders that it may change", folder.text))
+            }
             _ => other_shapes::named(self.rule(key)?, is_on),
         });
         if let Some(help) = &help {
@@ -386,7 +391,11 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             }
             (None, []) if let Some((section, node)) = self.section_of(&key.text, value) => {
                 let (key, value) = (&key.text, written_form(&node.to_value()).unwrap_or_else(|| "…".to_owned()));
-                diagnostic = diagnostic.help(format!("move it below {section}: {section}: {{ {key}: {value} }}"));
+                let last = self.map.get(section).and_then(|section| section.as_map()?.entries.last());
+                diagnostic = diagnostic.help(match last {
+                    Some((last, _)) => format!("move it into {section}, below {} there and indented like it: {key}: {value}", last.text),
+                    None => format!("move it below {section}: {section}: {{ {key}: {value} }}"),
+                });
             }
             (None, []) if place_names == ["person"] => {
                 diagnostic = diagnostic.about(value_of("person")).help(match written_form(&value.to_value()) {
@@ -395,7 +404,17 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                 });
             }
             (None, []) if key.text.starts_with("x-") => {
-                diagnostic = diagnostic.about(value_of("<<")).help("remove it, and write its keys out in each place that takes them by <<");
+                let keys = value.as_map().and_then(|map| {
+                    let keys = map.entries.iter().map(|(key, node)| Some(format!("{}: {}", key.text, written_form(&node.to_value())?)));
+                    keys.collect::<Option<Vec<_>>>()
+                });
+                diagnostic = diagnostic.about(value_of("<<")).help(match keys {
+                    Some(keys) => {
+                        let keys = listed(&keys, "and");
+                        format!("remove it and what stands below it, and write {keys} in place of each line that begins with <<:")
+                    }
+                    None => "remove it, and write its keys out in each place that takes them by <<".to_owned(),
+                });
             }
             (None, []) if is_step && super::aliases::alias(&key.text, &["agent"], |name| name == "instructions").is_some() => {
                 diagnostic = diagnostic.help("write it as instructions of an agent below agents, and name that agent in the step");
@@ -541,7 +560,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                 None if let Some(id) = id.filter(|id| !id.is_empty()) => {
                     found.help(format!("write id: {id} in place of name; others read its output as steps.{id}.output"))
                 }
-                Some(value) => found
+                Some(value) => Diagnostic { span: code.map_or(found.span, |_| self.key_span("python")), ..found }
                     .help(format!("write result = {value} in place of return {value}, and add returns: [result]: the code is no function")),
                 None => found.help(format!("add {}: {}", rule.name, rule.about)),
             });

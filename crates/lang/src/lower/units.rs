@@ -36,9 +36,11 @@ mod tests {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)));
         }
         assert_eq!(parse_duration("60").unwrap_err().to_string(), "has no unit; write 60s or 60m");
-        for text in ["", "s", "-5s", "1.5h", "5 s", "5sec", "1h30m"] {
+        for text in ["", "s", "-5s", "1.5h", "5 s", "5sec", "PT2M"] {
             assert!(parse_duration(text).unwrap_err().to_string().starts_with("is not a time; write "), "{text}");
         }
+        let two = "has several units, and a time has one number and one unit; write 90m";
+        assert_eq!(parse_duration("1h30m").unwrap_err().to_string(), two);
         assert_eq!(parse_duration("99999999999999999999d").unwrap_err().to_string(), "is longer than 100 years");
     }
 

@@ -85,7 +85,13 @@ impl Lower<'_> {
                             format!("write {label}: true, or {label}: false for the opposite")
                         }
                     }
-                    About::Value(label) if must_be.ends_with("such as 5s") => format!("write {label}: with a time, such as {label}: 1h"),
+                    About::Value(label) if must_be.ends_with("such as 5s") => match node.as_map() {
+                        Some(map) => {
+                            let keys: Vec<&str> = map.entries.iter().map(|(key, _)| &*key.text).collect();
+                            format!("write a time behind {label}:, such as {label}: 1h, in place of {}", listed(&keys, "and"))
+                        }
+                        None => format!("write {label}: with a time, such as {label}: 1h"),
+                    },
                     About::Value(label) if label == "most_parts" && is_word => {
                         "write the most parts that may be sent, such as most_parts: 10".to_owned()
                     }

@@ -32,6 +32,10 @@ pub trait World {
     fn oddities(&self, _: &str, _: &Data) -> Vec<TableOddity> {
         vec![]
     }
+    /// The text of the file of a table; `None`: it is too long to be shown, or no text.
+    fn table_text(&mut self, _: &Data) -> Option<(FileId, Arc<str>)> {
+        None
+    }
     /// What SQLite says of queries against empty tables with these columns; `None`: it cannot be said.
     fn prepare(&self, _: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
         vec![None; queries.len()]

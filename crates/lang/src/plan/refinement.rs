@@ -56,17 +56,14 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
             } else {
                 let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
                 let of_agent = |step: &&Arc<Step>| matches!(&step.kind, StepKind::Agent(agent) if agent.agent.value == refine.value);
-                let help = match plan.pipeline.steps.iter().find(of_agent) {
-                    Some(step) => format!(
-                        "write refine: {}, the step of agent {}: a step is named, not its agent",
-                        step.id.value,
-                        quoted(&refine.value)
+                let (what, help) = match plan.pipeline.steps.iter().find(of_agent) {
+                    Some(step) => (
+                        "which is an agent, and refine takes a step".to_owned(),
+                        format!("write refine: {}, the step of agent {}", step.id.value, quoted(&refine.value)),
                     ),
-                    None => "name the step that should try once more".to_owned(),
+                    None => (format!("which does not exist{hint}"), "name the step that should try once more".to_owned()),
                 };
-                Diagnostic::unknown_step(refine.span, format!("refine names \"{}\", which does not exist{hint}", refine.value))
-                    .near(hint)
-                    .help(help)
+                Diagnostic::unknown_step(refine.span, format!("refine names \"{}\", {what}", refine.value)).near(hint).help(help)
             });
             continue;
         };
@@ -100,7 +97,7 @@ fn each_with_its_gate(plan: &PipelinePlan, gate: &PlannedStep, refine: &str) -> 
     let each = texts.first().map_or("LIST", |text| text.source.trim());
     let id = &gate.step.id.value;
     format!(
-        "write one step for both, - {{ id: each_{id}, for_each: {each}, steps: [ {refine}, {id} ] }}, without for_each of their own and with of: steps.{refine}.output; read steps.each_{id}.output"
+        "move steps {refine} and {id}, without their for_each, into the steps of one: - {{ id: each_{id}, for_each: {each}, steps: … }}; write of: steps.{refine}.output in {id}, and read steps.each_{id}.output"
     )
 }
 

@@ -1,5 +1,6 @@
 //! F317: a person is asked, and whatever they say the same is done.
 
+use super::giving::readers;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::About;
 use crate::model::{OnFailure, Step, StepKind};
@@ -10,7 +11,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for planned in pipeline.steps.iter().filter(|planned| matches!(planned.step.kind, StepKind::Approval(_))) {
         let (step, block) = (&planned.step, pipeline.block(planned.block));
         let id = quoted(&step.id.value);
-        if is_read(pipeline, &step.id.value) {
+        if readers(pipeline, &step.id.value) > 0 {
             continue;
         }
         let later = || pipeline.steps.iter().filter(|other| other.block == planned.block && other.place > planned.place);
@@ -53,14 +54,4 @@ fn acts(step: &Step) -> bool {
         || facts.receiver.is_some()
         || facts.starts.is_some_and(|run| !run.reads_only)
         || facts.method.is_some_and(|method| !method.is_safe())
-}
-
-/// Whether a text reads anything of a step.
-fn is_read(pipeline: &PipelinePlan, id: &str) -> bool {
-    let mut is_read = false;
-    pipeline.pipeline.each_text(&mut |authored| {
-        let reads = authored.text().into_iter().flat_map(|text| &text.reads);
-        is_read |= reads.into_iter().any(|read| matches!(read.path.as_slice(), [steps, step, ..] if steps == "steps" && step == id));
-    });
-    is_read
 }

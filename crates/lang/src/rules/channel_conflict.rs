@@ -17,7 +17,9 @@ pub(super) fn conflict(channel: &Channel, out: &mut Vec<Diagnostic>) {
         && (indicator.contains("{{") || !indicator.contains("{part}"))
     {
         let message = format!("channel {name}: the indicator {} has no {{part}} to number its parts with", quoted(indicator));
-        let help = "write the numbers in single braces, as in indicator: \"({part}/{parts})\"";
+        let single = indicator.replace("{{ ", "{").replace(" }}", "}").replace("{{", "{").replace("}}", "}");
+        let single = if single.contains("{part}") { single } else { "({part}/{parts})".to_owned() };
+        let help = format!("write indicator: {}, with the numbers in single braces", quoted(&single));
         out.push(found(channel, "split.indicator", &message).help(help));
     }
     let (key, message, help) = match channel.body {

@@ -3,7 +3,7 @@
 use super::names::PipelineNames;
 use super::seat::{Seat, TextRole, Texts};
 use super::{Diagnostic, comparison_type, default_unused, meant, type_mismatch, unknown_field, whole_value};
-use crate::model::{Field, FieldKind, Shape, Text};
+use crate::model::{FieldKind, Text};
 use crate::source::Span;
 use crate::template::types::Type;
 use crate::template::{PointlessFilter, TypeProblem, TypeProblemKind, typed};
@@ -18,7 +18,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
 fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, out: &mut Vec<Diagnostic>) {
     for problem in typed(text, condition, &|path| names.known_type(seat, path)).problems {
         let span = place(text, &problem);
-        let declared = problem.path.as_deref().and_then(|path| declared(names, path));
+        let declared = problem.path.as_deref().and_then(|path| type_mismatch::declared(names, path));
         let mut found = match problem.kind {
             TypeProblemKind::Mismatch(message, help) => type_mismatch::found(span, message).help(help),
             TypeProblemKind::Comparison(message, help, near) => comparison_type::found(span, message).near(near).help(help),
@@ -32,21 +32,16 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
                     None => found.help(format!("read {}.{field} without the loop", path.join("."))),
                 }
             }
-            TypeProblemKind::Field(owner, field, known) => unknown_field::of_value(names, span, &owner, &field, known.as_deref()),
+            TypeProblemKind::Field(owner, field, known) => {
+                let written = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or_default();
+                unknown_field::of_value(names, (span, written), &owner, &field, known.as_deref())
+            }
         };
         if let Some(field) = declared.filter(|field| problem.takes_number && field.kind == FieldKind::Text) {
             found.related.push((field.span, "declared as text here".to_owned()));
             found.help.insert(0, format!("write {}: number in inputs, if it is always a number", field.name));
         }
         out.push(found);
-    }
-}
-
-/// The input that a path is.
-fn declared<'a>(names: &PipelineNames<'a>, path: &[String]) -> Option<&'a Field> {
-    match (path, &names.pipeline.pipeline.inputs) {
-        ([root, name], Shape::Fields(fields)) if root == "inputs" => fields.iter().find(|field| field.name == *name),
-        _ => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a text reads of steps, and whether what it reads ends up in what it gives.
 
+use super::PipelinePlan;
 use crate::model::{Form, Read, Text};
 
 /// Whether what a text reads is part of what it gives.
@@ -86,6 +87,16 @@ fn gives_here(before: &str, after: &str) -> Gives {
         name if before.is_empty() && KEEPING.contains(&name) => Gives::Surely,
         _ => Gives::Perhaps,
     }
+}
+
+/// How many places read anything of a step.
+pub(super) fn readers(pipeline: &PipelinePlan, id: &str) -> usize {
+    let mut count = 0;
+    pipeline.pipeline.each_text(&mut |authored| {
+        let reads = authored.text().map_or(&[][..], |text| &text.reads);
+        count += reads.iter().filter(|read| matches!(read.path.as_slice(), [steps, step, ..] if steps == "steps" && step == id)).count();
+    });
+    count
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ pub(super) fn list(names: &PipelineNames, path: &[String], kind: &Type) -> Optio
     let text = "this step gives a text";
     let (help, at, label) = if let StepKind::Sql(sql) = &step.kind {
         let help = format!("remove one: true from step \"{id}\": it then gives all rows, as a list");
-        (help, sql.one?, "this goes")
+        (help, sql.one?, "remove this")
     } else if !kind.is_text() {
         return None;
     } else if matches!(step.kind, StepKind::Agent(_)) {

@@ -85,10 +85,12 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
             let help = match first.1.to_ascii_lowercase().as_str() {
                 "create" if let Some((name, select)) = text.split_once(" as ") => {
                     let name = name.split_whitespace().last().unwrap_or("t");
-                    &format!(
-                        "write with {name} as ({}) before the select that reads {name}, in one step",
-                        diagnostic::one_line(select, 120)
-                    )
+                    let reader = file.queries().into_iter().find(|other| other.step != query.step && sql::mentions(other.text, name));
+                    let with = format!("write with {name} as ({})", diagnostic::one_line(select, 120));
+                    &match (query.step, reader.and_then(|reader| reader.step)) {
+                        (Some(own), Some(reader)) => format!("remove step {own}, and {with} before the query of step {reader}"),
+                        _ => format!("{with} before the select that reads {name}, in one step"),
+                    }
                 }
                 "update" | "delete" | "insert" => {
                     let words: Vec<&str> = text.split_whitespace().filter(|word| !["from", "into"].contains(word)).collect();

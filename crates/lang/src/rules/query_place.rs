@@ -28,7 +28,7 @@ fn misplaced(filled: &FilledValue) -> Option<Diagnostic> {
         FilledPlace::Quotes(around, instead) => {
             found(format!("{written} is in quotes, where the query has a text of its own and takes no value"))
                 .help(match *instead == written {
-                    true => format!("write {instead} without the quotes around it"),
+                    true => format!("write {instead} without the quotes around it: it is bound as a value, whatever it holds"),
                     false => format!("write {instead} in place of the whole text in quotes"),
                 })
                 .proposed_fix(vec![(*around, instead.clone())])

@@ -20,23 +20,30 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         if matches!(tool.map(|tool| &tool.kind), Some(ToolKind::File(_) | ToolKind::Broken)) {
             continue;
         }
-        let (mut text, mut block) = (&send.of, planned.block);
+        let (mut text, mut block, mut gates) = (&send.of, planned.block, None);
         for _ in 0..LONGEST_WAY {
             let [read] = text.reads.as_slice() else { break };
             let Some(source) = output_of(read).and_then(|(id, _)| pipeline.seen_from(block, id)).map(|ix| pipeline.step(ix)) else { break };
             if let StepKind::Gate(gate) = &source.step.kind {
-                (text, block) = (&gate.of, source.block);
+                (text, block, gates) = (&gate.of, source.block, Some(&source.step.id));
                 continue;
             }
             if matches!(source.step.kind, StepKind::Agent(_)) {
                 let (id, source) = (quoted(&planned.step.id.value), &source.step.id);
-                let message = format!("{id} sends steps.{}.output, which no format step has formatted for a channel", source.value);
                 let formats = |step: &&PlannedStep| {
                     let StepKind::Format(format) = &step.step.kind else { return false };
                     format.text.reads.iter().any(|read| output_of(read).is_some_and(|(id, _)| id == source.value))
                 };
                 let format = pipeline.steps.iter().find(formats).map(|step| format!("steps.{}.output", step.step.id.value));
                 let place = if format.is_some() { text.place.span } else { send.of.place.span };
+                let message = match (gates, &format) {
+                    (Some(gate), Some(formatted)) => format!(
+                        "gate {} passes on the text of steps.{}.output and not {formatted}, so {id} sends it as no format step formatted it",
+                        quoted(&gate.value),
+                        source.value
+                    ),
+                    _ => format!("{id} sends steps.{}.output, which no format step has formatted for a channel", source.value),
+                };
                 let found = finding(Code::RawSend, place, &message);
                 let found = match format {
                     Some(path) => found.help(format!("write {path}, which formats it")).proposed_fix(vec![(place, path)]),

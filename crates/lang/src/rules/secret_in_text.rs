@@ -1,8 +1,24 @@
 //! F601: a secret where people, models or the record would see it.
 
+use super::names::sole_path;
 use super::roles::{SinkRole, secret_reads};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
-use crate::model::Form;
+use crate::model::{Filling, Form, Outputs, Pipeline};
+use crate::source::Span;
+
+/// Where secrets may stand.
+const PLACES: &str = "secrets are allowed only in models, tools, and headers and bodies of http steps";
+
+/// The output that has a read, and whether it is all of it.
+fn output_of(pipeline: &Pipeline, span: Span) -> Option<(&str, bool)> {
+    let of = |filling: &Filling| {
+        filling.texts().into_iter().find(|text| text.reads.iter().any(|read| read.span == span)).map(|text| sole_path(text).is_some())
+    };
+    match &pipeline.outputs {
+        Outputs::None | Outputs::Whole(_) => None,
+        Outputs::Named(outputs) => outputs.iter().find_map(|(name, filling)| Some((name.as_str(), of(filling)?))),
+    }
+}
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (role, read) in secret_reads(&pipeline.pipeline) {
@@ -31,9 +47,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     "write it in the environment of the program: env: {{ {name}: \"{{{{ {path} }}}}\" }}, and take {what} off the command line"
                 ))
             }
-            SinkRole::Output | SinkRole::Record => found.help(
-                "remove it, and its key if nothing else is in the value: secrets are allowed only in models, tools, and headers and bodies of http steps",
-            ),
+            SinkRole::Output | SinkRole::Record => found.help(match output_of(&pipeline.pipeline, read.span) {
+                Some((name, true)) => format!("remove output {name}: {PLACES}"),
+                Some((name, false)) => format!("remove output {name}, or the secret and what says nothing without it: {PLACES}"),
+                None => format!("remove it, and its key if nothing else is in the value: {PLACES}"),
+            }),
             SinkRole::Prompt
             | SinkRole::Condition
             | SinkRole::Log
@@ -41,7 +59,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             | SinkRole::Address
             | SinkRole::Code => {
                 found.help(format!(
-                    "remove {{{{ {} }}}}, and what says nothing without it: secrets are allowed only in models, tools, and headers and bodies of http steps",
+                    "remove {{{{ {} }}}}, and what says nothing without it: {PLACES}",
                     read.path.join(".")
                 ))
             }

@@ -14,7 +14,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for (table, data) in &pipeline.pipeline.data {
         let reading: Vec<&WrittenQuery> = queries.iter().filter(|query| sql::mentions(query.text, table)).collect();
         let mentions = |column: &str| reading.iter().any(|query| sql::mentions(query.text, column));
-        for odd in data.oddities.iter().filter(|_| !reading.is_empty()) {
+        for (odd, place) in data.oddities.iter().filter(|_| !reading.is_empty()) {
             let (what, help) = match odd {
                 TableOddity::Unreadable(why) => match why.split_once(". ") {
                     Some((what, help)) => (what.to_owned(), help.trim_end_matches('.').to_owned()),
@@ -30,11 +30,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                         quoted(column),
                         name(&data.file.value)
                     ),
-                    "write 12.50 with a point in the file, or separate its cells with \";\"".to_owned(),
+                    "write each amount with a point, as 12.50, or separate all cells of the file with \";\"".to_owned(),
                 ),
                 TableOddity::Repeated { .. } | TableOddity::DecimalComma { .. } => continue,
             };
-            out.push(finding(Code::TableContent, data.file.span, &what).help(lower_first(&help)));
+            let found = finding(Code::TableContent, data.file.span, &what).help(lower_first(&help));
+            out.push(match place {
+                Some(place) => found.related(*place, "change this"),
+                None => found,
+            });
         }
     }
 }

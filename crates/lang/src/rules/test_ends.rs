@@ -18,6 +18,7 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out:
         two_cases(case, pipeline, plan, out);
         failed_gate(case, pipeline, plan, out);
         mock_and_reply(case, out);
+        reply_of_no_model(case, pipeline, plan, out);
         left_over(case, pipeline, plan, out);
     }
 }
@@ -108,6 +109,26 @@ fn mock_and_reply(case: &TestCase, out: &mut Vec<Diagnostic>) {
             quoted(path)
         );
         out.push(found(reply.span, &message).related(mock.span, "the mock").help("remove the reply, or the mock"));
+    }
+}
+
+/// A reply for a step that only computes.
+fn reply_of_no_model(case: &TestCase, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    for (path, set) in case.replies.own.iter().filter(|(path, _)| case.mocks.own.get(*path).is_none()) {
+        let (PathEnd::Step(of, ix), Some(reply)) = (way(plan, pipeline, path), set.all().first()) else { continue };
+        let kind = &of.step(ix).step.kind;
+        // What is searched may be documents that a model describes.
+        if !kind.facts().only_computes || matches!(kind, StepKind::Search(_)) {
+            continue;
+        }
+        let message = format!(
+            "test {} can never pass: a step with {}, as {} is, asks no model, so its reply is left over",
+            quoted(&case.id.value),
+            kind.word(),
+            quoted(path)
+        );
+        let instead = if case.replies.own.len() == 1 { "write mocks in place of replies" } else { "move it from replies to mocks" };
+        out.push(found(reply.span, &message).help(format!("{instead}: a mock says what the step gives")));
     }
 }
 

@@ -164,7 +164,7 @@ fn of_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 quoted(&listed.value)
             );
             let help = format!(
-                "add allow: [\"*\"] below {0}, and run flow tools allow FILE, which writes the names of its tools there; or write {0}.NAME here for one",
+                "add allow: [\"*\"] below {0}, and run flow tools allow for this file, which writes the names of its tools there; or write {0}.NAME here for one",
                 listed.value
             );
             let found = found(listed, cut(&message, LONGEST_MESSAGE)).help(help);

@@ -3,6 +3,7 @@
 use super::names::{PipelineNames, sole_path};
 use super::seat::{TextRole, Texts};
 use super::{Code, Diagnostic, meant};
+use crate::model::{Field, Shape};
 use crate::source::Span;
 use crate::template::split_help;
 use crate::template::types::Type;
@@ -62,15 +63,28 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
                 found.related.extend(meant.at);
                 found
             }
-            None => found.help(help),
+            None => {
+                let mut found = found.help(help);
+                let field = declared(names, read).filter(|_| placed.role == TextRole::List && kind == Type::Text);
+                found.related.extend(field.map(|field| (field.span, "or write type: list, items: text here".to_owned())));
+                found
+            }
         });
+    }
+}
+
+/// The input that a path is.
+pub(super) fn declared<'a>(names: &PipelineNames<'a>, path: &[String]) -> Option<&'a Field> {
+    match (path, &names.pipeline.pipeline.inputs) {
+        ([root, name], Shape::Fields(fields)) if root == "inputs" => fields.iter().find(|field| field.name == *name),
+        _ => None,
     }
 }
 
 /// How a number becomes a condition.
 fn compare_number(path: &str) -> String {
     let path = if path.contains(' ') { format!("({path})") } else { path.to_owned() };
-    format!("compare it, as in: {path} > 0, or {path} == 3 for that number")
+    format!("write {path} > 0 if each number above 0 fits, or {path} == 3 if only that one does, with your number")
 }
 
 /// A list whose elements are objects, as far as is known.

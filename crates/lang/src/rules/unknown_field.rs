@@ -140,8 +140,14 @@ fn nested<'k>(
     known.iter().find(has).or_else(|| known.iter().find(may).filter(|_| !is_same)).copied()
 }
 
-/// The finding of a field that the value of a loop or a filter does not have.
-pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &str, known: Option<&Object>) -> Diagnostic {
+/// The finding of a field that the value of a loop or a filter does not have. `written` is what stands at the place.
+pub(super) fn of_value(
+    names: &PipelineNames,
+    (span, written): (Span, &str),
+    owner: &str,
+    field: &str,
+    known: Option<&Object>,
+) -> Diagnostic {
     let Some(known) = known else {
         let help = match owner.starts_with(|c: char| c.is_ascii_digit()) {
             // A module of another tool goes by its number.
@@ -160,9 +166,13 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
     let about = if known.is_of_file { About::Columns } else { About::Other };
     if fields().eq(["item", "status", "output", "error"]) {
         let message = format!("{owner} has no \"{field}\": with on_failure: continue each has item, status, output and error");
-        return found(span, message).help(format!(
-            "write .output.{field} | default('') in place of .{field}, and so for its other fields: an element that failed has no output"
-        ));
+        let why = "an element that failed has no output";
+        return found(span, message).help(match written.strip_suffix(field).and_then(|name| name.strip_suffix('.')) {
+            Some(name) => format!(
+                "write {name}.output.{field} in place of {written}, and put {{% if {name}.status == 'succeeded' %}} and {{% endif %}} around what reads its fields: {why}"
+            ),
+            None => format!("write .output.{field} | default('') in place of .{field}, and so for its other fields: {why}"),
+        });
     }
     let near_name = near.names.first().cloned();
     let found = found(span, message).about(about).near(near);

@@ -1,5 +1,6 @@
 //! F208: a name that exists, but not here.
 
+use super::giving::readers;
 use super::names::{PipelineNames, by_name, sole_path};
 use super::problem::ReadProblem;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
@@ -56,7 +57,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             }
             let message = format!("\"{root}\" cannot be used here: {what} {} is shared by the whole pipeline", quoted(name));
             let help = match input_behind(pipeline, read) {
-                Some(path) => format!("write {path} in place of {}", read.path.join(".")),
+                Some((path, id)) => {
+                    let alone = readers(pipeline, id) == 1;
+                    let more = if alone { format!(", and remove step {}, which nothing else reads", quoted(id)) } else { String::new() };
+                    format!("write {path} in place of {}{more}", read.path.join("."))
+                }
                 None => help.to_owned(),
             };
             out.push(Diagnostic::wrong_place(read.span, cut(&message, LONGEST_MESSAGE)).help(help));
@@ -65,12 +70,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 /// The input that a set step only passes on.
-fn input_behind(pipeline: &PipelinePlan, read: &Read) -> Option<String> {
+fn input_behind<'r>(pipeline: &PipelinePlan, read: &'r Read) -> Option<(String, &'r str)> {
     let [steps, id, output] = read.path.as_slice() else { return None };
     let planned = pipeline.steps.iter().find(|planned| planned.step.id.value == *id && steps == "steps" && output == "output")?;
     let StepKind::Set(Filling::Text(text)) = &planned.step.kind else { return None };
     let own = sole_path(text)?;
-    own.path.first().is_some_and(|root| root == "inputs").then(|| own.path.join("."))
+    own.path.first().is_some_and(|root| root == "inputs").then(|| (own.path.join("."), id.as_str()))
 }
 
 #[cfg(test)]

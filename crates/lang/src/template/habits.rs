@@ -122,7 +122,14 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         let value = found[2].trim_start_matches('.');
         return match &found[1] {
             "range" => shown("a loop stands in {% %}, not in {{ }}", format!("{{% for item in {value} %}} … {{% endfor %}}")),
-            _ => shown("a condition stands in {% %}, not in {{ }}", format!("{{% if {value} %}} … {{% endif %}}")),
+            _ => {
+                let end = ["{{ end }}", "{{end}}", "{{- end }}", "{{- end -}}"].into_iter().find(|end| source.contains(end));
+                let write = match end {
+                    Some(end) => format!("{{% if {value} %}} in place of {{{{ {} }}}}, and {{% endif %}} in place of {end}", text.trim()),
+                    None => format!("{{% if {value} %}} … {{% endif %}}"),
+                };
+                shown("a condition stands in {% %}, not in {{ }}", write)
+            }
         };
     }
     if source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{{")) {
