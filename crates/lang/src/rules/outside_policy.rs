@@ -137,9 +137,10 @@ fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
     let plain = name.split(':').next().unwrap_or_default();
     for entry in hosts {
         let value = entry.value.as_str();
-        if let Some((_, rest)) = value.split_once("://").filter(|(_, rest)| rest.trim_end_matches('/').split(':').next() == Some(plain)) {
-            let host = rest.trim_end_matches('/').to_owned();
-            return at_entry(found, entry, ("an entry is a host, without its scheme", format!("write {host}")));
+        // F617 says it.
+        if value.split_once("://").is_some_and(|(_, rest)| rest.split(['/', ':']).next() == Some(plain)) {
+            found.span = entry.span;
+            return;
         }
         if value.strip_prefix("*.") == Some(plain) {
             return at_entry(found, entry, ("*. means only what is below the host", format!("write {plain}")));

@@ -21,6 +21,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 out.push(found(entry, &message).help(format!("write {}", quoted(&meant))));
             }
         }
+        for entry in policy.hosts.iter().flatten() {
+            if let Some(host) = without_scheme(&entry.value) {
+                let message =
+                    format!("{} in network_access.hosts fits no request: an entry is a host, without its scheme", quoted(&entry.value));
+                out.push(found(entry, &message).help(format!("write {host}")));
+            }
+        }
         unknown_parts(policy, |name| file.tools.get(name), out);
     }
     for tool in file.tools.values() {
@@ -67,6 +74,14 @@ fn of_regex(entry: &str) -> Option<String> {
     let has_sign = entry.starts_with('^') || entry.ends_with('$') || entry.contains(".+") || entry.contains('\\');
     let meant = entry.trim_start_matches('^').trim_end_matches('$').replace("\\.", ".").replace(".+", "*");
     (has_any || has_sign).then(|| if has_any { meant.replace(".*", "*") } else { meant })
+}
+
+/// The host in the address of a page, as it would be written here.
+fn without_scheme(entry: &str) -> Option<String> {
+    let (scheme, rest) = entry.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
+    let host = if scheme == "http" && !host.contains(':') { format!("{host}:80") } else { host.to_owned() };
+    Some(if host.contains([':', '*']) { quoted(&host) } else { host })
 }
 
 /// A pattern of files that leaves the project or begins at another folder, as it would be written from the project's folder.

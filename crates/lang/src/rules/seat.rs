@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::PipelinePlan;
 use super::known::with_of_task;
 use crate::model::{
-    Authored, DEFAULT_MODEL, Field, Form, JudgingStep, Pipeline, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName,
+    Authored, DEFAULT_MODEL, Field, Form, JudgingStep, Pipeline, Read, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName,
 };
 use crate::plan::StepIx;
 use crate::source::FileId;
@@ -233,12 +233,14 @@ impl<'a> Texts<'a> {
 
     /// The names that stand right below a root in any text; `None`: some text takes the root as a whole.
     pub(super) fn read_below(&self, root: &str) -> Option<HashSet<&str>> {
-        let reads = self.all.iter().flat_map(|placed| &placed.text.reads).filter(|read| read.path.first().is_some_and(|name| name == root));
         // What stands in a text without its braces was meant, and is reported as that.
-        let plain = self.all.iter().filter(|placed| placed.text.form == Form::Plain).map(|placed| &*placed.text.source);
-        let meant = plain.flat_map(|text| text.match_indices(root).map(|(at, _)| &text[at + root.len()..]));
-        let meant = meant.filter_map(|rest| rest.strip_prefix('.')?.split(|c: char| !c.is_alphanumeric() && c != '_').next());
-        reads.map(|read| read.path.get(1).map(String::as_str)).chain(meant.map(Some)).collect()
+        let meant = self.all.iter().flat_map(|placed| unbraced(placed.text, root)).map(|(_, name)| Some(name));
+        self.reads(root).map(|read| read.path.get(1).map(String::as_str)).chain(meant).collect()
+    }
+
+    /// What the texts read below a root.
+    pub(super) fn reads(&self, root: &str) -> impl Iterator<Item = &'a Read> {
+        self.all.iter().flat_map(|placed| &placed.text.reads).filter(move |read| read.path.first().is_some_and(|name| name == root))
     }
 
     /// Whether a text reads something below a root that is not there. That was reported; it was meant for one of those that seem unread.
@@ -247,6 +249,15 @@ impl<'a> Texts<'a> {
         let mut paths = judged.flat_map(|placed| &placed.text.reads).map(|read| read.path.as_slice());
         paths.any(|path| matches!(path, [first, name, ..] if first == root && !is_known(name)))
     }
+}
+
+/// Names below a root in a text without braces, and where the root begins.
+pub(super) fn unbraced<'t>(text: &'t Text, root: &str) -> impl Iterator<Item = (usize, &'t str)> {
+    let source = if text.form == Form::Plain { &*text.source } else { "" };
+    source.match_indices(root).filter_map(move |(at, root)| {
+        let name = source[at + root.len()..].strip_prefix('.')?.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+        Some((at, name))
+    })
 }
 
 fn shared(users: Option<&Vec<StepIx>>, own: FileId, file: FileId) -> Viewpoint {

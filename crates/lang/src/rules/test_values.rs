@@ -10,7 +10,7 @@ use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::gate::schema_problems;
 use crate::gate::shape::field_schema;
 use crate::model::{Check, Filling, Outputs, TestCase, TestFile};
-use crate::source::Span;
+use crate::source::{Span, Spanned};
 use crate::template::types::Type;
 
 pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -85,22 +85,32 @@ fn texts_of(value: &Value, found: &mut Vec<String>) {
 
 /// An output that is to equal what it never is.
 fn outputs(case: &TestCase, names: &PipelineNames, out: &mut Vec<Diagnostic>) {
-    let Outputs::Named(outputs) = &names.pipeline.pipeline.outputs else { return };
+    let Some(expect) = &case.expect else { return };
     let seat = Seat { at: Viewpoint::Outputs, more: More::default() };
-    for (name, checks) in case.expect.iter().flat_map(|expect| &expect.outputs) {
-        let Some((_, given)) = outputs.iter().find(|(known, _)| known.value == name.value) else { continue };
+    let mut each = |what: &str, is: &Type, checks: &[Spanned<Check>]| {
         for check in checks {
             let Check::Equals(wanted) = &check.value else { continue };
-            let (is, wants) = (names.filling(&seat, given), names.filling(&seat, wanted));
-            if let Some((message, help)) = never_equal(&name.value, &is, &wants, wanted) {
+            if let Some((message, help)) = never_equal(what, is, &names.filling(&seat, wanted), wanted) {
                 out.push(found(place(wanted, check.span), &message).help(help));
+            }
+        }
+    };
+    each("what is sent", &Type::Text, &expect.sent);
+    match &names.pipeline.pipeline.outputs {
+        Outputs::None => {}
+        Outputs::Whole(text) => each("the result", &names.text(&seat, text), &expect.result),
+        Outputs::Named(outputs) => {
+            for (name, checks) in &expect.outputs {
+                if let Some((_, given)) = outputs.iter().find(|(known, _)| known.value == name.value) {
+                    each(&format!("output {}", quoted(&name.value)), &names.filling(&seat, given), checks);
+                }
             }
         }
     }
 }
 
-/// Why an output of one type is never a value of another, and what to write; `None`: it may be.
-fn never_equal(name: &str, is: &Type, wants: &Type, wanted: &Filling) -> Option<(String, String)> {
+/// Why `what`, of one type, is never a value of another, and what to write; `None`: it may be.
+fn never_equal(what: &str, is: &Type, wants: &Type, wanted: &Filling) -> Option<(String, String)> {
     let is_plain = |kind: &Type| kind.is_text() || matches!(kind, Type::Number | Type::Boolean);
     let is_deep = |kind: &Type| matches!(kind, Type::List(_) | Type::Object(_));
     if !(is_plain(is) && is_deep(wants)) {
@@ -109,9 +119,9 @@ fn never_equal(name: &str, is: &Type, wants: &Type, wanted: &Filling) -> Option<
     let meant = meant_check(wanted);
     let message = match &meant {
         Some((key, _, _)) => {
-            format!("{} is no check, so output {} is expected to equal an object, and is {}", quoted(key), quoted(name), is.words())
+            format!("{} is no check, so {what} is expected to equal an object, and is {}", quoted(key), is.words())
         }
-        None => format!("output {} is {}, and is expected to equal {}", quoted(name), is.words(), wants.words()),
+        None => format!("{what} is {}, and is expected to equal {}", is.words(), wants.words()),
     };
     Some((
         message,
