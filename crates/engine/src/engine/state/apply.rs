@@ -195,9 +195,7 @@ impl RunState {
             }
             Happening::GateFailed { step, for_good: true, .. } => {
                 let at = self.find(step)?;
-                // What holds the gate holds what it did not let through.
-                let around: Vec<NodeRef> = self.holders(at).collect();
-                around.into_iter().for_each(|at| self.node_mut(at).judged = Some(false));
+                self.note_nothing_through(at);
                 let (ending, place) = self.ending_of(at);
                 ending.unmet.add(place);
             }
@@ -384,6 +382,7 @@ impl RunState {
         node.failure = Some(failure.clone());
         node.retry_at = Some(retry_at);
         node.ended_by = None;
+        node.judged = None;
         match &mut node.work {
             // The conversation counts the tries of a request. If the step's own time was up, the step continues without a new start event, so its try
             // is counted here.
@@ -398,6 +397,7 @@ impl RunState {
                 node.attempt = attempt;
             }
         }
+        self.judge_holders_anew(at);
         self.timers.insert((retry_at, Timer::Backoff(at)));
         self.free_place(plan, at);
     }

@@ -243,7 +243,8 @@ pub struct Frame {
     /// Its refinement, once it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refinement: Option<Box<RefinementRound>>,
-    /// What happened in it and counts for what holds it, by its own places: of a list with a refinement that is not the pipeline's own.
+    /// What happened in it and counts for what holds it, by its own places: of a list that is not the pipeline's own and has a refinement, or whose
+    /// holder has a `retry`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ending: Option<Box<Ending>>,
 }
@@ -324,6 +325,7 @@ pub(crate) struct StepNode {
     pub(crate) attempt_ends: Option<u64>,
     pub(crate) deadline: Option<u64>,
     /// For a gate, whether it let its value through, once that is final; for a step that holds others false, if a gate inside did not.
+    /// A gate whose `when` is false has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) judged: Option<bool>,
     /// Parts that a `send` has delivered.
