@@ -171,7 +171,7 @@ impl Block {
                 let message =
                     format!("on_failure: continue has no effect at gate {}: what it rejects does not go on", quoted(&step.id.value));
                 diagnostics.push(
-                    Diagnostic::new(Code::FailureTarget, step.on_failure_span, message).help(
+                    failure_target(step.on_failure_span, message).help(
                         "write otherwise: with the text to go on with, or in on_failure the id of a step below that stands in for it",
                     ),
                 );

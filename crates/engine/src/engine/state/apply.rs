@@ -444,12 +444,13 @@ impl RunState {
         talk.repairs += u32::from(*purpose == Purpose::Repair && *attempt == 1);
         let reserved = SetAside { tokens: *reserved_tokens, usd: *reserved_usd };
         self.open_call(*call, at, now, *timeout_at_ms, reserved);
+        self.calls.get_mut(call)?.scripted = *scripted;
         Some(())
     }
 
     pub(super) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved: SetAside) {
         self.last_call = call;
-        self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved });
+        self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved, scripted: false });
         self.timers.insert((timeout_at, Timer::Call(call)));
     }
 
@@ -498,8 +499,7 @@ impl RunState {
                 untold = Some(spent.untold);
             }
             (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
-            (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
-            self.pipelines_begun = ended.pipelines_begun;
+            (self.steps_started, self.pipelines_begun) = (ended.steps_started, ended.pipelines_begun);
         }
         self.stop_waiting();
         let lost: Vec<u64> = self.calls.keys().copied().collect();

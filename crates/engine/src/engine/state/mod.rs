@@ -74,7 +74,7 @@ pub struct RunState {
     /// Number of pipelines started so far, including the run's own.
     #[serde(default)]
     pub(crate) pipelines_begun: u64,
-    /// Scripted replies used, by step.
+    /// Scripted replies used, by step; the reply to a call that was lost is used again.
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with the decision of a person.
     pub(crate) doubts: BTreeMap<StepPath, Option<ConsentDecision>>,
@@ -131,6 +131,9 @@ pub(crate) struct OpenCall {
     pub(crate) started_ms: u64,
     pub(crate) timeout_at: u64,
     pub(crate) reserved: SetAside,
+    /// Whether a scripted reply answers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) scripted: bool,
 }
 
 /// What a timer is for.
