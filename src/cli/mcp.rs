@@ -303,7 +303,7 @@ fn of_end(outcome: &RunOutcome, status: RunStatus, redactor: &Redactor, reach: &
         RunStatus::Succeeded | RunStatus::Partial => false,
         RunStatus::QualityNotMet => {
             let record = crate::journal::record(&outcome.events);
-            record.iter().flat_map(|record| &record.failures).any(|failure| !failure.is_mended() && failure.sent.is_null())
+            record.iter().flat_map(|record| &record.failures).any(|failure| failure.counts() && failure.sent.is_null())
         }
         RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Cancelled => true,
     };

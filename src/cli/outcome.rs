@@ -13,7 +13,6 @@ use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, RunStatus};
 use crate::journal::{RunMask, StepRecord, record};
-use crate::model::step_path;
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
@@ -190,17 +189,8 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
         }
         (_, RunStatus::QualityNotMet) => {
             let record = record(&outcome.events);
-            let steps = record.iter().flat_map(|record| &record.steps);
-            let rounds: Vec<(&str, u64)> = steps.filter_map(|step| Some((&*step.step, step.details().rounds()?.0))).collect();
-            // Of a loop only the last round counts.
-            let counts = |gate: &str| {
-                rounds.iter().all(|(step, last)| {
-                    let is_inside = gate.strip_prefix(*step).is_some_and(|rest| rest.starts_with('['));
-                    !is_inside || gate.starts_with(&format!("{}/", step_path::element(step, *last)))
-                })
-            };
             let failures = record.iter().flat_map(|record| &record.failures);
-            let gates = failures.filter(|failure| !failure.is_mended() && counts(&failure.gate)).map(|failure| {
+            let gates = failures.filter(|failure| failure.counts()).map(|failure| {
                 let criteria: Vec<&str> = failure.not_met().map(|verdict| verdict.id.as_str()).collect();
                 format!("gate \"{}\" was not met ({})", failure.gate, criteria.join(", "))
             });

@@ -94,7 +94,7 @@ impl Comparing<'_> {
             let at = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
             message.push_str(&format!("{at}: {} ({})", visible(&failure.failure.message), failure.failure.kind.word()));
         }
-        for failure in self.played.record.iter().flat_map(|record| &record.failures).filter(|failure| !failure.is_mended()) {
+        for failure in self.played.record.iter().flat_map(|record| &record.failures).filter(|failure| failure.counts()) {
             let feedback = failure.not_met().map(|verdict| format!("{}: {}", verdict.id, verdict.feedback));
             let told = shortened(&feedback.collect::<Vec<_>>().join("; "));
             message.push_str(&format!("; gate \"{}\" was not met: {}", failure.gate, told));

@@ -39,13 +39,14 @@ impl Facts {
         found.insert(TrialFinding::Status, status);
         found.insert(TrialFinding::Sent, one_text(&played.sent));
         let record = played.record.as_ref();
+        let is_told = |gate: &str| record.iter().any(|record| record.failures.iter().any(|failure| failure.gate == gate));
         for step in record.iter().flat_map(|record| &record.steps) {
             if let Some(case) = step.details().case() {
                 found.insert(TrialFinding::Route(step.step.clone()), case.to_string());
             }
-            for (id, is_met) in step.details().verdicts() {
-                let round = if step.details().is_refined() { 2 } else { 1 };
-                found.insert(TrialFinding::Criterion(step.step.clone(), round, id.to_string()), passed(is_met));
+            // Of a gate that let its first text through, only the details say so.
+            for (id, is_met) in step.details().verdicts().filter(|_| !is_told(&step.step)) {
+                found.insert(TrialFinding::Criterion(step.step.clone(), 1, id.to_string()), passed(is_met));
             }
         }
         for failure in record.iter().flat_map(|record| &record.failures) {

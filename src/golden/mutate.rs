@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::channel::{Output, count_emojis};
 use crate::engine::{PassedGate, Run};
+use crate::event::{Event, StepPath};
 use crate::model::Channel;
 
 /// What a text is broken with.
@@ -88,14 +89,14 @@ pub struct Mutant {
     pub noticed: Noticed,
 }
 
-/// Breaks what each gate of a run let through, in every way.
-pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
-    let gates = run.passed_gates();
-    let each = gates.iter().flat_map(|gate| OutputMutation::TABLE.map(|(way, ..)| (gate, way)));
-    each.map(|(gate, way)| {
-        let noticed = match broken(run, gate, way) {
+/// Breaks what each gate let through in a run with these events, in every way. `again` is that run before its first event. Of a gate that runs
+/// again in a second try, the last text counts.
+pub(super) fn mutants(mut again: Run, events: &[Event]) -> Vec<Mutant> {
+    let mut gates: Vec<(StepPath, Vec<Mutant>)> = vec![];
+    again.revisit_gates(events, &mut |run, path, gate| {
+        let noticed = |way| match gate.as_ref().map_err(|why| *why).and_then(|gate| Ok((gate, broken(run, gate, way)?))) {
             Err(why) => Noticed::NotApplicable(why),
-            Ok(output) => {
+            Ok((gate, output)) => {
                 let text = output.text();
                 match run.unmet(gate, output) {
                     unmet if unmet.is_empty() => Noticed::Nobody(text),
@@ -103,9 +104,11 @@ pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
                 }
             }
         };
-        Mutant { gate: gate.gate.to_string(), way, noticed }
-    })
-    .collect()
+        let broken = OutputMutation::TABLE.map(|(way, ..)| Mutant { gate: path.to_string(), way, noticed: noticed(way) });
+        gates.retain(|(known, _)| known != path);
+        gates.push((path.clone(), broken.into()));
+    });
+    gates.into_iter().flat_map(|(_, mutants)| mutants).collect()
 }
 
 /// The value a gate would judge, broken in one way; or why it cannot be.

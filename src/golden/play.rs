@@ -127,7 +127,8 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     };
     let failure = if let TrialEnding::Over(end) = &ending { end.failure.as_ref() } else { None };
     let (recorded, untaped) = taping.finish(suite, failure.map_or("", |failure| &failure.failure.message));
-    let mutants = if how.mutate { mutants(&played.run) } else { vec![] };
+    let again = || virtual_run(suite.plan.clone(), settings(trial.model.clone())).run;
+    let mutants = if how.mutate { mutants(again(), &played.events) } else { vec![] };
     let is_refined = played.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,

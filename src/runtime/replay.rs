@@ -38,6 +38,8 @@ struct RunAnswers {
     answers: Answers,
     mocks: BTreeMap<String, Mock>,
     given: BTreeSet<String>,
+    /// Steps that failed since nothing was scripted for them.
+    unanswered: BTreeSet<StepPath>,
     missing: Vec<String>,
 }
 
@@ -49,7 +51,10 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     if before.status.is_none() {
         return Err(refused("it has not ended; flow runs resume continues it"));
     }
-    let RunAnswers { answers, mocks, given, mut missing } = RunAnswers::of(events);
+    let RunAnswers { answers, mocks, given, unanswered, mut missing } = RunAnswers::of(&counted(events));
+    if !missing.is_empty() {
+        return Ok(ReplayedRun { status: [before.status, None], difference: None, missing, given });
+    }
     let (answers, callers) = (RefCell::new(answers), RefCell::new(Callers::default()));
     let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
     options.mocks = Mocks { by_name: mocks, refuses_effects: true };
@@ -96,7 +101,8 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     };
     let end = run.play_in_order(start, Some(&mut rank), &mut answer).map_err(|error| refused(&error.to_string()))?;
     let unscripted = run.run.noted().missing_replies;
-    missing.extend(unscripted.iter().map(|missing| format!("step \"{}\" asks its model more often than it did then", missing.step)));
+    let unscripted = unscripted.iter().filter(|missing| !unanswered.contains(&missing.step));
+    missing.extend(unscripted.map(|missing| format!("step \"{}\" asks its model more often than it did then", missing.step)));
     missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
     missing.extend(run.run.noted().unanswered.iter().map(|(step, _)| format!("step \"{step}\" asks a person, and has no answer")));
     let now = record(&run.events).ok_or_else(|| refused("it did not begin"))?;
@@ -123,6 +129,21 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     }
     missing.dedup();
     Ok(ReplayedRun { status: [before.status, Some(end.status)], difference, missing, given })
+}
+
+/// The events that count: what a run did between a signal that ended it and its resumption was taken back.
+fn counted(events: &[Event]) -> Vec<&Event> {
+    let mut counted: Vec<&Event> = vec![];
+    let mut ended = None;
+    for event in events {
+        match event.happening {
+            Happening::CancelRequested { waits_until_ms: None, .. } | Happening::GraceEnded => ended = Some(counted.len()),
+            Happening::RunResumed { .. } => ended.take().into_iter().for_each(|from| counted.truncate(from)),
+            _ => {}
+        }
+        counted.push(event);
+    }
+    counted
 }
 
 fn unrecorded() -> Failure {
@@ -172,10 +193,11 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
 
 impl RunAnswers {
     /// Steps that called something themselves have their outputs from the record; tools of agents what they gave.
-    fn of(events: &[Event]) -> RunAnswers {
+    fn of(events: &[&Event]) -> RunAnswers {
         let mut all = RunAnswers::default();
-        let mut ended: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
-        let mut tools: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
+        // `None`: it was cancelled.
+        let mut ended: BTreeMap<String, Vec<Option<Mock>>> = BTreeMap::new();
+        let mut tools: BTreeMap<String, Vec<Option<Mock>>> = BTreeMap::new();
         let mut asked: HashMap<(StepPath, u64), String> = HashMap::new();
         for event in events {
             match &event.happening {
@@ -189,16 +211,22 @@ impl RunAnswers {
                         Some(failure) => Mock::Error(failure.kind),
                         None => Mock::Output(result.clone().unwrap_or_default()),
                     };
-                    tools.entry(tool.clone()).or_default().push(gave);
+                    tools.entry(tool.clone()).or_default().push(Some(gave));
                 }
                 Happening::ToolCalled { step, asked: None, .. }
                 | Happening::StepPaused { step, .. }
                 | Happening::ApprovalRequested { step, form: Some(_), .. }
                 | Happening::CacheAsked { step, .. } => drop(all.given.insert(step.to_string())),
                 Happening::StepSucceeded { step, output, .. } => {
-                    ended.entry(step.to_string()).or_default().push(Mock::Output((**output).clone()));
+                    ended.entry(step.to_string()).or_default().push(Some(Mock::Output((**output).clone())));
                 }
-                Happening::StepFailed { step, failure, .. } => ended.entry(step.to_string()).or_default().push(Mock::Error(failure.kind)),
+                Happening::StepFailed { step, failure, .. } => {
+                    if failure.kind == FailureKind::NoAnswer {
+                        all.unanswered.insert(step.clone());
+                    }
+                    ended.entry(step.to_string()).or_default().push(Some(Mock::Error(failure.kind)));
+                }
+                Happening::StepCancelled { step } => ended.entry(step.to_string()).or_default().push(None),
                 _ => {}
             }
         }
@@ -206,7 +234,7 @@ impl RunAnswers {
         for (name, mut gave) in ended.into_iter().chain(tools) {
             gave.dedup();
             match gave.pop() {
-                Some(mock) if gave.is_empty() => drop(all.mocks.insert(name, mock)),
+                Some(mock) if gave.is_empty() => drop(mock.map(|mock| all.mocks.insert(name, mock))),
                 _ => all.missing.push(format!("\"{name}\" gave several results, and the record does not say which belongs to which call")),
             }
         }

@@ -498,6 +498,82 @@ fn a_broken_output_that_no_check_notices_is_told_with_what_would() {
 }
 
 #[test]
+fn gates_in_groups_rounds_cases_elements_and_called_pipelines_are_tested_too() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    std::fs::write(folder.path().join("inner.yaml"), GATE_IN_A_CALL).unwrap();
+    std::fs::write(folder.path().join("gates.yaml"), GATES_EVERYWHERE).unwrap();
+    let ran = flow(folder.path(), &["test", "gates.yaml", "--mutate", "--json"]);
+    assert_eq!(ran.exit, 1, "{}{}", ran.out, ran.err);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let links: Vec<String> = report["tests"][0]["mutations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|mutant| mutant["mutation"] == "a link")
+        .map(|mutant| format!("{} {} {}", mutant["gate"], mutant["result"], mutant["by"]).replace('"', "").replace("\\n", " "))
+        .collect();
+    let (survived, nothing) = ("See https://example.com/login for more. ", "the gate let nothing through");
+    let mut wanted: Vec<String> = [("group[0]/check", "GOOD 1"), ("group[2]/check", "GOOD at last"), ("loop[1]/check", "GOOD, round 1")]
+        .into_iter()
+        .chain([("loop[2]/check", "GOOD, round 2"), ("way/only/check", "GOOD way"), ("each[0]", "GOOD one"), ("each[1]", "GOOD two")])
+        .chain([("inner/check", "GOOD called")])
+        .map(|(gate, text)| format!("{gate} survived {text}  {survived}"))
+        .chain(["group[1]/check", "top"].map(|gate| format!("{gate} not_applicable {nothing}")))
+        .collect();
+    wanted.sort();
+    let mut links: Vec<&str> = links.iter().map(String::as_str).collect();
+    links.sort_unstable();
+    assert_eq!(links, wanted);
+    let ran = flow(folder.path(), &["test", "gates.yaml", "--mutate"]);
+    for text in [
+        "gate \"group[0]/check\" (and 1 other) lets a link through: GOOD 1",
+        "  a link: noticed 0, survived 8, not applicable 2 (the gate let nothing through)\n",
+    ] {
+        assert!(ran.out.contains(text), "{text}\n{}", ran.out);
+    }
+}
+
+const GATE_IN_A_CALL: &str = r#"
+flow: 1
+name: inner
+scorecards: { ok: { criteria: [ { id: good, description: The text says GOOD in capitals., check: { contains: GOOD } } ] } }
+inputs: { text: text }
+steps: [ { id: check, gate: ok, of: inputs.text } ]
+outputs: "{{ steps.check.output }}"
+"#;
+
+const GATES_EVERYWHERE: &str = r#"
+flow: 1
+name: gates
+inputs: { way: { type: text, enum: [only], default: only } }
+agents: { writer: { instructions: You write. } }
+scorecards: { ok: { criteria: [ { id: good, description: The text says GOOD in capitals., check: { contains: GOOD } } ] } }
+steps:
+  - id: group
+    for_each: "['a', 'b', 'c']"
+    steps:
+      - { id: draft, agent: writer, prompt: "{{ item }}" }
+      - { id: check, gate: ok, of: steps.draft.output, refine: draft, otherwise: SORRY }
+  - id: loop
+    repeat: { until: round == 2, at_most: 2 }
+    steps:
+      - { id: draft, set: "GOOD, round {{ round }}" }
+      - { id: check, gate: ok, of: steps.draft.output }
+  - id: way
+    route: inputs.way
+    cases: [ { id: only, equals: only, steps: [ { id: check, gate: ok, of: "'GOOD way'" } ] } ]
+  - { id: each, for_each: "['GOOD one', 'GOOD two']", gate: ok, of: item }
+  - { id: inner, call: inner.yaml, with: { text: GOOD called } }
+  - { id: top, gate: ok, of: "'nothing'", otherwise: SORRY }
+outputs: { all: "{{ steps | length }}" }
+tests:
+  - id: t
+    replies: { "group[0]/draft": GOOD 1, "group[1]/draft": [ bad, still bad ], "group[2]/draft": [ bad, GOOD at last ] }
+    expect: { status: quality_not_met }
+"#;
+
+#[test]
 fn the_gate_of_the_timesheet_notices_every_broken_output_on_every_channel() {
     let asked = ["test", "--mutate", "tests/golden/timesheet/questions.test.yaml", "--filter", "hours_this_week/"];
     let ran = flow(Path::new(env!("CARGO_MANIFEST_DIR")), &asked);

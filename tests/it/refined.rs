@@ -1,5 +1,7 @@
 //! A second try for each element of a list, from the command line: run, planned, replayed and tested.
 
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
 use crate::program::flow;
 
 const PIPELINE: &str = "flow: 1
@@ -76,4 +78,134 @@ fn the_end_names_the_gates_that_count() {
     let ran = flow(place, &["run", "p.yaml"]);
     assert_eq!((ran.exit, ran.out.as_str()), (5, "Sorry.\n"), "{}", ran.err);
     assert!(ran.err.ends_with("quality_not_met: gate \"end\" was not met (short); flow runs show shows why\n"), "{}", ran.err);
+}
+
+/// A project with this pipeline and these replies.
+fn project(file: &str, said: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("p.yaml", file), ("said.yaml", said), ("flow.toml", "")] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn last_run(place: &std::path::Path) -> String {
+    flow(place, &["runs", "list"]).out.split_whitespace().next().unwrap().to_owned()
+}
+
+/// The head of a file whose gate wants the word "good".
+const GOOD: &str = "flow: 1
+name: p
+models: { default: { provider: scripted, replies: said.yaml } }
+agents: { writer: { instructions: You write. } }
+scorecards: { ok: { criteria: [{ id: good, description: The text says good somewhere., check: { contains: good } }] } }
+";
+
+#[test]
+fn what_a_gate_said_in_a_round_that_does_not_count_is_not_shown_as_sent() {
+    let steps = "steps:
+  - id: loop
+    repeat: { until: steps.check.details.passed, at_most: 3 }
+    steps:
+      - { id: draft, agent: writer, prompt: x }
+      - { id: check, gate: ok, of: steps.draft.output, refine: draft, otherwise: Sorry. }
+  - { id: other, agent: writer, prompt: y }
+  - { id: end, gate: ok, of: steps.other.output, otherwise: Nope. }
+outputs: { loop: \"{{ steps.loop.output.check }}\", end: \"{{ steps.end.output }}\" }
+";
+    let folder = project(&format!("{GOOD}{steps}"), "flow: 1\nreplies: { loop/draft: [bad, bad, good], other: bad }\n");
+    let ran = flow(folder.path(), &["run", "p.yaml"]);
+    assert!(ran.err.ends_with("quality_not_met: gate \"end\" was not met (good); flow runs show shows why\n"), "{}", ran.err);
+    let shown = flow(folder.path(), &["runs", "show", &last_run(folder.path())]).out;
+    let told = "gate \"loop[1]/check\": not met: good (does not count: a later round or try followed)\n  round 1: ";
+    assert!(shown.contains(told) && !shown.contains("sent: Sorry.") && shown.contains("sent: Nope."), "{shown}");
+}
+
+#[test]
+fn a_gate_in_an_attempt_that_was_tried_again_does_not_count() {
+    let steps = "steps:
+  - id: group
+    retry: { max_attempts: 2, delay: 1ms }
+    steps:
+      - { id: draft, agent: writer, prompt: x }
+      - { id: check, gate: ok, of: steps.draft.output, otherwise: Sorry. }
+      - { id: last, agent: writer, prompt: y, retry: { max_attempts: 1 } }
+  - { id: end, set: x }
+outputs: { text: \"{{ steps.group.output.check }}\" }
+";
+    let said = "flow: 1\nreplies: { group/draft: [bad, good], group/last: [{ error: server_error }, done] }\n";
+    let folder = project(&format!("{GOOD}{steps}"), said);
+    let ran = flow(folder.path(), &["run", "p.yaml"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (0, "good\n"), "{}", ran.err);
+    let shown = flow(folder.path(), &["runs", "show", &last_run(folder.path())]).out;
+    assert!(shown.contains("(does not count: a later round or try followed)") && !shown.contains("sent: Sorry."), "{shown}");
+}
+
+#[test]
+fn a_second_try_that_its_time_ended_cannot_be_replayed_and_only_that_is_said() {
+    let steps = "steps:
+  - id: a
+    timeout: 200ms
+    steps:
+      - { id: draft, agent: writer, prompt: x }
+      - { id: pause, wait: \"{{ '5s' if refinement else '1ms' }}\" }
+      - { id: copy, set: \"{{ steps.draft.output }}\" }
+      - { id: check, gate: ok, of: steps.copy.output, refine: draft, otherwise: Sorry. }
+outputs: { a: \"{{ steps.a.status }}\" }
+";
+    let folder = project(&format!("{GOOD}{steps}"), "flow: 1\nreplies: { a/draft: bad }\n");
+    assert_eq!(flow(folder.path(), &["run", "p.yaml"]).exit, 6);
+    let again = flow(folder.path(), &["runs", "replay", &last_run(folder.path())]);
+    let reasons: Vec<&str> = again.err.lines().filter(|line| line.starts_with("  ")).collect();
+    let wanted = "  \"a/pause\" gave several results, and the record does not say which belongs to which call";
+    assert_eq!((again.exit, reasons), (6, vec![wanted]), "{}{}", again.out, again.err);
+}
+
+#[test]
+fn a_run_that_failed_since_nothing_was_scripted_is_replayed() {
+    let steps = "steps:
+  - { id: draft, agent: writer, prompt: x }
+  - { id: check, gate: ok, of: steps.draft.output, otherwise: Sorry. }
+outputs: { a: \"{{ steps.check.output }}\" }
+";
+    let folder = project(&format!("{GOOD}{steps}"), "flow: 1\nreplies: { another: bad }\n");
+    assert_eq!(flow(folder.path(), &["run", "p.yaml"]).exit, 6);
+    let again = flow(folder.path(), &["runs", "replay", &last_run(folder.path())]);
+    assert_eq!((again.exit, again.out.ends_with("equal (failed)\n")), (0, true), "{}{}", again.out, again.err);
+}
+
+#[test]
+fn a_run_that_a_signal_ended_and_that_was_resumed_is_replayed_without_what_was_taken_back() {
+    let steps = "steps: [{ id: pause, wait: 2s }]
+finally: [{ id: fin, agent: writer, prompt: x }]
+outputs: { a: done }
+";
+    let folder = project(&format!("{GOOD}{steps}"), "flow: 1\nreplies: { fin: [one, two, three] }\n");
+    let (mut child, run) = crate::runs_ended::started(folder.path(), "p.yaml", "pause", &[]);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    child.wait().unwrap();
+    let resumed = flow(folder.path(), &["runs", "resume", &run]);
+    assert_eq!((resumed.exit, resumed.out.as_str()), (0, "done\n"), "{}", resumed.err);
+    let again = flow(folder.path(), &["runs", "replay", &run]);
+    assert_eq!((again.exit, again.out.contains("equal (succeeded)")), (0, true), "{}{}", again.out, again.err);
+}
+
+#[test]
+fn a_reply_that_a_crash_lost_is_the_same_when_its_call_is_made_again() {
+    let folder = project(PIPELINE, SAID);
+    let ran = flow(folder.path(), &["run", "p.yaml", "--input", "questions=[\"a\", \"b\", \"c\"]"]);
+    let run = last_run(folder.path());
+    let log = flow(folder.path(), &["runs", "export", &run, "--events"]).out;
+    let lines: Vec<&str> = log.lines().collect();
+    let calls: Vec<usize> = (0..lines.len()).filter(|place| lines[*place].contains("\"type\":\"model_called\"")).collect();
+    assert_eq!(calls.len(), 5, "{log}");
+    for end in calls {
+        let there = project(PIPELINE, SAID);
+        std::fs::write(there.path().join("log.jsonl"), lines[..=end].join("\n") + "\n").unwrap();
+        let taken = flow(there.path(), &["runs", "import", "log.jsonl", "--file", "p.yaml"]);
+        assert_eq!(taken.exit, 0, "{}", taken.err);
+        let resumed = flow(there.path(), &["runs", "resume", &run]);
+        assert_eq!((resumed.exit, &resumed.out), (ran.exit, &ran.out), "behind event {}: {}", end + 1, resumed.err);
+        assert_eq!(flow(there.path(), &["runs", "replay", &run]).exit, 0, "behind event {}", end + 1);
+    }
 }

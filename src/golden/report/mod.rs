@@ -13,6 +13,7 @@ pub use summary::markdown;
 use super::mutate::{Mutant, Noticed, OutputMutation};
 use super::outcome::{ComparedModel, Complaint, Golden, Outcome, Report};
 use crate::diagnostic::{counted, visible};
+use crate::model::step_path;
 use crate::runtime::shown;
 
 /// All lines; with `only_bad`, nothing about what passed.
@@ -128,6 +129,7 @@ pub fn survived(report: &Report) -> usize {
 fn mutants(report: &Report, only_bad: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<OutputMutation, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
+    let mut survivors: Vec<(&str, &Mutant, &str, usize)> = vec![];
     for (outcome, mutant) in all(report) {
         let count = counts.entry(mutant.way).or_default();
         match &mutant.noticed {
@@ -135,13 +137,25 @@ fn mutants(report: &Report, only_bad: bool) -> String {
             Noticed::NotApplicable(why) => *count.2.entry(why).or_default() += 1,
             Noticed::Nobody(text) => {
                 count.1 += 1;
-                let end: String = text.trim_end().chars().rev().take(SHOWN).collect::<Vec<_>>().into_iter().rev().collect();
-                let cut = if end.len() < text.trim_end().len() { "… " } else { "" };
-                let (name, gate, way) = (visible(&outcome.name), visible(&mutant.gate), mutant.way);
-                out.push_str(&format!("\nSURVIVED {name}\n  gate \"{gate}\" lets {} through: {cut}{}\n", way.words(), visible(&end)));
-                out.push_str(&format!("  a criterion with this would notice: {}\n", way.hint()));
+                let is_of = |gate: &str| step_path::ids(gate).eq(step_path::ids(&mutant.gate));
+                let known = |known: &&mut (&str, &Mutant, &str, usize)| {
+                    known.0 == outcome.name && known.1.way == mutant.way && is_of(&known.1.gate)
+                };
+                match survivors.iter_mut().find(known) {
+                    Some((.., others)) => *others += 1,
+                    None => survivors.push((&outcome.name, mutant, text, 0)),
+                }
             }
         }
+    }
+    // Of elements and rounds that let the same through, the first one.
+    for (name, Mutant { gate, way, .. }, text, others) in survivors {
+        let end: String = text.trim_end().chars().rev().take(SHOWN).collect::<Vec<_>>().into_iter().rev().collect();
+        let cut = if end.len() < text.trim_end().len() { "… " } else { "" };
+        let (name, gate) = (visible(name), visible(gate));
+        let others = if others > 0 { format!(" (and {})", counted(others, "other", "others")) } else { String::new() };
+        out.push_str(&format!("\nSURVIVED {name}\n  gate \"{gate}\"{others} lets {} through: {cut}{}\n", way.words(), visible(&end)));
+        out.push_str(&format!("  a criterion with this would notice: {}\n", way.hint()));
     }
     if !counts.is_empty() && !only_bad {
         out.push_str("\nBroken on purpose, one at a time:\n");

@@ -370,12 +370,13 @@ pub enum Happening {
         step: StepPath,
         /// 1, or 2 after the refinement.
         round: u32,
+        /// None of a second round that could not be finished.
         verdicts: Vec<Verdict>,
         /// For good: no refinement follows.
         for_good: bool,
         /// What was asked, for the failure record.
         question: Value,
-        /// What was judged.
+        /// What was judged; null: nothing, since the second round could not be finished.
         judged: Value,
         /// The cause in one sentence.
         cause: String,

@@ -10,6 +10,7 @@ use super::agents::{AgentRecord, AgentsAtWork};
 use super::asked::{AnswerRecord, AskedQuestions, QuestionRecord};
 use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use super::dialogues::{self, DialogueRecord};
+use super::failures::{FailedGates, FailureRecord};
 use super::rejected::RejectedKey;
 use super::tasks::{self, TaskRecord};
 use crate::event::{
@@ -220,32 +221,6 @@ pub struct PlannedRecord {
     pub depends_on: Vec<String>,
 }
 
-/// What happened at a gate that did not let the first text through.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-pub struct FailureRecord {
-    /// The gate.
-    pub gate: String,
-    /// What was asked.
-    pub question: Value,
-    /// The criteria: id, description, expected.
-    pub scorecard: Value,
-    /// The verdicts of each round.
-    pub verdicts: Vec<Vec<Verdict>>,
-    /// What was judged in each round that it did not let through.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub judged: Vec<Value>,
-    /// Whether the refinement was tried.
-    pub refinement_tried: bool,
-    /// Whether it worked; empty: it was not tried.
-    pub refinement_worked: Option<bool>,
-    /// What was sent in the end.
-    pub sent: Value,
-    /// The cause in one sentence.
-    pub cause: String,
-    /// When it was settled.
-    pub time: DateTime<Utc>,
-}
-
 /// A criterion that counted as passed since its judge could not answer (`on_judge_error: pass`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewRecord {
@@ -255,18 +230,6 @@ pub struct ReviewRecord {
     pub criterion: String,
     /// Why the judge could not answer.
     pub cause: String,
-}
-
-impl FailureRecord {
-    /// Whether the second round was good.
-    pub fn is_mended(&self) -> bool {
-        self.refinement_worked == Some(true)
-    }
-
-    /// What was not met in the last round.
-    pub fn not_met(&self) -> impl Iterator<Item = &Verdict> {
-        self.verdicts.last().into_iter().flatten().filter(|verdict| !verdict.passed)
-    }
 }
 
 /// Works the record out. `None`: the events do not begin with `run_started`.
@@ -284,7 +247,7 @@ struct RecordBuilder {
     record: Record,
     steps: HashMap<StepPath, usize>,
     calls: HashMap<u64, usize>,
-    gates: HashMap<StepPath, usize>,
+    gates: FailedGates,
     /// A person ended it: it cannot continue.
     is_given_up: bool,
     tools: CallsByNumber,
@@ -313,7 +276,7 @@ impl RecordBuilder {
             record,
             steps: HashMap::new(),
             calls: HashMap::new(),
-            gates: HashMap::new(),
+            gates: FailedGates::default(),
             is_given_up: false,
             tools: CallsByNumber::default(),
             asked: AskedQuestions::default(),
@@ -325,6 +288,7 @@ impl RecordBuilder {
         self.agents.take(event);
         self.tools.take(&mut self.record.tool_calls, event);
         tasks::take(&mut self.record.tasks, event);
+        self.gates.take(&mut self.record.failures, event);
         dialogues::take(&mut self.record.dialogues, event);
         self.asked.take(&mut self.record.questions, &mut self.record.answers, event);
         if let Some(step) = tried_step(&event.happening) {
@@ -343,7 +307,6 @@ impl RecordBuilder {
                 found.output = (**output).clone();
                 found.details = (**details).clone();
                 found.error = None;
-                self.gate_over(step, output, event);
             }
             Happening::StepFailed { step, failure, attempts, details } => {
                 let found = self.step(step);
@@ -352,7 +315,6 @@ impl RecordBuilder {
                 if let Some(details) = details {
                     found.details = (**details).clone();
                 }
-                self.gate_over(step, &Value::Null, event);
             }
             Happening::StepSkipped { step } => self.step(step).status = "skipped".into(),
             Happening::StepBlocked { step, .. } => self.step(step).status = "blocked".into(),
@@ -410,41 +372,8 @@ impl RecordBuilder {
                     last.readings.clone_from(notes);
                 }
             }
-            Happening::GateFailed { step, verdicts, question, judged, cause, for_good, .. } => {
-                let scorecard =
-                    verdicts.iter().map(|v| json!({ "id": v.id, "description": v.description, "expected": v.expected })).collect();
-                let place = *self.gates.entry(step.clone()).or_insert_with(|| {
-                    self.record.failures.push(FailureRecord {
-                        gate: step.to_string(),
-                        question: question.clone(),
-                        scorecard,
-                        time: event.time,
-                        ..FailureRecord::default()
-                    });
-                    self.record.failures.len() - 1
-                });
-                let failure = &mut self.record.failures[place];
-                failure.verdicts.push(verdicts.clone());
-                failure.judged.push(judged.clone());
-                failure.cause.clone_from(cause);
-                if *for_good && failure.refinement_tried {
-                    failure.refinement_worked = Some(false);
-                }
-            }
-            Happening::TaskJudged { step, verdicts, .. } => self.review(step, verdicts),
-            Happening::GatePassed { step, verdicts, .. } => {
-                self.review(step, verdicts);
-                if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
-                    failure.verdicts.push(verdicts.clone());
-                    failure.refinement_worked = Some(true);
-                }
-            }
-            Happening::RefinementStarted { step, .. } => {
-                self.phase("refining", event, step);
-                if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
-                    failure.refinement_tried = true;
-                }
-            }
+            Happening::TaskJudged { step, verdicts, .. } | Happening::GatePassed { step, verdicts, .. } => self.review(step, verdicts),
+            Happening::RefinementStarted { step, .. } => self.phase("refining", event, step),
             Happening::OutputWritten { step, to, text, .. } => delivered(&mut self.record.sent, step, to, text.as_deref()),
             Happening::CancelRequested { by, .. } => self.is_given_up = *by == Canceller::Person,
             Happening::RunFinished(end) => self.over(end, event),
@@ -485,14 +414,6 @@ impl RecordBuilder {
                     RejectedKey::count(&mut self.record.rejected_keys, &interaction.agent, &interaction.model, failure);
                 }
             }
-        }
-    }
-
-    /// What a gate that had failed gave in the end.
-    fn gate_over(&mut self, step: &StepPath, output: &Value, event: &Event) {
-        if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
-            failure.sent = output.get("text").cloned().unwrap_or_else(|| output.clone());
-            failure.time = event.time;
         }
     }
 

@@ -67,6 +67,16 @@ impl Step {
         after_silence.or(if let OnFailure::Step(step) = &self.on_failure { Some(step) } else { None })
     }
 
+    /// Whether `on_failure: continue` says nothing here: nothing goes on behind a gate that was not met. With `for_each` the other elements do.
+    pub fn continues_in_vain(&self) -> bool {
+        self.on_failure == OnFailure::Continue && matches!(self.kind, StepKind::Gate(_)) && self.for_each.is_none()
+    }
+
+    /// Whether the list that the step stands in goes on when it failed so.
+    pub fn allows(&self, failure: FailureKind) -> bool {
+        self.stand_in_after(failure).is_some() || self.on_failure == OnFailure::Continue && !self.continues_in_vain()
+    }
+
     fn after_silence(&self) -> Option<&Spanned<String>> {
         if let StepKind::Approval(approval) = &self.kind { approval.on_timeout.as_ref() } else { None }
     }

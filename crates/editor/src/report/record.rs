@@ -354,7 +354,8 @@ fn verdicts(record: &Record, look: Look) -> String {
     }
     for failure in &record.failures {
         out.push('\n');
-        out.push_str(&look.wrapped(&format!("gate \"{}\": ", visible(&failure.gate)), &visible(&failure.cause)));
+        let more = if failure.superseded { " (does not count: a later round or try followed)" } else { "" };
+        out.push_str(&look.wrapped(&format!("gate \"{}\": ", visible(&failure.gate)), &format!("{}{more}", visible(&failure.cause))));
         for (round, verdicts) in failure.verdicts.iter().enumerate() {
             for verdict in verdicts.iter().filter(|v| !v.passed) {
                 let first = format!("  round {}: {}: ", round + 1, visible(&verdict.id));
@@ -364,7 +365,7 @@ fn verdicts(record: &Record, look: Look) -> String {
             }
         }
         let sent = value_in_short(&failure.sent);
-        if !sent.is_empty() {
+        if !sent.is_empty() && !failure.superseded {
             out.push_str(&look.wrapped("  sent: ", &sent));
         }
     }

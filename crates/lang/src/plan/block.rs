@@ -12,6 +12,7 @@ use super::reach::{EdgeFilter, Reach};
 use super::{StepIx, cycle};
 use crate::diagnostic::{About, Code, Diagnostic, Hints, quoted};
 use crate::model::{SUMMARY_STEP, Step};
+use crate::source::Span;
 
 /// Number of a block within its pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -166,13 +167,22 @@ impl Block {
     fn stand_ins(&self, steps: &[Arc<Step>], hints: &Hints, diagnostics: &mut Vec<Diagnostic>) -> Vec<Vec<usize>> {
         let mut stands_in_for = vec![vec![]; steps.len()];
         for (place, step) in steps.iter().enumerate() {
+            if step.continues_in_vain() {
+                let message =
+                    format!("on_failure: continue has no effect at gate {}: what it rejects does not go on", quoted(&step.id.value));
+                diagnostics.push(
+                    failure_target(step.on_failure_span, message).help(
+                        "write otherwise: with the text to go on with, or in on_failure the id of a step below that stands in for it",
+                    ),
+                );
+            }
             for (key, target) in step.stand_ins() {
                 let words = if key == "on_failure" { &["stop", "continue"][..] } else { &["reject"] };
                 let names = format!("{key} of \"{}\" names \"{}\"", step.id.value, target.value);
                 match self.place(&target.value) {
                     Some(stand_in) if stand_in > place => stands_in_for[stand_in].push(place),
                     Some(above) => diagnostics.push(
-                        Diagnostic::new(Code::FailureTarget, target.span, format!("{names}, which runs before it"))
+                        failure_target(target.span, format!("{names}, which runs before it"))
                             .related(steps[above].id.span, format!("move this step below {}", quoted(&step.id.value)))
                             .help(format!(
                                 "move step {} below {}, or write {}",
@@ -259,6 +269,10 @@ impl Block {
         self.all = Reach::new(order.clone(), &self.incoming, EdgeFilter::All);
         self.blocking = Reach::new(order, &self.incoming, EdgeFilter::Blocking);
     }
+}
+
+fn failure_target(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::FailureTarget, span, message)
 }
 
 fn unknown_need(step: &Step, need: &crate::source::Spanned<String>, steps: &[Arc<Step>], hints: &Hints) -> Diagnostic {

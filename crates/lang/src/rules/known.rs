@@ -66,10 +66,10 @@ pub(super) fn piece() -> Type {
     Type::object(texts.into_iter().chain([("page", Type::Any), ("score", Type::Number)]))
 }
 
-/// `refinement`. Empty in round one, and so is every field of it: reading one is never a finding.
+/// `refinement`. Empty in round one, and so is every field of it: reading one as a value is never a finding.
 pub(super) fn refinement() -> Type {
     let criterion = ["id", "description", "expected", "feedback", "evidence"].map(|name| (name, Type::Any));
-    Type::object([("original", Type::Any), ("failed", Type::list(Type::object(criterion))), ("feedback", Type::Any)])
+    Type::object([("original", Type::Any), ("failed", Type::list(Type::object(criterion))), ("feedback", Type::Text)])
 }
 
 /// `previous`: the steps of the round before. Empty in the first round, and so is every field of it: only names are known.

@@ -6,7 +6,7 @@ use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::reads;
 use super::step_paths::{PathEnd, way};
-use super::{Diagnostic, PipelinePlan, Plan};
+use super::{Diagnostic, PipelinePlan, Plan, type_mismatch};
 use crate::model::{Read, ReplySet, StepKind, TestFile, step_path};
 use crate::plan::StepIx;
 
@@ -17,6 +17,7 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
         // What is in the file for all cases is looked at once.
         let shared = case.replies.shared.iter().filter(|_| number == 0);
         for (path, set) in case.replies.own.iter().chain(shared) {
+            conditions(set, out);
             look(path, set, pipeline, plan, &mut tables, out);
         }
     }
@@ -28,10 +29,16 @@ pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diag
     for model in pipeline.pipeline.models.values() {
         let Some(replies) = model.provider.scripted() else { continue };
         for (path, set) in &replies.by_step {
+            conditions(set, out);
             look(path, set, pipeline, plan, &mut tables, &mut found);
         }
     }
     out.extend(found.into_iter().filter(|found| !found.near.is_empty()));
+}
+
+/// F205, for `when` of replies.
+fn conditions(set: &ReplySet, out: &mut Vec<Diagnostic>) {
+    set.all().iter().filter_map(|reply| reply.when.as_ref()).for_each(|when| type_mismatch::of_reply(when, out));
 }
 
 /// The names of pipelines that replies speak of.
@@ -109,6 +116,8 @@ mod tests {
     fn a_reply_reads_what_its_step_can_read() {
         assert_eq!(says("'{{ inputs.topic }}'"), "");
         assert_eq!(says("[{ when: inputs.topic == 'a', data: { x: '{{ inputs.topic }}' } }]"), "");
+        assert_eq!(says("[{ when: refinement, text: again }, first]"), "");
+        assert!(says("[{ when: refinement.feedback, text: x }]").starts_with("F205 9:60 a condition must be true or false"));
         assert!(
             says("'{{ inputs.topik }}'").starts_with("F202 9:52 there is no input \"topik\"; did you mean \"topic\"?"),
             "{}",

@@ -3,10 +3,10 @@
 use super::names::{PipelineNames, sole_path};
 use super::seat::{TextRole, Texts};
 use super::{Code, Diagnostic, meant};
-use crate::model::{Field, Shape};
+use crate::model::{Field, Read, Shape, Text};
 use crate::source::Span;
-use crate::template::split_help;
 use crate::template::types::Type;
+use crate::template::{NAMES_OF_EARLIER_ROUNDS, split_help};
 
 pub(super) fn found(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::TypeMismatch, span, message)
@@ -29,10 +29,12 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             Some(read) => (names.text(seat, placed.text), read.path.join(".")),
             None => (names.text(seat, placed.text), placed.text.source.trim().to_owned()),
         };
-        if matches!(kind, Type::Any | Type::Empty) || fits(&kind) {
+        let is_earlier_round = || sole_path(placed.text).is_some_and(is_earlier_round);
+        if matches!(kind, Type::Any | Type::Empty) || fits(&kind) || matches!(placed.role, TextRole::Condition) && is_earlier_round() {
             continue;
         }
         let help = match (placed.role, &kind) {
+            (TextRole::Condition, Type::Text) if path.starts_with("refinement.") => SECOND_TRY.to_owned(),
             (TextRole::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
             (TextRole::Condition, Type::Number) => compare_number(&path),
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
@@ -78,6 +80,24 @@ pub(super) fn declared<'a>(names: &PipelineNames<'a>, path: &[String]) -> Option
     match (path, &names.pipeline.pipeline.inputs) {
         ([root, name], Shape::Fields(fields)) if root == "inputs" => fields.iter().find(|field| field.name == *name),
         _ => None,
+    }
+}
+
+/// What a condition on the fields of `refinement` means.
+const SECOND_TRY: &str = "write refinement, which is false in the first try and true in the second";
+
+/// Whether a path is the name of what an earlier round gave: it counts as false in the first one, and later as true.
+fn is_earlier_round(read: &Read) -> bool {
+    matches!(read.path.as_slice(), [name] if NAMES_OF_EARLIER_ROUNDS.contains(&name.as_str()))
+}
+
+/// `when` of a scripted reply that is a text of `refinement`: wrong whatever pipeline the reply serves.
+pub(super) fn of_reply(when: &Text, out: &mut Vec<Diagnostic>) {
+    if sole_path(when)
+        .is_some_and(|read| matches!(read.path.as_slice(), [name, feedback] if name == "refinement" && feedback == "feedback"))
+    {
+        let message = "a condition must be true or false; refinement.feedback is a text".to_owned();
+        out.push(found(when.place.span, message).help(SECOND_TRY));
     }
 }
 

@@ -13,7 +13,11 @@ use super::problem::TemplateProblem;
 use super::ready::{self, CompiledForm};
 use super::scope::Scope;
 use super::stop::{FillError, FillStop};
-use super::tree::Statement;
+use super::tree::{Expr, Statement};
+use super::value::is_nothing;
+
+/// Names that are empty in the first round, and then hold what an earlier one gave: alone they are a condition.
+pub const NAMES_OF_EARLIER_ROUNDS: [&str; 2] = ["refinement", "previous"];
 
 /// A text that is ready to be filled, as often as wanted.
 #[derive(Debug, Clone)]
@@ -99,12 +103,17 @@ impl Compiled<'_> {
         })
     }
 
-    /// The filled value of a condition.
+    /// The filled value of a condition. A name that holds nothing yet, such as `refinement` in the first round, counts as false; later it counts
+    /// as true.
     ///
     /// # Errors
     /// As [`Compiled::fill`]; and when the value is neither true nor false.
     pub fn fill_condition(&self, scope: &Scope) -> Result<bool, FillError> {
         let value = self.fill(scope)?;
+        let is_round = matches!(&*self.form, CompiledForm::Expression(Expr::Global(name)) if NAMES_OF_EARLIER_ROUNDS.contains(&&**name));
+        if is_round || is_nothing(&value) {
+            return Ok(value.is_true());
+        }
         bool::try_from(value.clone()).map_err(|_| {
             let message = format!("a condition must give true or false; this gave {}", kind_and_value(&value));
             FillError::new(FillStop::failed(message), Some(self.place.span))

@@ -43,7 +43,7 @@ mod tests;
 
 pub use address::{AddressText, address_text};
 pub use check::{expression, text};
-pub use fill::{Compiled, compile};
+pub use fill::{Compiled, NAMES_OF_EARLIER_ROUNDS, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;
 pub use given::{EACH, GivenPath, given, is_place};

@@ -45,7 +45,9 @@ fn gate(failure: &FailureRecord, room: &PageRoom) -> Markup {
                 }
             }
         }
-        @if !failure.is_mended() {
+        @if failure.superseded {
+            p { "It does not count: a later round or try followed." }
+        } @else if !failure.is_mended() {
             p { "Given in the end:" }
             (room.value(read(&failure.sent)))
         }

@@ -382,8 +382,7 @@ impl Run {
     pub(crate) fn second_round_unfinished(&mut self, at: NodeRef, own: Option<&Failure>) {
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return };
-        let round = self.state.refinement_around(at);
-        let (verdicts, judged) = round.map(|round| (round.failed.clone(), (*round.original).clone())).unwrap_or_default();
+        let first = self.state.refinement_around(at).map(|round| round.failed.clone()).unwrap_or_default();
         let nodes = &self.state.frame(at.frame).nodes;
         let cause = nodes.iter().find(|n| n.round == 2 && n.status == StepStatus::Failed);
         let cause = cause.and_then(|n| Some((&n.path, n.failure.as_ref()?)));
@@ -398,13 +397,13 @@ impl Run {
         self.emit(Happening::GateFailed {
             step: path,
             round: 2,
-            verdicts: verdicts.clone(),
+            verdicts: vec![],
             for_good: true,
             question,
-            judged,
+            judged: Value::Null,
             cause: format!("the second try could not be finished{cause}"),
         });
-        self.end_unmet(at, gate, None, &verdicts);
+        self.end_unmet(at, gate, None, &first);
     }
 
     /// The person's message, for failure records of gates that name no question; null without a conversation.

@@ -1,18 +1,16 @@
-//! Judges another value with the gates of a run that has ended, to test the gates themselves.
+//! Judges another value with the gates of a run, to test the gates themselves.
 
 use serde_json::Value;
 
 use crate::channel::Output;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
-use crate::event::{SharedValue, StepPath, StepStatus};
+use crate::event::{Event, Happening, SharedValue, StepPath, StepStatus};
 use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
 
 /// A gate that let its value through.
 pub struct PassedGate {
     at: NodeRef,
-    /// The path of the gate.
-    pub gate: StepPath,
     /// The value that it judged.
     pub output: Output,
     /// The value as a text.
@@ -30,25 +28,32 @@ pub struct PassedGate {
 }
 
 impl Run {
-    /// The gates that let their value through, in the order of their places.
-    pub fn passed_gates(&self) -> Vec<PassedGate> {
-        let frames = (0u32..).zip(&self.state.frames).filter_map(|(frame, kept)| Some((frame, kept.as_ref()?.nodes.len())));
-        let all = frames.flat_map(|(frame, count)| (0..count as u32).map(move |node| NodeRef { frame, node }));
-        all.filter_map(|at| self.passed_gate(at)).collect()
+    /// Takes the events of a run that has ended. After each gate that judged a value, `each` is given this run as it was then (later the steps
+    /// beside the gate may be gone), the path of the gate, and the gate; or why there is nothing to judge again.
+    pub fn revisit_gates(&mut self, events: &[Event], each: &mut dyn FnMut(&Run, &StepPath, Result<PassedGate, &'static str>)) {
+        for event in events {
+            self.state.apply(&self.plan, event);
+            let (Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. }) = &event.happening else { continue };
+            let Some(at) = self.state.find(step) else { continue };
+            let ended = self.step(at);
+            // A gate with `for_each` judges in its elements.
+            let StepKind::Gate(gate) = &ended.kind else { continue };
+            if ended.for_each.is_none() || self.state.is_element(at) {
+                let node = self.state.node(at);
+                match node.judged {
+                    Some(true) if node.status == StepStatus::Succeeded => each(self, step, self.passed_gate(at, gate)),
+                    Some(_) => each(self, step, Err("the gate let nothing through")),
+                    None => {}
+                }
+            }
+        }
     }
 
-    fn passed_gate(&self, at: NodeRef) -> Option<PassedGate> {
-        let node = self.state.node(at);
-        let step = self.step(at);
-        let StepKind::Gate(gate) = &step.kind else { return None };
-        if node.status != StepStatus::Succeeded || node.judged != Some(true) {
-            return None;
-        }
-        let question = self.question(at, gate).ok()?;
+    fn passed_gate(&self, at: NodeRef, gate: &GateStep) -> Result<PassedGate, &'static str> {
+        let question = self.question(at, gate).map_err(|_| "the gate cannot judge again")?;
         let (channel, style) = self.judged_for(at, gate, Some(&question.output));
-        Some(PassedGate {
+        Ok(PassedGate {
             at,
-            gate: node.path.clone(),
             draft: self.draft(at, gate).filter(|_| question.output.made().is_some()),
             channel,
             style,

@@ -101,22 +101,20 @@ impl Run {
         let frame = self.state.frame(ix);
         let StepWork::Inner { case, .. } = &self.state.node(at).work else { return };
         let details = json!({ "case": case });
-        let quality = frame
-            .nodes
-            .iter()
-            .find(|n| n.failure.as_ref().is_some_and(|f| f.kind == FailureKind::Quality) && n.status == StepStatus::Failed);
+        let quality = self.unmet_in(ix);
         let Some(last) = frame.nodes.last() else { return self.succeed(at, Value::Null, Some(details)) };
         if let Some(failure) = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done)) {
             return self.fail_attempt(at, failure.failure);
         }
         match last.status {
             StepStatus::Succeeded | StepStatus::Skipped => {
-                let output = last.output.as_deref().cloned().unwrap_or(Value::Null);
+                let is_held_back = self.before_unmet(ix).contains(&(frame.nodes.len() - 1));
+                let output = last.output.as_deref().filter(|_| !is_held_back).cloned().unwrap_or(Value::Null);
                 self.succeed(at, output, Some(details));
             }
             StepStatus::Cancelled => self.cancelled(at),
             _ => {
-                let failure = quality.or(Some(last)).and_then(|n| n.failure.clone());
+                let failure = quality.or_else(|| last.failure.clone());
                 let blocked = || Failure::new(FailureKind::Blocked, format!("\"{}\" could not run", last.path));
                 let failure = failure.unwrap_or_else(blocked);
                 self.fail(at, failure, Some(details));
@@ -288,7 +286,7 @@ impl Run {
         let FrameKind::Block(block) = frame.kind else { return held };
         for (place, node) in frame.nodes.iter().enumerate() {
             let StepKind::Gate(gate) = &planned.step(node.step).step.kind else { continue };
-            if node.status != StepStatus::Failed && node.judged != Some(false) {
+            if node.judged != Some(false) {
                 continue;
             }
             let judged = gate.of.reads.iter().filter(|r| r.path.first().is_some_and(|p| p == "steps"));

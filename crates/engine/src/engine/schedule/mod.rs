@@ -311,7 +311,7 @@ impl Run {
 fn lets_through(status: StepStatus, step: &Step) -> bool {
     match status {
         StepStatus::Succeeded | StepStatus::Skipped => true,
-        StepStatus::Failed => step.on_failure == OnFailure::Continue && !matches!(step.kind, StepKind::Gate(_)),
+        StepStatus::Failed => step.on_failure == OnFailure::Continue && !step.continues_in_vain(),
         _ => false,
     }
 }

@@ -195,9 +195,7 @@ impl RunState {
             }
             Happening::GateFailed { step, for_good: true, .. } => {
                 let at = self.find(step)?;
-                // What holds the gate holds what it did not let through.
-                let around: Vec<NodeRef> = self.holders(at).collect();
-                around.into_iter().for_each(|at| self.node_mut(at).judged = Some(false));
+                self.note_nothing_through(at);
                 let (ending, place) = self.ending_of(at);
                 ending.unmet.add(place);
             }
@@ -384,6 +382,7 @@ impl RunState {
         node.failure = Some(failure.clone());
         node.retry_at = Some(retry_at);
         node.ended_by = None;
+        node.judged = None;
         match &mut node.work {
             // The conversation counts the tries of a request. If the step's own time was up, the step continues without a new start event, so its try
             // is counted here.
@@ -398,6 +397,7 @@ impl RunState {
                 node.attempt = attempt;
             }
         }
+        self.judge_holders_anew(at);
         self.timers.insert((retry_at, Timer::Backoff(at)));
         self.free_place(plan, at);
     }
@@ -444,12 +444,13 @@ impl RunState {
         talk.repairs += u32::from(*purpose == Purpose::Repair && *attempt == 1);
         let reserved = SetAside { tokens: *reserved_tokens, usd: *reserved_usd };
         self.open_call(*call, at, now, *timeout_at_ms, reserved);
+        self.calls.get_mut(call)?.scripted = *scripted;
         Some(())
     }
 
     pub(super) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved: SetAside) {
         self.last_call = call;
-        self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved });
+        self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved, scripted: false });
         self.timers.insert((timeout_at, Timer::Call(call)));
     }
 
@@ -498,8 +499,7 @@ impl RunState {
                 untold = Some(spent.untold);
             }
             (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
-            (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
-            self.pipelines_begun = ended.pipelines_begun;
+            (self.steps_started, self.pipelines_begun) = (ended.steps_started, ended.pipelines_begun);
         }
         self.stop_waiting();
         let lost: Vec<u64> = self.calls.keys().copied().collect();

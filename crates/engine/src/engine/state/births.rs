@@ -42,8 +42,10 @@ impl RunState {
         let frame = self.frames.len() as u32;
         let round = parent.map_or(1, |parent| self.node(parent).round);
         let nodes = nodes(planned, block_ix, prefix, base, round);
-        let refines = parent.is_some() && planned.refinement.as_ref().is_some_and(|refinement| refinement.block == block_ix);
-        let ending = refines.then(Box::default);
+        let refines = || planned.refinement.as_ref().is_some_and(|refinement| refinement.block == block_ix);
+        // What counts is known when its holder is over: a second try, or another attempt, takes back what the first one left.
+        let is_tried_again = |parent| refines() || planned.step(self.node(parent).step).step.retry.is_some();
+        let ending = parent.filter(|parent| is_tried_again(*parent)).map(|_| Box::default());
         self.add_frame(Frame { ending, ..Frame::new(instance, FrameKind::Block(block_ix), parent, nodes) });
         for node in 0..block.len() as u32 {
             let at = NodeRef { frame, node };
@@ -210,13 +212,7 @@ impl RunState {
                 self.make_ready(planned, at);
             }
         }
-        // What the first try said of what holds the list no longer counts.
-        let holders: Vec<NodeRef> = self.holders(gate).skip(1).collect();
-        for holder in holders {
-            let StepWork::Inner { frame, .. } = self.node(holder).work else { continue };
-            let is_unmet = self.frame(frame).nodes.iter().any(|node| node.judged == Some(false));
-            self.node_mut(holder).judged = is_unmet.then_some(false);
-        }
+        self.judge_holders_anew(gate);
     }
 
     pub(super) fn stage_started(&mut self, plan: &Plan, ix: u32, stage: Stage, failure: Option<StepFailure>, now: u64) {

@@ -18,6 +18,7 @@ impl RunState {
         if status != StepStatus::Succeeded {
             node.output = None;
         }
+        self.note_unjudged(plan, at, status);
         if was_open {
             let frame = self.frame_mut(at.frame);
             frame.open = frame.open.saturating_sub(1);
@@ -38,6 +39,34 @@ impl RunState {
                 self.tell_readers(plan, at, BlockIx(0));
                 if had_place { self.free_place(plan, at) } else { self.give_places(plan, at.frame) }
             }
+        }
+    }
+
+    /// Notes that a gate which never came to a judgement let nothing through; one whose `when` is false has nothing to judge.
+    fn note_unjudged(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
+        let is_unjudged = match status {
+            StepStatus::Failed | StepStatus::Blocked | StepStatus::Cancelled => true,
+            StepStatus::Skipped => self.frame(at.frame).mood == Mood::Skipping,
+            StepStatus::Pending | StepStatus::Running | StepStatus::Waiting | StepStatus::Succeeded => false,
+        };
+        if is_unjudged && matches!(self.step(plan, at).kind, StepKind::Gate(_)) {
+            self.note_nothing_through(at);
+        }
+    }
+
+    /// Notes that a gate let nothing through. What holds the gate holds what it did not let through.
+    pub(super) fn note_nothing_through(&mut self, at: NodeRef) {
+        let around: Vec<NodeRef> = self.holders(at).collect();
+        around.into_iter().for_each(|at| self.node_mut(at).judged = Some(false));
+    }
+
+    /// Notes anew whether a gate in the steps that hold this one let nothing through: what a try that is over said no longer counts.
+    pub(super) fn judge_holders_anew(&mut self, at: NodeRef) {
+        let holders: Vec<NodeRef> = self.holders(at).skip(1).collect();
+        for holder in holders {
+            let StepWork::Inner { frame, .. } = self.node(holder).work else { continue };
+            let is_unmet = self.frame(frame).nodes.iter().any(|node| node.judged == Some(false));
+            self.node_mut(holder).judged = is_unmet.then_some(false);
         }
     }
 
@@ -166,9 +195,13 @@ impl RunState {
             return;
         }
         if failure.kind == FailureKind::Quality {
+            // A list in a step that holds others fails that step, unless this is allowed.
+            let is_own = self.frame(at.frame).parent.is_none();
             let (ending, place) = self.ending_of(at);
             ending.unmet.add(place);
-            ending.nothing_let_through.add(place);
+            if is_own && !step.allows(failure.kind) {
+                ending.nothing_let_through.add(place);
+            }
             return;
         }
         // In the second round it keeps the gate from passing, or it was allowed.
@@ -182,8 +215,8 @@ impl RunState {
         }
     }
 
-    /// The ending that a step counts for, and its place there: that of the list with a refinement or of the round that it is in, the innermost,
-    /// else that of its pipeline.
+    /// The ending that a step counts for, and its place there: that of the list with an ending of its own or of the round that it is in, the
+    /// innermost, else that of its pipeline.
     pub(super) fn ending_of(&mut self, at: NodeRef) -> (&mut Ending, Option<u32>) {
         let (instance, place) = (self.instance_of(at), self.own_place(at));
         let of_list = |at: &NodeRef| self.frame(at.frame).ending.is_some();
@@ -213,7 +246,7 @@ impl RunState {
         is_its_gate && node.round == 2 && self.is_second_round(planned, at)
     }
 
-    /// Passes the ending of a list with a refinement, which this step holds, on to what is around it.
+    /// Passes the ending of a list that this step holds on to what is around it.
     pub(super) fn inherit_from_list(&mut self, at: NodeRef) {
         let StepWork::Inner { frame, .. } = self.node(at).work else { return };
         let Some(ending) = self.frames.get_mut(frame as usize).and_then(|frame| frame.as_mut()?.ending.take()) else { return };
@@ -221,15 +254,14 @@ impl RunState {
             true => (&mut self.node_mut(at).repeating.get_or_insert_default().ending, None),
             false => self.ending_of(at),
         };
-        let lists = [(&mut outer.unmet, &ending.unmet), (&mut outer.partial, &ending.partial)];
-        for (outer, inner) in lists.into_iter().chain([(&mut outer.nothing_let_through, &ending.nothing_let_through)]) {
+        for (outer, inner) in [(&mut outer.unmet, &ending.unmet), (&mut outer.partial, &ending.partial)] {
             if inner.are_any() {
                 outer.add(place);
             }
         }
     }
 
-    /// Passes the ending of a called pipeline, of a list with a refinement, or of the last round, on to what is around the step.
+    /// Passes the ending of a called pipeline, of a list, or of the last round, on to what is around the step.
     pub(super) fn inherit_from_inside(&mut self, at: NodeRef) {
         self.inherit_from_list(at);
         if let Some(repeating) = &mut self.node_mut(at).repeating {

@@ -11,8 +11,9 @@ use crate::plan::Plan;
 impl RunState {
     /// Marks the output of a `format` step, or of a gate whose `otherwise` replaced such an output.
     pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value) {
-        let has_fallen_back = self.node(at).judged == Some(false) && output.is_object();
-        if has_fallen_back || matches!(self.step(plan, at).kind, StepKind::Format(_)) {
+        let kind = &self.step(plan, at).kind;
+        let has_fallen_back = self.node(at).judged == Some(false) && output.is_object() && matches!(kind, StepKind::Gate(_));
+        if has_fallen_back || matches!(kind, StepKind::Format(_)) {
             self.made.insert(mark(output));
             let parts = output.get("parts");
             let each = parts.and_then(Value::as_array).into_iter().flatten();

@@ -74,7 +74,7 @@ pub struct RunState {
     /// Number of pipelines started so far, including the run's own.
     #[serde(default)]
     pub(crate) pipelines_begun: u64,
-    /// Scripted replies used, by step.
+    /// Scripted replies used, by step; the reply to a call that was lost is used again.
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with the decision of a person.
     pub(crate) doubts: BTreeMap<StepPath, Option<ConsentDecision>>,
@@ -131,6 +131,9 @@ pub(crate) struct OpenCall {
     pub(crate) started_ms: u64,
     pub(crate) timeout_at: u64,
     pub(crate) reserved: SetAside,
+    /// Whether a scripted reply answers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) scripted: bool,
 }
 
 /// What a timer is for.
@@ -243,7 +246,8 @@ pub struct Frame {
     /// Its refinement, once it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refinement: Option<Box<RefinementRound>>,
-    /// What happened in it and counts for what holds it, by its own places: of a list with a refinement that is not the pipeline's own.
+    /// What happened in it and counts for what holds it, by its own places: of a list that is not the pipeline's own and has a refinement, or whose
+    /// holder has a `retry`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ending: Option<Box<Ending>>,
 }
@@ -324,6 +328,7 @@ pub(crate) struct StepNode {
     pub(crate) attempt_ends: Option<u64>,
     pub(crate) deadline: Option<u64>,
     /// For a gate, whether it let its value through, once that is final; for a step that holds others false, if a gate inside did not.
+    /// A gate whose `when` is false has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) judged: Option<bool>,
     /// Parts that a `send` has delivered.

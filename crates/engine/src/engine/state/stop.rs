@@ -38,9 +38,14 @@ impl RunState {
         }
     }
 
-    /// Loses an open call. Its step makes the call again when it continues.
+    /// Loses an open call. Its step makes the call again when it continues, and gets the same scripted reply.
     pub(super) fn lose_call(&mut self, call: u64) {
+        let is_scripted = self.calls.get(&call).is_some_and(|open| open.scripted);
         let Some(at) = self.close_call(call) else { return };
+        let path = self.node(at).path.clone();
+        if let Some(used) = self.replies_used.get_mut(&*path).filter(|_| is_scripted) {
+            *used = used.saturating_sub(1);
+        }
         match &mut self.node_mut(at).work {
             StepWork::Asking(asking) => asking.loses(call),
             work => *work = StepWork::None,

@@ -40,12 +40,10 @@ impl Run {
     /// Ends a step that holds others if these did not end well. Whether it did.
     fn ends_badly(&mut self, at: NodeRef, ix: u32) -> bool {
         let frame = self.state.frame(ix);
-        let unmet = |node: &&StepNode| node.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Quality);
-        let quality = frame.nodes.iter().filter(|node| node.status == StepStatus::Failed).find(unmet);
         let stopped = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done));
         if let Some(failure) = stopped {
             self.fail_attempt(at, failure.failure);
-        } else if let Some(failure) = quality.and_then(|node| node.failure.clone()) {
+        } else if let Some(failure) = self.unmet_in(ix) {
             self.fail(at, failure, None);
         } else if frame.mood == Mood::Cancelling {
             self.cancelled(at);
@@ -53,6 +51,16 @@ impl Run {
             return false;
         }
         true
+    }
+
+    /// Why a gate in a list was not met, where that is not allowed.
+    pub(crate) fn unmet_in(&self, ix: u32) -> Option<Failure> {
+        let unmet =
+            (0..).zip(&self.state.frame(ix).nodes).filter(|(_, node)| node.status == StepStatus::Failed).find_map(|(node, failed)| {
+                let failure = failed.failure.as_ref().filter(|failure| failure.kind == FailureKind::Quality)?;
+                (!self.step(NodeRef { frame: ix, node }).allows(failure.kind)).then_some(failure)
+            });
+        unmet.cloned()
     }
 
     fn group_over(&mut self, at: NodeRef, ix: u32) {
@@ -77,8 +85,8 @@ impl Run {
         Value::Object(given.collect::<Map<_, _>>())
     }
 
-    /// Places of a list before a gate that was not met, or before a step in which one was not.
-    fn before_unmet(&self, ix: u32) -> BTreeSet<usize> {
+    /// Places of a list before a gate that let nothing through, or before a step in which there is one.
+    pub(crate) fn before_unmet(&self, ix: u32) -> BTreeSet<usize> {
         let frame = self.state.frame(ix);
         let FrameKind::Block(block) = frame.kind else { return BTreeSet::new() };
         let block = self.planned(frame.instance).block(block);

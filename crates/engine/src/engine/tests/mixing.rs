@@ -70,7 +70,8 @@ fn build(drawn: &[Drawn], parallel: u64, all_continue: bool) -> Vec<Pipeline> {
         let mut made = steps_at(place, *kind, *detail);
         made[0].needs = Some(needed.iter().map(|need| named(need)).collect());
         for step in &mut made {
-            step.on_failure = if all_continue || detail % 3 == 0 { OnFailure::Continue } else { OnFailure::Stop };
+            let may_fail = (all_continue || detail % 3 == 0) && !matches!(step.kind, StepKind::Gate(_));
+            step.on_failure = if may_fail { OnFailure::Continue } else { OnFailure::Stop };
         }
         steps.extend(made);
     }

@@ -8,6 +8,7 @@ mod endings;
 mod grouping;
 mod growth;
 mod guarantees;
+mod held_back;
 mod keeping;
 mod mixing;
 mod mocking;

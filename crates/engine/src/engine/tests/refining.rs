@@ -73,6 +73,17 @@ fn a_second_round_that_cannot_be_finished_counts_as_not_met() {
     world.answer("compose", Says::No(FailureKind::Auth));
     assert_eq!(world.status(), RunStatus::QualityNotMet);
     assert_eq!(world.end().outputs["reply"], "Sorry.");
+    let record = crate::journal::record(&world.events).unwrap();
+    let [failure] = record.failures.as_slice() else { panic!("{:#?}", record.failures) };
+    assert_eq!((failure.judged.as_slice(), failure.verdicts.len()), ([json!("bad")].as_slice(), 1), "the gate judged once");
+    assert!(failure.cause.starts_with("the second try could not be finished: \"compose\": "), "{}", failure.cause);
+    assert_eq!(failure.not_met().map(|verdict| &*verdict.id).collect::<Vec<_>>(), ["good"]);
+    assert_eq!((failure.refinement_tried, failure.refinement_worked), (true, Some(false)));
+    let last = world.events.iter().rev().find_map(|event| match &event.happening {
+        Happening::GateFailed { verdicts, judged, .. } => Some((verdicts.len(), judged.clone())),
+        _ => None,
+    });
+    assert_eq!(last, Some((0, json!(null))));
     world.check();
 }
 

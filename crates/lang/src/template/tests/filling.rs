@@ -188,6 +188,15 @@ fn a_condition_must_be_true_or_false() {
         compile(&text).unwrap().fill_condition(&scope(json!({"a": "false", "n": 0, "none": null}))).map_err(|error| error.message)
     };
     assert_eq!(condition("n == 0"), Ok(true));
+    for name in ["refinement", "previous"] {
+        let (text, _) = checked_bare(name);
+        let holds = |value: Value| {
+            let mut scope = Scope::new();
+            scope.set(name, value);
+            compile(&text).unwrap().fill_condition(&scope).map_err(|error| error.message)
+        };
+        assert_eq!((holds(empty_name()), holds(crate::template::from_json(&json!({ "feedback": "x" })))), (Ok(false), Ok(true)), "{name}");
+    }
     assert_eq!(condition("a == 'true' or n > 0"), Ok(false));
     assert_eq!(condition("a"), Err("a condition must give true or false; this gave the text \"false\"".into()));
     assert_eq!(condition("n"), Err("a condition must give true or false; this gave the number 0".into()));

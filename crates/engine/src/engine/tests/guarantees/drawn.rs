@@ -277,8 +277,16 @@ impl Drawing<'_> {
                     let at = self.below(self.above.len());
                     format!(", refine: {}", self.above[at])
                 };
-                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, gate: {card}, of: \"{of}\"{refine}{otherwise}, on_failure: continue }}");
+                let (allowed, stand_in) = match otherwise.is_empty() && self.below(2) == 0 {
+                    true => (format!(", on_failure: {id}_in"), Some(self.text())),
+                    false => (String::new(), None),
+                };
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, gate: {card}, of: \"{of}\"{refine}{otherwise}{allowed} }}");
                 self.knows(&id, &[" | default('none')"]);
+                if let Some(text) = stand_in {
+                    let _ = writeln!(out, "{pad}- {{ id: {id}_in, set: {text} }}");
+                    self.knows(&format!("{id}_in"), &[" | default('none')"]);
+                }
             }
             7 => {
                 let text = self.text();
