@@ -253,3 +253,8 @@ fn what_people_do_to_lines_is_told_as_what_it_is() {
     );
     assert!(told("a: 1\n  - b: 2\n").contains("write the key of this list on a line above it"));
 }
+
+#[test]
+fn a_template_without_quotes_in_brackets_is_one_text() {
+    insta::assert_snapshot!(told("a: { b: {% if c %}x{% endif %} }\n"), @r##"F001 1:9 "{% if c %}x{% endif %}": a text that begins with "{" must be in quotes / write "{% if c %}x{% endif %}""##);
+}
