@@ -256,5 +256,6 @@ fn what_people_do_to_lines_is_told_as_what_it_is() {
 
 #[test]
 fn a_template_without_quotes_in_brackets_is_one_text() {
-    insta::assert_snapshot!(told("a: { b: {% if c %}x{% endif %} }\n"), @r##"F001 1:9 "{% if c %}x{% endif %}": a text that begins with "{" must be in quotes / write "{% if c %}x{% endif %}""##);
+    let told = told("steps:\n  - { id: a, set: {% if inputs.tags is string %}x{% endif %} }\n");
+    assert!(told.contains("write \"{% if inputs.tags is string %}x{% endif %}\""), "{told}");
 }
