@@ -96,7 +96,7 @@ pub(super) fn of_reply(when: &Text, out: &mut Vec<Diagnostic>) {
     if sole_path(when)
         .is_some_and(|read| matches!(read.path.as_slice(), [name, feedback] if name == "refinement" && feedback == "feedback"))
     {
-        let message = "a condition must be true or false; refinement.feedback is a text".to_owned();
+        let message = "a condition must be true or false; refinement.feedback is text".to_owned();
         out.push(found(when.place.span, message).help(SECOND_TRY));
     }
 }

@@ -17,12 +17,20 @@ pub(super) fn reserved(place: &MistakePlace<'_>) -> Option<Diagnostic> {
 
 /// A text at `at` that must be in quotes because of its first character.
 pub(super) fn must_be_quoted(place: &MistakePlace<'_>, at: usize) -> Diagnostic {
-    let whole = value_at(place, at);
+    let whole = template_at(place, at).unwrap_or_else(|| value_at(place, at));
     let written = place.slice(whole);
     let first = written.chars().next().unwrap_or('@');
     let found = unreadable(whole, format!("a text that begins with \"{first}\" must be in quotes"));
     let found = found.help(format!("write {}", to_write(&quoted(written))));
     if is_in_brackets(place, at) { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
+}
+
+/// `{% … %}`, whose "%" is here: to the end of the last statement on the line.
+fn template_at(place: &MistakePlace<'_>, at: usize) -> Option<Span> {
+    let from = at.checked_sub(1)?;
+    let line = place.slice(place.rest_of_line(from));
+    let end = line.rfind("%}").filter(|_| line.starts_with("{%"))?;
+    Some(place.span(from, from + end + 2))
 }
 
 /// Whether a bracket is open here. Of those on this line the parser may not have heard yet.

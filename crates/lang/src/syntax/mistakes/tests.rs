@@ -253,3 +253,9 @@ fn what_people_do_to_lines_is_told_as_what_it_is() {
     );
     assert!(told("a: 1\n  - b: 2\n").contains("write the key of this list on a line above it"));
 }
+
+#[test]
+fn a_template_without_quotes_in_brackets_is_one_text() {
+    let told = told("steps:\n  - { id: a, set: {% if inputs.tags is string %}x{% endif %} }\n");
+    assert!(told.contains("write \"{% if inputs.tags is string %}x{% endif %}\""), "{told}");
+}
