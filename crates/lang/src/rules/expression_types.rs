@@ -2,7 +2,7 @@
 
 use super::names::PipelineNames;
 use super::seat::{Seat, TextRole, Texts};
-use super::{Diagnostic, comparison_type, default_unused, meant, type_mismatch, unknown_field, whole_value};
+use super::{Diagnostic, comparison_type, default_unused, maybe_missing, meant, type_mismatch, unknown_field, whole_value};
 use crate::model::{Field, FieldKind, Shape, Text};
 use crate::source::Span;
 use crate::template::types::Type;
@@ -31,6 +31,10 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
                     Some(meant) => Diagnostic { related: meant.at.into_iter().collect(), ..found.help(meant.help) },
                     None => found.help(format!("read {}.{field} without the loop", path.join("."))),
                 }
+            }
+            TypeProblemKind::MaybeMissing(owner, field, asker) => {
+                let at = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or(&text.source);
+                maybe_missing::of_element(span, &owner, &field, asker, at)
             }
             TypeProblemKind::Field(owner, field, known) => unknown_field::of_value(names, span, &owner, &field, known.as_deref()),
         };
