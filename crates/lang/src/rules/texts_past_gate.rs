@@ -116,7 +116,7 @@ fn judged(planned: &PipelinePlan) -> HashMap<StepIx, GatedPath> {
                 found.insert(read.output.ix, is_new.then_some(GatedPath { gate: ix, path: read.output.path }));
             }
             // A gate that judges it sometimes.
-            if !through_copies {
+            if !through_copies && gate.of.reads.len() == 1 {
                 for read in reads_of(planned, Some((ix, true)), &gate.of, Reads::Shown, &mut |_| vec![]) {
                     if !found.get(&read.output.ix).is_some_and(|known| known.as_ref().is_some_and(|known| known.gate == ix)) {
                         found.insert(read.output.ix, None);

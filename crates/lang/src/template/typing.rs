@@ -7,8 +7,6 @@ mod words;
 
 use std::sync::Arc;
 
-use minijinja::machinery::ast::CompareOpKind;
-
 use crate::diagnostic::Near;
 use crate::model::{Form, Text};
 
@@ -19,7 +17,7 @@ use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
 use super::types::{Object, Type};
 use super::value::to_json;
-use words::{joining, literal, shown, shown_path};
+use words::{joining, shown, shown_path};
 
 /// What a text gives, and what is wrong in it.
 #[derive(Debug)]
@@ -257,30 +255,6 @@ impl TypingWalk<'_> {
             Expr::Not(inner) => self.condition(inner),
             other => drop(self.expression(other)),
         }
-    }
-
-    /// `a == "x" or "y"`: a text or a number beside `and` or `or` is no comparison.
-    fn alone(&mut self, side: &Expr, whole: &Expr) -> bool {
-        let (Expr::Constant(value), Expr::And(left, _) | Expr::Or(left, _)) = (side, whole) else { return false };
-        if value.as_str().is_none() && !value.is_number() {
-            return false;
-        }
-        let word = joining(whole);
-        let mut compared = &**left;
-        while let Expr::And(_, last) | Expr::Or(_, last) = compared {
-            compared = last;
-        }
-        let shown = literal(value);
-        let help = match compared {
-            Expr::Compare(first, rest) if rest.len() == 1 && shown_path(first).is_some() => {
-                let (path, sign) =
-                    (shown_path(first).unwrap_or_default(), if matches!(rest[0].0, CompareOpKind::Ne) { "!=" } else { "==" });
-                format!("write {word} {path} {sign} {shown}")
-            }
-            _ => format!("compare something with it, as in: {word} name == {shown}"),
-        };
-        self.push(side, TypeProblemKind::Mismatch(format!("{shown} after \"{word}\" is compared with nothing"), help));
-        true
     }
 
     fn push(&mut self, about: &Expr, kind: TypeProblemKind) {
