@@ -121,15 +121,12 @@ pub enum Reads {
     All,
 }
 
+/// The texts of a step whose output is read, each with what is asked for below it.
+type TextsOf<'f, 'p> = &'f mut dyn FnMut(&OutputRead<'p>) -> Vec<(&'p Text, Vec<String>)>;
+
 /// The outputs that a text reads. `into`: the texts of a step whose output it reads, in which what it is made of is looked for, each with what is asked
 /// for below it; then those outputs are given, too.
-pub fn reads_of<'p>(
-    planned: &'p PipelinePlan,
-    seat: Seat,
-    text: &'p Text,
-    reads: Reads,
-    into: &mut dyn FnMut(&OutputRead<'p>) -> Vec<(&'p Text, Vec<String>)>,
-) -> Vec<OutputRead<'p>> {
+pub fn reads_of<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text, reads: Reads, into: TextsOf<'_, 'p>) -> Vec<OutputRead<'p>> {
     let mut found = vec![];
     let mut open: Vec<(Seat, &'p Text, Vec<String>, Vec<ReadHop<'p>>)> = vec![(seat, text, vec![], vec![])];
     let mut seen = HashSet::new();

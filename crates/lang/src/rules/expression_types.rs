@@ -34,7 +34,7 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
             }
             TypeProblemKind::MaybeMissing(owner, field, asker) => {
                 let at = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or(&text.source);
-                maybe_missing::of_element(span, &owner, &field, asker, at)
+                maybe_missing::of_element(span, &owner, &field, asker, at, &text.source)
             }
             TypeProblemKind::Field(owner, field, known) => unknown_field::of_value(names, span, &owner, &field, known.as_deref()),
         };

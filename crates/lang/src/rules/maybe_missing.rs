@@ -20,16 +20,17 @@ pub(super) fn after_filters(found: Diagnostic, read: &Read, source: &str) -> Dia
     Diagnostic { help: vec![help], ..found }
 }
 
-/// A field that an element of a list need not have; `source` is the expression that asks for it.
-pub(super) fn of_element(span: Span, owner: &str, field: &str, asker: FieldAsker, source: &str) -> Diagnostic {
+/// A field that an element of a list need not have; `at` is the expression of the text `source` that asks for it.
+pub(super) fn of_element(span: Span, owner: &str, field: &str, asker: FieldAsker, at: &str, source: &str) -> Diagnostic {
     let help = match asker {
         FieldAsker::Map => format!("write map(attribute='{field}', default=''), with what belongs there in place of ''"),
         FieldAsker::Filter(name) => format!("write selectattr('{field}') before {name}: it leaves out the elements without it"),
         FieldAsker::Path => {
             let is_name = |c: char| c.is_alphanumeric() || c == '_';
             let below = format!(".{field}");
+            let source = if at.contains(&below) { at } else { source };
             let name = source.find(&below).map(|at| &source[..at]).map_or("", |before| &before[before.trim_end_matches(is_name).len()..]);
-            let path = if name.is_empty() { field.to_owned() } else { format!("{name}{below}") };
+            let path = if name.is_empty() { below } else { format!("{name}{below}") };
             format!("write {path} | default(''), with what belongs there in place of ''; or ask first whether it is defined")
         }
     };

@@ -118,7 +118,7 @@ fn judged(planned: &PipelinePlan) -> HashMap<StepIx, GatedPath> {
             // A gate that judges it sometimes.
             if !through_copies && gate.of.reads.len() == 1 {
                 for read in reads_of(planned, Some((ix, true)), &gate.of, Reads::Shown, &mut |_| vec![]) {
-                    if !found.get(&read.output.ix).is_some_and(|known| known.as_ref().is_some_and(|known| known.gate == ix)) {
+                    if found.get(&read.output.ix).is_none_or(|known| known.as_ref().is_none_or(|known| known.gate != ix)) {
                         found.insert(read.output.ix, None);
                     }
                 }

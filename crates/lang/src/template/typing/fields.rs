@@ -21,7 +21,7 @@ impl TypingWalk<'_> {
         if !is_asked {
             let owner = match base {
                 Expr::Local(_) => "an element of the loop".to_owned(),
-                base => shown(base),
+                base => format!("the value of {}", shown(base)),
             };
             self.push(base, TypeProblemKind::MaybeMissing(owner, name.to_owned(), FieldAsker::Path));
         }
