@@ -57,12 +57,14 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Exit {
 
 /// Draws a pipeline.
 pub(super) fn graph(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let mut verdicts = vec![];
     let graph = match (&options.file, &options.run) {
         (Some(file), _) => {
             let workflow = pipeline(file, shared)?;
             let mut graph = graph::graph(&workflow.checked.plan).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)))?;
             if options.guarantees {
-                graph.notes.extend(guarantees::lines(&workflow.checked.plan));
+                verdicts = guarantees::lines(&workflow.checked.plan);
+                graph.notes.extend(verdicts.iter().cloned());
             }
             graph
         }
@@ -74,7 +76,7 @@ pub(super) fn graph(options: &GraphOptions, shared: &SharedOptions) -> Result<Ex
     };
     let format = if options.json { GraphFormat::Json } else { options.format };
     Ok(stdout::print(&match format {
-        GraphFormat::Mermaid => graph::mermaid(&graph),
+        GraphFormat::Mermaid => graph::mermaid(&graph, &verdicts),
         GraphFormat::Dot => graph::dot(&graph),
         GraphFormat::Svg => graph::svg(&graph),
         GraphFormat::Json => graph::json(&graph),

@@ -66,6 +66,10 @@ fn each_guarantee_has_a_verdict_and_a_broken_one_its_way() {
     }
     let drawn = flow(right.path(), &["graph", "--guarantees", "p.yaml", "--json"]);
     assert!(drawn.out.contains("model_text_judged: holds"), "{}", drawn.out);
+    // In Mermaid they are a box of their own.
+    let drawn = flow(right.path(), &["graph", "--guarantees", "p.yaml"]);
+    assert!(drawn.out.contains("  legend[\"model_text_judged: holds<br/>"), "{}", drawn.out);
+    assert!(!flow(right.path(), &["graph", "p.yaml"]).out.contains("legend"));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 mod beside;
 mod chains;
 mod names;
+mod outputs;
 mod search;
 mod source;
 mod steps;
@@ -19,6 +20,7 @@ use crate::plan::{PipelinePlan, Plan, StepIx};
 use chains::Chains;
 
 pub use chains::{Caller, ChainIx};
+pub use outputs::{OutputRead, ReadHop, Reads, format_shows_text, is_over_before, passed_on, readable_as, readable_beside, reads_of};
 pub use search::GatePassage;
 pub use source::{Hop, Source, Way};
 pub use steps::{judging, personal_column};
@@ -107,9 +109,13 @@ impl<'p> Labels<'p> {
         }
     }
 
-    /// A step in words: with its pipeline, if that is called by another.
+    /// A step in words: with its pipeline, if that is called by another; an agent that others ask, with the step that asks it.
     pub fn step_words(&self, chain: ChainIx, ix: StepIx) -> String {
         let planned = self.pipeline(chain);
+        if let Some(agent) = &planned.pipeline.asked {
+            let asker = self.caller(chain).map(|(above, caller)| format!(" (asked by {})", self.step_words(above, caller.step())));
+            return format!("agent {}{}", agent.value, asker.unwrap_or_default());
+        }
         let own = format!("step {}", planned.path(ix));
         if self.chains.get(chain).1.is_some() { format!("{own} of pipeline {}", planned.pipeline.name.value) } else { own }
     }

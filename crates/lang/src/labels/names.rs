@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::beside::{FILES, MEMBERS};
+use super::outputs::element_of;
 use super::search::{Back, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::StepKind;
@@ -24,7 +25,7 @@ impl Labels<'_> {
         match names.as_slice() {
             ["steps", rest @ ..] => {
                 let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
-                let seen: Vec<StepIx> = match rest.first() {
+                let seen: Vec<StepIx> = match rest.first().filter(|id| !is_place(id)) {
                     Some(id) => planned.seen_from(block, id).into_iter().collect(),
                     None => planned.numbered_steps().map(|(ix, _)| ix).collect(),
                 };
@@ -38,7 +39,7 @@ impl Labels<'_> {
             ["previous", rest @ ..] => {
                 let Some((repeat, _)) = seat.and_then(|(ix, _)| planned.repeat_around(ix)) else { return found };
                 let Some(block) = planned.step(repeat).cases.first().map(|block| planned.block(*block)) else { return found };
-                let places = match rest.first() {
+                let places = match rest.first().filter(|id| !is_place(id)) {
                     Some(id) => block.place(id).into_iter().collect(),
                     None => (0..block.len()).collect::<Vec<_>>(),
                 };
@@ -217,10 +218,7 @@ impl Labels<'_> {
     fn element(&self, chain: ChainIx, seat: Seat, name: &str, path: &[String], found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let Some((ix, own)) = seat else { return };
-        let is_named = |own: Option<&str>| name == "item" || own == Some(name);
-        let lists = planned.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, planned.step(ix).step.for_each.as_ref()?)));
-        let here = lists.into_iter().find(|(_, each)| is_named(each.name.as_ref().map(|name| name.value.as_str())));
-        match here {
+        match element_of(planned, (ix, own), name) {
             Some((ix, each)) => {
                 let reader = format!("the list of {}", self.step_words(chain, ix));
                 // Below one element of the list; which one is not known.
@@ -285,9 +283,11 @@ fn personal_input(fields: &[&Field], path: &[String]) -> Option<Vec<String>> {
     if let Some(at) = fields.iter().position(|field| field.is_pii) {
         return Some(path.get(..=at).unwrap_or_default().to_vec());
     }
-    let last = fields.last().filter(|_| fields.len() == path.len())?;
+    // What is at a place of something that is no list is a part of it.
+    let (own, rest) = path.split_at_checked(fields.len())?;
+    let last = fields.last().filter(|_| rest.first().is_none_or(|name| is_place(name)))?;
     let below = of_field(last)?;
-    Some([path, below.get(1..).unwrap_or_default()].concat())
+    Some([own, below.get(1..).unwrap_or_default()].concat())
 }
 
 /// The path of the first personal field that a field is or holds.

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use super::{ChainIx, Hop, Labels, Seat, Source, Start, StartFrom, Way};
 use crate::model::{Filling, Pipeline, Step, Text, Writer};
 use crate::source::Span;
-use crate::template::{EACH, given};
+use crate::template::{EACH, given, is_place};
 
 /// Most values that are followed for one question. Where there are more, the answer is a way with a doubt, and never none.
 const MOST_VALUES: usize = 200_000;
@@ -152,8 +152,7 @@ pub(super) fn texts<'t>(
         for given in given(text) {
             let span = text.reads.iter().find(|read| given.path.starts_with(&read.path)).map_or(text.place.span, |read| read.span);
             let hop = Hop { reader: reader.to_owned(), path: given.path.join("."), span, doubt: doubt.map(str::to_owned) };
-            let path = if given.is_whole { [given.path, rest.clone()].concat() } else { given.path };
-            found.push(Back::Of(ReadValue { chain, seat, path }, hop));
+            found.push(Back::Of(ReadValue { chain, seat, path: given.below(&rest) }, hop));
         }
     }
 }
@@ -171,6 +170,7 @@ pub(super) fn below<'f>(filling: &'f Filling, path: &[String]) -> Vec<(&'f Text,
         (Filling::List(list), None) => list.iter().flat_map(|one| below(one, &[])).collect(),
         (Filling::Map(map), Some((name, rest))) => match map.iter().find(|(own, _)| own == name) {
             Some((_, one)) => below(one, rest),
+            None if is_place(name) => map.iter().flat_map(|(_, one)| below(one, &[])).collect(),
             None => vec![],
         },
         (Filling::Map(map), None) => map.iter().flat_map(|(_, one)| below(one, &[])).collect(),

@@ -3,18 +3,16 @@
 use indexmap::IndexMap;
 
 use super::names::{gives_closed, of_tables};
+use super::outputs::{OutputPart, StepOutput, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, below, texts, written};
 use super::{Caller, ChainIx, Labels, Source};
 use crate::model::{
-    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, OnFailure, Outputs, Pipeline, PipelineId, PlanStep, Step, StepKind,
-    TaskStep, Text, Tool, ToolKind, Writer,
+    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Pipeline, PipelineId, PlanStep, Step, StepKind, TaskStep, Text,
+    Tool, ToolKind, Writer,
 };
 use crate::plan::StepIx;
 use crate::sql::{self, Name};
 use crate::template::is_place;
-
-/// Fields of a `format` output that hold no text.
-const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
 
 /// A step whose output is followed.
 #[derive(Clone, Copy)]
@@ -32,30 +30,25 @@ impl Labels<'_> {
     /// What `steps.<id>.<member>` and what is below it are made of.
     pub(super) fn step(&mut self, chain: ChainIx, ix: StepIx, member: &str, path: &[String], judges: Judges, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
-        let step = &planned.step(ix).step;
-        let by = self.step_words(chain, ix);
         match member {
             "output" => {}
             "error" => return self.error(chain, ix, judges, found),
             "details" => return self.details(chain, ix, path, found),
             _ => return,
         }
-        let mut path = path;
-        if let Some(each) = &step.for_each {
-            path = if path.first().is_some_and(|place| is_place(place)) { path.get(1..).unwrap_or_default() } else { &[] };
-            if step.on_failure == OnFailure::Continue {
-                match path.first().map(String::as_str) {
-                    Some("status") => return,
-                    Some("error") => return self.step(chain, ix, "error", &[], judges, found),
-                    Some("output") => path = path.get(1..).unwrap_or_default(),
-                    Some(_) | None => {
-                        texts(chain, Some((ix, false)), below(&each.list, &[]), &format!("the list of {by}"), None, found);
-                        path = &[];
-                    }
+        for part in output_parts(planned, ix, path) {
+            match part {
+                OutputPart::Made(StepOutput { ix, path, .. }) => {
+                    let step = &planned.step(ix).step;
+                    self.output(AskedOutput { chain, ix, step, pipeline: &planned.pipeline, path: &path, judges }, found);
+                }
+                OutputPart::Failure(ix) => self.error(chain, ix, judges, found),
+                OutputPart::Element(ix, each) => {
+                    let reader = format!("the list of {}", self.step_words(chain, ix));
+                    texts(chain, Some((ix, false)), below(&each.list, &[]), &reader, None, found);
                 }
             }
         }
-        self.output(AskedOutput { chain, ix, step, pipeline: &planned.pipeline, path, judges }, found);
     }
 
     fn output(&mut self, asked: AskedOutput, found: &mut Vec<Back>) {
@@ -68,19 +61,15 @@ impl Labels<'_> {
         // A tool or a program may give back what it was given.
         let echo = format!("{by} does not give back what it was given");
         match &step.kind {
-            StepKind::Set(value) => texts(chain, here, below(value, path), &by, None, found),
-            StepKind::Format(format) => {
-                if path.first().is_none_or(|field| !NO_TEXT.contains(&field.as_str())) {
-                    texts(chain, here, [(&format.text, vec![])], &by, None, found);
-                }
-            }
+            StepKind::Set(_) | StepKind::Format(_) => texts(chain, here, passed_on(step, path), &by, None, found),
             StepKind::Gate(gate) => self.gate(asked, gate, found),
             StepKind::Agent(AgentStep { agent, prompt, attach, output, .. }) => {
                 let shape = output.as_ref().or_else(|| pipeline.agents.get(&agent.value)?.output.as_ref());
                 if shape.is_some_and(|shape| gives_closed(shape, path)) {
                     return;
                 }
-                found.push(written(Writer::Model, at, format!("the answer of agent {} in {by}", agent.value), span));
+                let who = if pipeline.asked.is_some() { by } else { format!("agent {} in {by}", agent.value) };
+                found.push(written(Writer::Model, at, format!("the answer of {who}"), span));
                 self.read_by_models(asked, prompt, attach.as_ref(), &[], found);
             }
             StepKind::Plan(PlanStep { agent, prompt, attach, may_use, .. }) => match (path.first().map(String::as_str), path.get(1)) {
@@ -205,27 +194,8 @@ impl Labels<'_> {
                 self.read_from_files(chain, ix, found);
             }
             StepKind::Resource(_) => found.push(own(Writer::Tool, "the resource")),
-            StepKind::Route(_) => {
-                let planned = self.pipeline(chain);
-                for case in &planned.step(ix).cases {
-                    let block = planned.block(*case);
-                    if let Some(last) = (block.len() as u32).checked_sub(1) {
-                        self.step(chain, StepIx(block.first.0 + last), "output", path, asked.judges, found);
-                    }
-                }
-            }
-            StepKind::Group(_) | StepKind::Repeat(_) => {
-                let planned = self.pipeline(chain);
-                for block in planned.step(ix).cases.iter().map(|case| planned.block(*case)) {
-                    let (places, path) = match path.split_first() {
-                        Some((id, rest)) => (block.place(id).into_iter().collect::<Vec<_>>(), rest),
-                        None => ((0..block.len()).collect(), path),
-                    };
-                    for place in places {
-                        self.step(chain, StepIx(block.first.0 + place as u32), "output", path, asked.judges, found);
-                    }
-                }
-            }
+            // What is in them is their output.
+            StepKind::Route(_) | StepKind::Group(_) | StepKind::Repeat(_) => {}
             StepKind::Approval(approval) => {
                 found.push(own(Writer::Person, "the answer"));
                 if (asked.judges)(step, pipeline) == GatePassage::Open {
@@ -294,9 +264,16 @@ impl Labels<'_> {
         let name = &planned.pipeline.name.value;
         match &planned.pipeline.outputs {
             Outputs::None => {}
-            Outputs::Whole(text) => texts(chain, None, [(text, asked.path.to_vec())], &format!("outputs of pipeline {name}"), None, found),
+            Outputs::Whole(text) => {
+                let reader = match &planned.pipeline.asked {
+                    Some(_) => self.step_words(asked.chain, asked.ix),
+                    None => format!("outputs of pipeline {name}"),
+                };
+                texts(chain, None, [(text, asked.path.to_vec())], &reader, None, found);
+            }
             Outputs::Named(outputs) => {
-                for (own, value) in outputs.iter().filter(|(own, _)| asked.path.first().is_none_or(|asked| *asked == own.value)) {
+                let name_of = asked.path.first().filter(|name| !is_place(name));
+                for (own, value) in outputs.iter().filter(|(own, _)| name_of.is_none_or(|asked| *asked == own.value)) {
                     let rest = asked.path.get(1..).unwrap_or_default();
                     texts(chain, None, below(value, rest), &format!("outputs.{} of pipeline {name}", own.value), None, found);
                 }

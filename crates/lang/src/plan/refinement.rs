@@ -107,7 +107,10 @@ fn beside(plan: &PipelinePlan, gate: &PlannedStep, refine: &str) -> String {
     let holder = named.flat_map(|ix| plan.around(ix)).find(|ix| plan.step(*ix).block == gate.block);
     match holder {
         Some(ix) => {
-            format!("write refine: {}, the step beside the gate that holds {refine}; or move the gate below {refine}", plan.step(ix).id)
+            let (id, is_agent) =
+                (&plan.step(ix).id, plan.steps.iter().any(|own| own.step.id.value == refine && own.step.kind.facts().agents[0].is_some()));
+            let more = if is_agent { format!(" and \"{{{{ refinement.feedback }}}}\" in the prompt of {refine}") } else { String::new() };
+            format!("write refine: {id}, the step beside the gate that holds {refine},{more}; or move the gate below {refine}")
         }
         None => format!("name a step beside the gate, or move the gate to the list of {refine}"),
     }

@@ -12,7 +12,7 @@ use super::{
 use crate::diagnostic::{About, Hints, did_you_mean};
 use crate::model::{
     Channels, Check, DEFAULT_MODEL, Filling, JUDGE_REPLY, Outputs, Pipeline, ReplyBody, ReplySet, ScriptedReply, Shape, TestCase, TestFile,
-    ToolName,
+    ToolName, step_path,
 };
 use crate::source::Span;
 
@@ -46,6 +46,12 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         out.push(unknown_test_name::report(case.id.span, &message));
     }
     let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
+        if let PathEnd::Case(inside) = way(plan, pipeline, name) {
+            let message = format!("test {} {what} {}, a case with steps: no step has this path", quoted(&case.id.value), quoted(name));
+            let steps = inside.steps.iter().map(|step| step_path::inside(name, &step.id.value)).collect::<Vec<_>>();
+            out.push(unknown_test_name::reported(span, &message).help(format!("name a step in it: {}", steps.join(", "))));
+            return;
+        }
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let problem = if about == About::CaseChannel { "which the pipeline does not list in channels" } else { "which does not exist" };
         let message = format!("test {} {what} {}, {problem}{hint}", quoted(&case.id.value), quoted(name));
@@ -75,7 +81,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         };
         out.push(unknown_test_name::reported(span, &message).help(help).near(hint).about(about));
     };
-    let is_step = |path: &str| !matches!(way(plan, pipeline, path), PathEnd::Nowhere);
+    let is_step = |path: &str| !matches!(way(plan, pipeline, path), PathEnd::Nowhere | PathEnd::Case(_));
     let is_judged = |case: &TestCase| case.expect.as_ref().is_some_and(|expect| expect.judge.is_some());
     let any_is_judged = tests.cases.iter().any(is_judged);
     // A mock stands for a tool wherever it is used, in called pipelines too.
@@ -113,7 +119,9 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             }
         }
         let Some(expect) = &case.expect else { continue };
-        for (path, _) in expect.steps.iter().filter(|(path, _)| !is_step(&path.value)) {
+        // Whether a case ran may be expected; a mock or a reply has no use for its path.
+        let is_path = |path: &str| is_step(path) || matches!(way(plan, pipeline, path), PathEnd::Case(_));
+        for (path, _) in expect.steps.iter().filter(|(path, _)| !is_path(&path.value)) {
             report(About::Other, case, path.span, "has expectations for step", &[&known.steps], &path.value);
         }
         if let Some(outputs) = &known.outputs {

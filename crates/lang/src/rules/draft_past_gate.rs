@@ -1,32 +1,24 @@
 //! F415: `outputs` or `send` reads a step of the refinement's way.
 
-use super::texts_past_gate::{judged, leaving, minds, outgoing, shows};
+use super::texts_past_gate::{Instead, PastGate, texts_past_gates};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::StepKind;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let Some(refinement) = &pipeline.refinement else { return };
-    let judged = judged(pipeline);
-    let gate = pipeline.step(refinement.gate);
-    let StepKind::Gate(judging) = &gate.step.kind else { return };
-    for leaving in leaving(pipeline) {
-        let sender = leaving.sender.map(|ix| &*pipeline.step(ix).step);
-        for (read, step, path) in outgoing(pipeline, &leaving) {
-            let planned = pipeline.step(step);
-            let is_early =
-                planned.block == refinement.block && refinement.stretch.binary_search(&planned.place).is_ok() && step != refinement.gate;
-            let is_judged = judged.get(&step).is_some_and(|judged| shows(pipeline, step, path, judged));
-            if !is_early || is_judged || minds(&leaving, sender, &gate.step, judging) {
-                continue;
+    for past in texts_past_gates(pipeline).into_iter().filter(|past| past.what == PastGate::EarlierForm) {
+        let id = &pipeline.step(past.gate).step.id.value;
+        let (path, whose) = (&past.path, &past.leaving.what);
+        let message = match past.passes_on {
+            Some(step) => format!("{} passes {path}, an earlier form of what gate {} judges, on to {whose}", quoted(step), quoted(id)),
+            None => format!("{whose} reads {path}, an earlier form of what gate {} judges", quoted(id)),
+        };
+        let help = match &past.instead {
+            Instead::Path { gate, .. } => format!("read {gate}; if the gate fails for good, {} stays empty here", past.path),
+            Instead::Field { old, new } => format!("read {new} in place of {old}; where the gate fails for good, {old} is missing"),
+            Instead::EndOfCase(_) | Instead::Unknown => {
+                format!("read what {id} gives; if the gate fails for good, {} stays empty here", past.path)
             }
-            let (step, gate) = (&planned.step.id.value, &gate.step.id.value);
-            let message = format!("{} reads steps.{step}.output, an earlier form of what gate {} judges", leaving.what, quoted(gate));
-            out.push(
-                finding(Code::DraftPastGate, read.span, &message)
-                    .help(format!("read steps.{gate}.output; if the gate fails for good, steps.{step}.output stays empty here")),
-            );
-            break;
-        }
+        };
+        out.push(finding(Code::DraftPastGate, past.hop.span, &message).help(help));
     }
 }
 

@@ -1,6 +1,7 @@
 //! F513: a step that acts outside, once for each round of a `repeat`.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::model::StepKind;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (ix, planned) in pipeline.numbered_steps() {
@@ -9,11 +10,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let Some((_, repeat)) = pipeline.repeat_around(ix).filter(|_| acts) else { continue };
         let (id, most) = (quoted(&step.id.value), repeat.at_most);
         let message = format!("{id} acts outside in each round, up to {most} times");
-        out.push(
-            finding(Code::EffectInRepeat, step.id.span, &message).help(
-                "move it below the repeat, where it acts once with the last result, or add an idempotency_key if each round is to act",
-            ),
-        );
+        let below = "move it below the repeat, where it acts once with the last result";
+        let help = if let StepKind::Tool(_) | StepKind::Http(_) | StepKind::Send(_) = &step.kind {
+            format!("{below}, or add an idempotency_key if each round is to act")
+        } else if step.kind.facts().starts.is_some() {
+            format!("{below}, or write reads_only: true if it changes nothing")
+        } else {
+            below.to_owned()
+        };
+        out.push(finding(Code::EffectInRepeat, step.id.span, &message).help(help));
     }
 }
 

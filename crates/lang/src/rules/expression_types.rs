@@ -2,7 +2,7 @@
 
 use super::names::PipelineNames;
 use super::seat::{Seat, TextRole, Texts};
-use super::{Diagnostic, comparison_type, default_unused, meant, type_mismatch, unknown_field, whole_value};
+use super::{Diagnostic, comparison_type, default_unused, maybe_missing, meant, type_mismatch, unknown_field, whole_value};
 use crate::model::{FieldKind, Text};
 use crate::source::Span;
 use crate::template::types::Type;
@@ -35,6 +35,10 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
             TypeProblemKind::Field(owner, field, known) => {
                 let written = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or_default();
                 unknown_field::of_value(names, (span, written), &owner, &field, known.as_deref())
+            }
+            TypeProblemKind::MaybeMissing(owner, field, asker) => {
+                let at = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or(&text.source);
+                maybe_missing::of_element(span, &owner, &field, asker, at, &text.source)
             }
         };
         if let Some(field) = declared.filter(|field| problem.takes_number && field.kind == FieldKind::Text) {

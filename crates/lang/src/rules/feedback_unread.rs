@@ -18,7 +18,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let id = quoted(&target.id);
     let kind = target.step.kind.word();
     let message = format!("{id} (a {kind}) never reads refinement.feedback; its second try would have nothing new to use");
-    let help = "use \"{{ refinement.feedback }}\" here, or name an agent in refine: agents receive it automatically";
+    let inside = with_inner(std::slice::from_ref(&target.step));
+    let asker = inside.into_iter().find(|step| matches!(step.kind, StepKind::Agent(_)));
+    let help = match asker {
+        Some(asker) => {
+            format!("write \"{{{{ refinement.feedback }}}}\" into the prompt of {}; in the first try it is empty", quoted(&asker.id.value))
+        }
+        None => "use \"{{ refinement.feedback }}\" here, or name an agent in refine: agents receive it automatically".to_owned(),
+    };
     out.push(found(&target.step, &message).help(help));
 }
 
@@ -31,9 +38,14 @@ fn rounds(pipeline: &PipelinePlan, step: &Step, out: &mut Vec<Diagnostic>) {
     if !asks || !is_known || own.inner.steps.iter().any(|step| reads(pipeline, step, &RepeatStep::NAMES)) {
         return;
     }
-    let last = own.inner.steps.last().map_or("ID", |inner| inner.id.as_str());
+    let gate = own.inner.steps.iter().find(|inner| matches!(inner.kind, StepKind::Gate(_)));
+    let agent = own.inner.steps.iter().rfind(|inner| matches!(inner.kind, StepKind::Agent(_)));
+    let read = match (gate, agent.or(own.inner.steps.last())) {
+        (Some(gate), _) => format!("previous.{}.details.feedback", gate.id.value),
+        (None, last) => format!("previous.{}.output", last.map_or("ID", |inner| inner.id.as_str())),
+    };
     let message = format!("no step of {} reads previous, so each round asks its agents the same", quoted(&step.id.value));
-    let help = format!("write \"{{{{ previous.{last}.output }}}}\" into a prompt inside; in the first round it is empty");
+    let help = format!("write \"{{{{ {read} }}}}\" into a prompt inside; in the first round it is empty");
     out.push(found(step, &message).help(help));
 }
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::giving::output_of;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Form, StepKind, Text};
-use crate::plan::{BlockIx, StepIx};
+use crate::labels::{OutputRead, Reads, passed_on, reads_of};
+use crate::model::{Filling, Form, OnFailure, StepKind, Text};
+use crate::plan::StepIx;
 use crate::source::Spanned;
 
 /// F412: what a person would get comes through a gate without `otherwise`, and nothing else is sent at the end.
@@ -18,8 +18,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let sent = sent(pipeline);
     for (ix, planned) in pipeline.numbered_steps() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
-        let judges_message = read_steps(pipeline, planned.block, &gate.of).any(|ix| is_format(pipeline, ix));
-        if gate.otherwise.is_none() && (judges_message || sent.contains(&ix)) {
+        let is_format = |read: &OutputRead| matches!(pipeline.step(read.output.ix).step.kind, StepKind::Format(_));
+        let judges_message = || reads_of(pipeline, Some((ix, true)), &gate.of, Reads::Shown, &mut |_| vec![]).iter().any(is_format);
+        if gate.otherwise.is_none() && (sent.contains(&ix) || judges_message()) && !may_fail_inside(pipeline, ix) {
             let message = format!("gate {} has no otherwise; if it fails, no reply is sent", quoted(&planned.step.id.value));
             let found = finding(Code::GateNoWayOut, planned.step.kind_span, &message);
             out.push(match apology(pipeline) {
@@ -60,29 +61,22 @@ fn apology(pipeline: &PipelinePlan) -> Option<(&Spanned<String>, String)> {
     })
 }
 
-/// The steps whose output is sent, directly or by a format step.
+/// The steps whose output is sent, directly or by steps that only pass it on.
 fn sent(pipeline: &PipelinePlan) -> HashSet<StepIx> {
     let mut sent = HashSet::new();
-    for planned in &pipeline.steps {
+    for (ix, planned) in pipeline.numbered_steps() {
         let StepKind::Send(send) = &planned.step.kind else { continue };
-        for ix in read_steps(pipeline, planned.block, &send.of) {
-            let step = pipeline.step(ix);
-            if sent.insert(ix)
-                && let StepKind::Format(format) = &step.step.kind
-            {
-                sent.extend(read_steps(pipeline, step.block, &format.text));
-            }
-        }
+        let reads = reads_of(pipeline, Some((ix, true)), &send.of, Reads::Shown, &mut |read| {
+            passed_on(&pipeline.step(read.output.ix).step, &read.output.path)
+        });
+        sent.extend(reads.into_iter().map(|read| read.output.ix));
     }
     sent
 }
 
-fn read_steps<'p>(pipeline: &'p PipelinePlan, block: BlockIx, text: &'p Text) -> impl Iterator<Item = StepIx> {
-    text.reads.iter().filter_map(move |read| pipeline.seen_from(block, output_of(read)?.0))
-}
-
-fn is_format(pipeline: &PipelinePlan, ix: StepIx) -> bool {
-    matches!(pipeline.step(ix).step.kind, StepKind::Format(_))
+/// Whether a group around a step may fail, and what is below it runs all the same.
+fn may_fail_inside(pipeline: &PipelinePlan, ix: StepIx) -> bool {
+    pipeline.around(ix).skip(1).any(|ix| pipeline.step(ix).step.on_failure != OnFailure::Stop)
 }
 
 #[cfg(test)]

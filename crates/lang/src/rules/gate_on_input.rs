@@ -1,29 +1,71 @@
 //! F419: a gate judges what came in, and nothing reads what it gives: its `otherwise` reaches nobody.
 
+use super::seat::{StepPart, Texts, Viewpoint};
+use super::texts_past_gate::{reads_output, tells_of};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Outputs, Read, StepKind};
+use crate::labels::{self, Reads, is_over_before, passed_on, readable_as, readable_beside, reads_of};
+use crate::model::{Outputs, StepKind, Text};
+use crate::plan::StepIx;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let file = &pipeline.pipeline;
-    let mut reads: Vec<&Read> = vec![];
-    file.each_text(&mut |authored| reads.extend(authored.text().into_iter().flat_map(|text| &text.reads)));
-    let is_read = |id: &str| reads.iter().any(|read| matches!(read.path.as_slice(), [steps, step, ..] if steps == "steps" && step == id));
-    for planned in &pipeline.steps {
+    for (ix, planned) in pipeline.numbered_steps() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let of_inputs =
             gate.of.reads.iter().all(|read| read.path.first().is_some_and(|root| root == "inputs")) && !gate.of.reads.is_empty();
-        if gate.otherwise.is_none() || !of_inputs || is_read(&planned.step.id.value) {
+        if gate.otherwise.is_none() || !of_inputs || is_read(pipeline, ix) {
             continue;
         }
         // What the outputs read of an agent was meant.
-        let given = if let Outputs::Named(outputs) = &file.outputs { outputs.as_slice() } else { &[] };
-        let asks =
-            |id: &str| pipeline.steps.iter().any(|planned| planned.step.id.value == id && matches!(planned.step.kind, StepKind::Agent(_)));
-        let texts = given.iter().flat_map(|(_, value)| value.texts()).flat_map(|text| &text.reads);
-        let Some(meant) = texts.filter_map(|read| read.path.get(1)).find(|id| asks(id)) else { continue };
+        let given = if let Outputs::Named(outputs) = &pipeline.pipeline.outputs { outputs.as_slice() } else { &[] };
+        let Some(meant) = given.iter().flat_map(|(_, value)| value.texts()).find_map(|text| agent_of(pipeline, text)) else { continue };
         let (id, of) = (&planned.step.id.value, gate.of.source.trim());
         let message = format!("gate {} judges {of}, which came in, and nothing reads its result: otherwise reaches nobody", quoted(id));
-        let help = format!("write of: steps.{meant}.output, and read steps.{id}.output in outputs");
+        let seat = Some((ix, true));
+        let is_below = is_over_before(pipeline, meant, seat);
+        let help = match (readable_as(pipeline, seat, meant), readable_as(pipeline, None, ix)) {
+            (Some(judged), Some(result)) if is_below && !judged.contains('|') => {
+                format!("write of: {judged}, and read {result} in outputs")
+            }
+            _ => {
+                let agent = &pipeline.step(meant).id;
+                let result = readable_beside(pipeline, None, meant, id).unwrap_or_else(|| format!("steps.{id}.output"));
+                format!("move gate {id} below step {agent}, write of: steps.{agent}.output there, and read {result} in outputs")
+            }
+        };
         out.push(finding(Code::GateOnInput, gate.of.place.span, &message).help(help));
+    }
+}
+
+/// The first agent whose answer a text of the outputs shows.
+fn agent_of(pipeline: &PipelinePlan, text: &Text) -> Option<StepIx> {
+    let mut reads =
+        reads_of(pipeline, None, text, Reads::Shown, &mut |read| passed_on(&pipeline.step(read.output.ix).step, &read.output.path));
+    reads.sort_by_key(|read| read.hops.first().map(|hop| hop.span.start));
+    let mut agents = reads.into_iter().filter(|read| read.output.is_named).map(|read| read.output.ix);
+    agents.find(|ix| matches!(pipeline.step(*ix).step.kind, StepKind::Agent(_)))
+}
+
+/// Whether any text reads a step: what it gives, or how it ended.
+fn is_read(pipeline: &PipelinePlan, step: StepIx) -> bool {
+    let texts = Texts::of(pipeline);
+    texts.all.iter().any(|placed| {
+        let seats = texts.seats.get(placed.seat).map(|seat| seats(pipeline, &seat.at)).unwrap_or_default();
+        seats.into_iter().any(|seat| tells_of(pipeline, seat, placed.text, step) || reads_output(pipeline, seat, placed.text, step))
+    })
+}
+
+/// Where a text is filled in.
+fn seats(pipeline: &PipelinePlan, at: &Viewpoint) -> Vec<labels::Seat> {
+    match at {
+        Viewpoint::Step(ix, StepPart::Work | StepPart::When) => vec![Some((*ix, true))],
+        Viewpoint::Step(ix, StepPart::List) => vec![Some((*ix, false))],
+        // After the steps of a round.
+        Viewpoint::Step(ix, StepPart::Until) => {
+            let inside = pipeline.step(*ix).cases.first().map(|block| pipeline.block(*block).first);
+            vec![Some((inside.unwrap_or(*ix), true))]
+        }
+        Viewpoint::Outputs => vec![None],
+        Viewpoint::Person | Viewpoint::Conversation => vec![],
+        Viewpoint::Shared { users, .. } => users.iter().map(|ix| Some((*ix, true))).collect(),
     }
 }

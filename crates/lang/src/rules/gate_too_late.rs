@@ -1,16 +1,17 @@
 //! F411: `send` does not wait for the gate.
 
-use super::texts_past_gate::split_by_time;
+use super::texts_past_gate::{PastGate, texts_past_gates};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for (leaving, read, _, gate) in split_by_time(pipeline).1 {
-        let gate = &pipeline.step(gate).step.id;
-        let message = format!("{} sends the text before gate {} has judged it", leaving.what, quoted(&gate.value));
+    for past in texts_past_gates(pipeline).into_iter().filter(|past| past.what == PastGate::Before) {
+        let gate = &pipeline.step(past.gate).step.id;
+        let message = format!("{} sends the text before gate {} has judged it", past.leaving.what, quoted(&gate.value));
+        let name = past.leaving.gate_there(pipeline, past.gate).unwrap_or_else(|| format!("steps.{}.output", gate.value));
         out.push(
-            finding(Code::GateTooLate, read.span, &message)
+            finding(Code::GateTooLate, past.first, &message)
                 .related(gate.span, "the gate")
-                .help(format!("move the send below the gate, and read steps.{}.output", gate.value)),
+                .help(format!("move the send below the gate, and read {name}")),
         );
     }
 }

@@ -44,6 +44,23 @@ impl<'a> PipelineNames<'a> {
         (!self.is_tested(read, whens)).then_some(why)
     }
 
+    /// Why what a path reads of a step's `error` may not be there: the step may not have failed.
+    pub(super) fn may_lack_error(&self, seat: &Seat, path: &[String]) -> Option<String> {
+        let [steps, id, error, _, ..] = path else { return None };
+        if steps != "steps" || error != "error" {
+            return None;
+        }
+        let why = format!("\"{id}\" has an error only if it failed");
+        let Viewpoint::Step(reader, part) = seat.at else { return matches!(seat.at, Viewpoint::Outputs).then_some(why) };
+        let read = self.pipeline.seen_from(self.pipeline.step(reader).block, id)?;
+        let list = self.pipeline.step(read).block;
+        let block = self.pipeline.block(list);
+        let beside = self.pipeline.around(reader).map(|ix| self.pipeline.step(ix)).find(|own| own.block == list);
+        let stands_in = beside.is_some_and(|own| block.needs(own.place).contains(&(self.pipeline.step(read).place, Edge::Failure)));
+        let whens = self.whens_of(reader, part).into_iter().chain(&seat.more.only_if).collect();
+        (!stands_in && !self.is_tested(read, whens)).then_some(why)
+    }
+
     /// Whether one of these conditions holds only if the step ran, or asks whether it did.
     pub(super) fn is_tested(&self, read: StepIx, whens: Vec<&Text>) -> bool {
         let step = self.step(read);

@@ -22,7 +22,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             }
             let message = format!("{} is never true: a reply with status 400 or above fails step \"{id}\"", &groups[0]);
             let help = format!(
-                "add on_failure: continue to {id}, and write steps.{id}.status == 'failed'; its error says more: steps.{id}.error.kind"
+                "add on_failure: continue to {id}, and write steps.{id}.status == 'failed'; its error says more: steps.{id}.error.kind | default('')"
             );
             out.push(found(placed.text, message).help(help));
         }

@@ -1,27 +1,24 @@
 //! F414: the agent that judges wrote the text.
 
-use super::giving::output_of;
 use super::scorecards::named_scorecards;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::labels::{OutputRead, Reads, passed_on, reads_of};
 use crate::model::{JudgingStep, StepKind, Text};
-use crate::plan::BlockIx;
+use crate::plan::StepIx;
 use crate::source::Spanned;
 
-/// How many steps a text is followed back.
-const LONGEST_WAY: usize = 32;
-
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for planned in &pipeline.steps {
+    for (ix, planned) in pipeline.numbered_steps() {
         let Some(judging) = planned.step.kind.facts().judges.filter(|judging| named_scorecards(pipeline, *judging).is_some()) else {
             continue;
         };
         let judges = judging.judges(&pipeline.pipeline.scorecards);
-        let author = match judging {
-            JudgingStep::Gate(gate) => author(pipeline, planned.block, &gate.of),
-            JudgingStep::Task(task) => Some((planned.step.id.value.as_str(), &task.agent)),
+        let authors = match judging {
+            JudgingStep::Gate(gate) => authors(pipeline, ix, &gate.of),
+            JudgingStep::Task(task) => vec![(planned.step.id.value.as_str(), &task.agent)],
         };
-        let Some((step, author)) = author else { continue };
-        if let Some(judge) = judges.into_iter().find(|judge| judge.value == author.value) {
+        let both = authors.into_iter().find_map(|own| Some((own, *judges.iter().find(|judge| judge.value == own.1.value)?)));
+        if let Some(((step, author), judge)) = both {
             let message = format!(
                 "agent {} judges its own {} in {} {}",
                 quoted(&author.value),
@@ -45,26 +42,32 @@ fn work(judging: JudgingStep) -> &'static str {
     }
 }
 
-/// The agent that wrote what a text reads, followed back through steps that only pass it on.
-fn author<'p>(pipeline: &'p PipelinePlan, from: BlockIx, text: &'p Text) -> Option<(&'p str, &'p Spanned<String>)> {
-    let (mut text, mut from) = (text, from);
-    for _ in 0..LONGEST_WAY {
-        let [read] = text.reads.as_slice() else { return None };
-        let step = pipeline.step(pipeline.seen_from(from, output_of(read)?.0)?);
-        if let StepKind::Agent(agent) = &step.step.kind {
-            return Some((&step.step.id.value, &agent.agent));
-        } else if let StepKind::Task(task) = &step.step.kind {
-            return Some((&step.step.id.value, &task.agent));
-        } else if let StepKind::Format(format) = &step.step.kind {
-            text = &format.text;
-        } else if let StepKind::Gate(gate) = &step.step.kind {
-            text = &gate.of;
+/// The agents that wrote what a gate judges, each with its step, followed back through steps that only pass on one text.
+fn authors<'p>(pipeline: &'p PipelinePlan, gate: StepIx, text: &'p Text) -> Vec<(&'p str, &'p Spanned<String>)> {
+    let is_one = |(text, _): &(&Text, Vec<String>)| text.reads.len() == 1;
+    if text.reads.len() != 1 {
+        return vec![];
+    }
+    let reads = reads_of(pipeline, Some((gate, true)), text, Reads::Shown, &mut |read| {
+        let step = &pipeline.step(read.output.ix).step;
+        let texts = match step.kind.facts().judges {
+            Some(JudgingStep::Gate(gate)) => vec![(&gate.of, read.output.path.clone())],
+            Some(JudgingStep::Task(_)) | None => passed_on(step, &read.output.path),
+        };
+        if texts.len() == 1 { texts.into_iter().filter(is_one).collect() } else { vec![] }
+    });
+    let author = |read: OutputRead| {
+        let step = &pipeline.step(read.output.ix).step;
+        let agent = if let StepKind::Agent(own) = &step.kind {
+            &own.agent
+        } else if let StepKind::Task(own) = &step.kind {
+            &own.agent
         } else {
             return None;
-        }
-        from = step.block;
-    }
-    None
+        };
+        read.output.is_named.then_some((step.id.value.as_str(), agent))
+    };
+    reads.into_iter().filter_map(author).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use super::{Code, Diagnostic};
 use crate::model::Read;
+use crate::source::Span;
+use crate::template::FieldAsker;
 
 /// A guard that stands behind other filters, where it guards what they give and not the path.
 pub(super) fn after_filters(found: Diagnostic, read: &Read, source: &str) -> Diagnostic {
@@ -18,11 +20,32 @@ pub(super) fn after_filters(found: Diagnostic, read: &Read, source: &str) -> Dia
     Diagnostic { help: vec![help], ..found }
 }
 
+/// A field that an element of a list need not have; `at` is the expression of the text `source` that asks for it.
+pub(super) fn of_element(span: Span, owner: &str, field: &str, asker: FieldAsker, at: &str, source: &str) -> Diagnostic {
+    let help = match asker {
+        FieldAsker::Map => format!("write map(attribute='{field}', default=''), with what belongs there in place of ''"),
+        FieldAsker::Filter(name) => format!("write selectattr('{field}') before {name}: it leaves out the elements without it"),
+        FieldAsker::Path => {
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            let below = format!(".{field}");
+            let source = if at.contains(&below) { at } else { source };
+            let name = source.find(&below).map(|at| &source[..at]).map_or("", |before| &before[before.trim_end_matches(is_name).len()..]);
+            let path = if name.is_empty() { below } else { format!("{name}{below}") };
+            format!("write {path} | default(''), with what belongs there in place of ''; or ask first whether it is defined")
+        }
+    };
+    found(span, format!("{owner} may have no \"{field}\"")).help(help)
+}
+
+fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::MaybeSkipped, span, message)
+}
+
 pub(super) fn report(read: &Read, why: String) -> Diagnostic {
     let path = read.path.join(".");
     // A field may be there and empty, too.
     let default = if path.ends_with(".output") { "default('')" } else { "default('', true)" };
-    Diagnostic::new(Code::MaybeSkipped, read.span, why).help(format!(
+    found(read.span, why).help(format!(
         "write {path} | {default}, with the text or the path that belongs there in place of ''; or ask first whether it is defined"
     ))
 }

@@ -85,7 +85,7 @@ fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p
             let case = pipeline.step(ix).step.kind.cases().find(|case| case.id.value == id && !case.has_steps);
             return case.and_then(|case| case.steps.first()).map(|step| whole(pipeline, step)).into_iter().collect();
         }
-        PathEnd::Nowhere => {}
+        PathEnd::Nowhere | PathEnd::Case(_) => {}
     }
     let own: HashSet<&str> = case.mocks.iter().map(|(path, _)| step_path::id(path)).collect();
     let uses = |step: &Step| matches!(&step.kind, StepKind::Tool(tool) if tool.tool.value == name) && !own.contains(step.id.as_str());

@@ -82,6 +82,9 @@ impl<'a> PipelineNames<'a> {
     pub fn read(&self, seat: &Seat, read: &Read) -> ReadOutcome {
         let found = self.path(seat, &read.path);
         match found {
+            Ok(kind) if !read.is_guarded => {
+                ReadOutcome { kind, problem: self.may_lack_error(seat, &read.path).map(ReadProblem::MaybeMissing) }
+            }
             Ok(kind) => ReadOutcome { kind, problem: None },
             Err(problem) if read.is_guarded && problem.is_caught_by_guard() => ReadOutcome { kind: Type::Any, problem: None },
             Err(problem) => ReadOutcome { kind: Type::Any, problem: Some(problem) },
@@ -370,7 +373,7 @@ impl<'a> PipelineNames<'a> {
             .find(|planned| planned.step.on_failure == OnFailure::Continue)
             .map(|planned| &planned.step.id.value);
         let id = fails.map_or("ID", String::as_str);
-        Err(ReadProblem::wrong_place(message, format!("write steps.{id}.error.message, or .kind, of the step that may fail")))
+        Err(ReadProblem::wrong_place(message, format!("write steps.{id}.error.message | default(''), or .kind, of the step that may fail")))
     }
 
     /// In `finally` there is no failure when nothing failed; in `on_failure` something did.

@@ -71,7 +71,7 @@ fn look<'p>(
 fn step_of<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option<(&'p PipelinePlan, StepIx)> {
     match way(plan, pipeline, path) {
         PathEnd::Step(pipeline, ix) => Some((pipeline, ix)),
-        PathEnd::Nowhere => None,
+        PathEnd::Nowhere | PathEnd::Case(_) => None,
         PathEnd::Inside => match way(plan, pipeline, step_path::split(path)?.0) {
             PathEnd::Step(pipeline, ix) if matches!(pipeline.step(ix).step.kind, StepKind::Route(_)) => Some((pipeline, ix)),
             _ => None,

@@ -1,7 +1,7 @@
 //! Where the path of a step leads, as tests name it: `facts/report/text`.
 
 use super::{PipelinePlan, Plan};
-use crate::model::{StepKind, step_path};
+use crate::model::{Case, StepKind, step_path};
 use crate::plan::{BlockIx, StepIx};
 
 /// Where the path of a step leads.
@@ -9,6 +9,8 @@ pub(super) enum PathEnd<'p> {
     Nowhere,
     /// To a step of a pipeline.
     Step(&'p PipelinePlan, StepIx),
+    /// To a case that has steps: none of its own has this path.
+    Case(&'p Case),
     /// To a case that is a step, or into what is only known in the run.
     Inside,
 }
@@ -57,7 +59,7 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
             let mut cases = route.cases.iter().chain(&route.otherwise).zip(&planned.cases);
             let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return PathEnd::Nowhere };
             if below.is_empty() {
-                return PathEnd::Inside;
+                return if case.has_steps { PathEnd::Case(case) } else { PathEnd::Inside };
             }
             if !case.has_steps {
                 let has_none = matches!(case.steps.first().map(|step| &step.kind), Some(StepKind::Set(_) | StepKind::Sql(_)));

@@ -1,20 +1,29 @@
 //! F410: `outputs` or `send` reads the judged step, not the gate.
 
-use super::texts_past_gate::split_by_time;
+use super::texts_past_gate::{Instead, PastGate, texts_past_gates};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for (leaving, read, step, gate) in split_by_time(pipeline).0 {
-        let (step, gate) = (&step.id.value, &pipeline.step(gate).step.id);
-        let by = quoted(&gate.value);
-        let in_place: Vec<&str> =
-            read.path.iter().enumerate().map(|(at, part)| if at == 1 { gate.value.as_str() } else { part.as_str() }).collect();
-        let message = format!("{} reads steps.{step}.output, which gate {by} judges; read steps.{}.output", leaving.what, gate.value);
-        out.push(
-            finding(Code::TextPastGate, read.span, &message)
-                .related(gate.span, "the gate")
-                .help(format!("write {}: what the gate let through", in_place.join("."))),
-        );
+    for past in texts_past_gates(pipeline).into_iter().filter(|past| past.what == PastGate::Beside) {
+        let gate = &pipeline.step(past.gate).step.id;
+        let (by, path, whose) = (quoted(&gate.value), &past.path, &past.leaving.what);
+        let (instead, help) = match &past.instead {
+            Instead::Path { gate, below } => (gate.clone(), format!("write {gate}{below}: what the gate let through")),
+            Instead::Field { old, new } => (new.clone(), format!("write {new} in place of {old}: what the gate let through")),
+            Instead::EndOfCase(route) => (
+                format!("what {} gives", gate.value),
+                format!("move gate {by} to the end of its case: then it is what steps.{route}.output is"),
+            ),
+            Instead::Unknown => {
+                (format!("what {} gives", gate.value), format!("read {} of each element of what the groups around it give", gate.value))
+            }
+        };
+        let message = match (&past.passes_on, past.is_copy) {
+            (Some(step), _) => format!("{} passes {path}, which gate {by} judges, on to {whose}; read {instead}", quoted(step)),
+            (None, true) => format!("{whose} reads {path}, made of what gate {by} judges; read {instead}"),
+            (None, false) => format!("{whose} reads {path}, which gate {by} judges; read {instead}"),
+        };
+        out.push(finding(Code::TextPastGate, past.hop.span, &message).related(gate.span, "the gate").help(help));
     }
 }
 

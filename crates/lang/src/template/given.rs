@@ -11,8 +11,34 @@ use super::tree::{Expr, For, LoopField, Statement};
 pub struct GivenPath {
     /// The names. It ends before the first part that is not written out.
     pub path: Vec<String>,
-    /// Whether the text gives this very value: what is below it is below the path.
-    pub is_whole: bool,
+    /// How much of it.
+    pub share: Share,
+}
+
+/// What a text gives of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Share {
+    /// Something that is made of it.
+    Part,
+    /// A list, whose elements are what is at this path.
+    Each,
+    /// This very value: what is below it is below the path.
+    Whole,
+}
+
+impl GivenPath {
+    /// The path of what is below the value that the text gives.
+    pub fn below(self, rest: &[String]) -> Vec<String> {
+        match (self.share, rest.split_first()) {
+            (Share::Whole, _) => [self.path, rest.to_vec()].concat(),
+            (Share::Each, Some((place, rest))) if is_place(place) => [self.path, rest.to_vec()].concat(),
+            (Share::Each | Share::Part, _) => self.path,
+        }
+    }
+
+    fn part(self) -> GivenPath {
+        GivenPath { share: Share::Part, ..self }
+    }
 }
 
 /// In a path, any element of a list.
@@ -26,30 +52,97 @@ pub fn is_place(part: &str) -> bool {
 /// The paths whose values are part of what a text gives, each once. Numbers, texts and lists that are made of a value count; whether something is
 /// there, equal, or how long it is, does not.
 pub fn given(text: &Text) -> Vec<GivenPath> {
+    walked(text, false)
+}
+
+/// The paths that a text reads, also those that it only tests, compares or counts; with the fields of elements.
+pub fn reached(text: &Text) -> Vec<GivenPath> {
+    walked(text, true)
+}
+
+fn walked(text: &Text, tests: bool) -> Vec<GivenPath> {
     if text.form == Form::Plain {
         return vec![];
     }
     let Ok(compiled) = compile(text) else {
         // Reported; nothing follows from it, so everything it reads may be in it.
-        return text.reads.iter().map(|read| GivenPath { path: read.path.clone(), is_whole: false }).collect();
+        return text.reads.iter().map(|read| GivenPath { path: read.path.clone(), share: Share::Part }).collect();
     };
-    let mut walk = GivenWalk { locals: vec![], loops: vec![], found: vec![] };
+    let mut walk = GivenWalk { tests, locals: vec![], loops: vec![], found: vec![] };
     match compiled.form() {
         CompiledForm::Plain(_) => {}
         CompiledForm::Template(nodes) => walk.statements(nodes),
-        CompiledForm::Expression(expression) => walk.expression(expression, true),
+        CompiledForm::Expression(expression) => {
+            let value = walk.value(expression);
+            walk.found.extend(value);
+        }
     }
     walk.found.sort();
     walk.found.dedup();
     walk.found
 }
 
+/// What a loop variable is.
+#[derive(Clone)]
+enum LocalValue {
+    Of(Vec<GivenPath>),
+    /// A pair of `groupby`.
+    Group {
+        key: Vec<GivenPath>,
+        list: Vec<GivenPath>,
+    },
+}
+
 struct GivenWalk {
-    /// For each loop variable from the outermost loop on, the paths that its elements are of.
-    locals: Vec<Vec<GivenPath>>,
-    /// The same for each loop around.
+    /// Whether what is only tested counts, too.
+    tests: bool,
+    /// The loop variables from the outermost loop on.
+    locals: Vec<LocalValue>,
+    /// The elements of each loop around.
     loops: Vec<Vec<GivenPath>>,
     found: Vec<GivenPath>,
+}
+
+/// The elements of lists.
+fn elements(lists: Vec<GivenPath>) -> Vec<GivenPath> {
+    let each = |mut list: GivenPath| match list.share {
+        Share::Whole => {
+            list.path.push(EACH.to_owned());
+            list
+        }
+        Share::Each => GivenPath { share: Share::Whole, ..list },
+        Share::Part => list,
+    };
+    lists.into_iter().map(each).collect()
+}
+
+/// A list of such elements.
+fn listed(elements: Vec<GivenPath>) -> Vec<GivenPath> {
+    let list = |one: GivenPath| match one.share {
+        Share::Whole => GivenPath { share: Share::Each, ..one },
+        Share::Each | Share::Part => one.part(),
+    };
+    elements.into_iter().map(list).collect()
+}
+
+/// What is below values.
+fn field(values: Vec<GivenPath>, name: &str) -> Vec<GivenPath> {
+    let below = |value: GivenPath| match value.share {
+        Share::Whole => GivenPath { path: [value.path, vec![name.to_owned()]].concat(), share: Share::Whole },
+        Share::Each if is_place(name) => GivenPath { share: Share::Whole, ..value },
+        Share::Each | Share::Part => value.part(),
+    };
+    values.into_iter().map(below).collect()
+}
+
+/// What is below values at a path of names with dots, as `attribute` has it.
+fn fields(values: Vec<GivenPath>, names: &Expr) -> Option<Vec<GivenPath>> {
+    let Expr::Constant(names) = names else { return None };
+    Some(super::print::key_text(names).split('.').fold(values, field))
+}
+
+fn parts(values: Vec<GivenPath>) -> impl Iterator<Item = GivenPath> {
+    values.into_iter().map(GivenPath::part)
 }
 
 impl GivenWalk {
@@ -57,9 +150,12 @@ impl GivenWalk {
         for node in nodes {
             match node {
                 Statement::Raw(_) => {}
-                Statement::Print(expression, _) => self.expression(expression, false),
+                Statement::Print(expression, _) => self.shows(expression),
                 Statement::If(branches, otherwise) => {
-                    branches.iter().for_each(|branch| self.statements(&branch.body));
+                    for branch in branches {
+                        self.tested(&branch.condition);
+                        self.statements(&branch.body);
+                    }
                     self.statements(otherwise);
                 }
                 Statement::For(repeat) => self.repeat(repeat),
@@ -68,54 +164,81 @@ impl GivenWalk {
     }
 
     fn repeat(&mut self, repeat: &For) {
-        let mut list = self.only(&repeat.list);
-        // Of pairs each name is a part.
-        list.iter_mut().for_each(|given| given.is_whole &= repeat.names == 1);
+        let (list, names) = self.loop_values(repeat);
         let before = self.locals.len();
-        self.locals.extend(std::iter::repeat_n(list.clone(), repeat.names));
+        self.locals.extend(names);
         self.loops.push(list);
+        repeat.condition.iter().for_each(|condition| self.tested(condition));
         self.statements(&repeat.body);
         self.loops.pop();
         self.locals.truncate(before);
         self.statements(&repeat.otherwise);
     }
 
-    /// The paths that a list is made of; whole, if its elements are those of the path.
-    fn only(&mut self, expression: &Expr) -> Vec<GivenPath> {
-        let outside = std::mem::take(&mut self.found);
-        // Some of the elements, each as it is.
-        let mut list = expression;
-        while let Expr::Select { list: inner, .. } = list {
-            list = inner;
+    /// The elements of a loop's list, and what each of its names is.
+    fn loop_values(&mut self, repeat: &For) -> (Vec<GivenPath>, Vec<LocalValue>) {
+        if let Expr::Filter(filter, list, arguments) = &repeat.list
+            && filter.name == "groupby"
+            && let Some((key, list)) = self.groups(list, arguments)
+        {
+            let all = parts([key.clone(), list.clone()].concat()).collect();
+            let names = match repeat.names {
+                1 => vec![LocalValue::Group { key, list }],
+                _ => vec![LocalValue::Of(key), LocalValue::Of(list)],
+            };
+            return (all, names);
         }
-        self.expression(list, true);
-        std::mem::replace(&mut self.found, outside)
+        let list = elements(self.value(&repeat.list));
+        // Of pairs each name is a part.
+        let own = if repeat.names == 1 { list.clone() } else { parts(list.clone()).collect() };
+        (list, vec![LocalValue::Of(own); repeat.names])
     }
 
-    /// What is below each element of these lists. Of a value that is only made of a list, it may be anything in that.
-    fn below_each(&mut self, lists: Vec<GivenPath>, names: &[String], is_whole: bool) {
-        self.found.extend(lists.into_iter().map(|list| match list.is_whole {
-            true => GivenPath { path: [list.path, vec![EACH.to_owned()], names.to_vec()].concat(), is_whole },
-            false => list,
-        }));
+    /// What the keys and the lists of `groupby` are made of; `None`: its field is not written out.
+    fn groups(&mut self, list: &Expr, arguments: &[Option<Expr>]) -> Option<(Vec<GivenPath>, Vec<GivenPath>)> {
+        let each = elements(self.value(list));
+        let mut key = fields(each.clone(), arguments.first()?.as_ref()?)?;
+        if let Some(Some(default)) = arguments.get(1) {
+            key.extend(self.value(default));
+        }
+        Some((key, listed(each)))
     }
 
-    /// `is_whole`: the text gives what this expression gives.
-    fn expression(&mut self, expression: &Expr, is_whole: bool) {
+    /// A value that is part of what the text gives.
+    fn shows(&mut self, expression: &Expr) {
+        let value = self.value(expression);
+        self.found.extend(parts(value));
+    }
+
+    /// A value by which something is chosen.
+    fn tested(&mut self, expression: &Expr) {
+        if self.tests {
+            self.shows(expression);
+        }
+    }
+
+    /// A field of each element by which something is chosen.
+    fn tested_field(&mut self, each: &[GivenPath], name: Option<&Expr>) {
+        let Some(name) = name.filter(|_| self.tests) else { return };
+        match fields(each.to_vec(), name) {
+            Some(values) => self.found.extend(parts(values)),
+            None => self.shows(name),
+        }
+    }
+
+    /// What the value of an expression is made of.
+    fn value(&mut self, expression: &Expr) -> Vec<GivenPath> {
         if let Some(path) = expression.names() {
-            self.found.push(GivenPath { path, is_whole });
-            return;
-        }
-        if let Some((place, names)) = local_names(expression) {
-            let lists = self.locals.get(place).cloned().unwrap_or_default();
-            return self.below_each(lists, &names, is_whole);
+            return vec![GivenPath { path, share: Share::Whole }];
         }
         match expression {
-            Expr::Constant(_) | Expr::Missing | Expr::Global(_) | Expr::Local(_) => {}
-            Expr::Loop(place, LoopField::PrevItem | LoopField::NextItem) => {
-                let lists = self.loops.get(*place).cloned().unwrap_or_default();
-                self.below_each(lists, &[], false);
-            }
+            Expr::Constant(_) | Expr::Missing | Expr::Global(_) => vec![],
+            Expr::Local(place) => match self.locals.get(*place) {
+                Some(LocalValue::Of(value)) => value.clone(),
+                Some(LocalValue::Group { key, list }) => parts([key.clone(), list.clone()].concat()).collect(),
+                None => vec![],
+            },
+            Expr::Loop(place, LoopField::PrevItem | LoopField::NextItem) => self.loops.get(*place).cloned().unwrap_or_default(),
             Expr::Loop(
                 _,
                 LoopField::Index
@@ -125,61 +248,117 @@ impl GivenWalk {
                 | LoopField::First
                 | LoopField::Last
                 | LoopField::Length,
-            ) => {}
-            Expr::Not(_) | Expr::Compare(..) | Expr::Test(..) | Expr::Defined(_) => {}
+            ) => vec![],
+            Expr::Not(inner) | Expr::Defined(inner) => self.chosen_by([&**inner]),
+            Expr::Compare(..) | Expr::Test(..) => self.chosen_by(expression.parts()),
             Expr::If(both, otherwise) => {
-                self.expression(&both[1], is_whole);
-                otherwise.iter().for_each(|other| self.expression(other, is_whole));
+                self.tested(&both[0]);
+                let mut value = self.value(&both[1]);
+                otherwise.iter().for_each(|other| value.extend(self.value(other)));
+                value
             }
-            Expr::And(one, other) | Expr::Or(one, other) => [one, other].into_iter().for_each(|side| self.expression(side, is_whole)),
+            Expr::And(one, other) | Expr::Or(one, other) => [self.value(one), self.value(other)].concat(),
             Expr::Default(value, arguments) => {
-                self.expression(value, is_whole);
-                arguments.iter().flatten().take(1).for_each(|other| self.expression(other, is_whole));
+                let other = arguments.iter().flatten().take(1).flat_map(|other| self.value(other)).collect();
+                [self.value(value), other].concat()
             }
-            Expr::Attribute(base, _) | Expr::Item(base, _) | Expr::Slice(base, _) => self.expression(base, false),
-            // A number that says how many there are shows none of them.
-            Expr::Filter(filter, ..) if filter.name == "length" => {}
-            Expr::Select { list, .. } => self.expression(list, false),
-            Expr::MapAttribute(list, attribute, default) => {
-                match &**attribute {
-                    Expr::Constant(name) => {
-                        let names: Vec<String> = super::print::key_text(name).split('.').map(str::to_owned).collect();
-                        let lists = self.only(list);
-                        self.below_each(lists, &names, false);
-                    }
-                    _ => self.expression(list, false),
+            Expr::Attribute(base, name) => self.below(base, name),
+            Expr::Item(base, item) => match &**item {
+                Expr::Constant(key) => self.below(base, &super::print::key_text(key)),
+                // Counted from the end: any of a list.
+                Expr::Negative(_) => field(self.value(base), EACH),
+                _ => {
+                    self.tested(item);
+                    parts(self.value(base)).collect()
                 }
-                default.iter().for_each(|default| self.expression(default, false));
+            },
+            Expr::Slice(base, bounds) => {
+                bounds.iter().flatten().for_each(|bound| self.tested(bound));
+                listed(elements(self.value(base)))
             }
-            Expr::Negative(_)
-            | Expr::Arithmetic(..)
-            | Expr::Concatenate(..)
-            | Expr::List(_)
-            | Expr::Map(_)
-            | Expr::Range(_)
-            | Expr::Filter(..)
-            | Expr::MapFilter(..) => expression.parts().into_iter().for_each(|part| self.expression(part, false)),
+            Expr::Select { list, attribute, test, .. } => {
+                let each = elements(self.value(list));
+                self.tested_field(&each, Some(attribute));
+                test.iter().filter_map(|(_, other)| other.as_deref()).for_each(|other| self.tested(other));
+                listed(each)
+            }
+            Expr::MapAttribute(list, attribute, default) => {
+                let list = self.value(list);
+                let mut value = match fields(elements(list.clone()), attribute) {
+                    Some(value) => listed(value),
+                    None => {
+                        self.tested(attribute);
+                        parts(list).collect()
+                    }
+                };
+                value.extend(default.iter().flat_map(|default| listed(self.value(default))));
+                value
+            }
+            Expr::Filter(filter, value, arguments) => self.filtered(filter.name, value, arguments),
+            Expr::List(items) => items.iter().flat_map(|item| listed(self.value(item))).collect(),
+            Expr::Negative(_) | Expr::Arithmetic(..) | Expr::Concatenate(..) | Expr::Map(_) | Expr::Range(_) | Expr::MapFilter(..) => {
+                self.made_of(expression.parts())
+            }
         }
     }
-}
 
-/// The loop variable that a path begins with, and the names below it.
-fn local_names(expression: &Expr) -> Option<(usize, Vec<String>)> {
-    let (place, mut names, last) = match expression {
-        Expr::Local(place) => return Some((*place, vec![])),
-        Expr::Attribute(base, name) => {
-            let (place, names) = local_names(base)?;
-            (place, names, name.to_string())
+    fn made_of<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) -> Vec<GivenPath> {
+        list.into_iter().flat_map(|part| parts(self.value(part))).collect()
+    }
+
+    /// One of the author's words, chosen by values.
+    fn chosen_by<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) -> Vec<GivenPath> {
+        list.into_iter().for_each(|part| self.tested(part));
+        vec![]
+    }
+
+    fn below(&mut self, base: &Expr, name: &str) -> Vec<GivenPath> {
+        if let Expr::Local(place) = base
+            && let Some(LocalValue::Group { key, list }) = self.locals.get(*place)
+        {
+            match name {
+                "grouper" | "0" => return key.clone(),
+                "list" | "1" => return list.clone(),
+                _ => {}
+            }
         }
-        Expr::Item(base, item) => {
-            let Expr::Constant(key) = &**item else { return None };
-            let (place, names) = local_names(base)?;
-            (place, names, super::print::key_text(key))
+        field(self.value(base), name)
+    }
+
+    /// What filters give that only choose, order or group; of all others, what is made of what they are given.
+    fn filtered(&mut self, name: &str, value: &Expr, arguments: &[Option<Expr>]) -> Vec<GivenPath> {
+        let argument = |place: usize| arguments.get(place).and_then(Option::as_ref);
+        match name {
+            // A number that says how many there are shows none of them.
+            "length" => self.chosen_by([value]),
+            "first" | "last" => elements(self.value(value)),
+            "reverse" | "list" => listed(elements(self.value(value))),
+            "sort" | "unique" => {
+                let each = elements(self.value(value));
+                let attribute = if name == "sort" { argument(2) } else { argument(1) };
+                self.tested_field(&each, attribute);
+                listed(each)
+            }
+            "min" | "max" => {
+                let each = elements(self.value(value));
+                self.tested_field(&each, argument(0));
+                each
+            }
+            "join" | "sum" => {
+                let attribute = if name == "join" { argument(1) } else { argument(0) };
+                let separator = if name == "join" { argument(0) } else { None };
+                let list = self.value(value);
+                let shown = attribute.and_then(|attribute| fields(elements(list.clone()), attribute)).unwrap_or(list);
+                let more: Vec<GivenPath> = separator.into_iter().flat_map(|separator| self.value(separator)).collect();
+                parts([shown, more].concat()).collect()
+            }
+            "groupby" => match self.groups(value, arguments) {
+                Some((key, list)) => parts([key, list].concat()).collect(),
+                None => parts(self.value(value)).collect(),
+            },
+            _ => self.made_of(std::iter::once(value).chain(arguments.iter().flatten())),
         }
-        _ => return None,
-    };
-    names.push(last);
-    Some((place, names))
+    }
 }
 
 #[cfg(test)]
@@ -191,8 +370,16 @@ mod tests {
         let mut found = vec![];
         let text = crate::template::text(source, TextPlace::default(), &mut found);
         assert!(found.is_empty(), "{source}: {found:?}");
-        let paths = given(&text).into_iter().map(|given| format!("{}{}", given.path.join("."), if given.is_whole { "!" } else { "" }));
-        paths.collect::<Vec<_>>().join(" ")
+        all(given(&text))
+    }
+
+    fn all(paths: Vec<GivenPath>) -> String {
+        let word = |share| match share {
+            Share::Whole => "!",
+            Share::Each => "[]",
+            Share::Part => "",
+        };
+        paths.into_iter().map(|given| format!("{}{}", given.path.join("."), word(given.share))).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -213,16 +400,50 @@ mod tests {
             ("{% for x in inputs.a | selectattr('n') %}{{ x['b'].c }}{{ loop.previtem }}{% endfor %}", "inputs.a.* inputs.a.*.b.c"),
             (
                 "{% for x in inputs.a | sort %}{{ x.name }}{% endfor %}{% for k, v in inputs.b | items %}{{ v.x }}{% endfor %}",
-                "inputs.a inputs.b",
+                "inputs.a.*.name inputs.b",
             ),
+            ("{{ (inputs.a | first).b }}", "inputs.a.*.b!"),
+            ("{{ inputs.a[-1].b }}", "inputs.a.*.b!"),
+            ("{{ inputs.a[:1] | map(attribute='b') }}", "inputs.a.*.b[]"),
+            ("{{ (inputs.a | reverse)[0].b }}", "inputs.a.*.b!"),
+            ("{{ inputs.a | sort(attribute='n') | map(attribute='b') | first }}", "inputs.a.*.b!"),
+            ("{{ inputs.a | map(attribute='b') | map(attribute='c') | join }}", "inputs.a.*.b.c"),
+            ("{{ (inputs.a | min(attribute='n')).b }}", "inputs.a.*.b!"),
+            (
+                "{% for k, es in inputs.a | groupby('k') %}{{ k }}{% for e in es %}{{ e.b }}{% endfor %}{% endfor %}",
+                "inputs.a.*.b inputs.a.*.k",
+            ),
+            (
+                "{% for g in inputs.a | groupby('k') %}{{ g.grouper }}{{ g.list | map(attribute='b') }}{% endfor %}",
+                "inputs.a.*.b inputs.a.*.k",
+            ),
+            ("{{ inputs.a | groupby('k') }}", "inputs.a.* inputs.a.*.k"),
+            ("{% for x in [inputs.a, inputs.b] %}{{ x.c }}{% endfor %}", "inputs.a.c inputs.b.c"),
+            ("{{ inputs.a | reverse }}", "inputs.a.*[]"),
             ("{% for x in inputs.a %}{{ loop.index }}{% endfor %}", ""),
             ("{% for x in inputs.a %}{% for y in x.rows %}{{ y }}{% endfor %}{% endfor %}", "inputs.a.*.rows.*"),
-            ("{{ [inputs.a, { 'k': inputs.b }] }}", "inputs.a inputs.b"),
+            ("{{ [inputs.a, { 'k': inputs.b }] }}", "inputs.a[] inputs.b"),
             ("{{ inputs.a | map(attribute='x.y') | join(', ') }}", "inputs.a.*.x.y"),
             ("{{ inputs.a | map(attribute=inputs.b) | join(', ') }}", "inputs.a"),
             ("{{ inputs.a or inputs.b }}", "inputs.a! inputs.b!"),
         ] {
             assert_eq!(shown(source), paths, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_is_tested_is_reached() {
+        for (source, paths) in [
+            ("{{ 'x' if inputs.a == inputs.b else inputs.c }}", "inputs.a inputs.b inputs.c!"),
+            (
+                "{% for x in inputs.a if x.ok %}{% if x.b %}{{ x.c | length }}{% endif %}{% endfor %}",
+                "inputs.a.*.b inputs.a.*.c inputs.a.*.ok",
+            ),
+            ("{{ inputs.a | selectattr('ok') | list | length }}", "inputs.a.* inputs.a.*.ok"),
+            ("{{ inputs.a | sort(attribute='n') | map(attribute='b') | list }}", "inputs.a.*.b[] inputs.a.*.n"),
+        ] {
+            let text = crate::template::text(source, TextPlace::default(), &mut vec![]);
+            assert_eq!(all(reached(&text)), paths, "{source}");
         }
     }
 }

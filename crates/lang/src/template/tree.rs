@@ -212,6 +212,21 @@ impl Expr {
         }
     }
 
+    /// The loop variable that a path begins with, and the names below it.
+    pub(super) fn local_names(&self) -> Option<(usize, Vec<String>)> {
+        let (base, name) = match self {
+            Expr::Local(place) => return Some((*place, vec![])),
+            Expr::Attribute(base, name) => (base, name.to_string()),
+            Expr::Item(base, item) => match &**item {
+                Expr::Constant(key) => (base, super::print::key_text(key)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let (place, names) = base.local_names()?;
+        Some((place, [names, vec![name]].concat()))
+    }
+
     /// Adds every path of names that it reads.
     pub(super) fn add_reads(&self, reads: &mut Vec<Vec<String>>) {
         match self.names() {

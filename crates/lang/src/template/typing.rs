@@ -1,12 +1,11 @@
 //! What an expression gives, and which of its parts cannot work, as far as types are known before a run. What [`super::eval`] would do with a
 //! value decides: what it always stops at is a problem.
 
+mod fields;
 mod operations;
 mod words;
 
 use std::sync::Arc;
-
-use minijinja::machinery::ast::CompareOpKind;
 
 use crate::diagnostic::Near;
 use crate::model::{Form, Text};
@@ -18,7 +17,7 @@ use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
 use super::types::{Object, Type};
 use super::value::to_json;
-use words::{joining, literal, shown, shown_path};
+use words::{joining, shown, shown_path};
 
 /// What a text gives, and what is wrong in it.
 #[derive(Debug)]
@@ -55,6 +54,19 @@ pub(crate) enum TypeProblemKind {
     Field(String, String, Option<Arc<Object>>),
     /// A field of an element of a loop through the names of an object: the path of the object, and the field.
     FieldOfName(Vec<String>, String),
+    /// A field that may be missing: what owns it, the field, and what asks for it.
+    MaybeMissing(String, String, FieldAsker),
+}
+
+/// What asks each element of a list for a field, and stops where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldAsker {
+    /// A path below a loop variable or a filter.
+    Path,
+    /// `map(attribute=…)`.
+    Map,
+    /// Another filter that goes by a field.
+    Filter(&'static str),
 }
 
 /// A filter that gives the same in each run.
@@ -69,7 +81,17 @@ pub(crate) enum PointlessFilter {
 /// Works out what a text gives. `of` says what a path is; [`Type::Any`] where that is not known. In a `condition` all that `and` and `or` join must be
 /// true or false.
 pub(crate) fn typed(text: &Text, condition: bool, of: &dyn Fn(&[String]) -> Type) -> TextTyping {
-    let mut typing = TypingWalk { of, locals: vec![], loops: vec![], names_of: vec![], at: None, asked: vec![], problems: vec![] };
+    let mut typing = TypingWalk {
+        of,
+        locals: vec![],
+        loops: vec![],
+        names_of: vec![],
+        at: None,
+        asked: vec![],
+        defined: vec![],
+        is_guarded: false,
+        problems: vec![],
+    };
     let Ok(compiled) = (match text.form {
         Form::Plain => return TextTyping { kind: Type::Text, problems: vec![] },
         Form::Bare | Form::Sole | Form::Template => compile(text),
@@ -98,6 +120,10 @@ struct TypingWalk<'a> {
     at: Option<SourceRange>,
     /// Paths whose type a condition around has asked for: what is written below may be for another one.
     asked: Vec<Vec<String>>,
+    /// Fields of loop variables of which a condition around has asked whether they are there.
+    defined: Vec<(usize, Vec<String>)>,
+    /// Whether a `default` stands behind the path that is looked at.
+    is_guarded: bool,
     problems: Vec<TypeProblem>,
 }
 
@@ -111,7 +137,7 @@ impl TypingWalk<'_> {
                     self.expression(expression);
                 }
                 Statement::If(branches, otherwise) => {
-                    let asked = self.asked.len();
+                    let asked = self.noted();
                     for branch in branches {
                         self.at = Some(branch.at);
                         self.condition(&branch.condition);
@@ -119,7 +145,7 @@ impl TypingWalk<'_> {
                         self.statements(&branch.body);
                     }
                     self.statements(otherwise);
-                    self.asked.truncate(asked);
+                    self.forget(asked);
                 }
                 Statement::For(repeat) => self.repeat(repeat),
             }
@@ -140,10 +166,15 @@ impl TypingWalk<'_> {
             (names, Type::List(of)) => self.locals.extend(std::iter::repeat_n((**of).clone(), names)),
             (names, _) => self.locals.extend(std::iter::repeat_n(Type::Any, names)),
         }
-        repeat.condition.iter().for_each(|condition| self.condition(condition));
+        let asked = self.noted();
+        if let Some(condition) = &repeat.condition {
+            self.condition(condition);
+            self.ask(condition);
+        }
         self.loops.push(element);
         self.statements(&repeat.body);
         self.loops.pop();
+        self.forget(asked);
         self.locals.truncate(before);
         self.names_of.retain(|(index, _)| *index < before);
         self.statements(&repeat.otherwise);
@@ -155,8 +186,21 @@ impl TypingWalk<'_> {
         matches!((self.of)(&path), Type::Object(_)).then_some(path)
     }
 
-    /// Notes the paths whose type a condition asks for: `x is string`.
+    /// What conditions have asked for so far.
+    fn noted(&self) -> (usize, usize) {
+        (self.asked.len(), self.defined.len())
+    }
+
+    fn forget(&mut self, (asked, defined): (usize, usize)) {
+        self.asked.truncate(asked);
+        self.defined.truncate(defined);
+    }
+
+    /// Notes the paths whose type a condition asks for: `x is string`; and those of loop variables of which it asks whether they are there.
     fn ask(&mut self, condition: &Expr) {
+        if let Expr::Defined(value) | Expr::Test(Test::Defined | Test::Undefined, value, _) = condition {
+            self.defined.extend(value.local_names());
+        }
         if let Expr::Test(Test::Number | Test::String | Test::Boolean | Test::Sequence | Test::Mapping, value, _) = condition {
             self.asked.extend(value.names());
         }
@@ -180,7 +224,7 @@ impl TypingWalk<'_> {
     fn strict_condition(&mut self, expression: &Expr) -> Type {
         match expression {
             Expr::And(left, right) | Expr::Or(left, right) => {
-                let asked = self.asked.len();
+                let asked = self.noted();
                 self.ask(left);
                 for side in [left, right] {
                     let kind = self.strict_condition(side);
@@ -189,7 +233,7 @@ impl TypingWalk<'_> {
                         self.mismatch(side, &what, &kind, WantedType::Condition);
                     }
                 }
-                self.asked.truncate(asked);
+                self.forget(asked);
                 Type::Boolean
             }
             other => self.expression(other),
@@ -200,41 +244,17 @@ impl TypingWalk<'_> {
     fn condition(&mut self, expression: &Expr) {
         match expression {
             Expr::And(left, right) | Expr::Or(left, right) => {
-                let asked = self.asked.len();
+                let asked = self.noted();
                 self.ask(left);
                 for side in [left, right] {
                     self.condition(side);
                     self.alone(side, expression);
                 }
-                self.asked.truncate(asked);
+                self.forget(asked);
             }
             Expr::Not(inner) => self.condition(inner),
             other => drop(self.expression(other)),
         }
-    }
-
-    /// `a == "x" or "y"`: a text or a number beside `and` or `or` is no comparison.
-    fn alone(&mut self, side: &Expr, whole: &Expr) -> bool {
-        let (Expr::Constant(value), Expr::And(left, _) | Expr::Or(left, _)) = (side, whole) else { return false };
-        if value.as_str().is_none() && !value.is_number() {
-            return false;
-        }
-        let word = joining(whole);
-        let mut compared = &**left;
-        while let Expr::And(_, last) | Expr::Or(_, last) = compared {
-            compared = last;
-        }
-        let shown = literal(value);
-        let help = match compared {
-            Expr::Compare(first, rest) if rest.len() == 1 && shown_path(first).is_some() => {
-                let (path, sign) =
-                    (shown_path(first).unwrap_or_default(), if matches!(rest[0].0, CompareOpKind::Ne) { "!=" } else { "==" });
-                format!("write {word} {path} {sign} {shown}")
-            }
-            _ => format!("compare something with it, as in: {word} name == {shown}"),
-        };
-        self.push(side, TypeProblemKind::Mismatch(format!("{shown} after \"{word}\" is compared with nothing"), help));
-        true
     }
 
     fn push(&mut self, about: &Expr, kind: TypeProblemKind) {
@@ -259,6 +279,7 @@ impl TypingWalk<'_> {
             let is_asked = self.asked.iter().any(|asked| names.starts_with(asked));
             return if is_asked { Type::Any } else { (self.of)(&names) };
         }
+        let is_guarded = std::mem::take(&mut self.is_guarded);
         match expression {
             Expr::Constant(value) => to_json(value).map_or(Type::Any, |value| Type::of_value(&value)),
             Expr::Global(_) | Expr::Missing => Type::Any,
@@ -269,12 +290,18 @@ impl TypingWalk<'_> {
                 LoopField::PrevItem | LoopField::NextItem => self.loops.get(*index).cloned().unwrap_or(Type::Any),
             },
             Expr::Attribute(base, name) => {
+                self.is_guarded = is_guarded;
                 let kind = self.expression(base);
+                self.may_lack(expression, base, &kind, name, is_guarded);
                 self.field(base, kind, name)
             }
             Expr::Item(base, key) => {
+                self.is_guarded = is_guarded;
                 let kind = self.expression(base);
                 self.expression(key);
+                if let Expr::Constant(name) = &**key {
+                    self.may_lack(expression, base, &kind, &key_text(name), is_guarded);
+                }
                 match (&kind, &**key) {
                     (Type::Object(_), Expr::Constant(name)) if name.as_str().is_some() => self.field(base, kind, &key_text(name)),
                     (Type::List(element), Expr::Constant(place)) if place.is_integer() => (**element).clone(),
@@ -305,7 +332,11 @@ impl TypingWalk<'_> {
                 Type::Number
             }
             Expr::And(left, right) | Expr::Or(left, right) => {
-                let kinds = vec![self.expression(left), self.expression(right)];
+                let left_kind = self.expression(left);
+                let asked = self.noted();
+                self.ask(left);
+                let kinds = vec![left_kind, self.expression(right)];
+                self.forget(asked);
                 either(kinds)
             }
             Expr::Arithmetic(operator, left, right) => self.calculation(*operator, left, right),
@@ -326,11 +357,11 @@ impl TypingWalk<'_> {
             Expr::If(both, otherwise) => {
                 let [condition, yes] = &**both;
                 self.condition(condition);
-                let asked = self.asked.len();
+                let asked = self.noted();
                 self.ask(condition);
                 let yes = self.expression(yes);
                 let no = otherwise.as_ref().map_or(Type::Empty, |no| self.expression(no));
-                self.asked.truncate(asked);
+                self.forget(asked);
                 either(vec![yes, no])
             }
             Expr::List(items) => {
@@ -360,7 +391,9 @@ impl TypingWalk<'_> {
                 self.filtered(filter, value, kind, arguments)
             }
             Expr::Default(value, arguments) => {
+                self.is_guarded = true;
                 let kind = self.expression(value);
+                self.is_guarded = false;
                 self.default_of_cell(value, arguments);
                 let other = arguments.first().and_then(Option::as_ref).map_or(Type::Text, |other| self.expression(other));
                 either(vec![kind, other])
@@ -390,13 +423,16 @@ impl TypingWalk<'_> {
             Expr::MapAttribute(list, attribute, default) => {
                 let element = self.elements(list, "the filter map takes a list");
                 let default = default.as_ref().map(|default| self.expression(default));
-                let kind = self.named_field(list, element, attribute);
+                let asker = default.is_none().then_some(FieldAsker::Map);
+                let kind = self.named_field(list, element, attribute, asker);
                 Type::list(either([Some(kind), default].into_iter().flatten().collect()))
             }
             Expr::Select { keep, list, attribute, test } => {
                 let takes = format!("the filter {} takes a list", if *keep { "selectattr" } else { "rejectattr" });
                 let element = self.elements(list, &takes);
-                let field = self.named_field(list, element.clone(), attribute);
+                let asks_whether = test.as_ref().is_none_or(|(test, _)| matches!(test, Test::Defined | Test::Undefined));
+                let asker = (!asks_whether).then_some(FieldAsker::Filter(if *keep { "selectattr" } else { "rejectattr" }));
+                let field = self.named_field(list, element.clone(), attribute, asker);
                 if let Some((test, Some(other))) = test {
                     let other = (&**other, self.expression(other));
                     let name = if let Expr::Constant(name) = &**attribute { key_text(name) } else { String::new() };
@@ -406,21 +442,13 @@ impl TypingWalk<'_> {
                         self.compare(comparison, &(&own, field), &other);
                     }
                 }
-                Type::list(element)
+                let is_there = match test {
+                    None | Some((Test::Defined, _)) => *keep,
+                    Some((Test::Undefined, _)) => !*keep,
+                    Some(_) => false,
+                };
+                Type::list(if is_there { fields::having(element, attribute) } else { element })
             }
-        }
-    }
-
-    /// `row.phone | default("none")`: a cell of a row is always there, and empty at most.
-    fn default_of_cell(&mut self, value: &Expr, arguments: &FilterArguments) {
-        let (Expr::Attribute(base, name), [Some(_)] | [Some(_), None]) = (value, arguments.as_slice()) else { return };
-        let Expr::Local(index) = **base else { return };
-        let Some(Type::Object(row)) = self.locals.get(index) else { return };
-        if !row.is_open && row.fields.get(&**name).is_some_and(|cell| !cell.is_optional && cell.kind == Type::Any) {
-            let message = format!("default never applies: each row has \"{name}\", which is empty at most");
-            let other = arguments.first().and_then(Option::as_ref).map_or_else(|| "''".to_owned(), shown);
-            let help = format!("write default({other}, true) in place of default({other}): it also takes the place of an empty value");
-            self.push(value, TypeProblemKind::Pointless(PointlessFilter::Default, message, help));
         }
     }
 
@@ -439,54 +467,6 @@ impl TypingWalk<'_> {
 
     fn arguments(&mut self, arguments: &FilterArguments) {
         arguments.iter().flatten().for_each(|argument| drop(self.expression(argument)));
-    }
-
-    /// The field of a value that no path names.
-    fn field(&mut self, base: &Expr, kind: Type, name: &str) -> Type {
-        let known = match &kind {
-            Type::Any | Type::Empty => return Type::Any,
-            Type::Object(object) => match object.fields.get(name) {
-                Some(member) => return member.kind.clone(),
-                None if object.is_open => return Type::Any,
-                None => Some(Arc::clone(object)),
-            },
-            Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Boolean | Type::List(_) => None,
-        };
-        if let (Expr::Local(index), true) = (base, kind.is_text())
-            && let Some((_, path)) = self.names_of.iter().find(|(local, _)| local == index)
-        {
-            let kind = TypeProblemKind::FieldOfName(path.clone(), name.to_owned());
-            self.problems.push(TypeProblem { at: self.at, path: None, kind, takes_number: false });
-            return Type::Any;
-        }
-        let owner = match base {
-            Expr::Local(_) => "the element of the loop".to_owned(),
-            base => shown(base),
-        };
-        let owner = if known.is_some() { owner } else { format!("{owner} is {} and", kind.words()) };
-        self.push(base, TypeProblemKind::Field(owner, name.to_owned(), known));
-        Type::Any
-    }
-
-    /// The field of each element, where it is written out.
-    fn named_field(&mut self, list: &Expr, element: Type, attribute: &Expr) -> Type {
-        let Expr::Constant(name) = attribute else { return Type::Any };
-        let Some(path) = name.as_str() else { return Type::Any };
-        let mut kind = element;
-        for name in path.split('.') {
-            let Type::Object(object) = &kind else { return Type::Any };
-            kind = match object.fields.get(name) {
-                Some(member) => member.kind.clone(),
-                None if object.is_open => Type::Any,
-                None => {
-                    let owner = format!("each element of {}", shown(list));
-                    let rest = path.get(path.find(name).unwrap_or(0)..).unwrap_or(path);
-                    self.push(list, TypeProblemKind::Field(owner, rest.to_owned(), Some(Arc::clone(object))));
-                    return Type::Any;
-                }
-            };
-        }
-        kind
     }
 
     fn filtered(&mut self, filter: &'static Filter, value: &Expr, kind: Type, arguments: &FilterArguments) -> Type {
@@ -512,7 +492,11 @@ impl TypingWalk<'_> {
         let attribute = place.and_then(|place| arguments.get(place)).and_then(Option::as_ref);
         if let (Type::List(element), true) = (&kind, filter.takes == Takes::Numbers || attribute.is_some()) {
             let judged = match attribute {
-                Some(attribute) => self.named_field(value, (**element).clone(), attribute),
+                Some(attribute) => {
+                    let asker = (filter.name != "groupby" || arguments.get(1).is_none_or(Option::is_none))
+                        .then_some(FieldAsker::Filter(filter.name));
+                    self.named_field(value, (**element).clone(), attribute, asker)
+                }
                 None => (**element).clone(),
             };
             if filter.takes == Takes::Numbers && !matches!(judged, Type::Any | Type::Empty | Type::Number) {

@@ -12,12 +12,15 @@ const LINES: usize = 3;
 /// Columns of a group's title.
 const GROUP_COLUMNS: usize = 60;
 
-/// The graph as a Mermaid flowchart.
-pub fn mermaid(graph: &Graph) -> String {
+/// The graph as a Mermaid flowchart, with a box of its own for these lines.
+pub fn mermaid(graph: &Graph, legend: &[String]) -> String {
     let mut writer = MermaidWriter { out: String::from("flowchart TD\n"), ids: HashMap::new(), classes: vec![] };
     let _ = writeln!(writer.out, "  accTitle: {}", plain(&short(&graph.name, 80)));
     if let Some(description) = &graph.description {
         let _ = writeln!(writer.out, "  accDescr: {}", plain(&short(description, 160)));
+    }
+    if !legend.is_empty() {
+        let _ = writeln!(writer.out, "  legend[\"{}\"]", wrapped(legend, GROUP_COLUMNS).join("<br/>"));
     }
     for section in &graph.sections {
         if section.title.is_empty() {

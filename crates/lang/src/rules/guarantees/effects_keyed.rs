@@ -12,23 +12,31 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         for (ix, step) in planned.numbered_steps() {
             let (step, pipeline) = (&step.step, &planned.pipeline);
             let by = labels.step_words(chain, ix);
+            // What runs in both tries cannot be `once` (F402).
+            let runs_again =
+                planned.around(ix).any(|around| planned.refined().any(|again| again.step.id.span == planned.step(around).step.id.span));
             let asks_first = step.is_once || planned.around(ix).any(|around| planned.step(around).step.is_once);
             let kind = &step.kind;
             let own = kind.facts().receiver.map(|name| name.value.as_str());
             if kind.effects(pipeline).changes {
                 let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
-                keyed(&by, tool, kind, asks_first, step.kind_span, found);
+                keyed(&by, tool, kind, (asks_first, runs_again), step.kind_span, found);
             }
             for agent in agents(pipeline, kind) {
                 let program = pipeline.models.get(agent.model_name()).and_then(|model| model.provider.program());
                 if program.is_some_and(|program| !program.run.reads_only && !program.run.writes.is_empty()) && !asks_first {
                     let message = format!("{by} asks an agent program that changes files, and may ask it again after a crash");
-                    found.breaks(step.kind_span, message, vec![], "write once: true at the step: after a crash a person decides".into());
+                    let help = if runs_again {
+                        "move it below the gate, and write once: true at the step: after a crash a person decides"
+                    } else {
+                        "write once: true at the step: after a crash a person decides"
+                    };
+                    found.breaks(step.kind_span, message, vec![], help.into());
                 }
             }
             for used in tools_of_models(labels, chain, ix) {
                 if used.tool.effects(used.part).changes {
-                    keyed(&format!("the agent of {by}"), Some(used.tool), kind, asks_first, used.name.span, found);
+                    keyed(&format!("the agent of {by}"), Some(used.tool), kind, (asks_first, runs_again), used.name.span, found);
                 }
             }
         }
@@ -36,7 +44,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
 }
 
 /// How a call is known again when it is made twice.
-fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span: Span, found: &mut WaysFound) {
+fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, (asks_first, runs_again): (bool, bool), span: Span, found: &mut WaysFound) {
     let without = match (tool.map(|tool| &tool.kind), kind) {
         (Some(ToolKind::Http { .. }), _) | (None, StepKind::Http(_)) => {
             let written = kind.idempotency_key().map(|key| key.place.span).or_else(|| own_header(tool, kind));
@@ -63,9 +71,11 @@ fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span:
         return found.rests_on.push(format!("{by} is once: after a crash a person decides"));
     }
     let message = format!("{by} calls a {without} that gets no key, and may do so again after a crash");
-    let help = match kind.facts().starts {
-        Some(_) => "write reads_only: true if it changes nothing, or once: true at the step",
-        None => "write once: true at the step: after a crash a person decides",
+    let help = match (kind.facts().starts, runs_again) {
+        (Some(_), false) => "write reads_only: true if it changes nothing, or once: true at the step",
+        (Some(_), true) => "write reads_only: true if it changes nothing, or move it below the gate and write once: true at the step",
+        (None, false) => "write once: true at the step: after a crash a person decides",
+        (None, true) => "move it below the gate, and write once: true at the step: after a crash a person decides",
     };
     found.breaks(span, message, vec![], help.into());
 }

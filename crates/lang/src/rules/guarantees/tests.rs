@@ -417,3 +417,39 @@ fn a_personal_field_of_each_element_is_followed() {
     assert!(personal("name").contains("gives inputs.people.*.name to the model"), "{}", personal("name"));
     assert!(personal("city").starts_with("holds"), "{}", personal("city"));
 }
+
+#[test]
+fn what_a_gate_let_through_in_each_element_is_followed_however_it_is_chosen() {
+    let group = "steps:\n  - id: g\n    for_each: ['a', 'b']\n    steps:\n      - { id: d, agent: w, prompt: x }\n      - { id: c, gate: card, of: steps.d.output, otherwise: none }\n";
+    let outputs = |value: &str| of_steps(Guarantee::ModelTextJudged, &format!("{group}outputs: {{ r: \"{value}\" }}\n"));
+    for value in [
+        "{{ (steps.g.output | first).FIELD }}",
+        "{{ steps.g.output[-1].FIELD }}",
+        "{{ steps.g.output[:1] | map(attribute='FIELD') | join }}",
+        "{{ steps.g.output | sort(attribute='FIELD') | map(attribute='FIELD') | list | last }}",
+        "{% for e in steps.g.output | reverse %}{{ e.FIELD }}{% endfor %}",
+        "{% for k, es in steps.g.output | groupby('FIELD') %}{{ k }}{% endfor %}",
+        "{% for k in steps.g.output | groupby('c') %}{{ k.list | map(attribute='FIELD') | join }}{% endfor %}",
+        "{{ [{ 'in': steps.g.output[0] }] | length }} {{ (steps.g.output | selectattr('c') | first).FIELD }}",
+    ] {
+        assert!(outputs(&value.replace("FIELD", "c")).starts_with("holds\n"), "{value}");
+        assert!(outputs(&value.replace("FIELD", "d")).starts_with("broken\n"), "{value}");
+    }
+    let each = |field: &str| {
+        let steps = format!("{group}  - {{ id: say, for_each: steps.g.output, send: stdout, of: item.{field} }}\n");
+        of_steps(Guarantee::ModelTextJudged, &steps)
+    };
+    assert!(each("c").starts_with("holds\n"));
+    assert!(each("d").starts_with("broken\n"));
+    // A list in another order is not the list.
+    let moved = "steps:\n  - { id: d, agent: w, prompt: x }\n  - { id: l, set: ['fixed', '{{ steps.d.output }}'] }\n  - { id: m, set: '{{ steps.l.output | reverse }}' }\noutputs: { r: '{{ steps.m.output[0] }}' }\n";
+    assert!(of_steps(Guarantee::ModelTextJudged, moved).starts_with("broken\n"));
+}
+
+#[test]
+fn an_agent_that_others_ask_is_told_with_who_asks_it() {
+    let text = "flow: 1\nname: a\nagents: { a: { agents: [b], instructions: Ask. }, b: { instructions: Answer., tools: [hook] } }\ntools: { hook: { http: POST https://example.com/hook, arguments: { x: text }, body: { x: '{{ with.x }}' } } }\nsteps: [{ id: d, agent: a, prompt: x }]\n";
+    let told = says(Guarantee::ModelTextJudged, &[("a.yaml", text)]);
+    assert!(told.contains("the model of agent b (asked by step d) writes what is sent to tool hook"), "{told}");
+    assert!(!told.contains("ask-b"), "{told}");
+}

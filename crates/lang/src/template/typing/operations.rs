@@ -5,11 +5,35 @@ use minijinja::machinery::ast::CompareOpKind;
 use super::super::number::Arithmetic;
 use super::super::tree::Expr;
 use super::super::types::Type;
-use super::words::{described, shown, shown_path};
+use super::words::{described, joining, literal, shown, shown_path};
 use super::{TypeProblemKind, TypingWalk, WantedType};
 use crate::diagnostic::{Near, akin, did_you_mean, quoted};
 
 impl TypingWalk<'_> {
+    /// `a == "x" or "y"`: a text or a number beside `and` or `or` is no comparison.
+    pub(super) fn alone(&mut self, side: &Expr, whole: &Expr) -> bool {
+        let (Expr::Constant(value), Expr::And(left, _) | Expr::Or(left, _)) = (side, whole) else { return false };
+        if value.as_str().is_none() && !value.is_number() {
+            return false;
+        }
+        let word = joining(whole);
+        let mut compared = &**left;
+        while let Expr::And(_, last) | Expr::Or(_, last) = compared {
+            compared = last;
+        }
+        let shown = literal(value);
+        let help = match compared {
+            Expr::Compare(first, rest) if rest.len() == 1 && shown_path(first).is_some() => {
+                let (path, sign) =
+                    (shown_path(first).unwrap_or_default(), if matches!(rest[0].0, CompareOpKind::Ne) { "!=" } else { "==" });
+                format!("write {word} {path} {sign} {shown}")
+            }
+            _ => format!("compare something with it, as in: {word} name == {shown}"),
+        };
+        self.push(side, TypeProblemKind::Mismatch(format!("{shown} after \"{word}\" is compared with nothing"), help));
+        true
+    }
+
     pub(super) fn calculation(&mut self, operator: Arithmetic, left: &Expr, right: &Expr) -> Type {
         let (one, other) = (self.expression(left), self.expression(right));
         let is_number = |kind: &Type| *kind == Type::Number;

@@ -58,6 +58,8 @@ struct Drawing<'c> {
     is_refined: bool,
     /// There is an element of a list.
     in_each: bool,
+    /// The fields of that element, if it is what steps of a group gave.
+    fields: Vec<String>,
     marked: BTreeSet<String>,
     next: usize,
     prefix: &'static str,
@@ -73,6 +75,7 @@ impl Drawn {
             above: vec![],
             is_refined: false,
             in_each: false,
+            fields: vec![],
             marked: BTreeSet::new(),
             next: 0,
             prefix: "i",
@@ -123,8 +126,9 @@ impl Drawing<'_> {
     /// A path that may be read here.
     fn path(&mut self) -> String {
         let inputs: &[&str] = if self.calls { &["topic", "mode", "phone", "chosen"] } else { &["x", "m", "phone"] };
-        if self.in_each && self.below(4) == 0 {
-            return "item".into();
+        if self.in_each && self.below(if self.fields.is_empty() { 4 } else { 2 }) == 0 {
+            let place = self.below(self.fields.len() + 1);
+            return self.fields.get(place).map_or_else(|| "item".to_owned(), |field| format!("item.{field}"));
         }
         if !self.rounds.is_empty() && self.below(3) == 0 {
             let at = self.below(self.rounds.len());
@@ -174,7 +178,17 @@ impl Drawing<'_> {
             13 => format!("{{{{ {x} | tojson | upper }}}}"),
             14 => format!("{{{{ {x} or {y} }}}}"),
             // One field of each element.
-            _ if let Some((list, field)) = x.split_once("[0].").filter(|_| !x.contains('|')) => match self.below(2) {
+            _ if let Some((list, field)) = x.split_once("[0].").filter(|_| !x.contains('|')) => match self.below(10) {
+                1 => format!("{{{{ ({list} | first).{field} | default('none') }}}}"),
+                2 => format!("{{{{ {list}[-1].{field} | default('none') }}}}"),
+                3 => format!("{{{{ {list}[:1] | map(attribute='{field}', default='none') | join(' ') }}}}"),
+                4 => format!("{{{{ {list} | reverse | list | map(attribute='{field}', default='none') | list | last }}}}"),
+                5 => format!("{{% for k, es in {list} | groupby('{field}', default='none') %}}{{{{ k }}}}{{% endfor %}}"),
+                6 => format!(
+                    "{{% for g in {list} | groupby('{field}', default='none') %}}{{{{ g.list | map(attribute='{field}', default='none') | join }}}}{{% endfor %}}"
+                ),
+                7 => format!("{{{{ ({list} | selectattr('{field}') | list + [{{}}])[0].{field} | default('none') }}}}"),
+                8 => format!("{{{{ {list} | sort(attribute='{field}') | map(attribute='{field}') | join(' ') }}}}"),
                 0 => format!("{{% for one in {list} %}}{{{{ one.{field} | default('none') }}}}{{% endfor %}}"),
                 _ => format!("{{{{ {list} | map(attribute='{field}', default='none') | join(' ') }}}}"),
             },
@@ -326,13 +340,23 @@ impl Drawing<'_> {
             }
             16..=18 => {
                 let before = self.known.clone();
-                let list = (self.below(3) == 0 && !self.in_each).then(|| format!("\n{pad}  for_each: [{}, {}]", self.text(), self.text()));
+                // The elements are texts, or what the steps of a group gave.
+                let is_list = |known: &&Known| known.parts.iter().any(|part| part.starts_with("output[0]."));
+                let lists: Vec<Known> = self.known.iter().filter(is_list).cloned().collect();
+                let of_group = lists.get(self.below(lists.len() + 1)).cloned().filter(|_| !self.in_each);
+                let list = match &of_group {
+                    Some(known) => Some(format!("\n{pad}  for_each: steps.{}.output", known.id)),
+                    None => (self.below(3) == 0 && !self.in_each).then(|| format!("\n{pad}  for_each: [{}, {}]", self.text(), self.text())),
+                };
+                let parts = of_group.into_iter().flat_map(|known| known.parts);
+                let fields: Vec<String> = parts.filter_map(|part| Some(part.strip_prefix("output[0].")?.to_owned())).collect();
                 let parallel = if self.below(3) == 0 { format!("\n{pad}  parallel: true") } else { String::new() };
                 let _ = writeln!(out, "{pad}- id: {id}{lines}{}{parallel}\n{pad}  steps:", list.as_deref().unwrap_or_default());
                 let around = self.in_each;
                 self.in_each |= list.is_some();
+                let outside = std::mem::replace(&mut self.fields, fields);
                 let ids = self.list(out, depth + 2, parallel.is_empty(), false);
-                self.in_each = around;
+                (self.in_each, self.fields) = (around, outside);
                 let parts = self.parts_of(&ids, if list.is_some() { "output[0]" } else { "output" });
                 self.known = before;
                 self.known.push(Known { id, parts });

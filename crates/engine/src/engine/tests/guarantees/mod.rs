@@ -36,6 +36,8 @@ struct Counts {
     grouped: usize,
     looped: usize,
     refined: usize,
+    /// Runs in which some guarantee holds, with a field of elements that a filter or a loop chose.
+    chosen: usize,
 }
 
 #[test]
@@ -52,16 +54,25 @@ fn no_run_contradicts_a_guarantee_that_holds() {
     }
     // The generator must reach both answers of each question, else the test would say nothing.
     let Counts { run, judged_holds, judged_broken, shown, personal_holds, personal_broken, leaked, keyed_holds, .. } = counts;
-    let Counts { bounded_holds, unbounded, grouped, looped, refined, .. } = counts;
+    let Counts { bounded_holds, unbounded, grouped, looped, refined, chosen, .. } = counts;
     let told = format!(
         "{run} run; model text: {judged_holds} hold, {judged_broken} broken, {shown} of those shown; personal: {personal_holds} hold, \
          {personal_broken} broken, {leaked} of those seen; keys: {keyed_holds} hold; bounds: {bounded_holds} hold, {unbounded} broken and passed; \
-         {grouped} with steps in steps where something holds, {looped} with a second round, {refined} with a refinement inside"
+         {grouped} with steps in steps where something holds, {looped} with a second round, {refined} with a refinement inside, {chosen} with a field of chosen elements"
     );
     println!("{told}");
     let enough = [
         [run > 5_000, judged_holds > 1_000, shown > 1_000, personal_holds > 1_000].as_slice(),
-        &[leaked > 500, keyed_holds > 1_000, bounded_holds > 500, unbounded > 200, grouped > 1_000, looped > 300, refined > 100],
+        &[
+            leaked > 500,
+            keyed_holds > 1_000,
+            bounded_holds > 500,
+            unbounded > 200,
+            grouped > 1_000,
+            looped > 300,
+            refined > 100,
+            chosen > 200,
+        ],
     ]
     .concat();
     assert!(enough.iter().all(|enough| *enough), "{told}");
@@ -83,6 +94,9 @@ fn contradicts(choices: &[u8], counts: &mut Counts) -> Result<(), String> {
     counts.grouped += usize::from(some_holds && seen.opened > 0);
     counts.looped += usize::from(some_holds && seen.again > 0);
     counts.refined += usize::from(some_holds && seen.refined > 0);
+    let is_chosen =
+        ["item.", "| first).", "[-1].", "[:1] |", "| reverse |", "| groupby(", "| sort(", "[0].s"].iter().any(|form| main.contains(form));
+    counts.chosen += usize::from(some_holds && is_chosen);
     let fails = |what: &str, seen: &[String]| Err(format!("{what} holds, and yet: {}\n{main}\n--- inner\n{inner}", seen.join("\n")));
     match judged {
         GuaranteeVerdict::Holds(_) if !seen.unjudged.is_empty() => return fails("model_text_judged", &seen.unjudged),

@@ -1,0 +1,255 @@
+//! Which steps' outputs a text reads: through groups, rounds, cases and the elements of loops. What is asked of single texts (F410-F415, F419) and of
+//! whole pipelines (guarantees) rests on it.
+
+use std::collections::HashSet;
+
+use super::Seat;
+use super::search::below;
+use crate::model::{ForEach, OnFailure, Step, StepKind, Text};
+use crate::plan::{PipelinePlan, StepIx};
+use crate::source::Span;
+use crate::template::{EACH, GivenPath, given, is_place, reached};
+
+/// Most reads that are followed from one text.
+const MOST_READS: usize = 10_000;
+
+/// What a step makes itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StepOutput {
+    /// The step.
+    pub ix: StepIx,
+    /// What of it, below its output, and below an element of its own `for_each`.
+    pub path: Vec<String>,
+    /// Whether it was asked for by its id, and not as a part of all that is in a group.
+    pub is_named: bool,
+}
+
+/// What is at a path of a step's output.
+#[derive(Debug)]
+pub(super) enum OutputPart<'p> {
+    Made(StepOutput),
+    /// The message of a step's failure.
+    Failure(StepIx),
+    /// The element for which a step failed.
+    Element(StepIx, &'p ForEach),
+}
+
+/// What is at a path of a step's output: what the step makes, or the steps that are in it.
+pub(super) fn output_parts<'p>(planned: &'p PipelinePlan, ix: StepIx, path: &[String]) -> Vec<OutputPart<'p>> {
+    let mut found = vec![];
+    add_parts(planned, StepOutput { ix, path: path.to_vec(), is_named: true }, &mut found);
+    found
+}
+
+fn add_parts<'p>(planned: &'p PipelinePlan, asked: StepOutput, found: &mut Vec<OutputPart<'p>>) {
+    let StepOutput { ix, path, is_named } = asked;
+    let step = &planned.step(ix).step;
+    let mut path = path.as_slice();
+    if let Some(each) = &step.for_each {
+        path = if path.first().is_some_and(|place| is_place(place)) { path.get(1..).unwrap_or_default() } else { &[] };
+        if step.on_failure == OnFailure::Continue {
+            match path.first().map(String::as_str) {
+                Some("status") => return,
+                Some("error") => return found.push(OutputPart::Failure(ix)),
+                Some("output") => path = path.get(1..).unwrap_or_default(),
+                Some(_) | None => {
+                    found.push(OutputPart::Element(ix, each));
+                    path = &[];
+                }
+            }
+        }
+    }
+    let blocks = planned.step(ix).cases.iter().map(|block| planned.block(*block));
+    let mut add = |ix: u32, path: &[String], is_named| {
+        add_parts(planned, StepOutput { ix: StepIx(ix), path: path.to_vec(), is_named }, found);
+    };
+    if let StepKind::Route(_) = &step.kind {
+        // That of the last step of the case that ran.
+        for block in blocks {
+            if let Some(last) = (block.len() as u32).checked_sub(1) {
+                add(block.first.0 + last, path, is_named);
+            }
+        }
+    } else if let StepKind::Group(_) | StepKind::Repeat(_) = &step.kind {
+        for block in blocks {
+            match path.split_first().filter(|(id, _)| !is_place(id)) {
+                Some((id, rest)) => block.place(id).into_iter().for_each(|place| add(block.first.0 + place as u32, rest, is_named)),
+                None => (0..block.len() as u32).for_each(|place| add(block.first.0 + place, &[], false)),
+            }
+        }
+    } else {
+        found.push(OutputPart::Made(StepOutput { ix, path: path.to_vec(), is_named }));
+    }
+}
+
+/// The loop of which a name is the element, as seen from a seat.
+pub(super) fn element_of<'p>(planned: &'p PipelinePlan, (ix, own): (StepIx, bool), name: &str) -> Option<(StepIx, &'p ForEach)> {
+    let mut lists = planned.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, planned.step(ix).step.for_each.as_ref()?)));
+    lists.find(|(_, each)| name == "item" || each.name.as_ref().is_some_and(|own| own.value == name))
+}
+
+/// A text on the way to an output.
+#[derive(Debug, Clone)]
+pub struct ReadHop<'p> {
+    /// The text.
+    pub text: &'p Text,
+    /// Where it stands.
+    pub seat: Seat,
+    /// What it reads.
+    pub path: Vec<String>,
+    /// Where it does.
+    pub span: Span,
+}
+
+/// A step's output that a text reads.
+#[derive(Debug, Clone)]
+pub struct OutputRead<'p> {
+    /// Whose, and what of it.
+    pub output: StepOutput,
+    /// Whether it is that of the round before.
+    pub is_earlier: bool,
+    /// The texts that lead to it, the one that was asked about first.
+    pub hops: Vec<ReadHop<'p>>,
+}
+
+/// What of the texts on the way counts as read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// What a text shows.
+    Shown,
+    /// That, and what it only tests, compares or counts.
+    All,
+}
+
+/// The texts of a step whose output is read, each with what is asked for below it.
+type TextsOf<'f, 'p> = &'f mut dyn FnMut(&OutputRead<'p>) -> Vec<(&'p Text, Vec<String>)>;
+
+/// The outputs that a text reads. `into`: the texts of a step whose output it reads, in which what it is made of is looked for, each with what is asked
+/// for below it; then those outputs are given, too.
+pub fn reads_of<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text, reads: Reads, into: TextsOf<'_, 'p>) -> Vec<OutputRead<'p>> {
+    let mut found = vec![];
+    let mut open: Vec<(Seat, &'p Text, Vec<String>, Vec<ReadHop<'p>>)> = vec![(seat, text, vec![], vec![])];
+    let mut seen = HashSet::new();
+    while let Some((seat, text, rest, hops)) = open.pop() {
+        let paths = if reads == Reads::All { reached(text) } else { given(text) };
+        for path in paths {
+            let span = span_of(text, &path);
+            let path = path.below(&rest);
+            if found.len() >= MOST_READS || !seen.insert((std::ptr::from_ref(text), seat, path.clone())) {
+                continue;
+            }
+            let hop = ReadHop { text, seat, path: path.clone(), span };
+            let hops: Vec<ReadHop> = hops.iter().cloned().chain([hop]).collect();
+            let names: Vec<&str> = path.iter().map(String::as_str).collect();
+            if let (&[name, ..], Some(at)) = (names.as_slice(), seat)
+                && let Some((ix, each)) = element_of(planned, at, name)
+            {
+                let one = [&[EACH.to_owned()], path.get(1..).unwrap_or_default()].concat();
+                open.extend(below(&each.list, &one).into_iter().map(|(text, rest)| (Some((ix, false)), text, rest, hops.clone())));
+                continue;
+            }
+            for (ix, rest, is_earlier) in named_output(planned, seat, &names) {
+                for part in output_parts(planned, ix, &rest) {
+                    let OutputPart::Made(output) = part else { continue };
+                    let read = OutputRead { output, is_earlier, hops: hops.clone() };
+                    let at = Some((read.output.ix, true));
+                    open.extend(into(&read).into_iter().map(|(text, rest)| (at, text, rest, hops.clone())));
+                    found.push(read);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The steps whose output a path begins with, what is asked for below it, and whether it is that of the round before.
+fn named_output(planned: &PipelinePlan, seat: Seat, path: &[&str]) -> Vec<(StepIx, Vec<String>, bool)> {
+    let rest = |path: &[&str]| path.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
+    match path {
+        ["steps", id, "output", below @ ..] => planned.seen_from(block, id).map(|ix| (ix, rest(below), false)).into_iter().collect(),
+        ["steps", id] => planned.seen_from(block, id).map(|ix| (ix, vec![], false)).into_iter().collect(),
+        ["previous", id, "output", below @ ..] => in_round(planned, seat, id).map(|ix| (ix, rest(below), true)).into_iter().collect(),
+        ["previous", id] => in_round(planned, seat, id).map(|ix| (ix, vec![], true)).into_iter().collect(),
+        _ => vec![],
+    }
+}
+
+fn in_round(planned: &PipelinePlan, seat: Seat, id: &str) -> Option<StepIx> {
+    let (repeat, _) = planned.repeat_around(seat?.0)?;
+    let block = planned.block(*planned.step(repeat).cases.first()?);
+    Some(StepIx(block.first.0 + block.place(id)? as u32))
+}
+
+fn span_of(text: &Text, path: &GivenPath) -> Span {
+    text.reads.iter().find(|read| path.path.starts_with(&read.path)).map_or(text.place.span, |read| read.span)
+}
+
+/// Fields of a `format` output that hold no text.
+const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
+
+/// The texts of a step that only passes them on, as it is (`set`) or made ready for a channel (`format`), each with what is asked for below it.
+pub fn passed_on<'p>(step: &'p Step, path: &[String]) -> Vec<(&'p Text, Vec<String>)> {
+    if let StepKind::Set(value) = &step.kind {
+        below(value, path)
+    } else if let StepKind::Format(format) = &step.kind {
+        if format_shows_text(path) { vec![(&format.text, vec![])] } else { vec![] }
+    } else {
+        vec![]
+    }
+}
+
+/// Whether what is at a path of a `format` output holds its text.
+pub fn format_shows_text(path: &[String]) -> bool {
+    path.first().is_none_or(|field| !NO_TEXT.contains(&field.as_str()))
+}
+
+/// What an author writes at a seat to read a step's output: `steps.g.output.check`, of each element of a list `steps.g.output | map(attribute='check')`.
+/// `None`: no name leads there. Whether the step has run by then is another question ([`is_over_before`]).
+pub fn readable_as(planned: &PipelinePlan, seat: Seat, ix: StepIx) -> Option<String> {
+    let id = &planned.step(ix).id;
+    readable_beside(planned, seat, ix, id)
+}
+
+/// The same, of a step with this id in the place of that one.
+pub fn readable_beside(planned: &PipelinePlan, seat: Seat, ix: StepIx, id: &str) -> Option<String> {
+    let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
+    let mut at = ix;
+    let mut names: Vec<&str> = vec![];
+    let mut attribute = None;
+    loop {
+        let own = planned.step(at);
+        if planned.seen_from(block, &own.id) == Some(at) {
+            let own = if at == ix { id } else { &*own.id };
+            let path: Vec<&str> = ["steps", own, "output"].into_iter().chain(names).collect();
+            let list = attribute.map(|attribute: String| format!(" | map(attribute='{attribute}')"));
+            return Some(format!("{}{}", path.join("."), list.unwrap_or_default()));
+        }
+        let holder = planned.owner(own.block)?;
+        if let StepKind::Route(_) = planned.step(holder).step.kind {
+            if own.place + 1 < planned.block(own.block).len() {
+                return None;
+            }
+        } else {
+            names.insert(0, if at == ix { id } else { &*own.id });
+        }
+        let around = &planned.step(holder).step;
+        if around.for_each.is_some() {
+            if attribute.is_some() {
+                return None;
+            }
+            let outcome = (around.on_failure == OnFailure::Continue).then_some("output");
+            attribute = Some(outcome.into_iter().chain(std::mem::take(&mut names)).collect::<Vec<_>>().join("."));
+        }
+        at = holder;
+    }
+}
+
+/// Whether a step has ended, or may be made to, before a text at a seat is filled in.
+pub fn is_over_before(planned: &PipelinePlan, ix: StepIx, seat: Seat) -> bool {
+    let Some((reader, _)) = seat else { return true };
+    let mut pairs = planned.around(reader).flat_map(|reader| planned.around(ix).map(move |ix| (reader, ix)));
+    let Some((reader, ix)) = pairs.find(|(reader, ix)| planned.step(*reader).block == planned.step(*ix).block) else { return true };
+    let (list, reader, own) = (planned.block(planned.step(ix).block), planned.step(reader).place, planned.step(ix).place);
+    reader != own && (list.is_upstream(own, reader) || own < reader && !list.is_upstream(reader, own))
+}
