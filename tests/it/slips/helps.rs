@@ -111,11 +111,10 @@ fn what_a_help_says_to_write_takes_the_finding_away() {
             let count = |checked: &Checked| {
                 let line = |found: &Diagnostic| (found.span.file, checked.loaded.sources.start(found.span).line);
                 let own = (FileId(0), line_of_found);
-                checked
-                    .diagnostics
-                    .iter()
-                    .filter(|other| other.code == found.code && other.message == found.message && line(other) == own)
-                    .count()
+                let same = |other: &&Diagnostic| other.code == found.code && other.message == found.message && line(other) == own;
+                // What is wrong in the same way at other places of the line is told there.
+                let others = |found: &Diagnostic| found.related.iter().filter(|(_, label)| label.contains(", too: ")).count();
+                checked.diagnostics.iter().filter(same).map(|found| 1 + others(found)).sum::<usize>()
             };
             if count(&is) >= count(&checked) {
                 let shown = format!("{} {:?}: {}: {:?}", slipped.path.display(), slipped.kinds, found.message, found.help);
