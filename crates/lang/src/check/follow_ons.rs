@@ -34,8 +34,8 @@ const FOLLOWS: &[(&[Code], &[Code], Nearness)] = &[
     (&[Code::DefaultTimeout], &[Code::BadDuration], Nearness::File),
     (&[Code::UnpricedModel], &[Code::WrongType], Nearness::File),
     (&[Code::PiiUnmarked], &[Code::BadValue], Nearness::File),
-    // A host of a list is written as an address.
-    (&[Code::OutsidePolicy], &[Code::PolicyEntry], Nearness::Line),
+    // The host that a request needs is written with its scheme.
+    (&[Code::PolicyEntry], &[Code::OutsidePolicy], Nearness::Line),
     // A key whose value was not seen.
     (&[Code::WrongType], &[Code::BadId], Nearness::Line),
     (&[Code::UnknownReference], &[Code::BadId], Nearness::File),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::policy_entries::without_scheme;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
 use crate::model::{FilePattern, Filling, Form, HostSource, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind};
@@ -137,10 +138,8 @@ fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
     let plain = name.split(':').next().unwrap_or_default();
     for entry in hosts {
         let value = entry.value.as_str();
-        // F617 says it.
-        if value.split_once("://").is_some_and(|(_, rest)| rest.split(['/', ':']).next() == Some(plain)) {
-            found.span = entry.span;
-            return;
+        if let Some(host) = without_scheme(value).filter(|host| host.trim_matches('"').split(':').next() == Some(plain)) {
+            return at_entry(found, entry, ("an entry is a host, without its scheme", format!("write {host}")));
         }
         if value.strip_prefix("*.") == Some(plain) {
             return at_entry(found, entry, ("*. means only what is below the host", format!("write {plain}")));

@@ -77,7 +77,7 @@ fn of_regex(entry: &str) -> Option<String> {
 }
 
 /// The host in the address of a page, as it would be written here.
-fn without_scheme(entry: &str) -> Option<String> {
+pub(super) fn without_scheme(entry: &str) -> Option<String> {
     let (scheme, rest) = entry.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
     let host = if scheme == "http" && !host.contains(':') { format!("{host}:80") } else { host.to_owned() };
