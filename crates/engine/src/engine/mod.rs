@@ -52,7 +52,7 @@ mod tests;
 
 pub use command::{CallReply, CallRequest, Command, Input};
 pub use forking::{UnknownStepError, events_of, taken_over};
-pub use gates::rejudged::PassedGate;
+pub use gates::rejudged::{GateVisit, PassedGate};
 pub use inputs::{
     ConversationError, PersonFrom, PersonTextError, RunMessage, check_inputs, inputs_schema, named_message, person, person_fields,
     run_message, zone_problem,

@@ -27,10 +27,12 @@ pub struct PassedGate {
     pub person: SharedValue,
 }
 
+/// What is done with each gate of a run: the run as it was when the gate ended, its path, and the gate; or why there is nothing to judge again.
+pub type GateVisit<'v> = dyn FnMut(&Run, &StepPath, Result<PassedGate, &'static str>) + 'v;
+
 impl Run {
-    /// Takes the events of a run that has ended. After each gate that judged a value, `each` is given this run as it was then (later the steps
-    /// beside the gate may be gone), the path of the gate, and the gate; or why there is nothing to judge again.
-    pub fn revisit_gates(&mut self, events: &[Event], each: &mut dyn FnMut(&Run, &StepPath, Result<PassedGate, &'static str>)) {
+    /// Takes the events of a run that has ended, and visits each gate right after it ended: later the steps beside it may be gone.
+    pub fn revisit_gates(&mut self, events: &[Event], each: &mut GateVisit<'_>) {
         for event in events {
             self.state.apply(&self.plan, event);
             let (Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. }) = &event.happening else { continue };
