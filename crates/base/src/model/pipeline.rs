@@ -241,6 +241,17 @@ pub enum Outputs {
     Whole(Text),
 }
 
+impl Outputs {
+    /// All texts in them.
+    pub fn texts(&self) -> Vec<&Text> {
+        match self {
+            Outputs::None => vec![],
+            Outputs::Named(outputs) => outputs.iter().flat_map(|(_, value)| value.texts()).collect(),
+            Outputs::Whole(text) => vec![text],
+        }
+    }
+}
+
 /// A table of `data`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Data {

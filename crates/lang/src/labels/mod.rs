@@ -23,7 +23,7 @@ pub use chains::{Caller, ChainIx};
 pub use outputs::{OutputRead, ReadHop, Reads, format_shows_text, is_over_before, passed_on, readable_as, readable_beside, reads_of};
 pub use search::GatePassage;
 pub use source::{Hop, Source, Way};
-pub use steps::{judging, personal_column};
+pub use steps::{judging, opened_by, personal_column, queried_by};
 
 /// Where a text stands: a step, and whether the element of that step's own `for_each` is known there. `None`: in `outputs`.
 pub type Seat = Option<(StepIx, bool)>;

@@ -62,6 +62,9 @@ impl Labels<'_> {
                     (Writer::Person, "the person")
                 };
                 found.extend([earlier(by_person.0, by_person.1), earlier(Writer::Model, "a model")]);
+                // What was said earlier is as personal as what is said now.
+                let said = planned.pipeline.conversation.as_ref().map(|own| (&own.message, vec![]));
+                texts(*chain, None, said, "conversation", None, &mut found);
             }
             // It tells of any step.
             ["failure", ..] => {

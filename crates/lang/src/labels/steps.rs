@@ -1,16 +1,19 @@
 //! What the outputs of steps are made of.
 
+use std::path::{Component, Path, PathBuf};
+
 use indexmap::IndexMap;
 
 use super::names::{gives_closed, of_tables};
-use super::outputs::{OutputPart, StepOutput, output_parts, passed_on};
-use super::search::{Back, GatePassage, Judges, below, texts, written};
-use super::{Caller, ChainIx, Labels, Source};
+use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
+use super::search::{Back, GatePassage, Judges, ReadValue, below, texts, written};
+use super::{Caller, ChainIx, Hop, Labels, Source};
 use crate::model::{
-    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Pipeline, PipelineId, PlanStep, Step, StepKind, TaskStep, Text,
-    Tool, ToolKind, Writer,
+    AgentStep, ArtefactKind, Data, DialogueStep, Filling, GateStep, History, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep,
+    Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, Writer,
 };
 use crate::plan::StepIx;
+use crate::source::Spanned;
 use crate::sql::{self, Name};
 use crate::template::is_place;
 
@@ -26,7 +29,7 @@ struct AskedOutput<'a> {
     judges: Judges<'a>,
 }
 
-impl Labels<'_> {
+impl<'p> Labels<'p> {
     /// What `steps.<id>.<member>` and what is below it are made of.
     pub(super) fn step(&mut self, chain: ChainIx, ix: StepIx, member: &str, path: &[String], judges: Judges, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
@@ -61,7 +64,17 @@ impl Labels<'_> {
         // A tool or a program may give back what it was given.
         let echo = format!("{by} does not give back what it was given");
         match &step.kind {
-            StepKind::Set(_) | StepKind::Format(_) => texts(chain, here, passed_on(step, path), &by, None, found),
+            StepKind::Set(_) => texts(chain, here, passed_on(step, path), &by, None, found),
+            StepKind::Format(format) => {
+                texts(chain, here, passed_on(step, path), &by, None, found);
+                let style = format.style_guide.as_ref().or(pipeline.style_guide.as_ref());
+                // `Hi Ana,`
+                let greets = style.is_some_and(|style| style.formatting.greeting == Phrase::On && style.formatting.use_user_name);
+                if greets && format_shows_text(path) {
+                    let hop = Hop { reader: by, path: "the greeting".to_owned(), span, doubt: None };
+                    found.push(Back::Of(ReadValue { chain, seat: here, path: vec!["person".to_owned(), "name".to_owned()] }, hop));
+                }
+            }
             StepKind::Gate(gate) => self.gate(asked, gate, found),
             StepKind::Agent(AgentStep { agent, prompt, attach, output, .. }) => {
                 let shape = output.as_ref().or_else(|| pipeline.agents.get(&agent.value)?.output.as_ref());
@@ -95,8 +108,10 @@ impl Labels<'_> {
             StepKind::Dialogue(_)
                 if path.first().is_some_and(|name| name == "turns")
                     && matches!(below_list(path)[..], ["number" | "from" | "to" | "usage", ..]) => {}
-            StepKind::Task(TaskStep { agent, prompt, attach, with, .. }) => {
+            StepKind::Task(task) => {
+                let TaskStep { agent, prompt, attach, with, .. } = task;
                 found.push(written(Writer::Model, at, format!("the work of agent {} in {by}", agent.value), span));
+                found.extend(queried_by(task, pipeline).map(|column| personal(column, at, &by)));
                 self.read_by_models(asked, prompt, attach.as_ref(), with, found);
             }
             StepKind::Dialogue(DialogueStep { topic, attach, .. }) => {
@@ -113,6 +128,10 @@ impl Labels<'_> {
                 }
                 let used = pipeline.tool(&tool.tool.value).map(|(tool, _)| tool);
                 found.push(own(of_tool(used, &pipeline.data), "the result"));
+                let reads_files = ToolName::of(&tool.tool.value).part != Some("write");
+                found.extend(
+                    used.filter(|_| reads_files).and_then(|tool| opened_by(tool, pipeline)).map(|column| personal(column, at, &by)),
+                );
                 texts(chain, here, whole(given), &by, Some(&echo), found);
                 if used.is_some_and(|tool| {
                     matches!(tool.kind, ToolKind::File(_) | ToolKind::Sql(_) | ToolKind::Knowledge(_) | ToolKind::Program { .. })
@@ -209,7 +228,7 @@ impl Labels<'_> {
 
     /// What a model is shown it may say again.
     fn read_by_models(
-        &self,
+        &mut self,
         asked: AskedOutput,
         prompt: &Text,
         attach: Option<&Filling>,
@@ -223,9 +242,35 @@ impl Labels<'_> {
         let instructions = of_agents.filter_map(|agent| agent.instructions.as_ref());
         let list = std::iter::once(prompt).chain(more).chain(instructions).map(|text| (text, vec![]));
         texts(asked.chain, Some((asked.ix, true)), list, &by, None, found);
+        texts(asked.chain, None, self.history(asked.chain, asked.ix).into_iter().map(|text| (text, vec![])), &by, None, found);
+        self.personal_of_tools(asked, &by, found);
         if self.pipeline(asked.chain).is_told_again(asked.ix) {
             found.extend(self.told_again(asked.chain, Some((asked.ix, true)), &by));
         }
+    }
+
+    /// The personal values that tools give to a model, which may say them again.
+    fn personal_of_tools(&mut self, asked: AskedOutput, by: &str, found: &mut Vec<Back>) {
+        let AskedOutput { chain, ix, step, pipeline, .. } = asked;
+        let agents = step.kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+        let of_plan = step.kind.facts().may_use.iter().filter(|_| matches!(step.kind, StepKind::Plan(_)));
+        for (tool, _) in agents.flat_map(|agent| &agent.tools).chain(of_plan).filter_map(|name| pipeline.tool(&name.value)) {
+            found.extend(opened_by(tool, pipeline).map(|column| personal(column, (chain, Some(ix)), by)));
+            if let Some(id) = tool.kind.pipeline() {
+                self.result(AskedOutput { path: &[], ..asked }, Caller::Model(ix), id, found);
+            }
+        }
+    }
+
+    /// What the person said in earlier runs of the conversation, where an agent of a step is shown it.
+    pub(crate) fn history(&self, chain: ChainIx, ix: StepIx) -> Option<&'p Text> {
+        let planned = self.pipeline(chain);
+        if let StepKind::Agent(AgentStep { history: History::Nothing, .. }) = &planned.step(ix).step.kind {
+            return None;
+        }
+        let is_agent = matches!(planned.step(ix).step.kind, StepKind::Agent(_));
+        let conversation = planned.pipeline.conversation.as_ref().filter(|_| is_agent);
+        conversation.map(|own| &own.message)
     }
 
     fn gate(&self, asked: AskedOutput, gate: &GateStep, found: &mut Vec<Back>) {
@@ -280,6 +325,44 @@ impl Labels<'_> {
             }
         }
     }
+}
+
+/// A personal column that a model may see, or that is in a result.
+fn personal((table, column): (&str, &Spanned<String>), at: (ChainIx, Option<StepIx>), by: &str) -> Back {
+    let personal = Some(format!("{table}.{}", column.value));
+    Back::From(Source { writer: Writer::File, personal, at, words: format!("the tables of {by}"), span: column.span })
+}
+
+/// The first personal column of the tables that a tool opens, by itself or as files of its folder.
+pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline) -> Option<(&'p str, &'p Spanned<String>)> {
+    let of_table = |is_meant: &dyn Fn(&str, &Data) -> bool| {
+        let mut tables = pipeline.data.iter().filter(|(name, data)| is_meant(name, data));
+        tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
+    };
+    match &tool.kind {
+        ToolKind::Sql(tables) => of_table(&|name, _| tables.iter().any(|table| table.value == name)),
+        ToolKind::File(folder) => {
+            let plain = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
+            let folder = plain(folder);
+            of_table(&|_, data| plain(&data.file.value).starts_with(&folder))
+        }
+        ToolKind::Http { .. }
+        | ToolKind::Program { .. }
+        | ToolKind::Python { .. }
+        | ToolKind::Knowledge(_)
+        | ToolKind::Pipeline { .. }
+        | ToolKind::Smtp { .. }
+        | ToolKind::Server(_)
+        | ToolKind::Broken => None,
+    }
+}
+
+/// The first personal column that the queries or the code of a task may read.
+pub fn queried_by<'p>(task: &TaskStep, pipeline: &'p Pipeline) -> Option<(&'p str, &'p Spanned<String>)> {
+    if task.fixed_artefact() == Some(ArtefactKind::Text) {
+        return None;
+    }
+    pipeline.data.iter().find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
 }
 
 /// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.

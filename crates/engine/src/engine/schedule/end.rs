@@ -1,6 +1,6 @@
 //! How frames, pipelines and the run end.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -243,8 +243,9 @@ impl Run {
                 let place = planned.block(planned.main).place(id);
                 let node = place.map(|p| &self.state.frame(main).nodes[p]);
                 let ended_well = node.is_some_and(|n| matches!(n.status, StepStatus::Succeeded));
+                let is_held_back = || place.and_then(|place| held_back.get(&place)).is_some_and(|judged| reads_any(rest, judged));
                 match rest.first() {
-                    _ if place.is_some_and(|p| held_back.contains(&p)) => OutputReach::Empty,
+                    _ if is_held_back() => OutputReach::Empty,
                     _ if ended_well || read.is_guarded => OutputReach::Given,
                     // For example, the output of a replacement in `default(…)`, which is not read if the value that it replaces is there.
                     Some(part) if part == "output" => OutputReach::IfNotRead,
@@ -278,23 +279,42 @@ impl Run {
         }
     }
 
-    /// Places of the steps of a list whose text a gate beside them did not let through.
-    fn held_back(&self, frame_ix: u32) -> BTreeSet<usize> {
+    /// Places of the steps of a list whose text a gate beside them did not let through, with the paths that it judged below each; an empty path is all of
+    /// a step.
+    fn held_back(&self, frame_ix: u32) -> BTreeMap<usize, Vec<&[String]>> {
         let frame = self.state.frame(frame_ix);
         let planned = self.planned(frame.instance);
-        let mut held = BTreeSet::new();
+        let mut held: BTreeMap<usize, Vec<&[String]>> = BTreeMap::new();
         let FrameKind::Block(block) = frame.kind else { return held };
         for (place, node) in frame.nodes.iter().enumerate() {
             let StepKind::Gate(gate) = &planned.step(node.step).step.kind else { continue };
             if node.judged != Some(false) {
                 continue;
             }
-            let judged = gate.of.reads.iter().filter(|r| r.path.first().is_some_and(|p| p == "steps"));
-            held.extend(judged.filter_map(|r| r.path.get(1)).filter_map(|id| planned.block(block).place(id)));
-            if let Some(refinement) = planned.refinement.as_ref().filter(|r| r.gate == node.step) {
-                held.extend(refinement.stretch.iter().copied().filter(|p| *p != place));
+            let mut own: BTreeMap<usize, Vec<&[String]>> = BTreeMap::new();
+            for read in &gate.of.reads {
+                if let [steps, id, rest @ ..] = read.path.as_slice()
+                    && steps == "steps"
+                    && let Some(judged) = planned.block(block).place(id)
+                {
+                    own.entry(judged).or_default().push(rest);
+                }
+            }
+            // What lies on the way of a refinement is a part of what is judged, but for other fields of what the gate reads itself.
+            let stretch = planned.refinement.as_ref().filter(|r| r.gate == node.step).map_or(&[][..], |r| &r.stretch);
+            for on_way in stretch.iter().filter(|p| **p != place) {
+                own.entry(*on_way).or_insert_with(|| vec![&[]]);
+            }
+            for (place, judged) in own {
+                held.entry(place).or_default().extend(judged);
             }
         }
         held
     }
+}
+
+/// Whether a path of a step reads what is at one of these, or a part of it, or all that it is a part of; `details` may tell of any.
+fn reads_any(path: &[String], judged: &[&[String]]) -> bool {
+    path.first().is_none_or(|member| member != "output")
+        || judged.iter().any(|judged| path.iter().zip(judged.iter()).all(|(own, other)| own == other))
 }

@@ -95,6 +95,25 @@ fn an_output_of_the_file_holds_nothing_that_a_gate_did_not_come_to_judge() {
 }
 
 #[test]
+fn an_output_may_read_another_field_than_the_one_that_was_judged() {
+    for refine in [None, Some("made")] {
+        let fields = [("kind", "help"), ("note", "bad")].map(|(name, value)| (name.to_owned(), Filling::Text(text(value))));
+        let made = step("made", StepKind::Set(Filling::Map(fields.into())));
+        let mut main = pipeline("p", vec![made, gate("check", "steps.made.output.note", refine, Some("Sorry."))]);
+        main.scorecards.insert("card".into(), good());
+        main.outputs = Outputs::Named(vec![
+            output("said", "{{ steps.made.output.kind }}: {{ steps.check.output }}"),
+            output("all", "{{ steps.made.output | tojson }}"),
+            output("note", "{{ steps.made.output.note }}"),
+        ]);
+        let mut world = World::new(planned(vec![main]));
+        let outputs = json!({ "said": "help: Sorry.", "all": null, "note": null });
+        assert_eq!((&*world.end().outputs, world.status()), (&outputs, RunStatus::QualityNotMet));
+        world.check();
+    }
+}
+
+#[test]
 fn a_case_whose_last_step_lies_before_the_gate_gives_nothing_that_it_rejected() {
     let check = gate("check", "steps.draft.output", None, Some("Sorry."));
     let way = case("way", vec![needs(check, &["draft"]), needs(agent("draft", "Write."), &[])]);

@@ -1,10 +1,10 @@
 //! No personal value reaches a model, a host, a log or a file that is not declared for it. A step declares it with `pii: true`; a gate with the check
 //! `pii: none` lets none through.
 
-use super::sites::{Receiver, agents, look, sites, tools_of_models};
+use super::sites::{ModelTool, Receiver, agents, look, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
-use crate::labels::{ChainIx, GatePassage, Labels, Start, StartFrom};
-use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, ToolKind};
+use crate::labels::{Caller, ChainIx, GatePassage, Labels, Seat, Start, StartFrom, opened_by, queried_by};
+use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{Plan, StepIx};
 
 const HELP: &str = "mark the step pii: true if it is meant to, leave the value out, or let a gate with the check pii: none judge it before";
@@ -87,21 +87,43 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
         let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
         let starts = texts.into_iter().map(StartFrom::Text).chain(told);
-        let starts = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
-        follow(labels, starts, &what, &whom, is_declared, found);
+        let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
+        let said = labels.history(chain, ix).map(|text| start(chain, None, text, "the conversation".to_owned()));
+        follow(labels, starts.into_iter().chain(said).collect(), &what, &whom, is_declared, found);
+        let of_task =
+            if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };
+        let mut opened: Vec<_> = of_task.into_iter().collect();
         for used in tools_of_models(labels, chain, ix) {
-            let ToolKind::Sql(tables) = &used.tool.kind else { continue };
-            let personal = tables.iter().find_map(|table| pipeline.data.get(&table.value)?.pii.first().map(|column| (table, column)));
-            let Some((table, column)) = personal.filter(|_| !is_declared) else { continue };
-            let message = format!("{what} lets its model query {}.{}, and is not marked pii: true", table.value, column.value);
-            found.breaks(
-                used.name.span,
-                message,
-                vec![(column.span, "personal".into()), (table.span, "the tool reads this table".into())],
-                HELP.into(),
-            );
+            opened.extend(opened_by(used.tool, pipeline).filter(|_| reads(&used)).map(|column| (used.name.span, column)));
+            if let Some(called) = used.tool.kind.pipeline().and_then(|id| labels.called(chain, Caller::Model(ix), id)) {
+                let name = &labels.pipeline(called).pipeline.name.value;
+                let texts = labels.pipeline(called).pipeline.outputs.texts();
+                let starts = texts.into_iter().map(|text| start(called, None, text, format!("outputs of pipeline {name}"))).collect();
+                follow(labels, starts, &what, &whom, is_declared, found);
+            }
+        }
+        for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
+            let message = format!("{what} lets its model read {table}.{}, and is not marked pii: true", column.value);
+            found.breaks(span, message, vec![(column.span, "personal".into())], HELP.into());
         }
     }
+    for (ix, step) in planned.numbered_steps() {
+        let StepKind::Search(search) = &step.step.kind else { continue };
+        let knowledge = pipeline.tools.get(&search.knowledge.value).and_then(Tool::knowledge);
+        let Some(model) = knowledge.filter(|own| own.search.needs_vectors()).and_then(|own| own.embed.as_ref()) else { continue };
+        let what = labels.step_words(chain, ix);
+        let starts = vec![start(chain, Some((ix, true)), &search.query, what.clone())];
+        follow(labels, starts, &what, &format!("model {}", model.value), is_marked(labels, chain, ix), found);
+    }
+}
+
+fn start<'p>(chain: ChainIx, seat: Seat, text: &'p Text, reader: String) -> Start<'p> {
+    Start { chain, seat, from: StartFrom::Text(text), reader }
+}
+
+/// Whether a tool that a model may call gives what it opens: one of files may only write.
+fn reads(used: &ModelTool) -> bool {
+    !matches!(used.tool.kind, ToolKind::File(_)) || used.calls.iter().any(|call| !call.ends_with(".write"))
 }
 
 /// What logs show as it is.

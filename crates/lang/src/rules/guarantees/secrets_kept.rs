@@ -3,7 +3,7 @@
 use super::super::secret_to_open_host::{carried, named_by, outgoing};
 use super::sites::look_once;
 use super::{GuaranteeVerdict, WaysFound};
-use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, Text, ToolKind};
+use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, StartedBy, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::may_carry_secret;
 
@@ -59,6 +59,15 @@ fn to_programs(planned: &PipelinePlan, found: &mut WaysFound) {
         let Some(secret) = secrets.first() else { continue };
         let (name, program) = (secret.path.join("."), &command.program.value);
         let by = format!("{} {}", command.by.section(), command.who);
+        // What it prints or writes may have the secret in another form, which nothing would mask.
+        let is_heard = match command.by {
+            StartedBy::Step => command.run.is_some_and(|run| !run.writes.is_empty()) || is_heard(planned, command.who),
+            StartedBy::Tool | StartedBy::Server | StartedBy::Model => command.run.is_some(),
+        };
+        if is_heard && command.run.is_some_and(|run| run.network != ProgramNetwork::All) {
+            let message = format!("{program} of {by} keeps {name} to itself: what it prints or writes has it in no other form");
+            found.only_if(secret.span, message, vec![], "make sure of it, or give the secret in a header of a request".into());
+        }
         match command.run.map(|run| &run.network) {
             Some(ProgramNetwork::None) => found.rests_on.push(format!("{program} of {by} has {name} and no network")),
             Some(ProgramNetwork::Hosts(hosts)) => {
@@ -80,6 +89,20 @@ fn to_programs(planned: &PipelinePlan, found: &mut WaysFound) {
             }
         }
     }
+}
+
+/// Whether a text reads more of a step than how it ended.
+fn is_heard(planned: &PipelinePlan, id: &str) -> bool {
+    let mut is_heard = false;
+    planned.pipeline.each_text(&mut |authored| {
+        let reads = authored.text().map_or(&[][..], |text| &text.reads);
+        is_heard |= reads.iter().any(|read| match read.path.as_slice() {
+            [steps, step, member, ..] => steps == "steps" && step == id && member != "status",
+            [steps, ..] => steps == "steps" && read.path.get(1).is_none_or(|step| step == id),
+            [] => false,
+        });
+    });
+    is_heard
 }
 
 /// Tools that get a secret as an argument, or run with one, and can give it back in another form, which nothing would mask.

@@ -302,6 +302,55 @@ fn personal_values_go_where_a_step_declares_it() {
 }
 
 #[test]
+fn personal_values_are_followed_however_a_model_or_a_host_is_shown_them() {
+    let head = "flow: 1\nname: a\ninputs: { message: { type: text, pii: true } }\nagents: { w: {}, t: { tools: [ask] }, f: { tools: [d] }, h: {} }\ntools: { ask: { pipeline: b.yaml }, d: { file: ., allow: [read] } }\nmodels: { emb: { provider: openai, model: e } }\ndata: { people: { file: people.csv, pii: [name] } }\nperson: { id: '1', from: people }\nstyle_guide: warm\nknowledge: { k: { files: [notes.md], search: meaning, embed: emb } }\nconversation: { id: '{{ person.id }}', message: inputs.message }\n";
+    let personal = |steps: &str| {
+        let main = format!("{head}steps:\n{steps}\n");
+        let files = [
+            ("a.yaml", main.as_str()),
+            (
+                "b.yaml",
+                "flow: 1\nname: b\ndata: { people: { file: people.csv, pii: [name] } }\nsteps: [{ id: q, sql: select name from people }]\noutputs: { r: '{{ steps.q.output }}' }\n",
+            ),
+            ("style_guides/warm.yaml", "flow: 1\nstyle_guide: warm\nformatting: { greeting: true, use_user_name: true }\n"),
+            ("people.csv", "id,name\n1,Ana\n"),
+            ("notes.md", "Notes."),
+        ];
+        says(Guarantee::PersonalDeclared, &files)
+    };
+    let ways = [
+        (
+            "  - { id: f, format: Hi. }\n  - { id: z, agent: w, prompt: '{{ steps.f.output.text }}' }",
+            "gives person.name to the model of agent w",
+        ),
+        (
+            "  - { id: z, task: w, artefact: sql, prompt: x, accept: [It is right.], judge: h, max_attempts: 2 }",
+            "lets its model read people.name",
+        ),
+        ("  - { id: z, agent: t, prompt: x }", "gives people.name to the model of agent t"),
+        ("  - { id: z, agent: f, prompt: x }", "lets its model read people.name"),
+        ("  - { id: z, search: k, for: '{{ person.name }}' }", "gives person.name to model emb"),
+        ("  - { id: z, agent: h, history: true, prompt: x }", "gives inputs.message to the model of agent h"),
+        ("  - { id: z, agent: h, prompt: '{{ conversation.text }}' }", "gives inputs.message to the model of agent h"),
+        // What is declared may go on, and is followed.
+        (
+            "  - { id: z, agent: t, prompt: x, pii: true }\n  - { id: v, agent: w, prompt: '{{ steps.z.output }}' }",
+            "step v gives people.name to the model of agent w",
+        ),
+    ];
+    for (steps, way) in ways {
+        let found = personal(steps);
+        assert!(found.starts_with("broken\n") && found.contains(way), "{steps}: {found}");
+        // A step that is marked is meant to have them.
+        if !steps.contains("pii") {
+            let marked = personal(&steps.replace("id: z,", "id: z, pii: true,"));
+            assert!(marked.starts_with("holds"), "{steps}: {marked}");
+        }
+    }
+    assert!(personal("  - { id: z, agent: w, prompt: x }").starts_with("holds"), "{}", personal("  - { id: z, agent: w, prompt: x }"));
+}
+
+#[test]
 fn secrets_go_to_named_hosts() {
     let secrets = |tools: &str, steps: &str| {
         says(
@@ -317,6 +366,12 @@ fn secrets_go_to_named_hosts() {
     assert_eq!(program(""), "holds\n/usr/bin/curl of step p has secrets.KEY and no network");
     assert_eq!(program(", network: [a.example]"), "holds\n/usr/bin/curl of step p has secrets.KEY and reaches a.example alone");
     assert!(program(", network: true").starts_with("broken\n"), "{}", program(", network: true"));
+    // What it prints may have the secret turned round.
+    let heard = secrets(
+        "",
+        "\n  - { id: p, program: [sh, -c, x], env: { K: '{{ secrets.KEY }}' } }\n  - { id: h, http: 'POST {{ inputs.base }}', body: '{{ steps.p.output }}' }",
+    );
+    assert!(heard.starts_with("holds if\n6: sh of step p keeps secrets.KEY to itself: what it prints"), "{heard}");
     let server = "tools: { s: { command: server, allow: [x], env: { K: '{{ secrets.KEY }}' } } }\n";
     let of_server = secrets(server, "[{ id: t, tool: s.x }]");
     assert!(
