@@ -181,7 +181,8 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
         (_, RunStatus::Partial) => {
             let record = record(&outcome.events);
             let steps = record.iter().flat_map(|record| &record.steps);
-            let unmet = steps.filter(|step| step.details().rounds().is_some_and(|(_, met)| !met)).map(|step| step.step.as_str());
+            let kept = steps.filter(|step| step.error.is_none());
+            let unmet = kept.filter(|step| step.details().rounds().is_some_and(|(_, met)| !met)).map(|step| step.step.as_str());
             match unmet.collect::<Vec<_>>().as_slice() {
                 [] => "partial: a failure was allowed".to_string(),
                 steps => format!("partial: \"{}\" was not met, its last round counts", steps.join("\", \"")),

@@ -83,7 +83,7 @@ impl<'a> TrialTape<'a> {
             user_policies: live.iter().flat_map(|live| live.policy.clone()).collect(),
             unscripted: if live.is_some() || is_replay { self.taping.unscripted() } else { Unscripted::Nobody },
             replies: Some(Arc::new(Replies { by_step, ..Replies::default() })),
-            mocks: Mocks { by_name, refuses_effects: true },
+            mocks: Mocks { by_name, refuses_effects: true, ..Mocks::default() },
             written: Box::new(WrittenRules),
             limits: Limits::default(),
         }

@@ -10,7 +10,7 @@ use super::session::begun;
 use super::surroundings::{Surroundings, start_of};
 use super::{RunError, VirtualRun};
 use crate::driver::CallResult;
-use crate::engine::{CallReply, CallRequest, Mocks};
+use crate::engine::{CallReply, CallRequest, Mocks, RecordedEnd};
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepPath, ToolCall, Usage};
 use crate::journal::record;
 use crate::model::{Limits, Mock, step_path};
@@ -36,7 +36,12 @@ type Answers = HashMap<StepPath, VecDeque<(u64, ModelAnswer, Usage)>>;
 #[derive(Default)]
 struct RunAnswers {
     answers: Answers,
+    /// What tools gave.
     mocks: BTreeMap<String, Mock>,
+    /// How the steps ended that called something themselves.
+    recorded: BTreeMap<String, RecordedEnd>,
+    /// Those of them that were cancelled: when, in the time of a replay, is not known.
+    cut: BTreeSet<String>,
     given: BTreeSet<String>,
     /// Steps that failed since nothing was scripted for them.
     unanswered: BTreeSet<StepPath>,
@@ -51,13 +56,13 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     if before.status.is_none() {
         return Err(refused("it has not ended; flow runs resume continues it"));
     }
-    let RunAnswers { answers, mocks, given, unanswered, mut missing } = RunAnswers::of(&counted(events));
+    let RunAnswers { answers, mocks, recorded, cut, given, unanswered, mut missing } = RunAnswers::of(&counted(events));
     if !missing.is_empty() {
         return Ok(ReplayedRun { status: [before.status, None], difference: None, missing, given });
     }
     let (answers, callers) = (RefCell::new(answers), RefCell::new(Callers::default()));
     let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
-    options.mocks = Mocks { by_name: mocks, refuses_effects: true };
+    options.mocks = Mocks { by_name: mocks, recorded, refuses_effects: true };
     let mut start = start.clone();
     begun(on, &mut start);
     let (now, door) = (start.now, on.ports.door.clone());
@@ -126,6 +131,9 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     if difference.is_none() && before.status != Some(end.status) {
         let word = |status: Option<RunStatus>| Value::from(status.map_or("not over", |status| status.word()));
         difference = Some(("the status of the run".to_owned(), word(before.status), word(Some(end.status))));
+    }
+    if difference.is_some() {
+        missing.extend(cut.iter().map(|step| format!("\"{step}\" was cancelled, and the record does not say how far it was")));
     }
     missing.dedup();
     Ok(ReplayedRun { status: [before.status, Some(end.status)], difference, missing, given })
@@ -196,8 +204,8 @@ impl RunAnswers {
     fn of(events: &[&Event]) -> RunAnswers {
         let mut all = RunAnswers::default();
         // `None`: it was cancelled.
-        let mut ended: BTreeMap<String, Vec<Option<Mock>>> = BTreeMap::new();
-        let mut tools: BTreeMap<String, Vec<Option<Mock>>> = BTreeMap::new();
+        let mut ended: BTreeMap<String, Vec<Option<RecordedEnd>>> = BTreeMap::new();
+        let mut tools: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
         let mut asked: HashMap<(StepPath, u64), String> = HashMap::new();
         for event in events {
             match &event.happening {
@@ -211,31 +219,42 @@ impl RunAnswers {
                         Some(failure) => Mock::Error(failure.kind),
                         None => Mock::Output(result.clone().unwrap_or_default()),
                     };
-                    tools.entry(tool.clone()).or_default().push(Some(gave));
+                    tools.entry(tool.clone()).or_default().push(gave);
                 }
                 Happening::ToolCalled { step, asked: None, .. }
                 | Happening::StepPaused { step, .. }
                 | Happening::ApprovalRequested { step, form: Some(_), .. }
                 | Happening::CacheAsked { step, .. } => drop(all.given.insert(step.to_string())),
-                Happening::StepSucceeded { step, output, .. } => {
-                    ended.entry(step.to_string()).or_default().push(Some(Mock::Output((**output).clone())));
+                Happening::StepSucceeded { step, output, details } => {
+                    let end = RecordedEnd { result: Ok(output.clone()), details: Some(details.clone()) };
+                    ended.entry(step.to_string()).or_default().push(Some(end));
                 }
-                Happening::StepFailed { step, failure, .. } => {
+                Happening::StepFailed { step, failure, details, .. } => {
                     if failure.kind == FailureKind::NoAnswer {
                         all.unanswered.insert(step.clone());
                     }
-                    ended.entry(step.to_string()).or_default().push(Some(Mock::Error(failure.kind)));
+                    let end = RecordedEnd { result: Err(failure.clone()), details: details.clone() };
+                    ended.entry(step.to_string()).or_default().push(Some(end));
                 }
                 Happening::StepCancelled { step } => ended.entry(step.to_string()).or_default().push(None),
                 _ => {}
             }
         }
         ended.retain(|step, _| all.given.contains(step));
-        for (name, mut gave) in ended.into_iter().chain(tools) {
+        let several = |name: &str| format!("\"{name}\" gave several results, and the record does not say which belongs to which call");
+        for (name, mut gave) in tools {
             gave.dedup();
             match gave.pop() {
-                Some(mock) if gave.is_empty() => drop(mock.map(|mock| all.mocks.insert(name, mock))),
-                _ => all.missing.push(format!("\"{name}\" gave several results, and the record does not say which belongs to which call")),
+                Some(mock) if gave.is_empty() => drop(all.mocks.insert(name, mock)),
+                _ => all.missing.push(several(&name)),
+            }
+        }
+        for (name, mut ends) in ended {
+            ends.dedup_by(|a, b| a.as_ref().map(|end| &end.result) == b.as_ref().map(|end| &end.result));
+            match ends.pop() {
+                Some(Some(end)) if ends.is_empty() => drop(all.recorded.insert(name, end)),
+                Some(None) if ends.is_empty() => drop(all.cut.insert(name)),
+                _ => all.missing.push(several(&name)),
             }
         }
         all

@@ -111,3 +111,50 @@ fn a_gate_judges_all_of_a_value_that_only_looks_formatted() {
     let ran = ran(&[("p.yaml", &pipeline)]);
     assert_eq!((ran.exit, ran.out.as_str()), (5, "Sorry.\n"), "{}", ran.err);
 }
+
+#[test]
+fn a_formatted_text_is_broken_as_one_that_is_judged_beside_its_step_however_it_reaches_the_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    std::fs::create_dir(folder.path().join("channels")).unwrap();
+    std::fs::write(folder.path().join("channels/sms.yaml"), "flow: 1\nchannel: sms\nmax_length: 60\nemojis: false\n").unwrap();
+    std::fs::write(folder.path().join("formatted.yaml"), FORMATTED_EVERYWHERE).unwrap();
+    let ran = flow(folder.path(), &["test", "formatted.yaml", "--mutate", "--json"]);
+    assert_eq!(ran.exit, 1, "{}{}", ran.out, ran.err);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let mutants = report["tests"][0]["mutations"].as_array().unwrap();
+    let of = |gate: &str| -> Vec<String> {
+        let own = mutants.iter().filter(|mutant| mutant["gate"] == gate);
+        own.map(|mutant| format!("{} {} {}", mutant["mutation"], mutant["result"], mutant["by"])).collect()
+    };
+    let beside = of("beside");
+    assert!(beside.iter().filter(|line| line.contains("survived")).count() >= 5, "{beside:#?}");
+    for gate in ["of_group", "of_copy", "of_route", "of_loop", "of_list[0]"] {
+        assert_eq!(of(gate), beside, "{gate}");
+    }
+}
+
+const FORMATTED_EVERYWHERE: &str = r#"
+flow: 1
+name: formatted
+channels: [sms]
+agents: { writer: { instructions: You write. } }
+scorecards: { ok: { criteria: [ { id: good, description: The text says Good in it., check: { contains: Good } } ] } }
+steps:
+  - { id: draft, agent: writer, prompt: Hi }
+  - { id: made, format: "{{ steps.draft.output }}", channel: sms }
+  - { id: beside, gate: ok, of: steps.made.output }
+  - { id: group, steps: [ { id: inner, format: "{{ steps.draft.output }}", channel: sms } ] }
+  - { id: of_group, gate: ok, of: steps.group.output.inner }
+  - { id: copy, set: "{{ steps.group.output.inner }}" }
+  - { id: of_copy, gate: ok, of: steps.copy.output }
+  - { id: way, route: "'a'", cases: [ { id: a, equals: a, format: "{{ steps.draft.output }}", channel: sms } ], otherwise: { set: none } }
+  - { id: of_route, gate: ok, of: steps.way.output }
+  - { id: loop, repeat: { until: round == 1, at_most: 1 }, steps: [ { id: inner, format: "{{ steps.draft.output }}", channel: sms } ] }
+  - { id: of_loop, gate: ok, of: steps.loop.output.inner }
+  - { id: list, for_each: "[steps.draft.output]", format: "{{ item }}", channel: sms }
+  - { id: of_list, for_each: steps.list.output, gate: ok, of: item }
+outputs: { all: "{{ steps | length }}" }
+tests:
+  - { id: t, replies: { draft: Good text with 41 hours for the team. }, expect: { status: succeeded } }
+"#;

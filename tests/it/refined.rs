@@ -80,6 +80,26 @@ fn the_end_names_the_gates_that_count() {
     assert!(ran.err.ends_with("quality_not_met: gate \"end\" was not met (short); flow runs show shows why\n"), "{}", ran.err);
 }
 
+#[test]
+fn the_last_round_counts_only_where_it_is_kept() {
+    let ends = [
+        ("", "on_failure: alt", "partial: a failure was allowed\n"),
+        ("", "on_failure: continue", "partial: a failure was allowed\n"),
+        (", unmet: keep", "on_failure: alt", "partial: \"g\" was not met, its last round counts\n"),
+    ];
+    for (unmet, on_failure, wanted) in ends {
+        let file = format!(
+            "flow: 1\nname: p\nsteps:\n  - {{ id: g, repeat: {{ until: round == 9, at_most: 2{unmet} }}, {on_failure}, steps: [{{ id: d, set: x }}] }}\n  \
+             - {{ id: alt, set: y }}\noutputs: \"{{{{ steps.alt.output | default(steps.g.output.d | default('z')) }}}}\"\n"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+        std::fs::write(folder.path().join("p.yaml"), file).unwrap();
+        let ran = flow(folder.path(), &["run", "p.yaml"]);
+        assert!(ran.exit == 0 && ran.err.ends_with(wanted), "{unmet} {on_failure}\n{}{}", ran.out, ran.err);
+    }
+}
+
 /// A project with this pipeline and these replies.
 fn project(file: &str, said: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

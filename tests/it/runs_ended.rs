@@ -197,3 +197,51 @@ fn all_that_was_cut_off_continues_and_one_failure_stops_no_other() {
     let state = flow(at, &["runs", "list", "--status", "waiting", "--json"]).out;
     assert!(state.contains(&open), "{state}");
 }
+
+/// Replays a run of an unchanged file: its exit code and what it prints.
+fn replayed(steps: &str, outputs: &str, more: &str) -> (Ran, Ran) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    std::fs::write(folder.path().join("p.yaml"), format!("flow: 1\nname: p\n{more}steps:\n{steps}outputs: {outputs}\n")).unwrap();
+    let events = folder.path().join("events.jsonl").display().to_string();
+    let ran = flow(folder.path(), &["run", "p.yaml", "--trust", "--events", &events]);
+    let text = std::fs::read_to_string(&events).unwrap();
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let again = flow(folder.path(), &["runs", "replay", first["run"].as_str().unwrap()]);
+    (ran, again)
+}
+
+#[test]
+fn a_replay_has_the_details_and_the_failure_of_each_step_that_it_takes_from_the_record() {
+    let query = "  - { id: q, sql: select 1 as a union select 2 }\n";
+    let counted = format!("{query}  - {{ id: r, when: steps.q.details.row_count > 1, set: many }}\n");
+    let waits = "  - { id: w, wait: 30ms }\n";
+    let fails = "  - { id: h, http: \"GET http://127.0.0.1:1/x\", on_failure: continue }\n";
+    let routed = format!(
+        "{fails}  - {{ id: r, route: steps.h.error.message, cases: [{{ id: a, phrases: [no connection], set: later }}], otherwise: {{ set: other }} }}\n"
+    );
+    for (steps, outputs, said) in [
+        (counted.as_str(), "\"{{ steps.r.output | default('few') }}\"", "many"),
+        (query, "\"{{ steps.q.details.columns }}\"", "a"),
+        (waits, "\"{{ steps.w.details.duration_ms }}\"", ""),
+        (fails, "\"{{ steps.h.error.message }}\"", "127.0.0.1"),
+        (routed.as_str(), "\"{{ steps.r.output }}\"", "later"),
+    ] {
+        let (ran, again) = replayed(steps, outputs, "");
+        assert!(ran.exit == 0 && ran.out.contains(said), "{steps}{}{}", ran.out, ran.err);
+        assert!(again.exit == 0 && again.out.contains("equal ("), "{steps}{}{}", again.out, again.err);
+    }
+}
+
+#[test]
+fn a_replay_of_a_wait_that_was_cut_does_not_say_that_the_run_is_different() {
+    let two = "  - { id: wa, wait: 300ms }\n  - { id: wb, wait: 300ms }\n  - { id: s, set: x }\n";
+    let group = "  - { id: g, timeout: 400ms, on_failure: continue, steps: [{ id: wa, wait: 300ms }, { id: wb, wait: 300ms }, { id: s, set: x }] }\n";
+    let group_output = "\"{{ steps.g.output | default('none') }}\"";
+    for (steps, outputs, more) in [(two, "\"{{ steps.s.output }}\"", "limits: { deadline: 400ms }\n"), (group, group_output, "")] {
+        let (_, again) = replayed(steps, outputs, more);
+        assert_eq!(again.exit, 6, "{}{}", again.out, again.err);
+        let all = again.out + &again.err;
+        assert!(all.contains("wb\" was cancelled, and the record does not say how far it was") && !all.contains("different"), "{all}");
+    }
+}

@@ -14,7 +14,7 @@ use crate::engine::faults;
 use crate::engine::state::live::Live;
 use crate::engine::state::plans::FrameGraph;
 use crate::engine::state::{NodeRef, ReadyKey, RunState, Timer};
-use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, StepPath, VERSION};
+use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, SharedValue, StepPath, VERSION};
 use crate::model::{Mock, Pipeline, Replies, Step};
 use crate::plan::{PipelinePlan, Plan};
 use crate::port::{Secret, WrittenCheck};
@@ -72,10 +72,21 @@ pub enum Unscripted {
 pub struct Mocks {
     /// The mocks.
     pub by_name: BTreeMap<String, Mock>,
+    /// How steps ended in the run whose record they are taken from, by path. Such a step needs no mock.
+    pub recorded: BTreeMap<String, RecordedEnd>,
     /// Whether side effects are rejected: a step that has any needs a mock, and `send` prints what it would deliver as [`CallRequest::Print`].
     ///
     /// [`CallRequest::Print`]: crate::engine::CallRequest::Print
     pub refuses_effects: bool,
+}
+
+/// How a step ended, as a record tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedEnd {
+    /// Its output, or why it failed.
+    pub result: Result<SharedValue, Failure>,
+    /// Its details, if it had any.
+    pub details: Option<SharedValue>,
 }
 
 /// Facts about a run that a test needs and that are not in its events.

@@ -144,7 +144,7 @@ fn left_over(case: &TestCase, pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
         let StepKind::Agent(asked) = &of.step(ix).step.kind else { continue };
         let Some(agent) = of.pipeline.agents.get(&asked.agent.value) else { continue };
         let is_text = asked.output.is_none() && agent.output.is_none() && list.iter().all(|reply| matches!(reply.body, ReplyBody::Text(_)));
-        let is_once = of.refinement.is_none() && std::ptr::eq(of, pipeline) && !is_repeated(of, ix);
+        let is_once = of.refinement.is_none() && std::ptr::eq(of, pipeline) && !is_repeated(of, ix) && !is_tried_again(of, ix);
         if let (Some(second), true) = (list.get(1), is_text && is_once && agent.tools.is_empty()) {
             let message = format!(
                 "test {} can never pass: step {} asks its model once, so reply 2 of {} is left over",
@@ -167,4 +167,10 @@ fn left_over(case: &TestCase, pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
 pub(super) fn is_repeated(pipeline: &PipelinePlan, ix: StepIx) -> bool {
     let repeats = |step: &Step| step.for_each.is_some() || step.kind.repeat().is_some();
     pipeline.around(ix).any(|around| repeats(&pipeline.step(around).step))
+}
+
+/// Whether what a step stands in begins all of its steps anew when one of them fails.
+fn is_tried_again(pipeline: &PipelinePlan, ix: StepIx) -> bool {
+    let holders = pipeline.around(ix).filter(|around| *around != ix);
+    holders.map(|around| &pipeline.step(around).step).any(|step| step.retry.as_ref().is_some_and(|retry| retry.max_attempts > 1))
 }

@@ -324,13 +324,18 @@ impl Run {
 
     /// The channel and style guide a judged value was made for.
     pub(crate) fn judged_for(&self, at: NodeRef, gate: &GateStep, output: Option<&Output>) -> MadeFor {
-        if let Some((_, format)) = self.judged_format(at, gate) {
-            let instance = self.state.instance_of(at);
-            let own_style = self.planned(instance).pipeline.style_guide.as_deref();
-            let channel = format.channel.as_deref().or_else(|| self.channel(instance));
-            return (channel.cloned(), format.style_guide.as_deref().or(own_style).cloned());
+        match self.judged_format(at, gate) {
+            Some(format) => self.format_made_for(at, &format),
+            None => self.made_for(at, output),
         }
-        self.made_for(at, output)
+    }
+
+    /// The channel and style guide that a `format` step of this pipeline makes its output for.
+    fn format_made_for(&self, at: NodeRef, format: &FormatStep) -> MadeFor {
+        let instance = self.state.instance_of(at);
+        let own_style = self.planned(instance).pipeline.style_guide.as_deref();
+        let channel = format.channel.as_deref().or_else(|| self.channel(instance));
+        (channel.cloned(), format.style_guide.as_deref().or(own_style).cloned())
     }
 
     /// The channel and style guide that a value was made for by itself: those that a `format` step named in it, else the run's.
@@ -343,10 +348,10 @@ impl Run {
     }
 
     /// The `format` step whose output a gate reads first.
-    pub(crate) fn judged_format(&self, at: NodeRef, gate: &GateStep) -> Option<(NodeRef, FormatStep)> {
+    pub(crate) fn judged_format(&self, at: NodeRef, gate: &GateStep) -> Option<FormatStep> {
         let read = gate.of.reads.first().filter(|read| read.path.first().is_some_and(|root| root == "steps"))?;
         let found = self.look_up(self.state.instance_of(at), Some(at), read.path.get(1)?)?;
-        if let StepKind::Format(format) = &self.step(found).kind { Some((found, format.clone())) } else { None }
+        if let StepKind::Format(format) = &self.step(found).kind { Some(format.clone()) } else { None }
     }
 
     /// Handles a criterion that did not pass: starts the one refinement, or ends the gate.

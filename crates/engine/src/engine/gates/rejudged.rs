@@ -1,10 +1,14 @@
 //! Judges another value with the gates of a run, to test the gates themselves.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
+use super::MadeFor;
 use crate::channel::Output;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
+use crate::engine::state::made::mark;
 use crate::event::{Event, Happening, SharedValue, StepPath, StepStatus};
 use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
 
@@ -27,14 +31,27 @@ pub struct PassedGate {
     pub person: SharedValue,
 }
 
+/// What a `format` step made its output of.
+struct Draft {
+    text: String,
+    made_for: MadeFor,
+}
+
+/// The drafts of the outputs of `format` steps, by their marks: a gate may read such an output through groups, copies, routes and loops.
+type Drafts = HashMap<[u8; 32], Draft>;
+
 /// What is done with each gate of a run: the run as it was when the gate ended, its path, and the gate; or why there is nothing to judge again.
 pub type GateVisit<'v> = dyn FnMut(&Run, &StepPath, Result<PassedGate, &'static str>) + 'v;
 
 impl Run {
     /// Takes the events of a run that has ended, and visits each gate right after it ended: later the steps beside it may be gone.
     pub fn revisit_gates(&mut self, events: &[Event], each: &mut GateVisit<'_>) {
+        let mut drafts = Drafts::new();
         for event in events {
             self.state.apply(&self.plan, event);
+            if let Happening::StepSucceeded { step, output, .. } = &event.happening {
+                self.note_draft(step, output, &mut drafts);
+            }
             let (Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. }) = &event.happening else { continue };
             let Some(at) = self.state.find(step) else { continue };
             let ended = self.step(at);
@@ -43,7 +60,7 @@ impl Run {
             if ended.for_each.is_none() || self.state.is_element(at) {
                 let node = self.state.node(at);
                 match node.judged {
-                    Some(true) if node.status == StepStatus::Succeeded => each(self, step, self.passed_gate(at, gate)),
+                    Some(true) if node.status == StepStatus::Succeeded => each(self, step, self.passed_gate(at, gate, &drafts)),
                     Some(_) => each(self, step, Err("the gate let nothing through")),
                     None => {}
                 }
@@ -51,12 +68,15 @@ impl Run {
         }
     }
 
-    fn passed_gate(&self, at: NodeRef, gate: &GateStep) -> Result<PassedGate, &'static str> {
+    fn passed_gate(&self, at: NodeRef, gate: &GateStep, drafts: &Drafts) -> Result<PassedGate, &'static str> {
         let question = self.question(at, gate).map_err(|_| "the gate cannot judge again")?;
-        let (channel, style) = self.judged_for(at, gate, Some(&question.output));
+        let known = drafts.get(&mark(question.output.value())).filter(|_| question.output.made().is_some());
+        let (channel, style) = known.map_or_else(|| self.judged_for(at, gate, Some(&question.output)), |draft| draft.made_for.clone());
+        // What `otherwise` of another gate put in its place was never the input of a `format` step.
+        let as_read = question.output.made().map(|_| question.text.clone());
         Ok(PassedGate {
             at,
-            draft: self.draft(at, gate).filter(|_| question.output.made().is_some()),
+            draft: known.map(|draft| draft.text.clone()).or(as_read),
             channel,
             style,
             person: self.state.instance_around(at).person.clone(),
@@ -66,11 +86,17 @@ impl Run {
         })
     }
 
-    /// The input of the `format` step whose output a gate judges.
-    fn draft(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
-        let [read] = gate.of.reads.as_slice() else { return None };
-        let (found, format) = self.judged_format(at, gate).filter(|_| matches!(read.path.as_slice(), [_, _, part] if part == "output"))?;
-        self.fill_text(found, &format.text).ok()
+    /// Keeps the input of a `format` step that has ended.
+    fn note_draft(&self, path: &StepPath, output: &Value, drafts: &mut Drafts) {
+        let Some(at) = self.state.find(path) else { return };
+        let step = self.step(at);
+        let StepKind::Format(format) = &step.kind else { return };
+        if step.for_each.is_some() && !self.state.is_element(at) {
+            return;
+        }
+        if let Ok(text) = self.fill_text(at, &format.text) {
+            drafts.insert(mark(output), Draft { text, made_for: self.format_made_for(at, format) });
+        }
     }
 
     /// The value that the gate would judge if this had been the text to format.

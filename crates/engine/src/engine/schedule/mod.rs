@@ -5,16 +5,17 @@ pub(crate) mod resume;
 pub(crate) mod retries;
 pub(crate) mod stop;
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 
 use serde_json::{Value, json};
 
 use crate::engine::Run;
 use crate::engine::state::apply::blocks;
-use crate::engine::state::{FrameKind, Mood, NodeRef, ReadyKey, StepWork, Timer};
+use crate::engine::state::{FrameKind, Mood, NodeRef, ReadyKey, StepNode, StepWork, Timer};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
-use crate::plan::{BlockIx, Edge};
+use crate::plan::{Block, BlockIx, Edge, PipelinePlan};
 
 /// Whether a step that waits for no other may start.
 enum StartVerdict {
@@ -164,7 +165,15 @@ impl Run {
         };
         if let Some(block) = block {
             let planned = self.own_plan(at);
-            let mut stands_in = None;
+            let (mut stands_in, mut held) = (None, None);
+            let refused = |by: &StepNode| {
+                let gate = planned.refinement.as_ref().filter(|r| r.block == block && planned.step(r.gate).place == at.node as usize);
+                if gate.is_some() && self.state.is_second_round(&planned, at) {
+                    StartVerdict::Unmet
+                } else {
+                    StartVerdict::Block(by.path.clone())
+                }
+            };
             for (above, edge) in planned.block(block).needs(at.node as usize) {
                 let needed = &frame.nodes[*above];
                 let its_step = &planned.step(needed.step).step;
@@ -172,17 +181,21 @@ impl Run {
                     let failed = needed.failure.as_ref().filter(|_| needed.status == StepStatus::Failed);
                     let replaced = failed.and_then(|failure| its_step.stand_in_after(failure.kind));
                     *stands_in.get_or_insert(false) |= replaced.is_some_and(|stand_in| stand_in.value == step.id.value);
-                } else if blocks(*edge) && !lets_through(needed.status, its_step) {
-                    let is_gate =
-                        planned.refinement.as_ref().is_some_and(|r| r.block == block && planned.step(r.gate).place == at.node as usize);
-                    if is_gate && self.state.is_second_round(&planned, at) {
-                        return StartVerdict::Unmet;
+                    if replaced.is_none() && !lets_through(needed.status, its_step) {
+                        held = Some(needed);
+                        if is_refused(&planned, planned.block(block), &frame.nodes, *above) {
+                            return refused(needed);
+                        }
                     }
-                    return StartVerdict::Block(needed.path.clone());
+                } else if blocks(*edge) && !lets_through(needed.status, its_step) {
+                    return refused(needed);
                 }
             }
-            if stands_in == Some(false) {
-                return StartVerdict::Skip;
+            match (stands_in, held) {
+                // What follows a stand-in follows the steps it stands in for, so it is not let go where one of them was blocked.
+                (Some(false), Some(needed)) => return refused(needed),
+                (Some(false), None) => return StartVerdict::Skip,
+                (Some(true) | None, _) => {}
             }
         }
         self.judge_when(at, &step)
@@ -314,4 +327,30 @@ fn lets_through(status: StepStatus, step: &Step) -> bool {
         StepStatus::Failed => step.on_failure == OnFailure::Continue && !step.continues_in_vain(),
         _ => false,
     }
+}
+
+/// Whether a failure that nothing stands in for keeps a step from running: its own, or one above it.
+fn is_refused(planned: &PipelinePlan, block: &Block, nodes: &[StepNode], place: usize) -> bool {
+    let (mut open, mut seen) = (vec![place], BTreeSet::new());
+    while let Some(place) = open.pop() {
+        let node = &nodes[place];
+        let step = &planned.step(node.step).step;
+        if !seen.insert(place) || lets_through(node.status, step) {
+            continue;
+        }
+        if node.status != StepStatus::Blocked {
+            let is_replaced = node.failure.as_ref().is_some_and(|failure| step.stand_in_after(failure.kind).is_some());
+            if !is_replaced {
+                return true;
+            }
+        }
+        open.extend(
+            block
+                .needs(place)
+                .iter()
+                .filter(|(_, edge)| node.status == StepStatus::Blocked && *edge != Edge::Wait)
+                .map(|(above, _)| *above),
+        );
+    }
+    false
 }

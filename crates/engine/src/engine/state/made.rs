@@ -46,6 +46,7 @@ impl RunState {
     }
 }
 
-fn mark(value: &Value) -> [u8; 32] {
+/// What a value is known by, however it was passed on.
+pub(crate) fn mark(value: &Value) -> [u8; 32] {
     Sha256::digest(value.to_string()).into()
 }

@@ -7,7 +7,7 @@ pub(crate) mod consents;
 pub(crate) mod dialogues;
 pub(crate) mod ends;
 pub(crate) mod live;
-mod made;
+pub(crate) mod made;
 pub(crate) mod plans;
 pub(crate) mod questions;
 pub(crate) mod rounds;

@@ -93,9 +93,10 @@ impl Run {
     }
 
     /// The mock of a step is its result; for an approval it is the answer, as a person would enter it.
-    pub(super) fn give_mock(&mut self, at: NodeRef, step: &Step, mock: Value) {
+    pub(super) fn give_mock(&mut self, at: NodeRef, step: &Step, mock: Value, recorded: Option<Value>) {
         let is_loop = step.kind.repeat().is_some() && (step.for_each.is_none() || self.state.is_element(at));
-        let details = Some(if is_loop { json!({ "mocked": true, "rounds": 1, "met": true }) } else { json!({ "mocked": true }) });
+        let mocked = || if is_loop { json!({ "mocked": true, "rounds": 1, "met": true }) } else { json!({ "mocked": true }) };
+        let details = Some(recorded.unwrap_or_else(mocked));
         let StepKind::Approval(approval) = &step.kind else { return self.give(at, mock, details) };
         if step.for_each.is_some() && !self.state.is_element(at) {
             return self.give(at, mock, details);

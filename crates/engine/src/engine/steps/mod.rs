@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
+use crate::engine::{RecordedEnd, Run};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind, step_path};
 
@@ -147,10 +147,19 @@ impl Run {
             self.emit(Happening::LimitReached { step: "".into(), limit, message: over });
             return Ok(());
         }
+        if let Some(RecordedEnd { result, details }) = self.options.mocks.recorded.get(&*self.path(at)).cloned() {
+            self.begin_attempt(at, &step, None);
+            let details = details.map(|details| (*details).clone());
+            match result {
+                Ok(output) => self.give_mock(at, &step, (*output).clone(), details),
+                Err(failure) => self.fail(at, failure, details),
+            }
+            return Ok(());
+        }
         if let Some(mock) = self.mock(at) {
             self.begin_attempt(at, &step, None);
             match mock {
-                Mock::Output(output) => self.give_mock(at, &step, output),
+                Mock::Output(output) => self.give_mock(at, &step, output, None),
                 Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
             }
             return Ok(());

@@ -258,3 +258,53 @@ fn the_last_attempt_counts_also_where_it_goes_badly() {
     assert_eq!((world.step("g"), world.status()), (Some(StepStatus::Failed), RunStatus::QualityNotMet));
     world.check();
 }
+
+/// What waits for a gate behind a step that has a stand-in: the step (which may be a gate, too), its stand-in, and what follows both.
+fn behind(check: Step, second: Step) -> Vec<Step> {
+    drafted(check, vec![stands_in("alt", second), set("alt", "alt"), set("book", "booked"), query("sent")])
+}
+
+#[test]
+fn a_stand_in_does_not_let_go_what_waits_for_a_gate_that_was_not_met() {
+    let gates = [("", "bad"), ("g/", "bad"), ("g[0]/", "bad"), ("g[1]/", "bad"), ("g/way/", "bad")];
+    for second in [set("c", "x"), gate("c", "steps.check.output", None, None), query("c")] {
+        for refine in [None, Some("draft")] {
+            for (inside, draft) in gates {
+                let steps = || behind(gate("check", "steps.draft.output", refine, None), second.clone());
+                let mut world = world(match inside {
+                    "" => steps(),
+                    "g/" => vec![group("g", false, steps())],
+                    "g[0]/" => vec![for_each(group("g", false, steps()), "[1]", false, None)],
+                    "g[1]/" => vec![repeat("g", steps(), "1 == 2", 1)],
+                    _ => vec![route("g", case("way", steps()))],
+                });
+                world.answer(&format!("{inside}draft"), Says::Text(draft));
+                if refine.is_some() {
+                    world.answer(&format!("{inside}draft"), Says::Text(draft));
+                }
+                let ends = ["check", "c", "alt", "book", "sent"].map(|id| world.step(&format!("{inside}{id}")));
+                let blocked = Some(StepStatus::Blocked);
+                let lines = world.lines();
+                assert_eq!(ends, [Some(StepStatus::Failed), blocked, blocked, blocked, blocked], "{inside} {refine:?} {lines:#?}");
+                world.check();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stand_in_for_two_steps_stays_blocked_where_a_gate_blocked_one_of_them_and_not_where_the_other_did() {
+    let may_fail = |id: &str, above: &[&str]| needs(stands_in("alt", query(id)), above);
+    let below = || vec![may_fail("c", &["check"]), may_fail("e", &[]), set("alt", "alt"), set("book", "booked")];
+    let mut refused = world(drafted(check(), below()));
+    refused.answer("draft", Says::Text("bad"));
+    refused.answer("e", Says::No(FailureKind::Auth));
+    let blocked = Some(StepStatus::Blocked);
+    assert_eq!(["c", "alt", "book"].map(|id| refused.step(id)), [blocked; 3]);
+    refused.check();
+
+    let mut replaced = world(vec![may_fail("a", &[]), may_fail("c", &["a"]), set("alt", "alt"), set("book", "booked")]);
+    replaced.answer("a", Says::No(FailureKind::Auth));
+    assert_eq!(["c", "alt", "book"].map(|id| replaced.step(id)), [blocked, Some(StepStatus::Succeeded), Some(StepStatus::Succeeded)]);
+    replaced.check();
+}

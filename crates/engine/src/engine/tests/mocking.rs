@@ -51,7 +51,7 @@ fn world(step: Step, mock: Option<Value>) -> World {
     let mut main = pipeline("p", vec![step, set("after", "{{ steps.a.status }}")]);
     main.tools.insert("hook".into(), hook("https://example.com/"));
     let by_name = mock.into_iter().map(|value| ("a".to_string(), Mock::Output(value))).collect();
-    World::with(planned(vec![main]), RunSettings { mocks: Mocks { by_name, refuses_effects: false }, ..options() })
+    World::with(planned(vec![main]), RunSettings { mocks: Mocks { by_name, refuses_effects: false, ..Mocks::default() }, ..options() })
 }
 
 /// How step `a` ended: its output, or its failure; and how often it was tried.
@@ -161,7 +161,7 @@ fn a_mock_of_a_pipeline_gives_its_outputs() {
             let mut main = pipeline("p", vec![step("a", kind.clone())]);
             main.tools.insert("fetch".into(), tool(ToolKind::Pipeline { file: named("fetch.yaml"), pipeline: Some(PipelineId(1)) }));
             let by_name = [("a".to_string(), Mock::Output(value.clone()))].into();
-            let mocks = Mocks { by_name, refuses_effects: true };
+            let mocks = Mocks { by_name, refuses_effects: true, ..Mocks::default() };
             let world = World::with(planned(vec![main, inner]), RunSettings { mocks, ..options() });
             let expected = if fits { RunStatus::Succeeded } else { RunStatus::Failed };
             assert_eq!(world.status(), expected, "{value}");

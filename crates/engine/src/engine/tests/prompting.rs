@@ -259,7 +259,7 @@ fn servers_at_hosts_that_no_list_names_are_asked_for_their_tools_once_a_person_a
 fn in_a_test_nobody_can_be_asked_and_a_mock_answers() {
     let mocks = |by_name: Vec<(&str, Value)>| {
         let by_name = by_name.into_iter().map(|(name, value)| (name.to_owned(), crate::model::Mock::Output(value))).collect();
-        RunSettings { mocks: Mocks { by_name, refuses_effects: true }, ..options() }
+        RunSettings { mocks: Mocks { by_name, refuses_effects: true, ..Mocks::default() }, ..options() }
     };
     let plan = || planned(vec![under(prompting(), with_tools(vec![agent("a", "Go.")], vec![("docs", file())]))]);
     let mut world = World::with(plan(), mocks(vec![]));

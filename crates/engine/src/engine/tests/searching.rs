@@ -150,7 +150,7 @@ fn vectors_are_asked_of_the_model_that_the_file_names() {
 fn a_mock_stands_for_the_step_or_for_the_tool() {
     let mocked = |name: &str| {
         let by_name = [(name.to_owned(), Mock::Output(json!([{ "text": "Mocked.", "file": "a.md" }])))].into_iter().collect();
-        let options = RunSettings { mocks: Mocks { by_name, refuses_effects: true }, ..options() };
+        let options = RunSettings { mocks: Mocks { by_name, refuses_effects: true, ..Mocks::default() }, ..options() };
         let mut pipeline = with_step("x", SearchMode::Words);
         pipeline.outputs = Outputs::Named(vec![output("first", "{{ steps.found.output[0].text }}")]);
         World::with(planned(vec![pipeline]), options)

@@ -61,7 +61,8 @@ fn no_server_starts_early_in_a_test_or_under_a_policy_that_may_reject_it_and_nev
     let mut by_file = later_use("stdio");
     by_file.policies.insert("strict".into(), refused.clone());
     assert!(early(&World::new(planned(vec![by_file]))).is_empty());
-    let mocks = Mocks { by_name: BTreeMap::from([("b".into(), Mock::Output(json!({ "f": 1 })))]), refuses_effects: true };
+    let mocks =
+        Mocks { by_name: BTreeMap::from([("b".into(), Mock::Output(json!({ "f": 1 })))]), refuses_effects: true, ..Mocks::default() };
     let tested = World::with(planned(vec![later_use("stdio")]), crate::engine::RunSettings { mocks, ..options() });
     assert!(early(&tested).is_empty());
     // What a policy decides about a host is recorded by the step that needs the server.

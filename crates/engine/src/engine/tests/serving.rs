@@ -440,8 +440,10 @@ fn a_server_that_does_not_tell_its_tools_fails_the_step_and_the_next_try_asks_ag
 
 #[test]
 fn in_a_test_no_server_is_asked_and_a_call_needs_a_mock() {
-    let mocks =
-        |by_name: BTreeMap<String, Mock>| crate::engine::RunSettings { mocks: Mocks { by_name, refuses_effects: true }, ..options() };
+    let mocks = |by_name: BTreeMap<String, Mock>| crate::engine::RunSettings {
+        mocks: Mocks { by_name, refuses_effects: true, ..Mocks::default() },
+        ..options()
+    };
     let plan = || planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]);
     let world = World::with(plan(), mocks(BTreeMap::new()));
     assert_eq!((world.failure().kind, world.count("tools_asked")), (FailureKind::Denied, 0));

@@ -330,7 +330,7 @@ fn a_hung_tool_is_cut_off_and_the_agent_goes_on() {
 fn a_mock_stands_in_for_a_tool_and_without_one_nothing_goes_out_in_a_test() {
     let start = |mocks: Vec<(&str, Mock)>| {
         let by_name = mocks.into_iter().map(|(name, mock)| (name.to_string(), mock)).collect();
-        let options = crate::engine::RunSettings { mocks: Mocks { by_name, refuses_effects: true }, ..options() };
+        let options = crate::engine::RunSettings { mocks: Mocks { by_name, refuses_effects: true, ..Mocks::default() }, ..options() };
         let plan = planned(vec![with_tools(vec![agent("a", "Go.")], vec![("hook", hook("https://example.com/x"))])]);
         let mut world = World::with(plan, options);
         world.reply_with(asks(&[("c1", "hook", json!({ "id": "7" }))]));
