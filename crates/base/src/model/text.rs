@@ -98,6 +98,8 @@ pub struct Read {
     pub span: Span,
     /// Guarded against missing parts: by `default(…)`, `is defined` or the like.
     pub is_guarded: bool,
+    /// What was not there if this is read: it stands in the `default(…)` or the `else` of these paths.
+    pub instead_of: Vec<Vec<String>>,
 }
 
 /// A value with templates at its leaves, such as `with: { person: "{{ person.id }}", limit: 3 }`.

@@ -102,8 +102,12 @@ steps:
     fn a_text_sees_the_variables_that_it_names() {
         let names = ["A", "B", "FLOW_API_KEY"];
         let env = names.iter().map(|name| (name.to_string(), Secret::new(*name))).collect();
-        let reads =
-            |path: &[&str]| Read { path: path.iter().map(|part| part.to_string()).collect(), span: Default::default(), is_guarded: false };
+        let reads = |path: &[&str]| Read {
+            path: path.iter().map(|part| part.to_string()).collect(),
+            span: Default::default(),
+            is_guarded: false,
+            instead_of: vec![],
+        };
         let seen =
             named_by("env", &env, &[reads(&["env", "A"]), reads(&["env"]), reads(&["env", "FLOW_API_KEY"]), reads(&["secrets", "B"])]);
         assert_eq!(template::to_json(&seen).unwrap(), serde_json::json!({ "A": "A" }));

@@ -20,7 +20,9 @@ use crate::plan::{PipelinePlan, Plan, StepIx};
 use chains::Chains;
 
 pub use chains::{Caller, ChainIx};
-pub use outputs::{OutputRead, ReadHop, Reads, format_shows_text, is_over_before, passed_on, readable_as, readable_beside, reads_of};
+pub use outputs::{
+    OutputRead, ReadHop, Reads, format_shows_text, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of,
+};
 pub use search::GatePassage;
 pub use source::{Hop, Source, Way};
 pub use steps::{judging, opened_by, personal_column, queried_by};

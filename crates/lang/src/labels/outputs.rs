@@ -162,6 +162,42 @@ pub fn reads_of<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text, reads
     found
 }
 
+/// Whether a text shows only what came in by `inputs`: itself, by steps that pass it on, or as an element of a list.
+pub fn is_of_inputs<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text) -> bool {
+    let mut open: Vec<(Seat, &'p Text, Vec<String>)> = vec![(seat, text, vec![])];
+    let mut seen = HashSet::new();
+    while let Some((seat, text, rest)) = open.pop() {
+        let paths = given(text);
+        if paths.is_empty() || seen.len() >= MOST_READS {
+            return false;
+        }
+        for path in paths {
+            let path = path.below(&rest);
+            if !seen.insert((std::ptr::from_ref(text), seat, path.clone())) || path.first().is_some_and(|root| root == "inputs") {
+                continue;
+            }
+            let names: Vec<&str> = path.iter().map(String::as_str).collect();
+            let made: Vec<(Seat, &Text, Vec<String>)> = if let (&[name, ..], Some(at)) = (names.as_slice(), seat)
+                && let Some((ix, each)) = element_of(planned, at, name)
+            {
+                let one = [&[EACH.to_owned()], path.get(1..).unwrap_or_default()].concat();
+                below(&each.list, &one).into_iter().map(|(text, rest)| (Some((ix, false)), text, rest)).collect()
+            } else if let [(ix, rest, false)] = named_output(planned, seat, &names).as_slice()
+                && planned.step(*ix).step.for_each.is_none()
+            {
+                passed_on(&planned.step(*ix).step, rest).into_iter().map(|(text, rest)| (Some((*ix, true)), text, rest)).collect()
+            } else {
+                vec![]
+            };
+            if made.is_empty() {
+                return false;
+            }
+            open.extend(made);
+        }
+    }
+    true
+}
+
 /// The steps whose output a path begins with, what is asked for below it, and whether it is that of the round before.
 fn named_output(planned: &PipelinePlan, seat: Seat, path: &[&str]) -> Vec<(StepIx, Vec<String>, bool)> {
     let rest = |path: &[&str]| path.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

@@ -1,18 +1,18 @@
 //! F412: a gate that may leave a person without any answer.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::labels::{OutputRead, Reads, passed_on, reads_of};
-use crate::model::{Filling, Form, OnFailure, StepKind, Text};
+use crate::model::{Filling, Form, OnFailure, Step, StepKind, Text};
 use crate::plan::StepIx;
 use crate::source::Spanned;
 
 /// F412: what a person would get comes through a gate without `otherwise`, and nothing else is sent at the end.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    if pipeline.pipeline.finally.iter().any(|step| matches!(step.kind, StepKind::Send(_) | StepKind::Route(_) | StepKind::Call(_))) {
+    if pipeline.pipeline.finally.iter().any(|step| may_send(step)) {
         return;
     }
     let sent = sent(pipeline);
@@ -20,7 +20,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let is_format = |read: &OutputRead| matches!(pipeline.step(read.output.ix).step.kind, StepKind::Format(_));
         let judges_message = || reads_of(pipeline, Some((ix, true)), &gate.of, Reads::Shown, &mut |_| vec![]).iter().any(is_format);
-        if gate.otherwise.is_none() && (sent.contains(&ix) || judges_message()) && !may_fail_inside(pipeline, ix) {
+        let ends_unsent = || match planned.step.stand_ins().next() {
+            Some((_, stand_in)) => sent.get(&ix) == Some(&false) && !is_sending(pipeline, ix, &stand_in.value),
+            None => sent.contains_key(&ix) || judges_message(),
+        };
+        if gate.otherwise.is_none() && ends_unsent() && !may_fail_inside(pipeline, ix) {
             let message = format!("gate {} has no otherwise; if it fails, no reply is sent", quoted(&planned.step.id.value));
             let found = finding(Code::GateNoWayOut, planned.step.kind_span, &message);
             out.push(match apology(pipeline) {
@@ -61,17 +65,33 @@ fn apology(pipeline: &PipelinePlan) -> Option<(&Spanned<String>, String)> {
     })
 }
 
-/// The steps whose output is sent, directly or by steps that only pass it on.
-fn sent(pipeline: &PipelinePlan) -> HashSet<StepIx> {
-    let mut sent = HashSet::new();
+/// The steps whose output is sent, directly or by steps that only pass it on; and whether each text that reads it has something else in its place.
+fn sent(pipeline: &PipelinePlan) -> HashMap<StepIx, bool> {
+    let mut sent = HashMap::new();
     for (ix, planned) in pipeline.numbered_steps() {
         let StepKind::Send(send) = &planned.step.kind else { continue };
         let reads = reads_of(pipeline, Some((ix, true)), &send.of, Reads::Shown, &mut |read| {
             passed_on(&pipeline.step(read.output.ix).step, &read.output.path)
         });
-        sent.extend(reads.into_iter().map(|read| read.output.ix));
+        for read in reads {
+            let has_other = read.hops.last().is_some_and(|hop| {
+                let mut same = hop.text.reads.iter().filter(|read| hop.path.starts_with(&read.path)).peekable();
+                same.peek().is_some() && same.all(|read| read.is_guarded)
+            });
+            *sent.entry(read.output.ix).or_insert(true) &= has_other;
+        }
     }
     sent
+}
+
+fn may_send(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Send(_) | StepKind::Route(_) | StepKind::Call(_))
+}
+
+/// Whether what stands in for a step sends something.
+fn is_sending(pipeline: &PipelinePlan, ix: StepIx, stand_in: &str) -> bool {
+    let stand_in = pipeline.seen_from(pipeline.step(ix).block, stand_in);
+    stand_in.is_some_and(|stand_in| may_send(&pipeline.step(stand_in).step))
 }
 
 /// Whether a group around a step may fail, and what is below it runs all the same.

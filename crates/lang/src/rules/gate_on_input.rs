@@ -3,21 +3,21 @@
 use super::seat::{StepPart, Texts, Viewpoint};
 use super::texts_past_gate::{reads_output, tells_of};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::labels::{self, Reads, is_over_before, passed_on, readable_as, readable_beside, reads_of};
+use crate::labels::{self, Reads, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of};
 use crate::model::{Outputs, StepKind, Text};
 use crate::plan::StepIx;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (ix, planned) in pipeline.numbered_steps() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
-        let of_inputs =
-            gate.of.reads.iter().all(|read| read.path.first().is_some_and(|root| root == "inputs")) && !gate.of.reads.is_empty();
-        if gate.otherwise.is_none() || !of_inputs || is_read(pipeline, ix) {
+        if gate.otherwise.is_none() || !is_of_inputs(pipeline, Some((ix, true)), &gate.of) || is_read(pipeline, ix) {
             continue;
         }
         // What the outputs read of an agent was meant.
         let given = if let Outputs::Named(outputs) = &pipeline.pipeline.outputs { outputs.as_slice() } else { &[] };
-        let Some(meant) = given.iter().flat_map(|(_, value)| value.texts()).find_map(|text| agent_of(pipeline, text)) else { continue };
+        let agents: Vec<StepIx> = given.iter().flat_map(|(_, value)| value.texts()).filter_map(|text| agent_of(pipeline, text)).collect();
+        let beside = agents.iter().find(|agent| pipeline.step(**agent).block == planned.block);
+        let Some(meant) = beside.or(agents.first()).copied() else { continue };
         let (id, of) = (&planned.step.id.value, gate.of.source.trim());
         let message = format!("gate {} judges {of}, which came in, and nothing reads its result: otherwise reaches nobody", quoted(id));
         let seat = Some((ix, true));

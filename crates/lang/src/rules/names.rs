@@ -86,6 +86,7 @@ impl<'a> PipelineNames<'a> {
                 ReadOutcome { kind, problem: self.may_lack_error(seat, &read.path).map(ReadProblem::MaybeMissing) }
             }
             Ok(kind) => ReadOutcome { kind, problem: None },
+            Err(ReadProblem::MaybeMissing(_)) if self.is_there_instead(seat, read) => ReadOutcome { kind: Type::Any, problem: None },
             Err(problem) if read.is_guarded && problem.is_caught_by_guard() => ReadOutcome { kind: Type::Any, problem: None },
             Err(problem) => ReadOutcome { kind: Type::Any, problem: Some(problem) },
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::absent_section::style_guide_help;
 use super::giving::sole_output;
 use super::scorecards::known_scorecards;
+use super::texts_past_gate::is_delivered;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{self, FormatError, Formatted};
 use crate::gate::{self, FilledCheck, JudgedText};
@@ -19,7 +20,7 @@ const MOST_CHECKS: usize = 50_000;
 /// it; what no text may hold is.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut left = MOST_CHECKS;
-    for planned in pipeline.steps.iter().filter(|planned| planned.step.when.is_none()) {
+    for (ix, planned) in pipeline.numbered_steps().filter(|(_, planned)| planned.step.when.is_none()) {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some(otherwise) = gate.otherwise.as_ref().filter(|text| text.form == Form::Plain) else { continue };
         let broken = || {
@@ -31,7 +32,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 Some((format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}"), Some(broken.span)))
             })
         };
-        let unsent = unsent(pipeline, planned, gate, &otherwise.source);
+        let empty = || {
+            let is_empty = otherwise.source.trim().is_empty() && planned.step.for_each.is_none() && is_delivered(pipeline, ix);
+            let message = format!(
+                "otherwise of gate {} is empty, and it is what a person gets if the gate is not met",
+                quoted(&planned.step.id.value)
+            );
+            is_empty.then(|| (message, Some("write a text that may be sent, such as: Please call us.".to_owned())))
+        };
+        let unsent = unsent(pipeline, planned, gate, &otherwise.source).or_else(empty);
         let shorter = unsent.as_ref().and_then(|(_, help)| help.clone());
         if let Some((message, criterion)) = unsent.map(|(message, _)| (message, None)).or_else(broken) {
             let found = found(otherwise.place.span, &message);

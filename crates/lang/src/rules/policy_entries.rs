@@ -1,12 +1,14 @@
 //! F617: an entry of a list of a policy or a tool that no call, no program and no file can ever fit.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::diagnostic::did_you_mean;
-use crate::model::{Policy, Tool, ToolName};
+use crate::diagnostic::{did_you_mean, nearest};
+use crate::model::{Policy, Provider, STDOUT, StepKind, Tool, ToolName};
+use crate::policy::may_mean;
 use crate::source::Spanned;
 
-pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
+    let called = CalledNames::of(plan);
     for policy in file.policies.values() {
         let lists = [
             ("allowed_tools", policy.allowed_tools.as_deref().unwrap_or_default()),
@@ -14,9 +16,21 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             ("approval_required", policy.approval_required.as_slice()),
         ];
         names(&lists, out);
+        // What another file has for which this one offers a policy is not known here.
+        if policy.span.file == file.name.span.file && !pipeline.steps.is_empty() {
+            for (key, entry) in lists.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
+                out.extend(called.fits_nothing(key, entry));
+            }
+        }
         let files = [("file_access.read", policy.read.as_deref()), ("file_access.write", policy.write.as_deref())];
         for (key, entry) in files.into_iter().flat_map(|(key, entries)| entries.unwrap_or_default().iter().map(move |entry| (key, entry))) {
-            if let Some(meant) = from_project(&entry.value) {
+            if entry.value.trim_start().starts_with('!') {
+                let message = format!("{} in {key} is no exception: it fits no file, and excludes none", quoted(&entry.value));
+                out.push(
+                    found(entry, &message)
+                        .help("name only what is allowed, such as data/**; what no pattern names follows permission_mode"),
+                );
+            } else if let Some(meant) = from_project(&entry.value) {
                 let message = format!("{} in {key} fits no file: patterns begin at the project's folder", quoted(&entry.value));
                 out.push(found(entry, &message).help(format!("write {}", quoted(&meant))));
             }
@@ -37,6 +51,87 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 fn found(entry: &Spanned<String>, message: &str) -> Diagnostic {
     finding(Code::PolicyEntry, entry.span, message)
+}
+
+/// What calls of a file, and of the pipelines that it calls, are known by in the lists of a policy.
+struct CalledNames<'p> {
+    plan: &'p Plan,
+    tools: Vec<(&'p str, &'p Tool)>,
+    programs: Vec<&'p str>,
+    /// Programs that are models have tools of their own.
+    is_closed: bool,
+}
+
+impl<'p> CalledNames<'p> {
+    fn of(plan: &'p Plan) -> CalledNames<'p> {
+        let files = || plan.pipelines.iter().map(|pipeline| &pipeline.pipeline);
+        let tools: Vec<(&str, &Tool)> = files().flat_map(|file| &file.tools).map(|(name, tool)| (name.as_str(), tool)).collect();
+        let steps = plan.pipelines.iter().flat_map(|pipeline| &pipeline.steps).filter_map(|planned| planned.step.kind.facts().starts);
+        let started = steps.chain(tools.iter().filter_map(|(_, tool)| tool.kind.starts()));
+        let programs = started.map(|run| run.program.value.as_str()).collect();
+        let is_closed = !files().flat_map(|file| file.models.values()).any(|model| matches!(model.provider, Provider::Program(_)));
+        CalledNames { plan, tools, programs, is_closed }
+    }
+
+    /// The finding about an entry that is a kind of step, or the name of a tool or a program in another form.
+    fn fits_nothing(&self, key: &str, entry: &Spanned<String>) -> Option<Diagnostic> {
+        let (name, pattern) = entry.value.split_at(entry.value.find('(').unwrap_or(entry.value.len()));
+        let name = name.trim();
+        let last = |program: &'p str| program.rsplit('/').next().unwrap_or(program);
+        let mut known = self.tools.iter().map(|(tool, _)| *tool).chain(self.programs.iter().flat_map(|program| [*program, last(program)]));
+        if !self.is_closed || name.is_empty() || name.contains(['*', '?', '[', '{']) || known.any(|known| may_mean(name, known)) {
+            return None;
+        }
+        if let Some(help) = self.of_kind(name) {
+            let message =
+                format!("{} in {key} fits no call: entries are names of tools and programs, not kinds of steps", quoted(&entry.value));
+            return Some(found(entry, &message).help(help));
+        }
+        let has_parts = |tool: &Tool| tool.is_server() || tool.kind.folder().is_some() || tool.knowledge().is_some();
+        let part_of = |tool: &str| name.strip_prefix(tool)?.strip_prefix(['-', '/', ':']).filter(|part| !part.is_empty());
+        let of_tool =
+            self.tools.iter().filter(|(_, tool)| has_parts(tool)).find_map(|(tool, _)| Some(format!("{tool}.{}", part_of(tool)?)));
+        let of_folder = || {
+            name.contains('/').then(|| self.programs.iter().map(|program| last(program)).find(|own| name.ends_with(&format!("/{own}"))))?
+        };
+        let of_program = || self.programs.iter().map(|program| last(program)).find(|own| is_mistyped(name, own));
+        let meant = of_tool.or_else(|| of_folder().or_else(of_program).map(str::to_owned))?;
+        let message = format!("{} in {key} fits no tool and no program of the file", quoted(&entry.value));
+        Some(found(entry, &message).help(format!("write {}", quoted(&format!("{meant}{pattern}")))))
+    }
+
+    /// What to write in place of a word that is a kind of step.
+    fn of_kind(&self, name: &str) -> Option<String> {
+        let kinds = || self.plan.pipelines.iter().flat_map(|pipeline| &pipeline.steps).map(|planned| &planned.step.kind);
+        let send = kinds().find_map(|kind| if let StepKind::Send(send) = kind { Some(send) } else { None });
+        if name == STDOUT && send.is_some_and(|send| send.to.value == STDOUT) {
+            return Some("remove it: what is printed is no call of a tool".to_owned());
+        }
+        let kind = kinds().find(|kind| kind.word() == name && !matches!(kind, StepKind::Python(_)))?;
+        Some(if let Some(run) = kind.facts().starts {
+            format!("write the name of the program, such as {}", run.program.value)
+        } else if kind.address().is_some() {
+            "list the hosts that may be reached: network_access: { hosts: [api.example.com] }".to_owned()
+        } else if let StepKind::Read(_) | StepKind::Search(_) = kind {
+            "list the files that may be read: file_access: { read: [\"data/**\"] }".to_owned()
+        } else if let Some(tool) = kind.facts().receiver.filter(|tool| tool.value != STDOUT) {
+            format!("write the name of the tool, such as {}", tool.value)
+        } else {
+            "remove it, or write the name of a tool or a program".to_owned()
+        })
+    }
+}
+
+/// Whether a name is another with two letters in the wrong order, or a long one that is nearly it. Short names that are alike are often two programs.
+fn is_mistyped(name: &str, program: &str) -> bool {
+    let letters = |name: &str| {
+        let mut letters: Vec<char> = name.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let base = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned();
+    let is_long = name.chars().count() > 4 && base(name) != base(program);
+    letters(name) == letters(program) || is_long && !nearest(name, [program]).is_empty()
 }
 
 /// Entries that are no name and no pattern of one.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::names::sole_path;
 use super::{PipelinePlan, quoted};
 use crate::labels::{OutputRead, ReadHop, Reads, Seat, format_shows_text, is_over_before, passed_on, readable_as, reads_of};
-use crate::model::{GateStep, Outputs, StepKind, Text, Unmet};
+use crate::model::{Form, GateStep, Outputs, StepKind, Text, Unmet};
 use crate::plan::StepIx;
 use crate::source::Span;
 use crate::template::{EACH, Share, given, is_place, reached};
@@ -81,15 +81,30 @@ fn outputs_judged<'p>(planned: &'p PipelinePlan, ix: StepIx, gate: &'p GateStep,
     if gate.of.reads.len() != 1 {
         return vec![];
     }
-    let mut found = reads_of(planned, Some((ix, true)), &gate.of, Reads::Shown, &mut |read| {
-        let step = &planned.step(read.output.ix).step;
-        let texts = if let StepKind::Set(_) = &step.kind { passed_on(step, &read.output.path) } else { vec![] };
-        let is_whole = |text: &Text| matches!(given(text).as_slice(), [one] if one.share == Share::Whole);
-        let is_one = matches!(texts.as_slice(), [(text, _)] if text.reads.len() == 1 && is_whole(text));
-        if through_copies && is_one { texts } else { vec![] }
-    });
+    let mut found = shown_outputs(planned, Some((ix, true)), &gate.of, through_copies);
     found.retain(|read| !read.is_earlier && is_sure(planned, ix, read));
     found
+}
+
+/// Whether a text is one value as it is.
+pub(super) fn is_one_value(text: &Text) -> bool {
+    text.reads.len() == 1 && matches!(given(text).as_slice(), [one] if one.share == Share::Whole)
+}
+
+/// The outputs that a text shows, also through `set` steps that pass one value on as it is.
+pub(super) fn shown_outputs<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text, through_copies: bool) -> Vec<OutputRead<'p>> {
+    reads_of(planned, seat, text, Reads::Shown, &mut |read| {
+        let step = &planned.step(read.output.ix).step;
+        let texts = if let StepKind::Set(_) = &step.kind { passed_on(step, &read.output.path) } else { vec![] };
+        let is_one = matches!(texts.as_slice(), [(text, _)] if is_one_value(text));
+        if through_copies && is_one { texts } else { vec![] }
+    })
+}
+
+/// Whether what a step gives leaves as it is, as a text of its own.
+pub(super) fn is_delivered(planned: &PipelinePlan, ix: StepIx) -> bool {
+    let shows = |leaving: &Leaving| shown_outputs(planned, leaving.seat(), leaving.text, true).iter().any(|read| read.output.ix == ix);
+    leaving(planned).iter().any(|leaving| is_one_value(leaving.text) && shows(leaving))
 }
 
 /// Whether a gate judges an output whenever there is one: it has no condition of its own, and sees each element of a list.
@@ -98,9 +113,22 @@ fn is_sure(planned: &PipelinePlan, gate: StepIx, read: &OutputRead) -> bool {
     let lists: Vec<&ReadHop> = read.hops.iter().filter(|hop| hop.seat.is_some_and(|(_, own)| !own)).collect();
     let own = planned.around(gate).take_while(|ix| !holders.contains(ix));
     own.map(|ix| (ix, &planned.step(ix).step)).all(|(ix, step)| {
-        let is_whole = || lists.iter().any(|hop| hop.seat == Some((ix, false)) && sole_path(hop.text).is_some());
+        let is_whole =
+            || lists.iter().any(|hop| hop.seat == Some((ix, false)) && (sole_path(hop.text).is_some() || is_list_of_paths(hop.text)));
         step.when.is_none() && !matches!(step.kind, StepKind::Route(_)) && (step.for_each.is_none() || is_whole())
     })
+}
+
+/// Whether a text is a list that is written out, of paths alone.
+fn is_list_of_paths(text: &Text) -> bool {
+    let inner = match text.form {
+        Form::Sole => text.source.trim().strip_prefix("{{").and_then(|inner| inner.strip_suffix("}}")).map(str::trim),
+        Form::Bare => Some(text.source.trim()),
+        Form::Plain | Form::Template => None,
+    };
+    let Some(list) = inner.and_then(|inner| inner.strip_prefix('[')?.strip_suffix(']')) else { return false };
+    let is_path = |path: &str| !path.is_empty() && path.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    list.trim_end_matches([',', ' ']).split(',').all(|path| is_path(path.trim()))
 }
 
 /// The one gate of each judged step. Two gates for one step, or a gate with a condition: nothing is certain.
@@ -286,7 +314,9 @@ fn past_gate<'p>(
     let path = own.split(|part| part == EACH).map(|names| names.join(".")).collect::<Vec<_>>();
     let path = match path.as_slice() {
         [list, rest @ ..] if rest.iter().any(|names| !names.is_empty()) => format!("{} in each element of {list}", rest.join(".")),
-        _ => path.join("."),
+        // Of a list that is read whole, its elements have no name.
+        [list, ..] => list.clone(),
+        [] => String::new(),
     };
     // Elements of a list are no copies.
     let is_copy = read.hops.iter().skip(at.unwrap_or(last) + 1).any(|hop| hop.seat.is_some_and(|(_, own)| own));

@@ -13,6 +13,7 @@ use super::habits;
 use super::problem::{TemplateProblem, excerpt};
 use super::scan;
 use super::tree::{Branch, Expr, For, SourceRange, Statement};
+use reads::missing_if;
 
 /// A name path that a text reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,7 @@ pub(super) struct PathRead {
     pub(super) path: Vec<String>,
     pub(super) at: SourceRange,
     pub(super) is_guarded: bool,
+    pub(super) instead_of: Vec<Vec<String>>,
 }
 
 /// A text that could be read, with what it reads and the mistakes in it.
@@ -87,11 +89,13 @@ struct TemplateBuilder<'s> {
     problems: Vec<TemplateProblem>,
     /// Paths that a condition around has tested.
     tested: Vec<Vec<String>>,
+    /// Paths that were not there, or what stands here is not read.
+    absent: Vec<Vec<String>>,
 }
 
 impl<'s> TemplateBuilder<'s> {
     fn new(source: &'s str) -> TemplateBuilder<'s> {
-        TemplateBuilder { source, locals: vec![], loops: 0, reads: vec![], problems: vec![], tested: vec![] }
+        TemplateBuilder { source, locals: vec![], loops: 0, reads: vec![], problems: vec![], tested: vec![], absent: vec![] }
     }
 
     /// Notes a mistake; what it is in counts as empty.
@@ -122,19 +126,25 @@ impl<'s> TemplateBuilder<'s> {
 
     /// `if` and its `elif`s; minijinja nests each `elif` in the one before, here they lie side by side.
     fn condition(&mut self, first: &ast::IfCond<'s>) -> Statement {
-        let tested = self.tested.len();
+        let (tested, absent) = (self.tested.len(), self.absent.len());
         let mut branches = vec![];
         let mut current = first;
         let otherwise = loop {
             let at = self.span(&current.expr);
             let condition = self.tested_by(&current.expr);
+            let not_met = missing_if(&condition, false);
+            let outside = self.absent.len();
+            self.absent.extend(missing_if(&condition, true));
             branches.push(Branch { condition, at, body: self.statements(&current.true_body) });
+            self.absent.truncate(outside);
+            self.absent.extend(not_met);
             match current.false_body.as_slice() {
                 [ast::Stmt::IfCond(next)] => current = next,
                 other => break self.statements(other),
             }
         };
         self.tested.truncate(tested);
+        self.absent.truncate(absent);
         Statement::If(branches, otherwise)
     }
 

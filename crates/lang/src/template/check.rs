@@ -102,8 +102,12 @@ fn finish(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Text {
     diagnostics.extend(problems.into_iter().map(|problem| problem.at(&place)));
-    let reads =
-        reads.into_iter().map(|read| Read { path: read.path, span: place.inside(read.at.0, read.at.1), is_guarded: read.is_guarded });
+    let reads = reads.into_iter().map(|read| Read {
+        path: read.path,
+        span: place.inside(read.at.0, read.at.1),
+        is_guarded: read.is_guarded,
+        instead_of: read.instead_of,
+    });
     Text { form, reads: reads.collect(), place, ..Text::plain(source) }
 }
 

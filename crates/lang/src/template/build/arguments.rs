@@ -8,6 +8,7 @@ use super::super::filters::{self, Filter};
 use super::super::problem::TemplateProblem;
 use super::super::tree::{Expr, FilterArguments, SourceRange, Test};
 use super::TemplateBuilder;
+use super::reads::reads_of_one;
 
 impl<'s> TemplateBuilder<'s> {
     pub(super) fn filter(&mut self, filter: &ast::Filter<'s>, whole: &ast::Expr<'s>) -> Expr {
@@ -37,14 +38,22 @@ impl<'s> TemplateBuilder<'s> {
         let Some(value) = &filter.expr else { return Expr::Constant(().into()) };
         let at = (self.span(value).1, self.span(whole).1);
         let value = Box::new(self.guarded(value));
-        if is_guarded && let [ast::CallArg::Pos(other)] = filter.args.as_slice() {
+        let absent = self.absent.len();
+        // With a second argument it also stands in for what is there and empty.
+        if filter.args.len() == 1 {
+            self.absent.extend(reads_of_one(&value));
+        }
+        let built = if is_guarded && let [ast::CallArg::Pos(other)] = filter.args.as_slice() {
             let other = self.guarded(other);
-            return Expr::Default(value, vec![Some(other), None]);
-        }
-        match self.arguments("the filter default", at, &["default_value", "boolean"], 0, &filter.args) {
-            Some(arguments) => Expr::Default(value, arguments),
-            None => *value,
-        }
+            Expr::Default(value, vec![Some(other), None])
+        } else {
+            match self.arguments("the filter default", at, &["default_value", "boolean"], 0, &filter.args) {
+                Some(arguments) => Expr::Default(value, arguments),
+                None => *value,
+            }
+        };
+        self.absent.truncate(absent);
+        built
     }
 
     fn map(&mut self, list: &ast::Expr<'s>, filter: &ast::Filter<'s>, at: SourceRange) -> Expr {

@@ -11,6 +11,7 @@ use super::super::problem::{TemplateProblem, excerpt};
 use super::super::scan;
 use super::super::tree::{Expr, Test};
 use super::TemplateBuilder;
+use super::reads::missing_if;
 
 /// Functions an expression may call.
 const FUNCTIONS: &[&str] = &["range"];
@@ -98,10 +99,16 @@ impl<'s> TemplateBuilder<'s> {
     fn choice(&mut self, choice: &ast::IfExpr<'s>, is_guarded: bool) -> Expr {
         let tested = self.tested.len();
         let condition = self.tested_by(&choice.test_expr);
-        let mut branch = |expression| if is_guarded { self.guarded(expression) } else { self.expression(expression) };
-        let yes = branch(&choice.true_expr);
+        let mut branch = |expression, holds| {
+            let absent = self.absent.len();
+            self.absent.extend(missing_if(&condition, holds));
+            let built = if is_guarded { self.guarded(expression) } else { self.expression(expression) };
+            self.absent.truncate(absent);
+            built
+        };
+        let yes = branch(&choice.true_expr, true);
         let no = match &choice.false_expr {
-            Some(other) => Some(Box::new(branch(other))),
+            Some(other) => Some(Box::new(branch(other, false))),
             None => is_guarded.then(|| Box::new(Expr::Missing)),
         };
         self.tested.truncate(tested);

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use minijinja::machinery::ast;
+use minijinja::machinery::ast::{self, CompareOpKind};
 use strum::VariantNames;
 
 use super::super::Value;
@@ -36,7 +36,7 @@ impl<'s> TemplateBuilder<'s> {
 
     /// Notes a read of the run's time zone, which the filter `date` does on its own.
     pub(super) fn reads_time_zone(&mut self, at: SourceRange) {
-        self.reads.push(PathRead { path: vec!["run".into(), "time_zone".into()], at, is_guarded: true });
+        self.reads.push(PathRead { path: vec!["run".into(), "time_zone".into()], at, is_guarded: true, instead_of: vec![] });
     }
 
     /// A name, or look-ups below one.
@@ -98,7 +98,7 @@ impl<'s> TemplateBuilder<'s> {
             end = at.1;
         }
         let is_guarded = is_guarded || self.tested.iter().any(|tested| path.starts_with(tested) || tested.starts_with(&path));
-        self.reads.push(PathRead { path, at: (start, end), is_guarded });
+        self.reads.push(PathRead { path, at: (start, end), is_guarded, instead_of: self.absent.clone() });
     }
 
     fn loop_field(&mut self, span: minijinja::machinery::Span, parts: Vec<Lookup<'_, 's>>) -> Expr {
@@ -126,5 +126,64 @@ fn written_out(key: &Value) -> Option<String> {
         Some(text) => Some(text.to_owned()),
         None if key.is_integer() => Some(key.to_string()),
         None => None,
+    }
+}
+
+/// What is not there if a value is missing; none where that does not follow.
+pub(super) fn reads_of_one(value: &Expr) -> Vec<Vec<String>> {
+    if let Expr::Default(value, arguments) = value {
+        let [Some(other), None] = arguments.as_slice() else { return vec![] };
+        let (value, other) = (reads_of_one(value), reads_of_one(other));
+        return if value.is_empty() || other.is_empty() { vec![] } else { [value, other].concat() };
+    }
+    written_path(value).into_iter().collect()
+}
+
+/// What is not there where a condition holds, or does not hold.
+pub(super) fn missing_if(condition: &Expr, holds: bool) -> Vec<Vec<String>> {
+    match (condition, holds) {
+        (Expr::Defined(value), false) => reads_of_one(value),
+        (Expr::Not(condition), _) => missing_if(condition, !holds),
+        (Expr::And(left, right), true) | (Expr::Or(left, right), false) => [missing_if(left, holds), missing_if(right, holds)].concat(),
+        (Expr::Compare(left, rest), _) => {
+            let ([(operator, Expr::Constant(status))], Some(mut path)) = (rest.as_slice(), written_path(left)) else { return vec![] };
+            let is_equal = match operator {
+                CompareOpKind::Eq => holds,
+                CompareOpKind::Ne => !holds,
+                CompareOpKind::Lt
+                | CompareOpKind::Lte
+                | CompareOpKind::Gt
+                | CompareOpKind::Gte
+                | CompareOpKind::In
+                | CompareOpKind::NotIn => {
+                    return vec![];
+                }
+            };
+            let is_of_step = matches!(path.as_slice(), [steps, _, field] if steps == "steps" && field == "status");
+            let is_without = match status.as_str() {
+                Some("succeeded") => !is_equal,
+                Some("failed") => is_equal,
+                _ => false,
+            };
+            if !is_of_step || !is_without {
+                return vec![];
+            }
+            path[2] = "output".to_owned();
+            vec![path]
+        }
+        _ => vec![],
+    }
+}
+
+/// The path that an expression is, if it is one.
+fn written_path(expression: &Expr) -> Option<Vec<String>> {
+    match expression {
+        Expr::Global(name) => Some(vec![name.to_string()]),
+        Expr::Attribute(base, name) => Some([written_path(base)?, vec![name.to_string()]].concat()),
+        Expr::Item(base, key) => {
+            let Expr::Constant(key) = &**key else { return None };
+            Some([written_path(base)?, vec![written_out(key)?]].concat())
+        }
+        _ => None,
     }
 }
