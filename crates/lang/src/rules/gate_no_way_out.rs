@@ -130,4 +130,16 @@ mod tests {
             "F412 7:14 gate \"g\" has no otherwise; if it fails, no reply is sent\n"
         );
     }
+
+    #[test]
+    fn a_stand_in_that_reaches_the_person_is_a_way_out() {
+        let steps = |stand_in: &str, read: &str| {
+            let judged = "  - { id: f, set: Hi }\n  - { id: g, gate: s, of: steps.f.output, on_failure: b }\n";
+            gate(&format!("{judged}  - {{ id: b, {stand_in} }}\n  - {{ id: out, send: stdout, of: {read} }}\n"))
+        };
+        let found = "F412 7:14 gate \"g\" has no otherwise; if it fails, no reply is sent\n";
+        assert_eq!(steps("set: Sorry", "steps.g.output"), found);
+        assert_eq!(steps("set: Sorry", "steps.g.output | default(steps.b.output)"), "");
+        assert_eq!(steps("send: stdout, of: \"'Sorry'\"", "steps.g.output"), "");
+    }
 }

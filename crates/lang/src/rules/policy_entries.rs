@@ -111,9 +111,9 @@ impl<'p> CalledNames<'p> {
         Some(if let Some(run) = kind.facts().starts {
             format!("write the name of the program, such as {}", run.program.value)
         } else if kind.address().is_some() {
-            "list the hosts that may be reached: network_access: { hosts: [api.example.com] }".to_owned()
+            "write network_access: { hosts: [api.example.com] } with the hosts that may be reached".to_owned()
         } else if let StepKind::Read(_) | StepKind::Search(_) = kind {
-            "list the files that may be read: file_access: { read: [\"data/**\"] }".to_owned()
+            "write file_access: { read: [\"data/**\"] } with the files that may be read".to_owned()
         } else if let Some(tool) = kind.facts().receiver.filter(|tool| tool.value != STDOUT) {
             format!("write the name of the tool, such as {}", tool.value)
         } else {
@@ -208,5 +208,40 @@ fn unknown_parts<'p>(policy: &Policy, tool: impl Fn(&str) -> Option<&'p Tool>, o
         let message =
             format!("{} in approval_required fits no call: tool {} opens no {}", quoted(&entry.value), quoted(named.tool), quoted(part));
         out.push(found(entry, &message).help(format!("write {}", quoted(&format!("{}.{meant}", named.tool)))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says_of;
+    use super::*;
+
+    const POLICY: &str = "policies: { p: { permission_mode: auto, disallowed_tools: [http, gti] } }\n";
+    const STEPS: &str = "policy: p\nsteps:\n  - { id: a, http: GET https://example.com }\n  - { id: b, program: [git, log] }\n";
+
+    #[test]
+    fn entries_are_no_kinds_of_steps() {
+        let found = says_of(check, &[("a.yaml", &format!("flow: 1\nname: a\n{POLICY}{STEPS}"))]);
+        assert_eq!(
+            found,
+            "F617 3:60 \"http\" in disallowed_tools fits no call: entries are names of tools and programs, not kinds of steps\n\
+             F617 3:66 \"gti\" in disallowed_tools fits no tool and no program of the file\n"
+        );
+    }
+
+    #[test]
+    fn a_policy_of_another_file_and_a_program_of_the_name_are_right() {
+        let file = format!("flow: 1\nname: a\nimports: [p.yaml]\n{STEPS}");
+        assert_eq!(says_of(check, &[("a.yaml", &file), ("p.yaml", &format!("flow: 1\n{POLICY}"))]), "");
+        let programs = format!("{STEPS}  - {{ id: c, program: [http, GET] }}\n  - {{ id: d, program: [gti] }}\n");
+        assert_eq!(says_of(check, &[("a.yaml", &format!("flow: 1\nname: a\n{POLICY}{programs}"))]), "");
+        let model = "models: { m: { provider: cli, program: [claude], output: text } }\n";
+        assert_eq!(says_of(check, &[("a.yaml", &format!("flow: 1\nname: a\n{POLICY}{model}{STEPS}"))]), "");
+    }
+
+    #[test]
+    fn short_names_that_are_alike_are_two_programs() {
+        assert!(is_mistyped("gti", "git") && is_mistyped("pyhton", "python") && is_mistyped("cagro", "cargo"));
+        assert!(!is_mistyped("cut", "cat") && !is_mistyped("python3", "python") && !is_mistyped("dash", "bash"));
     }
 }
