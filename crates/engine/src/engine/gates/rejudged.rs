@@ -32,13 +32,13 @@ pub struct PassedGate {
 }
 
 /// What a `format` step made its output of.
-struct Draft {
+struct FormattedDraft {
     text: String,
     made_for: MadeFor,
 }
 
 /// The drafts of the outputs of `format` steps, by their marks: a gate may read such an output through groups, copies, routes and loops.
-type Drafts = HashMap<[u8; 32], Draft>;
+type Drafts = HashMap<[u8; 32], FormattedDraft>;
 
 /// What is done with each gate of a run: the run as it was when the gate ended, its path, and the gate; or why there is nothing to judge again.
 pub type GateVisit<'v> = dyn FnMut(&Run, &StepPath, Result<PassedGate, &'static str>) + 'v;
@@ -95,7 +95,7 @@ impl Run {
             return;
         }
         if let Ok(text) = self.fill_text(at, &format.text) {
-            drafts.insert(mark(output), Draft { text, made_for: self.format_made_for(at, format) });
+            drafts.insert(mark(output), FormattedDraft { text, made_for: self.format_made_for(at, format) });
         }
     }
 
