@@ -25,7 +25,7 @@ pub use outputs::{
 };
 pub use search::GatePassage;
 pub use source::{Hop, Source, Way};
-pub use steps::{judging, opened_by, personal_column, queried_by};
+pub use steps::{judging, opened_by, personal_column, queried_by, readable_by};
 
 /// Where a text stands: a step, and whether the element of that step's own `for_each` is known there. `None`: in `outputs`.
 pub type Seat = Option<(StepIx, bool)>;

@@ -1,6 +1,6 @@
 //! What the outputs of steps are made of.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use indexmap::IndexMap;
 
@@ -9,11 +9,11 @@ use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, pa
 use super::search::{Back, GatePassage, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Source};
 use crate::model::{
-    AgentStep, ArtefactKind, Data, DialogueStep, Filling, GateStep, History, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep,
-    Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, Writer,
+    AgentProgram, AgentStep, ArtefactKind, Data, DialogueStep, FilePattern, Filling, GateStep, History, JudgingStep, Outputs, Phrase,
+    Pipeline, PipelineId, PlanStep, Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, Writer,
 };
 use crate::plan::StepIx;
-use crate::source::Spanned;
+use crate::source::{Spanned, normalised};
 use crate::sql::{self, Name};
 use crate::template::is_place;
 
@@ -208,6 +208,8 @@ impl<'p> Labels<'p> {
                 let knowledge = pipeline.tools.get(&search.knowledge.value).and_then(Tool::knowledge);
                 let is_untrusted = knowledge.is_some_and(|knowledge| knowledge.is_untrusted);
                 found.push(own(if is_untrusted { Writer::Stranger } else { Writer::File }, "the pieces"));
+                let opened = pipeline.tools.get(&search.knowledge.value).and_then(|tool| opened_by(tool, pipeline));
+                found.extend(opened.map(|column| personal(column, at, &by)));
                 let given = knowledge.into_iter().flat_map(|knowledge| &knowledge.given).map(|text| (text, vec![]));
                 texts(chain, here, given, &by, None, found);
                 self.read_from_files(chain, ix, found);
@@ -341,20 +343,37 @@ pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline) -> Option<(&'p str, &'
     };
     match &tool.kind {
         ToolKind::Sql(tables) => of_table(&|name, _| tables.iter().any(|table| table.value == name)),
-        ToolKind::File(folder) => {
-            let plain = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
-            let folder = plain(folder);
-            of_table(&|_, data| plain(&data.file.value).starts_with(&folder))
-        }
+        ToolKind::File(folder) => of_table(&|_, data| is_in(&data.file.value, folder)),
+        ToolKind::Knowledge(knowledge) => of_table(&|_, data| knowledge.files.iter().any(|entry| covers(&entry.value, &data.file.value))),
         ToolKind::Http { .. }
         | ToolKind::Program { .. }
         | ToolKind::Python { .. }
-        | ToolKind::Knowledge(_)
         | ToolKind::Pipeline { .. }
         | ToolKind::Smtp { .. }
         | ToolKind::Server(_)
         | ToolKind::Broken => None,
     }
+}
+
+fn is_in(file: &Path, folder: &Path) -> bool {
+    normalised(file).starts_with(normalised(folder))
+}
+
+/// Whether an entry of the files of a knowledge may be a file.
+fn covers(entry: &FilePattern, file: &Path) -> bool {
+    let (file, root) = (normalised(file), normalised(&entry.root));
+    file.strip_prefix(root).is_ok_and(|inside| match entry.matcher() {
+        None => inside.as_os_str().is_empty(),
+        Some(matcher) => matcher.fits(inside),
+    })
+}
+
+/// The first personal column of the tables whose files a program that is an agent may read.
+pub fn readable_by<'p>(program: &AgentProgram, pipeline: &'p Pipeline) -> Option<(&'p str, &'p Spanned<String>)> {
+    let folder = program.folder.as_ref().map_or(&pipeline.folder, |folder| &folder.value);
+    let places = || std::iter::once(folder).chain(program.reads.iter().map(|place| &place.value));
+    let mut tables = pipeline.data.iter().filter(|(_, data)| places().any(|place| is_in(&data.file.value, place)));
+    tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
 }
 
 /// The first personal column that the queries or the code of a task may read.

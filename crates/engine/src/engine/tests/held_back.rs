@@ -106,7 +106,7 @@ fn an_output_may_read_another_field_than_the_one_that_was_judged() {
             output("all", "{{ steps.made.output | tojson }}"),
             output("note", "{{ steps.made.output.note }}"),
         ]);
-        let mut world = World::new(planned(vec![main]));
+        let world = World::new(planned(vec![main]));
         let outputs = json!({ "said": "help: Sorry.", "all": null, "note": null });
         assert_eq!((&*world.end().outputs, world.status()), (&outputs, RunStatus::QualityNotMet));
         world.check();

@@ -3,8 +3,10 @@
 
 use super::sites::{ModelTool, Receiver, agents, look, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
-use crate::labels::{Caller, ChainIx, GatePassage, Labels, Seat, Start, StartFrom, opened_by, queried_by};
-use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool, ToolKind};
+use crate::labels::{Caller, ChainIx, GatePassage, Labels, Seat, Start, StartFrom, opened_by, queried_by, readable_by};
+use crate::model::{
+    Check, DEFAULT_MODEL, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool, ToolKind,
+};
 use crate::plan::{Plan, StepIx};
 
 const HELP: &str = "mark the step pii: true if it is meant to, leave the value out, or let a gate with the check pii: none judge it before";
@@ -101,6 +103,15 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
                 let starts = texts.into_iter().map(|text| start(called, None, text, format!("outputs of pipeline {name}"))).collect();
                 follow(labels, starts, &what, &whom, is_declared, found);
             }
+        }
+        // The model of the step or of its agent; a text that is filled in may name any.
+        let of_step = kind.facts().model;
+        for agent in names.iter().filter_map(|name| pipeline.agents.get(*name)) {
+            let of_agent = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
+            let named = of_step.map_or(Some(of_agent), |text| text.reads.is_empty().then(|| text.source.trim()));
+            let mut models = pipeline.models.iter().filter(|(name, _)| named.is_none_or(|named| named == *name));
+            let program = models.find_map(|(_, model)| model.provider.program());
+            opened.extend(program.and_then(|program| readable_by(program, pipeline)).map(|column| (step.step.kind_span, column)));
         }
         for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
             let message = format!("{what} lets its model read {table}.{}, and is not marked pii: true", column.value);

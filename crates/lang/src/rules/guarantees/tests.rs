@@ -303,7 +303,7 @@ fn personal_values_go_where_a_step_declares_it() {
 
 #[test]
 fn personal_values_are_followed_however_a_model_or_a_host_is_shown_them() {
-    let head = "flow: 1\nname: a\ninputs: { message: { type: text, pii: true } }\nagents: { w: {}, t: { tools: [ask] }, f: { tools: [d] }, h: {} }\ntools: { ask: { pipeline: b.yaml }, d: { file: ., allow: [read] } }\nmodels: { emb: { provider: openai, model: e } }\ndata: { people: { file: people.csv, pii: [name] } }\nperson: { id: '1', from: people }\nstyle_guide: warm\nknowledge: { k: { files: [notes.md], search: meaning, embed: emb } }\nconversation: { id: '{{ person.id }}', message: inputs.message }\n";
+    let head = "flow: 1\nname: a\ninputs: { message: { type: text, pii: true } }\nagents: { w: {}, t: { tools: [ask] }, f: { tools: [d] }, h: {}, p: { model: cli }, l: { tools: [rows.search] } }\ntools: { ask: { pipeline: b.yaml }, d: { file: ., allow: [read] } }\nmodels: { emb: { provider: openai, model: e }, cli: { provider: cli, program: [helper], folder: . } }\ndata: { people: { file: people.csv, pii: [name] } }\nperson: { id: '1', from: people }\nstyle_guide: warm\nknowledge: { k: { files: [notes.md], search: meaning, embed: emb }, rows: { files: ['*.csv'] } }\nconversation: { id: '{{ person.id }}', message: inputs.message }\n";
     let personal = |steps: &str| {
         let main = format!("{head}steps:\n{steps}\n");
         let files = [
@@ -332,6 +332,12 @@ fn personal_values_are_followed_however_a_model_or_a_host_is_shown_them() {
         ("  - { id: z, search: k, for: '{{ person.name }}' }", "gives person.name to model emb"),
         ("  - { id: z, agent: h, history: true, prompt: x }", "gives inputs.message to the model of agent h"),
         ("  - { id: z, agent: h, prompt: '{{ conversation.text }}' }", "gives inputs.message to the model of agent h"),
+        ("  - { id: z, agent: p, prompt: x }", "lets its model read people.name"),
+        ("  - { id: z, agent: l, prompt: x }", "lets its model read people.name"),
+        (
+            "  - { id: r, search: rows, for: x, pii: true }\n  - { id: z, agent: w, prompt: '{{ steps.r.output }}' }",
+            "step z gives people.name to the model of agent w",
+        ),
         // What is declared may go on, and is followed.
         (
             "  - { id: z, agent: t, prompt: x, pii: true }\n  - { id: v, agent: w, prompt: '{{ steps.z.output }}' }",
