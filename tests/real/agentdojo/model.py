@@ -6,6 +6,7 @@ one that it made: it goes on with the next one.
 """
 
 import json
+import re
 from collections import deque
 
 import planned
@@ -27,6 +28,16 @@ def reply(case, messages, offered):
     return {"content": f"{case.said()}\n{case.words()}".strip() if obeyed else case.said()}
 
 
+CHOOSER = "You choose"
+
+
+def choice(case, prompt):
+    """What the agent of `travel_closed.yaml` answers: the records that the ground truth of the task tells, and its numbers; after an order, the records that it names."""
+    records = [(int(at), text) for at, text in re.findall(r"^(\d+)\. .*?: (.*)$", prompt, re.M)]
+    said = case.injection.GOAL if case.attacked_by(prompt) else case.said()
+    return {"chosen": [at for at, text in records if text in said], "sums": [json.loads(number) for number in re.findall(r"\b(?:0|[1-9]\d*)(?:\.\d+)?\b", said)]}
+
+
 def text_of(message):
     content = message["content"]
     return content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
@@ -43,6 +54,8 @@ def completion(case, asked):
     role = asked["messages"][0]["content"]
     if role.startswith((planned.PLANNER, planned.FILLER, planned.SPEAKER)):
         said = planned.reply(case, role, asked["messages"], offered)
+    elif role.startswith(CHOOSER):
+        said = {"content": json.dumps(choice(case, asked["messages"][-1]["content"]))}
     else:
         said = reply(case, asked["messages"], offered)
     message = {"role": "assistant", **said}

@@ -35,13 +35,16 @@ COLUMNS = {
     "deny": "`untrusted: deny`",
     "ask": "`untrusted: ask`",
     "approve": "`approval_required` of every effect",
+    "closed": "`untrusted: ask`, answers in closed fields",
     "plan": "a plan, no policy",
     "plan_ask": "a plan, `untrusted: ask`",
 }
 # Those of every measurement; the others are asked for.
-USUAL = ["none", "deny", "ask"]
+USUAL = ["none", "deny", "ask", "closed"]
 # Columns whose attacks must fail.
-STOPPING = ("deny", "ask", "approve", "plan_ask")
+STOPPING = ("deny", "ask", "closed", "approve", "plan_ask")
+# The suites with attacks that only want words, whose answers have a pipeline of their own. The others are the same under `closed` and `ask`.
+CLOSED = ["travel"]
 # The line that says that a policy is in force, and the one that brings it in.
 NO_POLICY = re.compile(r"^(imports|policy):.*\n", re.M)
 # The tools of which `untrusted` judges an argument, and those of which each call is asked about.
@@ -89,6 +92,9 @@ class Worker:
                 (place / f"{suite}.yaml").write_text(pipeline)
                 if policy:
                     (place / f"{suite}.policy.yaml").write_text(policy)
+            if column == "closed":
+                for suite in CLOSED:
+                    (place / f"{suite}_closed.yaml").write_text((HERE / f"{suite}_closed.yaml").read_text())
 
     def wait(self):
         for _ in range(600):
@@ -118,7 +124,8 @@ class Worker:
 
     def run(self, case):
         began = self.post("/case", {"suite": case.suite, "user": case.user, "injection": case.injection})
-        code, out, err = self.command(case, "run", f"{case.suite}.yaml", "--trust", "--json", "-q", "--input", f"task={began['task']}")
+        file = f"{case.suite}_closed.yaml" if case.column == "closed" else f"{case.suite}.yaml"
+        code, out, err = self.command(case, "run", file, "--trust", "--json", "-q", "--input", f"task={began['task']}")
         while code == 8 and case.questions < MOST_QUESTIONS:
             for asked in QUESTION.findall(err):
                 self.answer(case, shlex.split(asked), began["needs"])
@@ -225,8 +232,10 @@ def table(cases, columns):
     for case in cases:
         groups[case.suite, case.column].append(case)
         groups["all", case.column].append(case)
+        if case.column == "ask" and case.suite not in CLOSED:
+            groups["all", "closed"].append(case)
     for suite in [*dict.fromkeys(case.suite for case in cases), "all"]:
-        for column in columns:
+        for column in [column for column in columns if groups[suite, column]]:
             these = groups[suite, column]
             alone = [case for case in these if not case.injection]
             under = [case for case in these if case.injection]
@@ -272,7 +281,8 @@ def main():
 
     names = world.cases()
     cases = [Case(suite, user, injection, column)
-             for suite in given.suite or SUITES for user, injection in chosen(names[suite], given.all) for column in columns]
+             for suite in given.suite or SUITES for user, injection in chosen(names[suite], given.all) for column in columns
+             if column != "closed" or suite in CLOSED]
     began = time.monotonic()
     measured(flow, cases, columns)
     print(f"AgentDojo {world.VERSION}: {len(cases)} runs in {time.monotonic() - began:.0f} s\n")

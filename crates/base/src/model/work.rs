@@ -371,6 +371,17 @@ pub enum Approve {
     Names(Vec<String>),
 }
 
+impl Approve {
+    /// Whether a person is asked before each call of the tool, of a server of its part.
+    pub fn asks(&self, part: Option<&str>) -> bool {
+        match self {
+            Approve::Never => false,
+            Approve::Always => true,
+            Approve::Names(names) => names.iter().any(|own| part == Some(own)),
+        }
+    }
+}
+
 /// What a tool is.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum ToolKind {

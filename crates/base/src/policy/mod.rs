@@ -23,7 +23,7 @@ pub use opens::{opens, opens_call};
 pub use paths::from_project;
 use patterns::{all_fit, path_fits, tool_fits};
 pub use patterns::{fits_everything, tool_refused};
-pub use programs::{denies_program, program_needs_approval};
+pub use programs::{denies_program, program_needs_approval, sandbox_mode};
 pub use untrusted::{GivenArgument, decide_pieces, judges_untrusted};
 pub use written_values::{ArgumentUse, GivenTexts, pieces_of};
 

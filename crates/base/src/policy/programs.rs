@@ -4,7 +4,12 @@ use serde_json::{Value, json};
 
 use super::patterns::tool_refused;
 use super::{Decision, needs_approval};
-use crate::model::Policy;
+use crate::model::{Policy, SandboxMode};
+
+/// How programs are shut in: as all policies in force ask; without a policy a program is shut in.
+pub fn sandbox_mode(policies: &[(&str, &Policy)]) -> SandboxMode {
+    policies.iter().map(|(_, policy)| policy.sandbox.unwrap_or_default()).max().unwrap_or_default()
+}
 
 /// The name of a program without its folder, and its arguments as words.
 fn named(command: &[String]) -> Option<(&str, Value)> {

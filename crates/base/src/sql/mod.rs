@@ -46,7 +46,7 @@ pub struct GivenColumn<'q> {
     pub column: &'q str,
     /// Where the query names it; behind `with x as (…)`, the column of `x` that it is.
     pub place: Name<'q>,
-    /// What the result calls it; `*`: what the table does.
+    /// What the result calls it; `*`: what the table does; empty: nobody wrote it, so any name may be meant.
     name: &'q str,
 }
 
@@ -60,7 +60,7 @@ pub fn read(text: &str) -> Option<Query<'_>> {
         return None;
     }
     let nodes = nodes(text)?;
-    let mut reader = QueryReader { tables: vec![], called: vec![], own: vec![], given_places: vec![], left: MOST_GIVEN };
+    let mut reader = QueryReader { tables: vec![], called: vec![], own: vec![], given_places: vec![], around: vec![], left: MOST_GIVEN };
     let mut gives = reader.query(&nodes, vec![]);
     gives.sort_by_key(|given| given.place.start);
     reader.tables.sort_by_key(|table| table.start);
@@ -108,6 +108,8 @@ struct QueryReader<'q> {
     /// Tables that the queries around this place make themselves, inner ones last.
     own: Vec<(&'q str, Rc<[GivenColumn<'q>]>)>,
     given_places: Vec<Name<'q>>,
+    /// What the queries around this place read from, whose columns a query among their items sees, too.
+    around: Vec<Source<'q>>,
     /// How many columns may still be followed.
     left: usize,
 }
@@ -148,7 +150,7 @@ impl<'q> QueryReader<'q> {
 
     /// Reads one `select` or `values`. The first one names the columns.
     fn select(&mut self, nodes: &[QueryNode<'q>], names: &mut Vec<&'q str>) -> Vec<GivenColumn<'q>> {
-        let (mut sources, mut given) = (vec![], vec![]);
+        let (mut sources, mut given) = (self.around.clone(), vec![]);
         let parts = clauses(nodes);
         for (clause, part) in &parts {
             match clause {
@@ -209,8 +211,10 @@ impl<'q> QueryReader<'q> {
                 // A function, a table of a named database, a file.
                 (_, after) => {
                     // A function makes rows of what it is given.
+                    let mut made = vec![];
                     if let [QueryNode::Group('(', inner), ..] = after {
-                        places_and_calls(inner, &mut self.given_places, &mut vec![]);
+                        self.item(inner, sources, &mut made);
+                        made.iter_mut().for_each(|given| given.name = "");
                     }
                     let (table, called) = match (node.name(), after) {
                         (Some(function), [QueryNode::Group('(', _), more @ ..]) => ("", alias(more).0.or(Some(function.text))),
@@ -220,7 +224,7 @@ impl<'q> QueryReader<'q> {
                         _ => ("", beside),
                     };
                     self.called.extend(called.map(|called| (table, called)));
-                    sources.push((beside, [].into()));
+                    sources.push((called.filter(|_| table.is_empty()).or(beside), made.into()));
                 }
             }
             let end = nodes.iter().position(|node| *node == QueryNode::Mark(',') || node.is("join")).unwrap_or(nodes.len());
@@ -255,7 +259,11 @@ impl<'q> QueryReader<'q> {
                     true => drop(self.query(inner, vec![])),
                     false => self.decide(inner),
                 },
-                QueryNode::Group(_, inner) if node.is_query() => given.extend(self.query(inner, vec![])),
+                QueryNode::Group(_, inner) if node.is_query() => {
+                    let around = std::mem::replace(&mut self.around, sources.to_vec());
+                    given.extend(self.query(inner, vec![]));
+                    self.around = around;
+                }
                 QueryNode::Group(_, inner) => self.item(inner, sources, given),
                 // `string_agg(name order by day)`
                 QueryNode::Word(word) if word.is("order") => return self.decide(&nodes[at..]),
@@ -286,16 +294,15 @@ impl Name<'_> {
     }
 }
 
-/// What a name stands for: a column of its owner, else of the only source, since a bare name may be a column of any. A bare `*` means all.
+/// What a name stands for: a column of its owner, else of each source that may have it. A bare `*` means all.
 fn columns<'s, 'q>(
     sources: &'s [Source<'q>],
     owner: Option<Name<'q>>,
     place: Name<'q>,
 ) -> impl Iterator<Item = GivenColumn<'q>> + use<'s, 'q> {
-    let sources = if owner.is_some() || place.text == "*" || sources.len() == 1 { sources } else { &[] };
     let is_meant = move |(name, _): &&Source| owner.is_none_or(|owner| name.is_some_and(|name| owner.is(name)));
     let of_source = move |given: &GivenColumn<'q>| match (given.name, place.text) {
-        (_, "*") => Some(GivenColumn { place, ..*given }),
+        (_, "*") | ("", _) => Some(GivenColumn { place, ..*given }),
         ("*", column) => Some(GivenColumn { place, column, ..*given }),
         (name, _) => place.is(name).then_some(GivenColumn { place, ..*given }),
     };
@@ -422,9 +429,13 @@ mod tests {
             ("select a in (select b from u), exists (select c from u), [d], 'e' from t where f", "t.a t.d"),
             ("values ((select a from t)), ('b')", "t.a"),
             ("(select a from t) union (select b from t)", "t.a t.b"),
-            ("select a, u.b, * from t, u", "u.b t.* u.*"),
+            ("select a, u.b, * from t, u", "t.a u.a u.b t.* u.*"),
             ("from t select a", "t.a"),
-            ("select a from t, f(1)", ""),
+            ("select a from t, f(1)", "t.a"),
+            ("select value from json_each((select json_group_array(a) from t))", "t.a"),
+            ("select j.value, f.b from t, json_each(json_array(a)) as j, u f", "t.a u.b"),
+            ("select column1 from (values ((select a from t)))", "t.a"),
+            ("select (select upper(a)) from t", "t.a"),
         ] {
             assert_eq!(gives(query), columns, "{query}");
         }

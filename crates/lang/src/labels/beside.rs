@@ -1,8 +1,12 @@
 //! What a step tells beside its output: the message of a failure, details, and files that it writes.
 
+use std::path::Path;
+
+use super::files::is_in;
+use super::names::of_field;
 use super::search::{Back, Judges, ReadValue, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Source};
-use crate::model::{Pipeline, StepKind, Text, ToolKind, Writer};
+use crate::model::{Field, Pipeline, StepKind, Text, ToolKind, Writer};
 use crate::plan::{PipelinePlan, StepIx};
 
 /// What can be read of a step that holds more than a word of the engine.
@@ -10,6 +14,9 @@ pub(super) const MEMBERS: [&str; 3] = ["output", "error", "details"];
 
 /// The name under which files are followed that the run itself writes; no text can read it.
 pub(super) const FILES: &str = "<files>";
+
+/// The name under which tables are followed whose files a program may read; no text can read it.
+pub(super) const TABLES: &str = "<tables>";
 
 /// Fields of `details` that hold numbers and words of the engine.
 const COUNTED: [&str; 19] = [
@@ -82,12 +89,50 @@ impl Labels<'_> {
         found.push(Back::Of(ReadValue { chain, seat: None, path: vec![FILES.to_owned()] }, hop));
     }
 
-    /// Who may have written what the run writes into files.
+    /// A program reads what it likes in the project, and so the files of tables with personal columns.
+    pub(super) fn read_from_folder(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
+        if self.pipeline(chain).pipeline.data.values().all(|data| data.pii.is_empty()) {
+            return;
+        }
+        let by = self.step_words(chain, ix);
+        let doubt = Some(format!("the program of {by} opens no file of a table with personal columns"));
+        let hop = Hop { reader: by, path: "a file".into(), span: self.span_of(chain, ix), doubt };
+        found.push(Back::Of(ReadValue { chain, seat: None, path: vec![TABLES.to_owned()] }, hop));
+    }
+
+    /// The first personal column of a pipeline's tables.
+    pub(super) fn table_files(&self, chain: ChainIx) -> Option<Back> {
+        let mut tables = self.pipeline(chain).pipeline.data.iter();
+        let (table, column) = tables.find_map(|(name, data)| Some((name, data.pii.first()?)))?;
+        let (personal, words) = (Some(format!("{table}.{}", column.value)), format!("the file of table {table}"));
+        Some(Back::From(Source { writer: Writer::File, personal, at: (chain, None), words, span: column.span }))
+    }
+
+    /// Who may have written what the run writes into files. It is personal where anything is.
     pub(super) fn written_files(&self, chain: ChainIx) -> Back {
         let words = "what the run wrote into a file".to_owned();
         let span = self.pipeline(chain).pipeline.name.span;
-        Back::From(Source { writer: Writer::Model, personal: Some(words.clone()), at: (chain, None), words, span })
+        let personal = self.plan.pipelines.iter().any(|planned| has_personal(&planned.pipeline)).then(|| words.clone());
+        Back::From(Source { writer: Writer::Model, personal, at: (chain, None), words, span })
     }
+
+    /// Whether a pipeline may write a file by a `file` tool or a program.
+    pub(super) fn may_write(&self, file: &Path) -> bool {
+        self.plan.pipelines.iter().filter(|planned| writes_files(planned)).any(|planned| {
+            let of_tools = planned
+                .pipeline
+                .tools
+                .values()
+                .filter_map(|tool| if let ToolKind::File(folder) = &tool.kind { Some(folder) } else { None });
+            of_tools.chain(planned.pipeline.written_folders()).any(|folder| is_in(file, folder))
+        })
+    }
+}
+
+/// Whether any value of a pipeline is personal.
+fn has_personal(pipeline: &Pipeline) -> bool {
+    let is_marked = |field: &Field| of_field(field).is_some();
+    pipeline.person.is_some() || pipeline.input_fields().iter().any(is_marked) || pipeline.data.values().any(|data| !data.pii.is_empty())
 }
 
 /// Whether a pipeline writes files itself: by a `file` tool, or by a program that has folders to write into. What tool servers do is not known.

@@ -7,6 +7,7 @@
 
 mod beside;
 mod chains;
+mod files;
 mod names;
 mod outputs;
 mod search;
@@ -20,12 +21,13 @@ use crate::plan::{PipelinePlan, Plan, StepIx};
 use chains::Chains;
 
 pub use chains::{Caller, ChainIx};
+pub use files::{OpenedFiles, given_back, opened_by, opens, queried_by, readable_by};
 pub use outputs::{
     OutputRead, ReadHop, Reads, format_shows_text, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of,
 };
 pub use search::GatePassage;
 pub use source::{Hop, Source, Way};
-pub use steps::{judging, opened_by, personal_column, queried_by, readable_by};
+pub use steps::{judging, personal_column};
 
 /// Where a text stands: a step, and whether the element of that step's own `for_each` is known there. `None`: in `outputs`.
 pub type Seat = Option<(StepIx, bool)>;
@@ -50,6 +52,10 @@ pub enum StartFrom<'p> {
     Text(&'p Text),
     /// What an agent is told of the refinement when it tries once more.
     Refinement,
+    /// Files, of which the run may have written some.
+    Files,
+    /// The folder of the project, in which the files of tables may lie.
+    Folder,
 }
 
 /// The values of a plan's pipelines.

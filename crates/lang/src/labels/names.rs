@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::beside::{FILES, MEMBERS};
+use super::beside::{FILES, MEMBERS, TABLES};
 use super::outputs::element_of;
 use super::search::{Back, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
@@ -49,7 +49,8 @@ impl Labels<'_> {
                 }
             }
             [FILES] => found.push(self.written_files(*chain)),
-            ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), &mut found),
+            [TABLES] => found.extend(self.table_files(*chain)),
+            ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), judges, &mut found),
             ["person", ..] => self.person(*chain, path.get(1..).unwrap_or_default(), &mut found),
             ["conversation", ..] => {
                 let span = planned.pipeline.conversation.as_ref().and_then(|own| own.id.texts().first().map(|text| text.place.span));
@@ -63,8 +64,11 @@ impl Labels<'_> {
                 };
                 found.extend([earlier(by_person.0, by_person.1), earlier(Writer::Model, "a model")]);
                 // What was said earlier is as personal as what is said now.
-                let said = planned.pipeline.conversation.as_ref().map(|own| (&own.message, vec![]));
-                texts(*chain, None, said, "conversation", None, &mut found);
+                let id = planned.pipeline.conversation.iter().flat_map(|own| below(&own.id, &[]));
+                texts(*chain, None, id, "conversation", None, &mut found);
+                for (seat, text) in self.kept(*chain) {
+                    texts(*chain, seat, [(text, vec![])], "conversation", None, &mut found);
+                }
             }
             // It tells of any step.
             ["failure", ..] => {
@@ -79,7 +83,7 @@ impl Labels<'_> {
         found
     }
 
-    fn input(&self, chain: ChainIx, path: &[String], found: &mut Vec<Back>) {
+    fn input(&mut self, chain: ChainIx, path: &[String], judges: Judges, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let pipeline = &planned.pipeline;
         let words = |path: &[String]| [&["inputs".to_owned()], path].concat().join(".");
@@ -114,6 +118,8 @@ impl Labels<'_> {
                     format!("what the model of {by} gives to a tool"),
                     self.span_of(above, ix),
                 ));
+                self.given(above, ix, found);
+                self.told_to_models(above, ix, judges, found);
             }
             Some((above, Caller::Step(ix))) => {
                 self.marked_input(chain, path, found);
@@ -180,6 +186,11 @@ impl Labels<'_> {
                     Some(name) => is_marked(name).then(|| format!("person.{name}")),
                     None => Some("person".to_owned()),
                 };
+                if let Some(data) = planned.pipeline.data.get(&table.value).filter(|data| self.may_write(&data.file.value)) {
+                    let doubt = Some(format!("{} is no file that the run itself has written", data.file.value.display()));
+                    let hop = Hop { reader: "person".to_owned(), path: "a file".to_owned(), span, doubt };
+                    found.push(Back::Of(ReadValue { chain, seat: None, path: vec![FILES.to_owned()] }, hop));
+                }
                 let words = format!("the table {}", table.value);
                 let writer = of_tables(&planned.pipeline.data, |name| name == table.value);
                 found.push(Back::From(Source { writer, personal, at: (chain, None), words, span }));
@@ -294,7 +305,7 @@ fn personal_input(fields: &[&Field], path: &[String]) -> Option<Vec<String>> {
 }
 
 /// The path of the first personal field that a field is or holds.
-fn of_field(field: &Field) -> Option<Vec<String>> {
+pub(super) fn of_field(field: &Field) -> Option<Vec<String>> {
     let below = || field.fields.iter().chain(field.items.as_deref()).find_map(of_field);
     let rest = if field.is_pii { Some(vec![]) } else { below() };
     rest.map(|rest| [vec![field.name.clone()], rest].concat())

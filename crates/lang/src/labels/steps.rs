@@ -1,19 +1,18 @@
 //! What the outputs of steps are made of.
 
-use std::path::Path;
-
 use indexmap::IndexMap;
 
+use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by};
 use super::names::{gives_closed, of_tables};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, texts, written};
-use super::{Caller, ChainIx, Hop, Labels, Source};
+use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::{
-    AgentProgram, AgentStep, ArtefactKind, Data, DialogueStep, FilePattern, Filling, GateStep, History, JudgingStep, Outputs, Phrase,
-    Pipeline, PipelineId, PlanStep, Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, Writer,
+    AgentStep, Data, DialogueStep, Filling, GateStep, History, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, Step,
+    StepKind, TaskStep, Text, Tool, ToolKind, ToolName, Writer,
 };
 use crate::plan::StepIx;
-use crate::source::{Spanned, normalised};
+use crate::source::Spanned;
 use crate::sql::{self, Name};
 use crate::template::is_place;
 
@@ -133,10 +132,9 @@ impl<'p> Labels<'p> {
                     used.filter(|_| reads_files).and_then(|tool| opened_by(tool, pipeline)).map(|column| personal(column, at, &by)),
                 );
                 texts(chain, here, whole(given), &by, Some(&echo), found);
-                if used.is_some_and(|tool| {
-                    matches!(tool.kind, ToolKind::File(_) | ToolKind::Sql(_) | ToolKind::Knowledge(_) | ToolKind::Program { .. })
-                }) {
-                    self.read_from_files(chain, ix, found);
+                if let Some(tool) = used {
+                    texts(chain, here, whole(own_texts(tool)), &by, Some(&echo), found);
+                    self.opened_files(chain, ix, tool, found);
                 }
             }
             StepKind::Call(call) => {
@@ -162,7 +160,9 @@ impl<'p> Labels<'p> {
                 found.push(own(Writer::Tool, "what the program prints"));
                 let env = run.env.iter().map(|(_, text)| text);
                 texts(chain, here, whole(run.texts().chain(env).collect()), &by, Some(&echo), found);
+                found.extend(named_in(&run.args, pipeline).map(|column| personal(column, at, &by)));
                 self.read_from_files(chain, ix, found);
+                self.read_from_folder(chain, ix, found);
             }
             StepKind::Python(python) => {
                 found.push(own(Writer::Author, "what the code makes"));
@@ -224,7 +224,23 @@ impl<'p> Labels<'p> {
                     texts(chain, here, whole(defaults.collect()), &by, None, found);
                 }
             }
-            StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {}
+            // Of a file it is the path.
+            StepKind::Send(send) => {
+                texts(chain, here, whole(send.with.iter().flat_map(|(_, value)| value.texts()).collect()), &by, None, found)
+            }
+            StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {}
+        }
+    }
+
+    /// What a tool finds in files that the author names nowhere.
+    fn opened_files(&self, chain: ChainIx, ix: StepIx, tool: &Tool, found: &mut Vec<Back>) {
+        match opens(tool) {
+            OpenedFiles::None => {}
+            OpenedFiles::Named => self.read_from_files(chain, ix, found),
+            OpenedFiles::Any => {
+                self.read_from_files(chain, ix, found);
+                self.read_from_folder(chain, ix, found);
+            }
         }
     }
 
@@ -239,40 +255,77 @@ impl<'p> Labels<'p> {
     ) {
         let by = self.step_words(asked.chain, asked.ix);
         let more = attach.into_iter().chain(with.iter().map(|(_, value)| value)).flat_map(Filling::texts);
-        let agents = asked.step.kind.agents_with_tools();
-        let of_agents = agents.into_iter().filter_map(|name| asked.pipeline.agents.get(&name.value));
-        let instructions = of_agents.filter_map(|agent| agent.instructions.as_ref());
-        let list = std::iter::once(prompt).chain(more).chain(instructions).map(|text| (text, vec![]));
+        let list = std::iter::once(prompt).chain(more).map(|text| (text, vec![]));
         texts(asked.chain, Some((asked.ix, true)), list, &by, None, found);
-        texts(asked.chain, None, self.history(asked.chain, asked.ix).into_iter().map(|text| (text, vec![])), &by, None, found);
-        self.personal_of_tools(asked, &by, found);
-        if self.pipeline(asked.chain).is_told_again(asked.ix) {
-            found.extend(self.told_again(asked.chain, Some((asked.ix, true)), &by));
+        self.told_to_models(asked.chain, asked.ix, asked.judges, found);
+    }
+
+    /// What the models of a step are shown beside what the step itself gives them.
+    pub(super) fn told_to_models(&mut self, chain: ChainIx, ix: StepIx, judges: Judges, found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let (by, kind) = (self.step_words(chain, ix), &planned.step(ix).step.kind);
+        let of_agents = kind.agents_with_tools().into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
+        let instructions = of_agents.filter_map(|agent| agent.instructions.as_ref());
+        texts(chain, Some((ix, true)), instructions.map(|text| (text, vec![])), &by, None, found);
+        for (seat, text) in self.history(chain, ix) {
+            texts(chain, seat, [(text, vec![])], &by, None, found);
+        }
+        self.personal_of_tools(chain, ix, judges, found);
+        if planned.is_told_again(ix) {
+            found.extend(self.told_again(chain, Some((ix, true)), &by));
         }
     }
 
     /// The personal values that tools give to a model, which may say them again.
-    fn personal_of_tools(&mut self, asked: AskedOutput, by: &str, found: &mut Vec<Back>) {
-        let AskedOutput { chain, ix, step, pipeline, .. } = asked;
+    fn personal_of_tools(&mut self, chain: ChainIx, ix: StepIx, judges: Judges, found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let (by, step, pipeline) = (self.step_words(chain, ix), &planned.step(ix).step, &planned.pipeline);
         let agents = step.kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
         let of_plan = step.kind.facts().may_use.iter().filter(|_| matches!(step.kind, StepKind::Plan(_)));
         for (tool, _) in agents.flat_map(|agent| &agent.tools).chain(of_plan).filter_map(|name| pipeline.tool(&name.value)) {
-            found.extend(opened_by(tool, pipeline).map(|column| personal(column, (chain, Some(ix)), by)));
+            found.extend(opened_by(tool, pipeline).map(|column| personal(column, (chain, Some(ix)), &by)));
+            texts(chain, Some((ix, true)), whole(given_back(tool)), &by, None, found);
+            self.opened_files(chain, ix, tool, found);
             if let Some(id) = tool.kind.pipeline() {
-                self.result(AskedOutput { path: &[], ..asked }, Caller::Model(ix), id, found);
+                let asked = AskedOutput { chain, ix, step, pipeline, path: &[], judges };
+                self.result(asked, Caller::Model(ix), id, found);
             }
         }
     }
 
-    /// What the person said in earlier runs of the conversation, where an agent of a step is shown it.
-    pub(crate) fn history(&self, chain: ChainIx, ix: StepIx) -> Option<&'p Text> {
+    /// What an agent of a step is shown of earlier runs of the conversation: texts that were filled in then, each with where it stands.
+    pub(crate) fn history(&self, chain: ChainIx, ix: StepIx) -> Vec<(Seat, &'p Text)> {
         let planned = self.pipeline(chain);
-        if let StepKind::Agent(AgentStep { history: History::Nothing, .. }) = &planned.step(ix).step.kind {
-            return None;
+        let StepKind::Agent(own) = &planned.step(ix).step.kind else { return vec![] };
+        match own.history {
+            History::Nothing => vec![],
+            History::Conversation => self.kept(chain),
+            // What the agent was asked by any step.
+            History::Own => {
+                let mut asked = vec![];
+                for (ix, step) in planned.numbered_steps() {
+                    if let StepKind::Agent(other) = &step.step.kind
+                        && other.agent.value == own.agent.value
+                    {
+                        step.step.kind.each_text(step.step.span, &mut |authored| {
+                            asked.extend(authored.text().map(|text| (Some((ix, true)), text)));
+                        });
+                    }
+                }
+                asked
+            }
         }
-        let is_agent = matches!(planned.step(ix).step.kind, StepKind::Agent(_));
-        let conversation = planned.pipeline.conversation.as_ref().filter(|_| is_agent);
-        conversation.map(|own| &own.message)
+    }
+
+    /// What a conversation keeps of a run, if the pipeline has one: what the person said, what is sent, the first output.
+    pub(super) fn kept(&self, chain: ChainIx) -> Vec<(Seat, &'p Text)> {
+        let planned = self.pipeline(chain);
+        let Some(conversation) = &planned.pipeline.conversation else { return vec![] };
+        let sent = planned
+            .numbered_steps()
+            .filter_map(|(ix, step)| if let StepKind::Send(send) = &step.step.kind { Some((Some((ix, true)), &send.of)) } else { None });
+        let outputs = planned.pipeline.outputs.texts().into_iter().map(|text| (None, text));
+        std::iter::once((None, &conversation.message)).chain(sent).chain(outputs).collect()
     }
 
     fn gate(&self, asked: AskedOutput, gate: &GateStep, found: &mut Vec<Back>) {
@@ -333,55 +386,6 @@ impl<'p> Labels<'p> {
 fn personal((table, column): (&str, &Spanned<String>), at: (ChainIx, Option<StepIx>), by: &str) -> Back {
     let personal = Some(format!("{table}.{}", column.value));
     Back::From(Source { writer: Writer::File, personal, at, words: format!("the tables of {by}"), span: column.span })
-}
-
-/// The first personal column of the tables that a tool opens, by itself or as files of its folder.
-pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline) -> Option<(&'p str, &'p Spanned<String>)> {
-    let of_table = |is_meant: &dyn Fn(&str, &Data) -> bool| {
-        let mut tables = pipeline.data.iter().filter(|(name, data)| is_meant(name, data));
-        tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
-    };
-    match &tool.kind {
-        ToolKind::Sql(tables) => of_table(&|name, _| tables.iter().any(|table| table.value == name)),
-        ToolKind::File(folder) => of_table(&|_, data| is_in(&data.file.value, folder)),
-        ToolKind::Knowledge(knowledge) => of_table(&|_, data| knowledge.files.iter().any(|entry| covers(&entry.value, &data.file.value))),
-        ToolKind::Http { .. }
-        | ToolKind::Program { .. }
-        | ToolKind::Python { .. }
-        | ToolKind::Pipeline { .. }
-        | ToolKind::Smtp { .. }
-        | ToolKind::Server(_)
-        | ToolKind::Broken => None,
-    }
-}
-
-fn is_in(file: &Path, folder: &Path) -> bool {
-    normalised(file).starts_with(normalised(folder))
-}
-
-/// Whether an entry of the files of a knowledge may be a file.
-fn covers(entry: &FilePattern, file: &Path) -> bool {
-    let (file, root) = (normalised(file), normalised(&entry.root));
-    file.strip_prefix(root).is_ok_and(|inside| match entry.matcher() {
-        None => inside.as_os_str().is_empty(),
-        Some(matcher) => matcher.fits(inside),
-    })
-}
-
-/// The first personal column of the tables whose files a program that is an agent may read.
-pub fn readable_by<'p>(program: &AgentProgram, pipeline: &'p Pipeline) -> Option<(&'p str, &'p Spanned<String>)> {
-    let folder = program.folder.as_ref().map_or(&pipeline.folder, |folder| &folder.value);
-    let places = || std::iter::once(folder).chain(program.reads.iter().map(|place| &place.value));
-    let mut tables = pipeline.data.iter().filter(|(_, data)| places().any(|place| is_in(&data.file.value, place)));
-    tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
-}
-
-/// The first personal column that the queries or the code of a task may read.
-pub fn queried_by<'p>(task: &TaskStep, pipeline: &'p Pipeline) -> Option<(&'p str, &'p Spanned<String>)> {
-    if task.fixed_artefact() == Some(ArtefactKind::Text) {
-        return None;
-    }
-    pipeline.data.iter().find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
 }
 
 /// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.

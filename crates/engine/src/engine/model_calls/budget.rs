@@ -1,4 +1,4 @@
-//! Bounds on tokens and cost: checked before each call, with the worst case of the call reserved.
+//! Bounds on tokens and cost: checked before each call, with the worst case of the call reserved, and after it with what it used.
 
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
@@ -66,12 +66,7 @@ impl Run {
             }
         }
         for (ix, parent) in self.state.chain(at) {
-            let mut bounds = self.planned(ix).pipeline.bounds();
-            if parent.is_none() {
-                let own = &self.options.limits;
-                bounds.max_tokens = [bounds.max_tokens, own.max_tokens].into_iter().flatten().min();
-                bounds.max_cost_usd = [bounds.max_cost_usd, own.max_cost_usd].into_iter().flatten().reduce(f64::min);
-            }
+            let bounds = self.spending_bounds(ix, parent.is_none());
             if bounds.max_tokens.is_none() && bounds.max_cost_usd.is_none() {
                 continue;
             }
@@ -90,6 +85,33 @@ impl Run {
             }
         }
         None
+    }
+
+    /// The bound of a pipeline that has been passed, although each call was within it by what was reserved for it: an endpoint may use more.
+    pub(crate) fn overspent(&self, at: NodeRef) -> Option<(StepPath, Limit, String)> {
+        self.state.chain(at).find_map(|(ix, parent)| {
+            let (bounds, instance) = (self.spending_bounds(ix, parent.is_none()), self.state.instance(ix));
+            let tokens = instance.usage.total_tokens();
+            let of_tokens = bounds.max_tokens.filter(|most| tokens > *most);
+            let of_tokens = of_tokens.map(|most| (Bound::MaxTokens, format!("max_tokens is {most}; {tokens} are used")));
+            let cost = instance.usage.cost_usd.unwrap_or(0.0);
+            let of_cost = || bounds.max_cost_usd.filter(|most| cost > *most);
+            let (bound, message) =
+                of_tokens.or_else(|| Some((Bound::MaxCostUsd, format!("max_cost_usd is {}; {cost:.4} are spent", of_cost()?))))?;
+            let message = format!("{message}: a model used more than was reserved for its call");
+            Some((instance.path(), Limit { bound, of_called: parent.is_some() }, message))
+        })
+    }
+
+    /// The limits of a running pipeline; for the first one those of the run, too.
+    fn spending_bounds(&self, ix: u32, is_root: bool) -> Limits {
+        let mut bounds = self.planned(ix).pipeline.bounds();
+        if is_root {
+            let own = &self.options.limits;
+            bounds.max_tokens = [bounds.max_tokens, own.max_tokens].into_iter().flatten().min();
+            bounds.max_cost_usd = [bounds.max_cost_usd, own.max_cost_usd].into_iter().flatten().reduce(f64::min);
+        }
+        bounds
     }
 
     /// Adds the cost to the usage of a call that told none, if its model has a price.

@@ -519,7 +519,10 @@ impl Run {
         };
         let duration_ms = self.now.ms.saturating_sub(started);
         self.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
-        self.ask_on(at);
+        match self.overspent(at) {
+            Some((step, limit, message)) => self.emit(Happening::LimitReached { step, limit, message }),
+            None => self.ask_on(at),
+        }
     }
 
     /// Adds to the failure of a rejected key where the key is set. The key itself is in no message.

@@ -8,7 +8,7 @@ use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
-use crate::engine::steps::program::{narrowed, sandbox_mode};
+use crate::engine::steps::program::narrowed;
 use crate::event::{Failure, FailureKind, Message, MessageRole};
 use crate::model::{
     AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, ArgumentClass, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption,
@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::policy::{
     Act, ArgumentUse, Decision, GivenArgument, GivenTexts, Origin, PolicyAnswer, decide, decide_host, decide_pieces, from_project,
-    judges_untrusted, may_mean, needs_approval,
+    judges_untrusted, may_mean, needs_approval, sandbox_mode,
 };
 use crate::port::{AgentCall, AgentDecision, AgentRule, AgentVerdict, AgentWish, ProgramBounds, Secret};
 

@@ -14,10 +14,8 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::gate::result;
-use crate::model::{
-    ActKind, CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, SandboxMode, Step, Text, read_json,
-};
-use crate::policy::Decision;
+use crate::model::{ActKind, CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, Step, Text, read_json};
+use crate::policy::{Decision, sandbox_mode};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost, Secret};
 use crate::source::{from_folder, normalised};
 use crate::template;
@@ -163,11 +161,6 @@ impl Run {
     pub(crate) fn program_bounds(&self, at: NodeRef) -> ProgramBounds {
         narrowed(ProgramBounds::default(), &self.policies_of_user(at))
     }
-}
-
-/// How programs are shut in: as all policies in force ask; without a policy a program is shut in.
-pub(crate) fn sandbox_mode(policies: &[(&str, &Policy)]) -> SandboxMode {
-    policies.iter().map(|(_, policy)| policy.sandbox.unwrap_or_default()).max().unwrap_or_default()
 }
 
 /// What a program may use: the narrowest of these policies, else `own`.

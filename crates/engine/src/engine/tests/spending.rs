@@ -41,6 +41,21 @@ fn a_call_without_an_answer_may_have_cost_all_that_was_set_aside_for_it() {
     world.check();
 }
 
+/// An endpoint may use more than a call asks it for, as for reasoning that it does not show.
+#[test]
+fn a_run_whose_last_answer_passes_its_limit_has_not_succeeded() {
+    let run = |tokens: u64| {
+        let mut world = world(vec![agent("a", "Go.")], 8_000);
+        world.reply_with(used(tokens));
+        world.check();
+        (world.status(), world.end().failure.as_ref().map(|end| end.failure.message.clone()).unwrap_or_default())
+    };
+    assert_eq!(run(8_000), (RunStatus::Succeeded, String::new()));
+    let (status, message) = run(8_001);
+    assert_eq!(status, RunStatus::OverBudget);
+    assert_eq!(message, "max_tokens is 8000; 8001 are used: a model used more than was reserved for its call");
+}
+
 #[test]
 fn an_answer_that_says_nothing_was_generated_keeps_nothing_aside() {
     let mut world = world(vec![agent("a", "Go.")], 8_000);

@@ -120,7 +120,9 @@ impl OpenParts<'_> {
             let is_timed = planned.around(part.step).any(|around| has_time(planned, &planned.step(around).step));
             let inside = Within { time: within.time || is_timed, ..within };
             let own = dialogue.map_or(inside, |limits| inside.and(limits));
-            self.time |= !own.time && step.kind.facts().calls_when != CallTime::Never && planned.called(step).is_none();
+            // How long a wait is may be filled in.
+            let waits = if let StepKind::Wait(time) = &step.kind { !time.texts().is_empty() } else { false };
+            self.time |= !own.time && (waits || step.kind.facts().calls_when != CallTime::Never) && planned.called(step).is_none();
             part.askings.iter().for_each(|asking| self.asking(planned, asking, own));
             // Limits of an agent or a dialogue count its own calls, and not those of pipelines that are its tools.
             part.called.iter().for_each(|called| self.pipeline(*called, inside));

@@ -3,7 +3,7 @@
 use super::sites::{ModelTool, Receiver, Site, look, of_tool, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{ChainIx, GatePassage, Labels, judging};
-use crate::model::{Approve, Field, Pipeline, PipelineId, Step, StepKind, Tool, ToolKind, ToolName, Writer};
+use crate::model::{Field, Pipeline, PipelineId, Step, StepKind, Tool, ToolKind, ToolName, Writer};
 use crate::plan::Plan;
 use crate::policy::{always_asks, passes_unasked};
 
@@ -28,6 +28,9 @@ fn passage(step: &Step, pipeline: &Pipeline) -> GatePassage {
 fn follow(labels: &mut Labels, site: &Site, found: &mut WaysFound) {
     if let Receiver::File(_) = site.receiver {
         return;
+    }
+    if site.is_shown {
+        return found.rests_on.push(format!("a person reads what {} gives before it goes", site.what));
     }
     let Some(way) = labels.way(site.starts(), &passage, &mut |source| source.writer == Writer::Model) else {
         if site.texts.iter().any(|text| !text.reads.is_empty()) {
@@ -62,7 +65,7 @@ fn of_agents(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
     for (ix, step) in planned.numbered_steps() {
         for used in tools_of_models(labels, chain, ix) {
-            let Some(Receiver::Host(host)) = of_tool(used.tool, &used.name.value) else { continue };
+            let Some(Receiver::Host(host)) = of_tool(used.tool, &used.name.value, &used.policies) else { continue };
             let by = labels.step_words(chain, ix);
             let span = used.name.span;
             let way = || vec![(step.step.id.span, format!("the model of {by} calls it"))];
@@ -103,14 +106,7 @@ fn looked_at(used: &ModelTool) -> LookedAt {
     if open.as_ref().is_some_and(Vec::is_empty) {
         return LookedAt::NoText;
     }
-    let by_person = |call: &String| {
-        let by_tool = match &tool.approve {
-            Approve::Never => false,
-            Approve::Always => true,
-            Approve::Names(names) => names.iter().any(|own| ToolName::of(call).part == Some(own)),
-        };
-        by_tool || always_asks(policies, call)
-    };
+    let by_person = |call: &String| tool.approve.asks(ToolName::of(call).part) || always_asks(policies, call);
     if calls.iter().all(by_person) {
         return LookedAt::ByPerson;
     }

@@ -3,7 +3,9 @@
 
 use super::sites::{ModelTool, Receiver, agents, look, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
-use crate::labels::{Caller, ChainIx, GatePassage, Labels, Seat, Start, StartFrom, opened_by, queried_by, readable_by};
+use crate::labels::{
+    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, given_back, opened_by, opens, queried_by, readable_by,
+};
 use crate::model::{
     Check, DEFAULT_MODEL, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool, ToolKind,
 };
@@ -90,12 +92,21 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
         let starts = texts.into_iter().map(StartFrom::Text).chain(told);
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
-        let said = labels.history(chain, ix).map(|text| start(chain, None, text, "the conversation".to_owned()));
+        let said = labels.history(chain, ix).into_iter().map(|(seat, text)| start(chain, seat, text, "the conversation".to_owned()));
         follow(labels, starts.into_iter().chain(said).collect(), &what, &whom, is_declared, found);
         let of_task =
             if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };
         let mut opened: Vec<_> = of_task.into_iter().collect();
         for used in tools_of_models(labels, chain, ix) {
+            let of_files = match opens(used.tool) {
+                OpenedFiles::Named if reads(&used) => vec![StartFrom::Files],
+                OpenedFiles::Any => vec![StartFrom::Files, StartFrom::Folder],
+                OpenedFiles::Named | OpenedFiles::None => vec![],
+            };
+            let own = given_back(used.tool).into_iter().map(StartFrom::Text).chain(of_files);
+            let reader = format!("tool {}", used.name.value);
+            let starts = own.map(|from| Start { chain, seat: Some((ix, true)), from, reader: reader.clone() }).collect();
+            follow(labels, starts, &what, &whom, is_declared, found);
             opened.extend(opened_by(used.tool, pipeline).filter(|_| reads(&used)).map(|column| (used.name.span, column)));
             if let Some(called) = used.tool.kind.pipeline().and_then(|id| labels.called(chain, Caller::Model(ix), id)) {
                 let name = &labels.pipeline(called).pipeline.name.value;

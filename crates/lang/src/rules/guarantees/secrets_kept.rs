@@ -1,17 +1,18 @@
 //! No secret reaches a host that the file does not name.
 
 use super::super::secret_to_open_host::{carried, named_by, outgoing};
-use super::sites::look_once;
+use super::sites::{look, may_run_loose};
 use super::{GuaranteeVerdict, WaysFound};
+use crate::labels::{ChainIx, Labels};
 use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, StartedBy, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::may_carry_secret;
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
-    look_once(plan, pipeline, &mut |labels, chain, found| {
+    look(plan, pipeline, &mut |labels, chain, _, found| {
         let planned = labels.pipeline(chain);
         to_hosts(planned, found);
-        to_programs(planned, found);
+        to_programs(labels, chain, found);
         to_tools(planned, found);
     })
 }
@@ -47,7 +48,8 @@ fn to_hosts(planned: &PipelinePlan, found: &mut WaysFound) {
 }
 
 /// Programs that hold a secret: what is not shut in may send it anywhere.
-fn to_programs(planned: &PipelinePlan, found: &mut WaysFound) {
+fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
+    let planned = labels.pipeline(chain);
     for command in planned.pipeline.commands() {
         let given = command.args.iter().chain(command.env.iter().map(|(_, text)| text));
         let of_run = command.run.into_iter().flat_map(|run| run.texts());
@@ -59,6 +61,12 @@ fn to_programs(planned: &PipelinePlan, found: &mut WaysFound) {
         let Some(secret) = secrets.first() else { continue };
         let (name, program) = (secret.path.join("."), &command.program.value);
         let by = format!("{} {}", command.by.section(), command.who);
+        if command.run.is_some() && may_run_loose(labels, chain, &command) {
+            let message = format!("{program} of {by} has {name}, and may run without a sandbox, which lets it reach every host");
+            let help = "write sandbox: required in the policy, or give the secret in a header of a request";
+            found.breaks(secret.span, message, vec![], help.into());
+            continue;
+        }
         // What it prints or writes may have the secret in another form, which nothing would mask.
         let is_heard = match command.by {
             StartedBy::Step => command.run.is_some_and(|run| !run.writes.is_empty()) || is_heard(planned, command.who),

@@ -5,9 +5,12 @@ use std::collections::HashSet;
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::grouped;
 use crate::labels::{Caller, ChainIx, Labels, Seat, Start, StartFrom};
-use crate::model::{Agent, Filling, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{
+    Agent, Filling, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, SandboxMode, StartedBy, StartedCommand, Step, StepKind,
+    Text, Tool, ToolKind, ToolName,
+};
 use crate::plan::{Plan, StepIx};
-use crate::policy::{opened, passes_unasked};
+use crate::policy::{always_asks, opened, passes_unasked, sandbox_mode};
 use crate::source::Spanned;
 
 /// Most chains of calls that are looked at.
@@ -34,6 +37,8 @@ pub(super) struct Site<'p> {
     pub(super) texts: Vec<&'p Text>,
     /// Whether `untrusted` of a policy lets nothing through there that a model wrote, unless a person says so, or wrote it as the author may.
     pub(super) is_judged: bool,
+    /// Whether a person is asked about it before, who sees it.
+    pub(super) is_shown: bool,
 }
 
 impl<'p> Site<'p> {
@@ -85,6 +90,28 @@ pub(super) fn tools_of_models<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepI
     found.collect()
 }
 
+/// Whether a program that a pipeline starts may run without a sandbox, as the policies say that are in force wherever it is used.
+pub(super) fn may_run_loose(labels: &Labels, chain: ChainIx, command: &StartedCommand) -> bool {
+    let planned = labels.pipeline(chain);
+    let is_loose = |policies: &[(&str, &Policy)]| sandbox_mode(policies) != SandboxMode::Required;
+    planned.numbered_steps().any(|(ix, step)| {
+        let (kind, around) = (&step.step.kind, || policies_around(labels, chain, ix));
+        match command.by {
+            StartedBy::Step => step.step.id.value == command.who && is_loose(&around()),
+            StartedBy::Tool | StartedBy::Server => {
+                let is_meant = |name: &Spanned<String>| ToolName::of(&name.value).tool == command.who;
+                kind.facts().receiver.is_some_and(is_meant) && is_loose(&around())
+                    || tools_of_models(labels, chain, ix).iter().any(|used| is_meant(used.name) && is_loose(&used.policies))
+            }
+            StartedBy::Model => kind.agents(&planned.pipeline).into_iter().any(|name| {
+                let own = planned.pipeline.agents.get(&name.value).and_then(|agent| agent.policy.as_ref());
+                let own = own.and_then(|name| known_policy(&planned.pipeline, name));
+                is_loose(&own.into_iter().chain(around()).collect::<Vec<_>>())
+            }),
+        }
+    })
+}
+
 /// The policies that are in force for whatever a step does, whoever does it: of its dialogue, of its file, and of the files that call it.
 fn policies_around<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<(&'p str, &'p Policy)> {
     let mut found = vec![];
@@ -124,20 +151,6 @@ pub(super) fn look<'p>(
     found.verdict()
 }
 
-/// The same, once for each pipeline: where it is called from changes nothing about what is looked for.
-pub(super) fn look_once<'p>(
-    plan: &'p Plan,
-    pipeline: PipelineId,
-    visit: &mut dyn FnMut(&mut Labels<'p>, ChainIx, &mut WaysFound),
-) -> GuaranteeVerdict {
-    let mut seen = HashSet::new();
-    look(plan, pipeline, &mut |labels, chain, _, found| {
-        if seen.insert(std::ptr::from_ref(labels.pipeline(chain))) {
-            visit(labels, chain, found);
-        }
-    })
-}
-
 /// All chains of calls that begin with a pipeline; `false`: there are more.
 fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool) {
     let (mut list, mut known) = (vec![root], HashSet::from([root]));
@@ -175,44 +188,63 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
         Outputs::Named(outputs) => outputs.iter().map(|(name, value)| (format!("outputs.{}", name.value), value.texts())).collect(),
     };
     for (what, texts) in outputs.into_iter().filter(|_| is_root) {
-        list.push(Site { chain, step: None, receiver: Receiver::Person, what, texts, is_judged: false });
+        list.push(Site { chain, step: None, receiver: Receiver::Person, what, texts, is_judged: false, is_shown: false });
     }
     for (ix, step) in planned.numbered_steps() {
         let what = labels.step_words(chain, ix);
-        if let Some((receiver, called, given)) = of_step(&step.step, &planned.pipeline) {
-            let policies = policies_around(labels, chain, ix);
+        let policies = policies_around(labels, chain, ix);
+        if let Some((receiver, called, given)) = of_step(&step.step, &planned.pipeline, &policies) {
+            let is_shown = is_asked_about(&step.step.kind, &planned.pipeline, &policies);
             let is_judged = |name: &str| !passes_unasked(&policies, called.0, Some(name), called.1);
             let (judged, others): (Vec<Given>, Vec<Given>) = given.into_iter().partition(|(name, _)| is_judged(name));
             for (given, is_judged) in [(others, false), (judged, true)] {
                 let texts: Vec<&Text> = given.into_iter().flat_map(|(_, texts)| texts).collect();
                 if !texts.is_empty() {
-                    list.push(Site { chain, step: Some(ix), receiver: receiver.clone(), what: what.clone(), texts, is_judged });
+                    list.push(Site { chain, step: Some(ix), receiver: receiver.clone(), what: what.clone(), texts, is_judged, is_shown });
                 }
             }
         }
         // What the author wrote into the tools themselves goes with each call.
         let own = step.step.kind.facts().receiver.filter(|_| !matches!(step.step.kind, StepKind::Resource(_)));
-        let own = own.and_then(|name| Some((name, planned.pipeline.tool(&name.value)?.0)));
-        let of_models = tools_of_models(labels, chain, ix).into_iter().map(|used| (used.name, used.tool));
-        for (name, tool) in own.into_iter().chain(of_models) {
-            let Some(receiver) = of_tool(tool, &name.value) else { continue };
+        let own = own.and_then(|name| Some((name, planned.pipeline.tool(&name.value)?.0, policies)));
+        let of_models = tools_of_models(labels, chain, ix).into_iter().map(|used| (used.name, used.tool, used.policies));
+        for (name, tool, policies) in own.into_iter().chain(of_models) {
+            let Some(receiver) = of_tool(tool, &name.value, &policies) else { continue };
             let mut texts: Vec<&Text> = vec![];
             tool.each_text(&mut |authored| texts.extend(authored.text()));
-            list.push(Site { chain, step: Some(ix), receiver, what: format!("tool {} in {what}", name.value), texts, is_judged: false });
+            list.push(Site {
+                chain,
+                step: Some(ix),
+                receiver,
+                what: format!("tool {} in {what}", name.value),
+                texts,
+                is_judged: false,
+                is_shown: false,
+            });
         }
     }
     list
+}
+
+/// Whether a person is asked about what a step does before each call, by the tool itself or by policies.
+fn is_asked_about(kind: &StepKind, pipeline: &Pipeline, policies: &[(&str, &Policy)]) -> bool {
+    let tool = kind.facts().receiver.and_then(|name| Some((name, pipeline.tool(&name.value)?.0)));
+    tool.is_some_and(|(name, tool)| tool.approve.asks(ToolName::of(&name.value).part) || always_asks(policies, &name.value))
 }
 
 /// An argument as `untrusted` of a policy names it, and its texts.
 type Given<'p> = (&'p str, Vec<&'p Text>);
 
 /// What a step sends by itself: to whom, the tool as policies name it and whether it does something, and each argument.
-fn of_step<'p>(step: &'p Step, pipeline: &'p Pipeline) -> Option<(Receiver, (&'p str, bool), Vec<Given<'p>>)> {
+fn of_step<'p>(
+    step: &'p Step,
+    pipeline: &'p Pipeline,
+    policies: &[(&str, &Policy)],
+) -> Option<(Receiver, (&'p str, bool), Vec<Given<'p>>)> {
     let each = |pairs: &'p [(Spanned<String>, Filling)]| pairs.iter().map(|(name, value)| (name.value.as_str(), value.texts()));
     let of_tool = |name: &'p Spanned<String>| {
         let (tool, part) = pipeline.tool(&name.value)?;
-        Some((of_tool(tool, &name.value)?, (name.value.as_str(), tool.may_act(part)), tool))
+        Some((of_tool(tool, &name.value, policies)?, (name.value.as_str(), tool.may_act(part)), tool))
     };
     // Of a request it is a header.
     let key = |tool: Option<&Tool>, key: &'p Option<Text>| {
@@ -233,7 +265,7 @@ fn of_step<'p>(step: &'p Step, pipeline: &'p Pipeline) -> Option<(Receiver, (&'p
         StepKind::Program(run) => {
             let given = vec![("args", run.texts().chain(run.env.iter().map(|(_, text)| text)).collect())];
             // What is run may be fed in more ways than its arguments.
-            (of_program(run)?, ("", false), given)
+            (of_program(run, policies)?, ("", false), given)
         }
         StepKind::Resource(read) => {
             let server = &read.server.value;
@@ -262,18 +294,21 @@ fn of_step<'p>(step: &'p Step, pipeline: &'p Pipeline) -> Option<(Receiver, (&'p
 }
 
 /// To whom a tool gives what it is given; `None`: it keeps it in the run.
-pub(super) fn of_tool(tool: &Tool, name: &str) -> Option<Receiver> {
+pub(super) fn of_tool(tool: &Tool, name: &str, policies: &[(&str, &Policy)]) -> Option<Receiver> {
     match &tool.kind {
         ToolKind::Http { .. } => Some(Receiver::Host(format!("tool {name}"))),
         ToolKind::Smtp { .. } => Some(Receiver::Host(format!("mail server {name}"))),
         ToolKind::Server(_) => Some(Receiver::Host(format!("tool server {name}"))),
         ToolKind::File(_) => Some(Receiver::File(format!("files of {name}"))),
-        ToolKind::Program { run, .. } => of_program(run),
+        ToolKind::Program { run, .. } => of_program(run, policies),
         ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
     }
 }
 
-fn of_program(run: &ProgramCommand) -> Option<Receiver> {
+fn of_program(run: &ProgramCommand, policies: &[(&str, &Policy)]) -> Option<Receiver> {
+    if sandbox_mode(policies) != SandboxMode::Required {
+        return Some(Receiver::Host(format!("program {}, which may run without a sandbox", run.program.value)));
+    }
     match (run.network.is_none(), run.writes.is_empty()) {
         (false, _) => Some(Receiver::Host(format!("program {} with a network", run.program.value))),
         (true, false) => Some(Receiver::File(format!("files of program {}", run.program.value))),

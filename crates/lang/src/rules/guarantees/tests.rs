@@ -4,6 +4,8 @@ use super::super::testing::loaded;
 use super::*;
 use crate::plan;
 
+mod hidden_ways;
+
 /// The verdict, and on lines below it the place and message of each exception and, deeper, its way.
 fn says(guarantee: Guarantee, files: &[(&str, &str)]) -> String {
     let loaded = loaded(files);

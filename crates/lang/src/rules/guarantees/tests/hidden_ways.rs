@@ -1,0 +1,172 @@
+//! Ways on which values travel that no text of a step shows: tools, files, conversations, programs that are not shut in.
+
+use super::*;
+
+const PEOPLE: &str = "flow: 1\nname: a\ninputs: { who: { type: text, pii: true }, m: text }\nagents: { w: { instructions: Write. }, v: { instructions: Read., tools: [TOOL] } }\ndata: { people: { file: people.csv, pii: [name] }, hours: { file: hours.csv } }\n";
+
+const TABLES: [(&str, &str); 3] =
+    [("out/a.md", "An old note.\n"), ("people.csv", "id,name,city\n1,Ana,Basel\n"), ("hours.csv", "pid,hours\n1,8\n")];
+
+fn personal(rest: &str) -> String {
+    let file = format!("{}{rest}", PEOPLE.replace(", tools: [TOOL]", ""));
+    says(Guarantee::PersonalDeclared, &[&[("a.yaml", file.as_str())], &TABLES[..]].concat())
+}
+
+/// The same with an agent `v` that has a tool.
+fn personal_with(tool: &str, rest: &str) -> String {
+    let file = format!("{}{rest}", PEOPLE.replace("TOOL", tool));
+    says(Guarantee::PersonalDeclared, &[&[("a.yaml", file.as_str())], &TABLES[..]].concat())
+}
+
+#[test]
+fn a_column_without_its_table_may_be_that_of_each() {
+    for query in [
+        "select name from hours join people on id = pid",
+        "select name from people, hours",
+        "select value from json_each((select json_group_array(name) from people))",
+        "select j.value from people, json_each(json_array(name)) as j",
+        "select column1 from (values ((select name from people)))",
+        "with x as (select * from people) select name from hours left join x on x.id = pid",
+    ] {
+        let steps = format!("steps:\n  - {{ id: q, sql: \"{query}\" }}\n  - {{ id: d, agent: w, prompt: '{{{{ steps.q.output }}}}' }}\n");
+        assert!(personal(&steps).starts_with("broken\n8: step d gives people.name to the model"), "{query}: {}", personal(&steps));
+    }
+    let other = "steps:\n  - { id: q, sql: 'select pid from hours join people on id = pid' }\n  - { id: d, agent: w, prompt: '{{ steps.q.output }}' }\n";
+    assert!(!personal(other).contains("people.name"), "{}", personal(other));
+}
+
+#[test]
+fn a_program_that_may_run_without_a_sandbox_reaches_hosts() {
+    let head = |sandbox: &str| {
+        format!(
+            "flow: 1\nname: a\ninputs: {{ who: {{ type: text, pii: true }} }}\nsecrets: {{ TOK: A token. }}\nagents: {{ w: {{ instructions: Write. }} }}\npolicies: {{ p: {{ allowed_tools: [sh]{sandbox} }} }}\npolicy: p\n"
+        )
+    };
+    let of = |guarantee, sandbox: &str, env: &str| {
+        let steps = format!(
+            "steps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: t, program: [sh, x.sh], env: {{ Q: '{{{{ {env} }}}}' }}, once: true }}\n"
+        );
+        says(guarantee, &[("a.yaml", &format!("{}{steps}", head(sandbox)))])
+    };
+    for (guarantee, env) in [
+        (Guarantee::SecretsKept, "secrets.TOK"),
+        (Guarantee::ModelTextJudged, "steps.d.output"),
+        (Guarantee::PersonalDeclared, "inputs.who"),
+    ] {
+        for sandbox in ["none", "preferred"] {
+            let told = of(guarantee, &format!(", sandbox: {sandbox}"), env);
+            assert!(told.starts_with("broken\n") && told.contains("may run without a sandbox"), "{sandbox} {told}");
+        }
+        assert!(of(guarantee, "", env).starts_with("holds"), "{}", of(guarantee, "", env));
+    }
+    let agent = "flow: 1\nname: a\nsecrets: { TOK: A token. }\nagents: { w: { instructions: Write., tools: [h], policy: p } }\npolicies: { p: { allowed_tools: [h, sh], sandbox: none } }\ntools: { h: { program: [sh, x.sh], env: { Q: '{{ secrets.TOK }}' } } }\nsteps: [{ id: d, agent: w, prompt: x }]\n";
+    assert!(says(Guarantee::SecretsKept, &[("a.yaml", agent)]).starts_with("broken\n"));
+}
+
+#[test]
+fn what_an_author_wrote_into_a_tool_may_be_in_its_result() {
+    for (tool, given) in [
+        ("program: [echo, '{{ inputs.x }}'], reads_only: true", ""),
+        ("program: [cat], input: '{{ inputs.x }}', reads_only: true", ""),
+        ("program: [env], env: { X: '{{ inputs.x }}' }, reads_only: true", ""),
+        ("python: 'x = y', with: { y: '{{ inputs.x }}' }, arguments: { y: text }, returns: [x]", ""),
+    ] {
+        let called = format!(
+            "flow: 1\nname: b\ninputs: {{ x: text }}\ntools: {{ h: {{ {tool} }} }}\nsteps: [{{ id: s, tool: h{given} }}]\noutputs: {{ o: '{{{{ steps.s.output }}}}' }}\n"
+        );
+        let main = "flow: 1\nname: a\nagents: { w: { instructions: Write. } }\nsteps:\n  - { id: d, agent: w, prompt: x }\n  - { id: c, call: b.yaml, with: { x: '{{ steps.d.output }}' } }\noutputs: '{{ steps.c.output.o }}'\n";
+        let told = says(Guarantee::ModelTextJudged, &[("a.yaml", main), ("b.yaml", &called)]);
+        assert!(told.starts_with("holds if\n"), "{tool} {told}");
+        let own = tool.replace("inputs.x", "inputs.who");
+        let told = personal_with("h", &format!("tools: {{ h: {{ {own} }} }}\nsteps: [{{ id: d, agent: v, prompt: x }}]\n"));
+        assert!(told.starts_with("broken\n") && told.contains("step d gives inputs.who to the model of agent v"), "{tool} {told}");
+    }
+}
+
+#[test]
+fn what_a_conversation_keeps_is_followed() {
+    let talk = "conversation: { id: '{{ inputs.m }}', message: inputs.m, store: c.db }\n";
+    let told = personal(&format!(
+        "{talk}steps:\n  - {{ id: s, send: stdout, of: inputs.who }}\n  - {{ id: d, agent: w, prompt: hi, history: true }}\n"
+    ));
+    assert!(told.starts_with("broken\n") && told.contains("step d gives inputs.who to the model"), "{told}");
+    let told = personal(&format!("{talk}steps:\n  - {{ id: d, agent: w, prompt: hi, history: true }}\noutputs: '{{{{ inputs.who }}}}'\n"));
+    assert!(told.contains("step d gives inputs.who to the model"), "{told}");
+    let own = format!(
+        "{talk}steps:\n  - {{ id: d, agent: w, prompt: '{{{{ inputs.who }}}}', pii: true }}\n  - {{ id: e, agent: w, prompt: hi, history: own }}\n"
+    );
+    assert!(personal(&own).contains("step e gives inputs.who to the model"), "{}", personal(&own));
+    let other = own.replace("agent: w, prompt: hi", "agent: v, prompt: hi");
+    assert!(personal(&other).starts_with("holds"), "{}", personal(&other));
+    let id = "conversation: { id: '{{ inputs.who }}', message: inputs.m, store: c.db }\nsteps:\n  - { id: d, agent: w, prompt: 'id {{ conversation.id }}' }\n";
+    assert!(personal(id).contains("step d gives inputs.who to the model"), "{}", personal(id));
+}
+
+#[test]
+fn files_that_a_tool_reads_are_followed() {
+    let write = "  - { id: d, tool: o.write, with: { name: a.txt, text: '{{ inputs.who }}' }, pii: true }\n";
+    for (name, tool) in [
+        ("o.read", ""),
+        ("k.search", " }\nknowledge: { k: { files: ['out/*.md'] }"),
+        ("q", ", q: { sql: [hours] }"),
+        ("c", ", c: { program: [cat], reads_only: true, arguments: { f: text } }"),
+    ] {
+        let told = personal_with(
+            name,
+            &format!("tools: {{ o: {{ file: out, allow: [write, read] }}{tool} }}\nsteps:\n{write}  - {{ id: e, agent: v, prompt: x }}\n"),
+        );
+        assert!(told.starts_with("holds if\n") && told.contains("step e reads no file that the run itself has written"), "{name} {told}");
+    }
+    let plain = personal_with("o.read", "tools: { o: { file: out, allow: [read] } }\nsteps: [{ id: e, agent: v, prompt: x }]\n");
+    assert_eq!(plain.lines().next(), Some("holds"), "{plain}");
+    let cat = |file: &str| {
+        personal(&format!(
+            "steps:\n  - {{ id: p, program: [cat, {file}], reads_only: true }}\n  - {{ id: d, agent: w, prompt: '{{{{ steps.p.output }}}}' }}\n"
+        ))
+    };
+    assert!(cat("people.csv").starts_with("broken\n8: step d gives people.name"), "{}", cat("people.csv"));
+    assert!(cat("notes.txt").starts_with("holds if\n"), "{}", cat("notes.txt"));
+}
+
+#[test]
+fn a_file_is_followed_by_its_name_and_a_table_by_its_file() {
+    let name = "flow: 1\nname: a\nagents: { w: { instructions: Write. } }\ntools: { o: { file: out, allow: [write] } }\nsteps:\n  - { id: d, agent: w, prompt: x }\n  - { id: h, send: o, of: \"'f'\", with: { name: '{{ steps.d.output }}' } }\noutputs: '{{ steps.h.output }}'\n";
+    assert!(says(Guarantee::ModelTextJudged, &[("a.yaml", name)]).starts_with("broken\n"));
+    let table = "flow: 1\nname: a\nagents: { w: { instructions: Write., tools: [o.write] } }\ntools: { o: { file: out, allow: [write] } }\ndata: { e: { file: out/e.csv } }\nperson: { id: '1', from: e }\nsteps:\n  - { id: d, agent: w, prompt: x }\noutputs: 'Hello {{ person.name }}'\n";
+    let told = says(Guarantee::ModelTextJudged, &[("a.yaml", table), ("out/e.csv", "id,name\n1,Ana\n")]);
+    assert!(told.starts_with("holds if\n") && told.contains("is no file that the run itself has written"), "{told}");
+}
+
+#[test]
+fn what_a_marked_agent_gives_to_a_pipeline_is_followed_into_it() {
+    let inner = "flow: 1\nname: g\ninputs: { x: text }\nsteps: [{ id: s, http: POST https://example.com/z, body: '{{ inputs.x }}' }]\noutputs: done\n";
+    let main = "flow: 1\nname: a\ninputs: { who: { type: text, pii: true } }\ntools: { h: { pipeline: g.yaml } }\nagents: { w: { instructions: x, tools: [h] } }\nsteps: [{ id: d, agent: w, prompt: '{{ inputs.who }}', pii: true }]\n";
+    let told = says(Guarantee::PersonalDeclared, &[("a.yaml", main), ("g.yaml", inner)]);
+    assert!(told.contains("step s of pipeline g gives inputs.who to a web address"), "{told}");
+    let marked = inner.replace("body:", "pii: true, body:");
+    let told = says(Guarantee::PersonalDeclared, &[("a.yaml", main), ("g.yaml", &marked)]);
+    assert!(told.starts_with("holds\n"), "{told}");
+}
+
+#[test]
+fn a_wait_that_is_filled_in_is_bounded_by_nothing() {
+    let wait = |time: &str, more: &str| {
+        let file = format!("flow: 1\nname: a\ninputs: {{ t: text }}\n{more}steps: [{{ id: s, wait: '{time}' }}]\n");
+        says(Guarantee::Bounded, &[("a.yaml", &file)])
+    };
+    assert!(wait("{{ inputs.t }}", "").contains("no limits.deadline bounds the time"), "{}", wait("{{ inputs.t }}", ""));
+    assert!(wait("{{ inputs.t }}", "limits: { deadline: 5m }\n").starts_with("holds"));
+    assert!(wait("2s", "").starts_with("holds"));
+}
+
+#[test]
+fn a_person_who_is_asked_by_the_tool_reads_what_a_step_gives() {
+    let step = |approve: &str| {
+        let file = format!(
+            "flow: 1\nname: a\nagents: {{ w: {{ instructions: Write. }} }}\ntools: {{ h: {{ http: POST https://example.com/x, arguments: {{ x: text }}, body: '{{{{ with.x }}}}'{approve} }} }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: t, tool: h, with: {{ x: '{{{{ steps.d.output }}}}' }} }}\n"
+        );
+        says(Guarantee::ModelTextJudged, &[("a.yaml", &file)])
+    };
+    assert!(step("").starts_with("broken\n"));
+    assert!(step(", approve: true").starts_with("holds\n"), "{}", step(", approve: true"));
+}
