@@ -25,6 +25,9 @@ agents:
   some_free: { instructions: Call., tools: [hook], policy: half }
   kept: { instructions: Call., tools: [hook, pick], policy: closedLIMITS }
   careful: { instructions: Call., tools: [hook], policy: judged }
+  telling: { instructions: Call., tools: [say] }
+  reading: { instructions: Call., tools: [disk.read] }
+data: { people: { file: people.csv, pii: [phone] }, hours: { file: hours.csv } }
 policies:
   prompting: { permission_mode: prompt, network_access: { hosts: [\"127.0.0.1:9\"] } }
   half: { permission_mode: prompt, allowed_tools: [hook] }
@@ -37,7 +40,18 @@ scorecards:
 tools:
   hook: { http: POST https://example.com/hook, arguments: { x: text }, body: { x: \"{{ with.x }}\" } }
   pick: { http: POST https://example.com/pick, arguments: { m: { type: text, enum: [a, b] }, sure: boolean, list: { type: list, items: { type: text, enum: [a, b] } } }, body: { x: \"{{ with }}\" } }
+  say: { program: [say, \"{{ inputs.phone }}\"], reads_only: true, arguments: { x: text } }
+  disk: { file: out, allow: [write, read] }
 ";
+
+/// Queries, of which the first three give the personal column.
+pub(super) const QUERIES: [&str; 5] = [
+    "select phone from hours, people",
+    "select y as z from (select phone as y from people join hours on people.id = pid)",
+    "select j.value from people, json_each(json_array(phone)) as j",
+    "select people.id, count(phone) as n from people join hours on people.id = pid group by people.id",
+    "select pid from hours",
+];
 
 /// A step that later steps may read.
 #[derive(Clone)]
@@ -246,7 +260,7 @@ impl Drawing<'_> {
         let name = if self.below(16) == 0 { format!(", name: {}", self.text()) } else { String::new() };
         let more = format!("{mark}{name}");
         let lines = format!("{}{}", mark.replace(", ", &format!("\n{pad}  ")), name.replacen(", ", &format!("\n{pad}  "), 1));
-        let kinds = if depth > 3 { 11 } else { 22 };
+        let kinds = if depth > 3 { 11 } else { 27 };
         match self.below(kinds) {
             10 => {
                 let text = self.text();
@@ -384,6 +398,34 @@ impl Drawing<'_> {
                 let parts = parts.collect();
                 self.known = before;
                 self.known.push(Known { id, parts });
+            }
+            22 => {
+                let query = QUERIES[self.below(QUERIES.len())];
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, sql: \"{query}\" }}");
+                self.knows(&id, &[""]);
+            }
+            23 => {
+                let text = self.text();
+                let how = ["program: [say, VALUE], reads_only: true", "program: [say], input: VALUE, reads_only: true"][self.below(2)];
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, {} }}", how.replace("VALUE", &text));
+                self.knows(&id, &[""]);
+            }
+            24 => {
+                let text = self.text();
+                let call =
+                    ["tool: say, with: { x: VALUE }", "agent: telling, prompt: VALUE", "agent: reading, prompt: VALUE"][self.below(3)];
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, {} }}", call.replace("VALUE", &text));
+                self.knows(&id, &[""]);
+            }
+            25 => {
+                let text = self.text();
+                let name = ["a.txt", "\"{{ inputs.phone }}\""][self.below(2)];
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, send: disk, of: {text}, with: {{ name: {name} }} }}");
+                self.knows(&id, &[""]);
+            }
+            26 => {
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, tool: disk.read, with: {{ name: a.txt }} }}");
+                self.knows(&id, &[""]);
             }
             _ if self.calls => {
                 let x = self.text();

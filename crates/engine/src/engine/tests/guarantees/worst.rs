@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::world::{options, start};
-use super::drawn::MOST_TOKENS;
+use super::drawn::{MOST_TOKENS, QUERIES};
 use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run, RunSettings, Unscripted};
 use crate::event::{Canceller, Happening, Marks, RunStart, RunStatus, Usage};
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, ModelRequest, Secret, ToolCall};
+use crate::port::{FileToWrite, HttpReply, ModelReply, ModelRequest, ProgramReply, Rows, Secret, ToolCall};
 
 /// The personal input.
 const PHONE: &str = "PHONEOFANN";
@@ -34,6 +34,8 @@ pub(super) struct Seen {
     pub(super) again: usize,
     /// Second rounds of refinements in lists inside.
     pub(super) refined: usize,
+    /// Queries, programs, and files that are read or written.
+    pub(super) outside: usize,
 }
 
 /// What judges do.
@@ -56,6 +58,8 @@ pub(super) struct Worst<'a> {
     steps: BTreeMap<u64, (String, String)>,
     /// How often a step began: limits of agents are those of each time.
     began: BTreeMap<String, u64>,
+    /// All that was written into files.
+    disk: String,
     /// Tokens of an agent in a step, each time that it began.
     used: BTreeMap<(String, String, u64), u64>,
     seen: Seen,
@@ -71,6 +75,7 @@ impl Worst<'_> {
             judged: BTreeSet::new(),
             steps: BTreeMap::new(),
             began: BTreeMap::new(),
+            disk: String::new(),
             used: BTreeMap::new(),
             seen: Seen::default(),
         };
@@ -191,6 +196,30 @@ impl Worst<'_> {
                 CallReply::Sent(String::new())
             }
             CallRequest::Held { request, .. } => self.reply(call, request),
+            CallRequest::Query(request) => {
+                self.seen.outside += 1;
+                let is_personal = QUERIES.iter().position(|query| *query == request.query).is_none_or(|at| at < 3);
+                let (name, value) = ("x".to_owned(), json!(if is_personal { PHONE } else { "1" }));
+                let rows = vec![serde_json::Map::from_iter([(name.clone(), value)])];
+                CallReply::Rows(Rows { rows, columns: vec![(name, "text".into())], ..Rows::default() })
+            }
+            // It prints what it was given.
+            CallRequest::Program(request) => {
+                self.seen.outside += 1;
+                let stdout = [request.command.join(" ").into_bytes(), request.input.clone()].concat();
+                CallReply::Program(ProgramReply { stdout, sandbox: Some("bubblewrap".into()), ..ProgramReply::default() })
+            }
+            CallRequest::Write { name, content, .. } => {
+                self.seen.outside += 1;
+                let FileToWrite::Text(text) = content else { panic!("no picture is drawn") };
+                self.gives_personal(call, "a file", &format!("{name} {text}"));
+                self.disk.push_str(text);
+                CallReply::Sent(format!("/p/out/{name}"))
+            }
+            CallRequest::Open { .. } => {
+                self.seen.outside += 1;
+                CallReply::Value(json!(self.disk))
+            }
             other => panic!("{other:?} is not drawn"),
         }
     }
@@ -208,6 +237,8 @@ impl Worst<'_> {
             ("pick", json!({ "m": "a", "sure": true, "list": [text] })),
             ("pick", json!({ "m": "a", "sure": true, "list": ["b"], "more": text })),
             ("pick", json!({ "m": "b", "sure": false, "list": ["b", "a"] })),
+            ("say", json!({ "x": text })),
+            ("disk.read", json!({ "name": "a.txt" })),
             ("inside", json!({ "x": text, "m": text })),
             ("inside", json!({ "x": text, "m": "b" })),
         ];
