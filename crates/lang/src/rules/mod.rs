@@ -84,6 +84,7 @@ mod policy_entries;
 mod policy_limits;
 mod policy_too_wide;
 pub mod problem;
+mod program_words;
 mod query_fails;
 mod query_never;
 mod query_place;
