@@ -12,6 +12,7 @@ mod approval_ignored;
 mod argument_unread;
 mod cache_hides_effect;
 mod call_inputs;
+mod called_names;
 mod case_contradicts;
 mod cases;
 mod channel_conflict;
@@ -44,6 +45,7 @@ mod giving;
 mod group_retry;
 mod guarantee_unmet;
 pub mod guarantees;
+mod guard_patterns;
 mod guards;
 mod history_alone;
 mod http_status;
@@ -72,6 +74,7 @@ mod output_ignored;
 mod outside_lists;
 mod outside_policy;
 mod own_folder;
+mod part_entries;
 mod past_deadline;
 mod path_for_file;
 mod personal_in_log;
@@ -146,6 +149,7 @@ mod unknown_test_name;
 mod unpriced_model;
 mod unreachable_step;
 mod until_unchanged;
+mod untrusted_arguments;
 mod unused;
 mod unused_definition;
 mod unused_input;
@@ -240,6 +244,9 @@ const RULES: &[Rule] = &[
     secret_to_open_host::check,
     outside_policy::check,
     outside_lists::check,
+    guard_patterns::check,
+    part_entries::check,
+    untrusted_arguments::check,
     wider_policy::check,
     approval_ignored::check,
     shell_words::check,
