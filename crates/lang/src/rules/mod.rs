@@ -24,6 +24,7 @@ mod check_type;
 mod comparison_type;
 mod constant_condition;
 mod conversation_unread;
+mod criterion_twice;
 mod default_bound;
 mod default_timeout;
 mod default_unused;
@@ -52,6 +53,7 @@ mod http_status;
 mod judge_is_author;
 mod judge_missing;
 mod judge_tools;
+mod judged_by_itself;
 mod known;
 mod limit_contradicts;
 mod lists_overlap;
@@ -163,7 +165,6 @@ mod written_plan;
 mod wrong_place;
 
 pub(crate) use cases::check as check_tests;
-pub(crate) use style_conflict::conflict as check_style_guide;
 pub(crate) use written_plan::check_written_plan;
 
 pub use effects::effects_of;
@@ -173,7 +174,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::model::{Channel, Pipeline, Program, Settings};
+use crate::model::{Channel, Pipeline, Program, Settings, StyleGuide};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 use tell::{finding, listed};
@@ -207,6 +208,8 @@ const RULES: &[Rule] = &[
     feedback_unread::check,
     judge_missing::check,
     check_against_channel::check,
+    criterion_twice::check,
+    judged_by_itself::check,
     text_past_gate::check,
     gate_too_late::check,
     gate_no_way_out::check,
@@ -319,6 +322,12 @@ pub(crate) fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
     secret_in_file::in_settings(settings.default_model.as_ref(), out);
     wrong_place::in_settings(settings.default_model.as_ref(), out);
     secret_in_file::in_key_file(settings.journal.key_file.as_ref(), out);
+}
+
+/// Checks a style guide file that is looked at alone.
+pub(crate) fn check_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
+    style_conflict::conflict(style, out);
+    text_as_pattern::in_style_guide(style, out);
 }
 
 /// Checks a channel file that is looked at alone.
