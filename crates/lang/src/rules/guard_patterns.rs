@@ -103,7 +103,8 @@ fn spellings(entry: &str) -> Option<(String, Vec<Spelling>)> {
     if is_bracketed {
         all.push(with_rest(pattern, SpellingKind::Foreign));
     }
-    if let Some(begin) = pattern.strip_suffix(":*") {
+    // `run build:*` may well mean the scripts `build:css` and `build:js`.
+    if let Some(begin) = pattern.strip_suffix(":*").filter(|begin| !begin.contains(' ')) {
         all.push(with_rest(begin, SpellingKind::Foreign));
     }
     if let Some(rest) = pattern.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')) {
