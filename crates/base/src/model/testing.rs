@@ -175,6 +175,8 @@ pub enum Mock {
 /// What a case expects.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expect {
+    /// Whether nothing is written in it.
+    pub is_empty: bool,
     /// Run status (default `succeeded`).
     pub status: Option<Spanned<String>>,
     /// Exit code.

@@ -14,7 +14,7 @@ pub fn fits_everything(entry: &str) -> bool {
 
 /// Whether an entry `tool`, `server`, `server.tool` or `tool(pattern)` of a list that allows names a call, to the letter. Unknown arguments fit
 /// every pattern.
-pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
+pub fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
     let (name, pattern) = match entry.trim().split_once('(') {
         Some((name, rest)) => (name.trim(), rest.strip_suffix(')')),
         None => (entry.trim(), None),

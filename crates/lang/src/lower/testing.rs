@@ -129,7 +129,10 @@ fn mocks(keys: &KeyReader) -> IndexMap<String, Spanned<Mock>> {
 fn expect(keys: &KeyReader) -> Option<Expect> {
     let expect = keys.section("expect", &keys::EXPECT)?;
     let at = |key: &str| expect.value_span(key);
+    let is_empty = |node: &Node| node.as_map().is_some_and(|map| map.entries.is_empty() && !map.is_cut);
+    let written = keys.get("expect").and_then(Node::as_map);
     Some(Expect {
+        is_empty: written.is_some_and(|map| !map.is_cut && map.entries.iter().all(|(_, node)| is_empty(node))),
         status: expect.word("status").map(|word| Spanned::new(word.to_owned(), at("status"))),
         exit: expect.read("exit", Lower::whole).and_then(|code| i64::try_from(code).ok()).map(|code| Spanned::new(code, at("exit"))),
         refined: expect.boolean("refined").map(|refined| Spanned::new(refined, at("refined"))),

@@ -1,10 +1,11 @@
 //! F220: a name that is always empty, since the file has not the section that fills it.
 
+use super::giving::sole_output;
 use super::names::PipelineNames;
 use super::one_conversation::{conversation_line, person_line};
 use super::seat::Texts;
-use super::{Code, Diagnostic, listed};
-use crate::model::Pipeline;
+use super::{Code, Diagnostic, listed, quoted};
+use crate::model::{Pipeline, Step, StepKind, Text};
 use crate::source::Span;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -24,6 +25,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             format!("add {} to the head of the file; only flow chat fills it without one", conversation_line(file)),
         ),
     ];
+    refinement(names, texts, out);
     for (root, _, section, help) in sections.into_iter().filter(|(_, is_absent, ..)| *is_absent) {
         let mut places = reads(names, texts, file.name.span, root);
         let Some((first, field)) = places.next() else { continue };
@@ -32,11 +34,38 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             _ => help,
         };
         let message = format!("\"{root}\" is always empty: the file has no {section}");
-        let mut found = Diagnostic::new(Code::AbsentSection, first, message).help(help);
+        let mut found = found(first, message).help(help);
         found.related.push((file.name.span, format!("{section} stands below this line")));
         found.related.extend(places.take(3).map(|(span, _)| (span, "and here".to_owned())));
         out.push(found);
     }
+}
+
+fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::AbsentSection, span, message)
+}
+
+/// `refinement`, where no gate has a second try.
+fn refinement<'a>(names: &'a PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let own = names.pipeline.pipeline.name.span.file;
+    let gate_of = |step: &'a Step| if let StepKind::Gate(gate) = &step.kind { Some((step, gate)) } else { None };
+    let gates = || names.pipeline.steps.iter().filter_map(|planned| gate_of(&planned.step));
+    if gates().any(|(_, gate)| gate.refine.is_some()) {
+        return;
+    }
+    let reads =
+        |text: &Text| text.reads.iter().find(|read| read.path.first().is_some_and(|root| root == "refinement")).map(|read| read.span);
+    let mut places = texts.all.iter().filter(|placed| placed.text.place.span.file == own).filter_map(|placed| reads(placed.text));
+    let Some(first) = places.next() else { return };
+    // The agent whose answer a gate of the same list judges is most likely to try again.
+    let writer = gates().find_map(|(step, gate)| Some((step, sole_output(&gate.of)?.0)));
+    let help = match writer {
+        Some((gate, writer)) => format!("add refine: {writer} to gate {}, or do not read refinement", quoted(&gate.id.value)),
+        None => "add a gate with refine: and the id of the step that is to try again, or do not read refinement".to_owned(),
+    };
+    let mut found = found(first, "\"refinement\" is always empty: no gate of the file has refine".to_owned()).help(help);
+    found.related.extend(places.take(3).map(|span| (span, "and here".to_owned())));
+    out.push(found);
 }
 
 /// How a file gets a style guide: the one that there is, or one of those.

@@ -6,8 +6,8 @@ use super::names::sole_path;
 use super::step_paths::{PathEnd, way, with_places};
 use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
 use super::{
-    case_contradicts, mock_shape, nothing_expected, replies, reply_calls, reply_shape, slashes, test_ends, test_lacks, test_values,
-    unknown_test_name, verdicts,
+    case_contradicts, check_impossible, judged_by_itself, mock_shape, nothing_expected, replies, reply_calls, reply_shape, slashes,
+    test_ends, test_lacks, test_values, text_as_pattern, unknown_test_name, verdicts,
 };
 use crate::diagnostic::{About, Hints, did_you_mean};
 use crate::model::{
@@ -20,6 +20,9 @@ use crate::source::Span;
 pub(crate) fn check(tests: &TestFile, plan: &Plan, is_recorded: &dyn Fn(&str) -> bool, out: &mut Vec<Diagnostic>) {
     nothing_expected::check(tests, out);
     slashes::in_tests(tests, out);
+    check_impossible::in_tests(tests, out);
+    judged_by_itself::in_tests(tests, out);
+    text_as_pattern::in_tests(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);
         unknown_models(tests, pipeline, out);

@@ -1,8 +1,10 @@
 //! F407: checks that no text can pass, alone or together, or that every text does.
 
-use super::scorecards::{checks, checks_of, fixed};
+use regex::Regex;
+
+use super::scorecards::{checks, checks_of, expected, fixed};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Check, Criterion, PlainCheck};
+use crate::model::{Check, Criterion, PlainCheck, TestFile};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -30,6 +32,7 @@ const HIGHEST_GRADE: f64 = 25.0;
 fn alone(checks: &Together, out: &mut Vec<Diagnostic>) {
     for (criterion, check) in checks {
         let id = quoted(&criterion.id.value);
+        passes_all(&format!("criterion {id}"), check, out);
         match &check.value {
             Check::Plain(PlainCheck::Links(hosts)) => {
                 for address in hosts.iter().filter(|host| host.contains('/')) {
@@ -46,6 +49,52 @@ fn alone(checks: &Together, out: &mut Vec<Diagnostic>) {
             Check::NumbersFrom(_) | Check::StatesNumbers(_) | Check::ApartFrom(_) | Check::Expression(_) => {}
         }
     }
+}
+
+/// The same, for what tests expect.
+pub(super) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
+    expected(tests).for_each(|(case, check)| passes_all(&format!("test {}", quoted(&case.id.value)), check, out));
+}
+
+/// A check that every text passes.
+fn passes_all(owner: &str, check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
+    let Check::Plain(plain) = &check.value else { return };
+    let (what, help) = match plain {
+        PlainCheck::Regex(pattern) if fits_all(pattern) => {
+            let meant = narrower(pattern.as_str()).map(|meant| format!("write {}, or remove the check", quoted(&meant)));
+            let what = format!("the pattern {} fits every text, also an empty one", quoted(pattern.as_str()));
+            (what, meant.unwrap_or_else(|| "write what must be in the text, or remove the check".to_owned()))
+        }
+        PlainCheck::MinLength(0) => {
+            ("no text is shorter than min_length 0".to_owned(), "write min_length: 1, or remove the check".to_owned())
+        }
+        PlainCheck::JsonSchema(schema) if schema.as_object().is_some_and(serde_json::Map::is_empty) => {
+            let help = "write what the value must have, such as json_schema: { type: object, required: [answer] }";
+            ("every value fits json_schema {}".to_owned(), help.to_owned())
+        }
+        PlainCheck::Regex(_) | PlainCheck::JsonSchema(_) | PlainCheck::MaxLength(_) | PlainCheck::MinLength(_) => return,
+        PlainCheck::FitsChannel | PlainCheck::StyleGuide | PlainCheck::Markdown(_) | PlainCheck::Emojis(_) => return,
+        PlainCheck::Language(_) | PlainCheck::PiiNone | PlainCheck::Links(_) | PlainCheck::Readability(_) => return,
+    };
+    out.push(found(check.span, &format!("{owner}: {what}")).help(help));
+}
+
+/// Texts that have nothing in common, not even a letter: what fits them all fits nothing before it fits anything.
+const UNLIKE: [&str; 4] = ["", "\u{e000}", "\n\u{e001}\n", "a 0."];
+
+fn fits_all(pattern: &Regex) -> bool {
+    UNLIKE.iter().all(|text| pattern.is_match(text))
+}
+
+/// The pattern without the part that fits nothing: `hello|`, `(GOOD)?`, `[a-z]*`.
+fn narrower(pattern: &str) -> Option<String> {
+    let plain = pattern.trim_matches('|');
+    let meant = match plain.strip_suffix(['*', '?']) {
+        Some(begin) if plain.ends_with('*') => format!("{begin}+"),
+        Some(begin) => begin.to_owned(),
+        None => plain.to_owned(),
+    };
+    Regex::new(&meant).ok().filter(|meant| !fits_all(meant)).map(|_| meant)
 }
 
 pub(super) fn found(span: Span, message: &str) -> Diagnostic {

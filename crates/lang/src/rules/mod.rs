@@ -12,6 +12,7 @@ mod approval_ignored;
 mod argument_unread;
 mod cache_hides_effect;
 mod call_inputs;
+mod called_names;
 mod case_contradicts;
 mod cases;
 mod channel_conflict;
@@ -23,6 +24,7 @@ mod check_type;
 mod comparison_type;
 mod constant_condition;
 mod conversation_unread;
+mod criterion_twice;
 mod default_bound;
 mod default_timeout;
 mod default_unused;
@@ -44,12 +46,14 @@ mod giving;
 mod group_retry;
 mod guarantee_unmet;
 pub mod guarantees;
+mod guard_patterns;
 mod guards;
 mod history_alone;
 mod http_status;
 mod judge_is_author;
 mod judge_missing;
 mod judge_tools;
+mod judged_by_itself;
 mod known;
 mod limit_contradicts;
 mod lists_overlap;
@@ -72,6 +76,7 @@ mod output_ignored;
 mod outside_lists;
 mod outside_policy;
 mod own_folder;
+mod part_entries;
 mod past_deadline;
 mod path_for_file;
 mod personal_in_log;
@@ -84,6 +89,7 @@ mod policy_entries;
 mod policy_limits;
 mod policy_too_wide;
 pub mod problem;
+mod program_words;
 mod query_fails;
 mod query_never;
 mod query_place;
@@ -145,6 +151,7 @@ mod unknown_test_name;
 mod unpriced_model;
 mod unreachable_step;
 mod until_unchanged;
+mod untrusted_arguments;
 mod unused;
 mod unused_definition;
 mod unused_input;
@@ -158,7 +165,6 @@ mod written_plan;
 mod wrong_place;
 
 pub(crate) use cases::check as check_tests;
-pub(crate) use style_conflict::conflict as check_style_guide;
 pub(crate) use written_plan::check_written_plan;
 
 pub use effects::effects_of;
@@ -168,7 +174,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::model::{Channel, Pipeline, Program, Settings};
+use crate::model::{Channel, Pipeline, Program, Settings, StyleGuide};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 use tell::{finding, listed};
@@ -202,6 +208,8 @@ const RULES: &[Rule] = &[
     feedback_unread::check,
     judge_missing::check,
     check_against_channel::check,
+    criterion_twice::check,
+    judged_by_itself::check,
     text_past_gate::check,
     gate_too_late::check,
     gate_no_way_out::check,
@@ -239,6 +247,9 @@ const RULES: &[Rule] = &[
     secret_to_open_host::check,
     outside_policy::check,
     outside_lists::check,
+    guard_patterns::check,
+    part_entries::check,
+    untrusted_arguments::check,
     wider_policy::check,
     approval_ignored::check,
     shell_words::check,
@@ -311,6 +322,12 @@ pub(crate) fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
     secret_in_file::in_settings(settings.default_model.as_ref(), out);
     wrong_place::in_settings(settings.default_model.as_ref(), out);
     secret_in_file::in_key_file(settings.journal.key_file.as_ref(), out);
+}
+
+/// Checks a style guide file that is looked at alone.
+pub(crate) fn check_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
+    style_conflict::conflict(style, out);
+    text_as_pattern::in_style_guide(style, out);
 }
 
 /// Checks a channel file that is looked at alone.

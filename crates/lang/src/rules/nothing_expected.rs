@@ -4,8 +4,12 @@ use super::{Code, Diagnostic, finding, quoted};
 use crate::model::TestFile;
 
 pub(super) fn check(tests: &TestFile, out: &mut Vec<Diagnostic>) {
-    for case in tests.cases.iter().filter(|case| case.expect.is_none() && !case.golden && !case.lacks_column) {
-        let message = format!("test {} has neither expect nor golden; write what it expects", quoted(&case.id.value));
+    for case in tests.cases.iter().filter(|case| !case.golden && !case.lacks_column) {
+        let message = match &case.expect {
+            None => format!("test {} has neither expect nor golden; write what it expects", quoted(&case.id.value)),
+            Some(expect) if expect.is_empty => format!("expect of test {} is empty; write what it expects", quoted(&case.id.value)),
+            Some(_) => continue,
+        };
         out.push(
             finding(Code::TestExpectsNothing, case.id.span, &message)
                 .help("add expect: { status: succeeded }, or golden: true to compare what is sent"),
@@ -22,5 +26,9 @@ mod tests {
         let found = "F701 16:11 test \"late\" has neither expect nor golden; write what it expects\n";
         assert_eq!(case("replies: { draft: Hi }"), found);
         assert_eq!(case("golden: true"), "");
+        for empty in ["expect: {}", "expect: { outputs: {} }", "expect: { steps: {} }"] {
+            assert_eq!(case(empty), "F701 16:11 expect of test \"late\" is empty; write what it expects\n", "{empty}");
+        }
+        assert_eq!(case("expect: { status: succeeded }"), "");
     }
 }

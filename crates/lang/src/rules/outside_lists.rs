@@ -1,30 +1,28 @@
 //! F613: programs that a step starts and tables that it reads, which the lists of its own file's policy do not name. Where an entry nearly names
 //! one, the finding stands there.
 
-use serde_json::Value;
-
 use super::outside_policy::found;
 use super::policy_entries::{from_project as meant_in_project, with_words};
+use super::program_words::{allows, base_name, entry_for, fixed_words};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
-use crate::model::{Data, Form, Policy, ProgramCommand, Step, StepKind};
-use crate::policy::{Act, decide, from_project};
+use crate::model::{Data, Policy, ProgramCommand, Step, StepKind};
+use crate::policy::{Act, decide, from_project, tool_refused};
 use crate::source::Spanned;
 use crate::sql;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };
-    let denies = |act: Act| decide(&[(&name.value, policy)], &act).is_denied();
-    let steps = || pipeline.steps.iter().map(|planned| &*planned.step);
-    for step in steps() {
-        if let Some(run) = step.kind.facts().starts {
-            program(step, run, (name, policy), &denies, out);
-        }
+    let started: Vec<(&Step, &ProgramCommand)> =
+        pipeline.steps.iter().filter_map(|planned| Some((&*planned.step, planned.step.kind.facts().starts?))).collect();
+    for (step, run) in &started {
+        program(step, run, (name, policy), &started, out);
     }
     for (table, data) in &file.data {
         let is_read = |step: &Step| matches!(&step.kind, StepKind::Sql(query) if sql::mentions(&query.query.source, table));
         let path = from_project(&file.project, &data.file.value);
-        if denies(Act::Read(&path)) && steps().any(is_read) {
+        let is_denied = decide(&[(&name.value, policy)], &Act::Read(&path)).is_denied();
+        if is_denied && pipeline.steps.iter().any(|planned| is_read(&planned.step)) {
             unread(table, data, &path, (name, policy), pipeline, out);
         }
     }
@@ -33,21 +31,47 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 type NamedPolicy<'p> = (&'p Spanned<String>, &'p Policy);
 
 /// A program whose arguments are all written out, or which is named nowhere.
-fn program(step: &Step, run: &ProgramCommand, (name, policy): NamedPolicy, denies: &dyn Fn(Act) -> bool, out: &mut Vec<Diagnostic>) {
+fn program(
+    step: &Step,
+    run: &ProgramCommand,
+    (name, policy): NamedPolicy,
+    started: &[(&Step, &ProgramCommand)],
+    out: &mut Vec<Diagnostic>,
+) {
     let (program, allowed) = (run.program.value.as_str(), policy.allowed_tools.as_deref().unwrap_or_default());
-    let words: Vec<Value> = run.args.iter().map(|arg| Value::from(&*arg.source)).collect();
-    let arguments = run.args.iter().all(|arg| arg.form == Form::Plain).then(|| Value::Array(words));
-    // An entry with a blank in its name is told by F617.
-    let is_told = allowed.iter().any(|entry| with_words(&entry.value).is_some_and(|meant| meant.split('(').next() == Some(program)));
-    if is_told || !denies(Act::Tool { name: program, arguments: arguments.as_ref() }) {
-        return;
-    }
-    let first = run.args.first().filter(|arg| arg.form == Form::Plain && !arg.source.starts_with('-')).map(|arg| &*arg.source);
-    let meant = first.map_or_else(|| format!("{program}(*)"), |first| format!("{program}({first} *)"));
-    let meant = if run.args.is_empty() { program.to_owned() } else { meant };
+    let arguments = fixed_words(run);
     let shown: Vec<&str> = std::iter::once(program).chain(run.args.iter().map(|arg| &*arg.source)).collect();
     let what = format!("step {} starts {}", quoted(&step.id.value), quoted(&shown.join(" ")));
-    let near = allowed.iter().find(|entry| entry.value.split('(').next().map(str::trim) == Some(program));
+    // A run denies a program by the name of its file, too.
+    let rejects =
+        |entry: &&Spanned<String>| [program, base_name(program)].iter().any(|name| tool_refused(&entry.value, name, arguments.as_ref()));
+    let rejecting: Vec<&Spanned<String>> = policy.disallowed_tools.iter().filter(rejects).collect();
+    let is_denied =
+        |policy: &Policy| decide(&[(&name.value, policy)], &Act::Tool { name: program, arguments: arguments.as_ref() }).is_denied();
+    let meant = entry_for(run);
+    if let Some(first) = rejecting.first() {
+        let listed: Vec<String> = rejecting.iter().map(|entry| quoted(&entry.value)).collect();
+        let rest = Policy { disallowed_tools: vec![], ..policy.clone() };
+        let more = if is_denied(&rest) { format!(" and add {} to allowed_tools", quoted(&meant)) } else { String::new() };
+        let message = format!("{what}, which {} in disallowed_tools rejects", quoted(&first.value));
+        let why = if first.value.contains('(') { ": the pattern is held against each argument, too" } else { "" };
+        let help = format!("remove {} from disallowed_tools{more}, or remove the step{why}", listed.join(" and "));
+        out.push(
+            match first.span.file == step.kind_span.file {
+                true => found(first.span, &message).related(step.kind_span, "started here"),
+                false => found(step.kind_span, &message).related(first.span, "this entry"),
+            }
+            .help(help),
+        );
+        return;
+    }
+    // An entry with a blank in its name is told by F617.
+    let is_told = allowed.iter().any(|entry| with_words(&entry.value).is_some_and(|meant| meant.split('(').next() == Some(program)));
+    if is_told || !is_denied(policy) {
+        return;
+    }
+    let is_used = |entry: &Spanned<String>| started.iter().any(|(_, run)| allows(&entry.value, run));
+    let near = allowed.iter().find(|entry| entry.value.split('(').next().map(str::trim) == Some(program) && !is_used(entry));
     out.push(match near {
         Some(entry) => found(entry.span, &format!("{what}, which {} in allowed_tools does not fit", quoted(&entry.value)))
             .help(format!("write {}: the pattern is held against all words behind the program", quoted(&meant))),

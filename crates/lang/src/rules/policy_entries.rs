@@ -1,25 +1,25 @@
 //! F617: an entry of a list of a policy or a tool that no call, no program and no file can ever fit.
 
+use super::called_names::CalledNames;
+use super::program_words::base_name;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::{did_you_mean, nearest};
-use crate::model::{Policy, Provider, STDOUT, StepKind, Tool, ToolName};
-use crate::policy::may_mean;
+use crate::model::{Policy, STDOUT, StepKind, Tool, ToolName};
 use crate::source::Spanned;
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let called = CalledNames::of(plan);
-    for policy in file.policies.values() {
+    let called = (!file.policies.is_empty()).then(|| CalledNames::of(plan));
+    for (policy, called) in file.policies.values().zip(called.iter().cycle()) {
         let lists = [
             ("allowed_tools", policy.allowed_tools.as_deref().unwrap_or_default()),
             ("disallowed_tools", policy.disallowed_tools.as_slice()),
             ("approval_required", policy.approval_required.as_slice()),
         ];
         names(&lists, out);
-        // What another file has for which this one offers a policy is not known here.
-        if policy.span.file == file.name.span.file && !pipeline.steps.is_empty() {
+        if called.are_of(policy, pipeline) {
             for (key, entry) in lists.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
-                out.extend(called.fits_nothing(key, entry));
+                out.extend(fits_nothing(called, key, entry));
             }
         }
         let files = [("file_access.read", policy.read.as_deref()), ("file_access.write", policy.write.as_deref())];
@@ -49,77 +49,54 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
 }
 
-fn found(entry: &Spanned<String>, message: &str) -> Diagnostic {
+pub(super) fn found(entry: &Spanned<String>, message: &str) -> Diagnostic {
     finding(Code::PolicyEntry, entry.span, message)
 }
 
-/// What calls of a file, and of the pipelines that it calls, are known by in the lists of a policy.
-struct CalledNames<'p> {
-    plan: &'p Plan,
-    tools: Vec<(&'p str, &'p Tool)>,
-    programs: Vec<&'p str>,
-    /// Programs that are models have tools of their own.
-    is_closed: bool,
+/// The finding about an entry that is a kind of step, or the name of a tool or a program in another form.
+fn fits_nothing(called: &CalledNames, key: &str, entry: &Spanned<String>) -> Option<Diagnostic> {
+    let (name, pattern) = entry.value.split_at(entry.value.find('(').unwrap_or(entry.value.len()));
+    let name = name.trim();
+    if name.is_empty() || name.contains(['*', '?', '[', '{']) || called.may_know(name) {
+        return None;
+    }
+    if let Some(help) = of_kind(called, name) {
+        let message =
+            format!("{} in {key} fits no call: entries are names of tools and programs, not kinds of steps", quoted(&entry.value));
+        return Some(found(entry, &message).help(help));
+    }
+    let has_parts = |tool: &Tool| tool.is_server() || tool.kind.folder().is_some() || tool.knowledge().is_some();
+    let part_of = |tool: &str| name.strip_prefix(tool)?.strip_prefix(['-', '/', ':']).filter(|part| !part.is_empty());
+    let of_tool = called.tools.iter().filter(|(_, tool)| has_parts(tool)).find_map(|(tool, _)| Some(format!("{tool}.{}", part_of(tool)?)));
+    let of_folder = || {
+        name.contains('/')
+            .then(|| called.programs.iter().map(|program| base_name(program)).find(|own| name.ends_with(&format!("/{own}"))))?
+    };
+    let of_program = || called.programs.iter().map(|program| base_name(program)).find(|own| is_mistyped(name, own));
+    let meant = of_tool.or_else(|| of_folder().or_else(of_program).map(str::to_owned))?;
+    let message = format!("{} in {key} fits no tool and no program of the file", quoted(&entry.value));
+    Some(found(entry, &message).help(format!("write {}", quoted(&format!("{meant}{pattern}")))))
 }
 
-impl<'p> CalledNames<'p> {
-    fn of(plan: &'p Plan) -> CalledNames<'p> {
-        let files = || plan.pipelines.iter().map(|pipeline| &pipeline.pipeline);
-        let tools: Vec<(&str, &Tool)> = files().flat_map(|file| &file.tools).map(|(name, tool)| (name.as_str(), tool)).collect();
-        let steps = plan.pipelines.iter().flat_map(|pipeline| &pipeline.steps).filter_map(|planned| planned.step.kind.facts().starts);
-        let started = steps.chain(tools.iter().filter_map(|(_, tool)| tool.kind.starts()));
-        let programs = started.map(|run| run.program.value.as_str()).collect();
-        let is_closed = !files().flat_map(|file| file.models.values()).any(|model| matches!(model.provider, Provider::Program(_)));
-        CalledNames { plan, tools, programs, is_closed }
+/// What to write in place of a word that is a kind of step.
+pub(super) fn of_kind(called: &CalledNames, name: &str) -> Option<String> {
+    let kinds = || called.steps.iter().map(|step| &step.kind);
+    let send = kinds().find_map(|kind| if let StepKind::Send(send) = kind { Some(send) } else { None });
+    if name == STDOUT && send.is_some_and(|send| send.to.value == STDOUT) {
+        return Some("remove it: what is printed is no call of a tool".to_owned());
     }
-
-    /// The finding about an entry that is a kind of step, or the name of a tool or a program in another form.
-    fn fits_nothing(&self, key: &str, entry: &Spanned<String>) -> Option<Diagnostic> {
-        let (name, pattern) = entry.value.split_at(entry.value.find('(').unwrap_or(entry.value.len()));
-        let name = name.trim();
-        let last = |program: &'p str| program.rsplit('/').next().unwrap_or(program);
-        let mut known = self.tools.iter().map(|(tool, _)| *tool).chain(self.programs.iter().flat_map(|program| [*program, last(program)]));
-        if !self.is_closed || name.is_empty() || name.contains(['*', '?', '[', '{']) || known.any(|known| may_mean(name, known)) {
-            return None;
-        }
-        if let Some(help) = self.of_kind(name) {
-            let message =
-                format!("{} in {key} fits no call: entries are names of tools and programs, not kinds of steps", quoted(&entry.value));
-            return Some(found(entry, &message).help(help));
-        }
-        let has_parts = |tool: &Tool| tool.is_server() || tool.kind.folder().is_some() || tool.knowledge().is_some();
-        let part_of = |tool: &str| name.strip_prefix(tool)?.strip_prefix(['-', '/', ':']).filter(|part| !part.is_empty());
-        let of_tool =
-            self.tools.iter().filter(|(_, tool)| has_parts(tool)).find_map(|(tool, _)| Some(format!("{tool}.{}", part_of(tool)?)));
-        let of_folder = || {
-            name.contains('/').then(|| self.programs.iter().map(|program| last(program)).find(|own| name.ends_with(&format!("/{own}"))))?
-        };
-        let of_program = || self.programs.iter().map(|program| last(program)).find(|own| is_mistyped(name, own));
-        let meant = of_tool.or_else(|| of_folder().or_else(of_program).map(str::to_owned))?;
-        let message = format!("{} in {key} fits no tool and no program of the file", quoted(&entry.value));
-        Some(found(entry, &message).help(format!("write {}", quoted(&format!("{meant}{pattern}")))))
-    }
-
-    /// What to write in place of a word that is a kind of step.
-    fn of_kind(&self, name: &str) -> Option<String> {
-        let kinds = || self.plan.pipelines.iter().flat_map(|pipeline| &pipeline.steps).map(|planned| &planned.step.kind);
-        let send = kinds().find_map(|kind| if let StepKind::Send(send) = kind { Some(send) } else { None });
-        if name == STDOUT && send.is_some_and(|send| send.to.value == STDOUT) {
-            return Some("remove it: what is printed is no call of a tool".to_owned());
-        }
-        let kind = kinds().find(|kind| kind.word() == name && !matches!(kind, StepKind::Python(_)))?;
-        Some(if let Some(run) = kind.facts().starts {
-            format!("write the name of the program, such as {}", run.program.value)
-        } else if kind.address().is_some() {
-            "write network_access: { hosts: [api.example.com] } with the hosts that may be reached".to_owned()
-        } else if let StepKind::Read(_) | StepKind::Search(_) = kind {
-            "write file_access: { read: [\"data/**\"] } with the files that may be read".to_owned()
-        } else if let Some(tool) = kind.facts().receiver.filter(|tool| tool.value != STDOUT) {
-            format!("write the name of the tool, such as {}", tool.value)
-        } else {
-            "remove it, or write the name of a tool or a program".to_owned()
-        })
-    }
+    let kind = kinds().find(|kind| kind.word() == name && !matches!(kind, StepKind::Python(_)))?;
+    Some(if let Some(run) = kind.facts().starts {
+        format!("write the name of the program, such as {}", run.program.value)
+    } else if kind.address().is_some() {
+        "write network_access: { hosts: [api.example.com] } with the hosts that may be reached".to_owned()
+    } else if let StepKind::Read(_) | StepKind::Search(_) = kind {
+        "write file_access: { read: [\"data/**\"] } with the files that may be read".to_owned()
+    } else if let Some(tool) = kind.facts().receiver.filter(|tool| tool.value != STDOUT) {
+        format!("write the name of the tool, such as {}", tool.value)
+    } else {
+        "remove it, or write the name of a tool or a program".to_owned()
+    })
 }
 
 /// Whether a name is another with two letters in the wrong order, or a long one that is nearly it. Short names that are alike are often two programs.

@@ -6,12 +6,17 @@ use super::{Code, Diagnostic, finding, listed, quoted};
 use crate::diagnostic::did_you_mean;
 use crate::model::{RouteStep, Shape, StepKind};
 use crate::plan::StepIx;
+use crate::source::Span;
+use crate::template::folded_letters;
 use crate::template::types::Type;
 
 pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
     for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Route(route) = &planned.step.kind else { continue };
-        let Some(values) = values_of(names, ix, route) else { continue };
+        let Some(values) = values_of(names, ix, route) else {
+            other_letters(route, out);
+            continue;
+        };
         let subject = route.subject.source.trim();
         for (case, text) in route.cases.iter().flat_map(|case| case.equals.iter().map(move |text| (case, text))) {
             if values.contains(&text.value) {
@@ -20,12 +25,26 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
             let near = did_you_mean(&text.value, values.iter().map(String::as_str));
             let message =
                 format!("case {} is never chosen for {}: {subject} is never that{near}", quoted(&case.id.value), quoted(&text.value));
-            let found = finding(Code::RouteValue, text.span, &message).help(format!("use one of: {}", listed(&values)));
+            let found = found(text.span, &message).help(format!("use one of: {}", listed(&values)));
             out.push(match near.names.first().cloned() {
                 Some(name) => found.near(near).proposed_fix(vec![(text.span, name)]),
                 None => found,
             });
         }
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::RouteValue, span, message)
+}
+
+/// A case for a text with letters that the routed one has not.
+fn other_letters(route: &RouteStep, out: &mut Vec<Diagnostic>) {
+    let Some(letters) = folded_letters(&route.subject) else { return };
+    for (case, text) in route.cases.iter().flat_map(|case| case.equals.iter().map(move |text| (case, text))) {
+        let Some(spelling) = letters.other_spelling(&text.value) else { continue };
+        let message = format!("case {} is never chosen for {}: {}", quoted(&case.id.value), quoted(&text.value), letters.why());
+        out.push(found(text.span, &message).help(format!("write {}", quoted(&spelling))).proposed_fix(vec![(text.span, spelling)]));
     }
 }
 

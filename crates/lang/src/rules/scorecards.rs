@@ -1,7 +1,7 @@
 //! The scorecards of gates and tasks, who judges by them, and the texts that their checks ask for.
 
 use super::PipelinePlan;
-use crate::model::{Check, Criterion, Form, GateStep, Judging, JudgingStep, Scorecard, ScorecardRef, Text};
+use crate::model::{Check, Criterion, Form, GateStep, Judging, JudgingStep, Scorecard, ScorecardRef, TestCase, TestFile, Text};
 use crate::source::Spanned;
 
 /// The scorecards of a step that judges, as far as they have names; `None`: a name that is not known, so nothing can be said.
@@ -34,6 +34,14 @@ pub(super) fn checks_of<'c>(criteria: impl Iterator<Item = &'c Criterion>) -> im
             _ => &[],
         };
         checks.iter().map(move |check| (criterion, check))
+    })
+}
+
+/// The checks of what tests expect, each with its case.
+pub(super) fn expected(tests: &TestFile) -> impl Iterator<Item = (&TestCase, &Spanned<Check>)> {
+    tests.cases.iter().filter_map(|case| Some((case, case.expect.as_ref()?))).flat_map(|(case, expect)| {
+        let checks = expect.outputs.iter().flat_map(|(_, checks)| checks).chain(&expect.result).chain(&expect.sent);
+        checks.map(move |check| (case, check))
     })
 }
 

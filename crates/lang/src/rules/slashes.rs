@@ -1,6 +1,6 @@
 //! F416: a pattern between slashes, as in JavaScript: here the slashes are looked for, too.
 
-use super::scorecards::{checks, checks_of};
+use super::scorecards::{checks, checks_of, expected};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 use crate::model::{Check, Field, PlainCheck, Shape, TestFile};
 use crate::source::{Span, Spanned};
@@ -19,15 +19,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 /// The same, for what tests expect.
 pub(super) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
-    for expect in tests.cases.iter().filter_map(|case| case.expect.as_ref()) {
-        expect
-            .outputs
-            .iter()
-            .flat_map(|(_, checks)| checks)
-            .chain(&expect.result)
-            .chain(&expect.sent)
-            .for_each(|check| of_check(check, out));
-    }
+    expected(tests).for_each(|(_, check)| of_check(check, out));
 }
 
 fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {

@@ -10,22 +10,23 @@ use crate::model::{Phrase, StepKind, StyleGuide};
 
 /// F430, for every style guide a pipeline names.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    style_guides(pipeline).for_each(|style| conflict(style, out));
+}
+
+/// Every style guide that a pipeline names, once.
+pub(super) fn style_guides(pipeline: &PipelinePlan) -> impl Iterator<Item = &StyleGuide> {
     let of_steps = pipeline.steps.iter().filter_map(|planned| {
         let StepKind::Format(format) = &planned.step.kind else { return None };
         format.style_guide.as_ref()
     });
     let of_agents = pipeline.pipeline.agents.values().filter_map(|agent| agent.style_guide.as_ref());
-    let mut told = HashSet::new();
-    for style in pipeline.pipeline.style_guide.iter().chain(of_steps).chain(of_agents) {
-        if told.insert(Arc::as_ptr(style)) {
-            conflict(style, out);
-        }
-    }
+    let mut seen = HashSet::new();
+    let all = pipeline.pipeline.style_guide.iter().chain(of_steps).chain(of_agents);
+    all.filter(move |style| seen.insert(Arc::as_ptr(style))).map(|style| &**style)
 }
 
 /// F430: what the style guide itself puts in holds a banned word.
-/// Checks a style guide file that is looked at alone.
-pub(crate) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
+pub(super) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
     let banned = Phrases::new(style.words.banned.iter().map(String::as_str));
     let holds = |text: &str| banned.find(text).first().and_then(|(_, index)| style.words.banned.get(*index));
     let mut report = |message: String, word: &str| {

@@ -4,20 +4,28 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::scorecards::{checks, checks_of, fixed};
+use super::scorecards::{checks, checks_of, expected, fixed};
+use super::style_conflict::style_guides;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Check, StepKind};
+use crate::diagnostic::About;
+use crate::model::{Check, StepKind, StyleGuide, TestFile};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let own =
         pipeline.steps.iter().filter_map(|planned| planned.step.kind.facts().judges).flat_map(|judging| checks_of(judging.own_criteria()));
     pipeline.pipeline.scorecards.values().flat_map(checks).chain(own).for_each(|(_, check)| of_check(check, out));
+    style_guides(pipeline).for_each(|style| in_style_guide(style, out));
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let StepKind::Route(route) = &step.kind else { continue };
         for phrase in route.cases.iter().flat_map(|case| &case.phrases).filter(|phrase| is_pattern(&phrase.value)) {
             let message = format!("phrase {} is looked for word by word, and no regular expression", quoted(&phrase.value));
             out.push(found(phrase.span, &message).help("write the phrases as people say them: phrases: [feeding time, feed the seals]"));
+        }
+        for phrase in route.cases.iter().flat_map(|case| &case.phrases) {
+            let Some(words) = choices(&phrase.value) else { continue };
+            let message = format!("phrase {} is looked for with its \"|\"", quoted(&phrase.value));
+            out.push(found(phrase.span, &message).help(format!("write them one by one: phrases: [{}]", words.join(", "))));
         }
         for value in route.cases.iter().flat_map(|case| &case.equals).filter(|value| is_pattern(&value.value)) {
             let message = format!("equals {} is compared letter by letter, and no regular expression", quoted(&value.value));
@@ -26,6 +34,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             );
         }
     }
+}
+
+/// The same, for what tests expect.
+pub(super) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
+    expected(tests).for_each(|(_, check)| of_check(check, out));
 }
 
 fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
@@ -41,10 +54,55 @@ fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
         | Check::ApartFrom(_)
         | Check::Expression(_) => return,
     };
-    if let Some(pattern) = fixed(texts).find(|text| is_pattern(text)) {
+    let several = fixed(texts).find_map(|text| {
+        let several = choices(text).or_else(|| list(text, false).filter(|_| key == "not_contains"))?;
+        Some((text, several))
+    });
+    if let Some((text, words)) = several {
+        let others = fixed(texts).filter(|other| *other != text).count();
+        let message = format!("{key} looks for {} letter by letter, as one text", quoted(text));
+        let help = match (key, others) {
+            ("contains", _) => format!("write regex: {}", quoted(text)),
+            (_, 0) => format!("write {key}: [{}]", words.join(", ")),
+            (_, _) => format!("write them one by one: {}", words.join(", ")),
+        };
+        out.push(found(check.span, &message).help(help));
+    } else if let Some(pattern) = fixed(texts).find(|text| is_pattern(text)) {
         let message = format!("{key} looks for {} letter by letter, and not as a regular expression", quoted(pattern));
         out.push(found(check.span, &message).help(help));
     }
+}
+
+/// Words that a style guide bans by a pattern, or in one entry.
+pub(super) fn in_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
+    let banned = &style.words.banned;
+    for word in banned {
+        let (message, help) = if let Some(words) = choices(word).or_else(|| list(word, banned.len() == 1)) {
+            let message = format!("{} is one entry of banned, which no text holds letter by letter", quoted(word));
+            (message, format!("write banned: [{}]", words.join(", ")))
+        } else if is_pattern(word) || word.contains('*') && word.chars().any(char::is_alphabetic) {
+            let message = format!("{} in banned is looked for word by word, and no pattern", quoted(word));
+            (message, "write each form of the word: banned: [guarantee, guarantees, guaranteed]".to_owned())
+        } else {
+            continue;
+        };
+        out.push(found(style.span, &message).about(About::Value("words.banned".to_owned())).help(help));
+    }
+}
+
+/// `refund|return`: words that a regular expression would choose between.
+fn choices(text: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = text.split('|').collect();
+    let is_word =
+        |word: &&str| word.chars().next().is_some_and(char::is_alphanumeric) && word.chars().last().is_some_and(char::is_alphanumeric);
+    (words.len() > 1 && words.iter().all(is_word)).then_some(words)
+}
+
+/// `cheap, free, best`: several words in one text. Two may be a phrase, such as "well, actually".
+fn list(text: &str, is_alone: bool) -> Option<Vec<&str>> {
+    let words: Vec<&str> = text.split([',', ';']).map(str::trim).collect();
+    let is_word = |word: &&str| word.chars().any(char::is_alphabetic) && word.chars().all(|c| c.is_alphanumeric() || c == '-');
+    (words.len() >= if is_alone { 2 } else { 3 } && words.iter().all(is_word)).then_some(words)
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {
@@ -60,7 +118,22 @@ fn is_pattern(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::with_channel;
     use super::*;
+
+    #[test]
+    fn a_style_guide_bans_words_one_by_one() {
+        let with = |banned: &str| with_channel(check, "", &format!("words: {{ banned: [{banned}] }}"));
+        for (banned, said) in [
+            ("'guarant*'", "\"guarant*\" in banned is looked for word by word, and no pattern"),
+            ("'syn.*'", "\"syn.*\" in banned is looked for word by word, and no pattern"),
+            ("'guaranteed, synergy'", "\"guaranteed, synergy\" is one entry of banned, which no text holds letter by letter"),
+            ("a, 'cheap|free'", "\"cheap|free\" is one entry of banned, which no text holds letter by letter"),
+        ] {
+            assert!(with(banned).contains(said), "{}", with(banned));
+        }
+        assert_eq!(with("guaranteed, 'well, actually', 'as an AI, I', '**', 'C++'"), "");
+    }
 
     #[test]
     fn signs_of_a_pattern_are_told_from_text() {

@@ -90,6 +90,14 @@ fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: Op
     }
 }
 
+/// The names of what a tool takes; of a `file` tool that is named whole, what any of its parts does. `None`: not known.
+pub(super) fn argument_names(plan: &Plan, tool: &Tool, part: Option<&str>) -> Option<Vec<String>> {
+    let parts = FixedParts::default();
+    let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect();
+    let of_any_part = || tool.kind.folder().map(|_| names(&parts.write));
+    arguments(plan, &parts, tool, part).map(|(fields, _)| names(fields)).or_else(of_any_part)
+}
+
 fn text_field(name: &str) -> Field {
     Field::new(name, if name == "text" { FieldKind::Any } else { FieldKind::Text })
 }

@@ -58,7 +58,7 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
         }
         for (name, span) in defined.into_iter().filter(|(name, span)| span.file == own && !used.contains(name)) {
             let message = format!("{what} \"{name}\" is never used");
-            let found = Diagnostic::new(Code::UnusedDefinition, span, message);
+            let found = found(span, message);
             out.push(match what {
                 "policy" => found
                     .help(format!("write policy: {name} in the head of the file, which puts it in force, or in an agent; or remove it"))
@@ -88,6 +88,10 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
     }
     report("scorecard", &used.scorecards, file.scorecards.iter().map(|(name, scorecard)| (name.as_str(), scorecard.span)).collect());
     report("policy", &used.policies, file.policies.iter().map(|(name, policy)| (name.as_str(), policy.span)).collect());
+}
+
+pub(super) fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::UnusedDefinition, span, message)
 }
 
 #[derive(Default)]

@@ -54,5 +54,5 @@ pub use single::in_brackets;
 pub use stop::FillError;
 pub(crate) use stray::is_like_a_name;
 pub use typing::split_help;
-pub(crate) use typing::{FieldAsker, PointlessFilter, TypeProblem, TypeProblemKind, typed};
+pub(crate) use typing::{FieldAsker, PointlessFilter, TypeProblem, TypeProblemKind, folded_letters, typed};
 pub use value::{Value, empty_name, from_json, object, step_value, to_json};

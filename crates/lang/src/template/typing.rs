@@ -2,6 +2,7 @@
 //! value decides: what it always stops at is a problem.
 
 mod fields;
+mod letters;
 mod operations;
 mod words;
 
@@ -17,6 +18,7 @@ use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
 use super::types::{Object, Type};
 use super::value::to_json;
+pub(crate) use letters::folded_letters;
 use words::{joining, shown, shown_path};
 
 /// What a text gives, and what is wrong in it.

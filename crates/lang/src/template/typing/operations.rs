@@ -84,6 +84,7 @@ impl TypingWalk<'_> {
 
     pub(super) fn compare(&mut self, comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Type)) {
         let ((one, kind), (other, wanted)) = (left, right);
+        self.letters(comparison, one, other);
         let about = if one.names().is_some() || other.names().is_none() { one } else { other };
         if kind.is_open() || wanted.is_open() {
             return;
