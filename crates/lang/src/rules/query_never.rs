@@ -104,7 +104,7 @@ fn is_list(names: &PipelineNames, ix: StepIx, value: &Filling) -> bool {
     matches!(names.filling(&names.seat(ix), value), Type::List(_))
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::QueryNever, span, message)
 }
 

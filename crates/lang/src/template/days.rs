@@ -5,6 +5,11 @@ use chrono::NaiveDate;
 /// The names of the days, as `date("%A")` gives them.
 pub(super) const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
+/// Whether a text is a day in that form.
+pub(crate) fn is_day(text: &str) -> bool {
+    text.len() == 10 && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+}
+
 /// The days that a text of three numbers may mean: `16.11.2026`, `11/16/2026`. Two where either number may be the month, the day first;
 /// before a point it always is the day, where that can be.
 pub(crate) fn days_meant(text: &str) -> Vec<NaiveDate> {

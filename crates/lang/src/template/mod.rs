@@ -44,7 +44,7 @@ mod tests;
 
 pub use address::{AddressText, address_text};
 pub use check::{expression, text};
-pub(crate) use days::help_for_day;
+pub(crate) use days::{help_for_day, is_day};
 pub use fill::{Compiled, NAMES_OF_EARLIER_ROUNDS, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;
