@@ -154,8 +154,8 @@ impl Files for Page {
     fn columns(&self, table: &flow::port::TableSource) -> Option<Vec<String>> {
         DiskFiles.columns(table)
     }
-    fn oddities(&self, table: &flow::port::TableSource) -> Vec<flow::model::TableOddity> {
-        DiskFiles.oddities(table)
+    fn look_of(&self, table: &flow::port::TableSource) -> flow::model::TableLook {
+        DiskFiles.look_of(table)
     }
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<flow::model::PreparedQuery>> {
         DiskFiles.prepare(tables, queries)

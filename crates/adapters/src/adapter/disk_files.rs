@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::files::{self, LARGEST, here, read_text};
 use crate::model::FilePattern;
 #[cfg(feature = "data")]
-use crate::model::{PreparedQuery, TableOddity};
+use crate::model::{PreparedQuery, TableLook};
 use crate::port::{Files, ReadFileError, TableSource};
 
 /// Maximum number of names read from a folder.
@@ -53,8 +53,8 @@ impl Files for DiskFiles {
     }
 
     #[cfg(feature = "data")]
-    fn oddities(&self, table: &TableSource) -> Vec<TableOddity> {
-        super::data::oddities(table)
+    fn look_of(&self, table: &TableSource) -> TableLook {
+        super::data::look_of(table)
     }
 
     #[cfg(feature = "data")]

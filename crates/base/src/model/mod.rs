@@ -68,8 +68,8 @@ pub use method::Method;
 pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, logins, named_by_commands, own_by_name, stays_hidden, unreadable};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
-    ActKind, Data, DataKind, Limits, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program,
-    SandboxMode, SecretReader, SqlEngine, TableOddity, VARIABLES, is_own_variable,
+    ActKind, CellForm, ColumnLook, Data, DataKind, Limits, NumberForm, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline,
+    PipelineId, Policy, Program, SandboxMode, SecretReader, SqlEngine, TableLook, TableOddity, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};

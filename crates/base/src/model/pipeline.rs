@@ -273,6 +273,8 @@ pub struct Data {
     pub header: Option<Vec<String>>,
     /// What in the file is read otherwise than it looks, as far as a check looks into it, each with its place there if it is known.
     pub oddities: Vec<(TableOddity, Option<Span>)>,
+    /// What is seen of its columns.
+    pub looks: IndexMap<String, ColumnLook>,
 }
 
 /// What in a file of rows is read otherwise than it looks.
@@ -287,11 +289,65 @@ pub enum TableOddity {
         /// The name in queries.
         read_as: String,
     },
-    /// The texts of a column are numbers with a decimal comma, which this file does not allow.
-    DecimalComma {
+    /// The cells of a column are numbers to a person, and texts to a query.
+    TextNumbers {
         /// Its name.
         column: String,
+        /// How they are written.
+        form: NumberForm,
+        /// One that shows it.
+        example: String,
+        /// Whether the file takes a comma as the decimal mark.
+        may_use_comma: bool,
     },
+}
+
+/// How numbers are written that are none to a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberForm {
+    /// `12,50`.
+    DecimalComma,
+    /// `1.250,50`: points part thousands.
+    PointsAndComma,
+    /// `1,250.50` or `1,250,000`: commas part thousands.
+    Thousands,
+    /// `1,250`, which is either.
+    CommaOrThousands,
+    /// `$12.50`, `12 %`: with a sign.
+    WithSign,
+    /// Numbers, and one text.
+    OneText,
+}
+
+/// What a check sees of the file of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TableLook {
+    /// What is read otherwise than it looks.
+    pub oddities: Vec<TableOddity>,
+    /// The columns whose cells have a form that says how they can be compared, by their names.
+    pub columns: IndexMap<String, ColumnLook>,
+}
+
+/// What a check sees of the cells of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnLook {
+    /// What they are, but for empty ones.
+    pub form: CellForm,
+    /// All that they are, if that is little and the file was read to its end; else none.
+    pub values: Vec<String>,
+}
+
+/// What all cells of a column are to whoever looks at them; to a query they are texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellForm {
+    /// `true` and `false`.
+    TrueFalse,
+    /// `2026-11-18`.
+    Day,
+    /// `18.11.2026`.
+    DayFirst,
+    /// Anything else that is no number.
+    Words,
 }
 
 /// What a data file is.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::TableSource;
 use super::files::{Files, ReadFileError};
-use crate::model::{FilePattern, PreparedQuery, TableOddity};
+use crate::model::{FilePattern, PreparedQuery, TableLook};
 
 /// Everything that a check asked for: as long as none of it changes, the check gives the same.
 #[derive(Debug, Clone, Default)]
@@ -85,9 +85,9 @@ impl Files for AskedFiles<'_> {
         self.below.columns(table)
     }
 
-    fn oddities(&self, table: &TableSource) -> Vec<TableOddity> {
+    fn look_of(&self, table: &TableSource) -> TableLook {
         self.note(&table.file);
-        self.below.oddities(table)
+        self.below.look_of(table)
     }
 
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {

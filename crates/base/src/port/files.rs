@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::TableSource;
-use crate::model::{FilePattern, PreparedQuery, TableOddity};
+use crate::model::{FilePattern, PreparedQuery, TableLook};
 
 /// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
 pub trait Files {
@@ -29,9 +29,9 @@ pub trait Files {
     fn columns(&self, _: &TableSource) -> Option<Vec<String>> {
         None
     }
-    /// What in the file of a table is read otherwise than it looks: in a text of rows, as far as its beginning shows.
-    fn oddities(&self, _: &TableSource) -> Vec<TableOddity> {
-        vec![]
+    /// What is seen of the file of a table: in a text of rows, as far as its beginning shows.
+    fn look_of(&self, _: &TableSource) -> TableLook {
+        TableLook::default()
     }
     /// What SQLite says of each of these queries, which it compiles against empty tables with these columns and never runs. `None`: it cannot be
     /// said, since it is too large, or nobody is there to ask. Nothing is read.
@@ -85,8 +85,8 @@ impl Files for Overlay<'_> {
         self.below.columns(table)
     }
 
-    fn oddities(&self, table: &TableSource) -> Vec<TableOddity> {
-        self.below.oddities(table)
+    fn look_of(&self, table: &TableSource) -> TableLook {
+        self.below.look_of(table)
     }
 
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {

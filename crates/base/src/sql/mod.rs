@@ -9,7 +9,7 @@ mod nodes;
 
 use std::rc::Rc;
 
-use nodes::{QueryNode, nodes};
+pub use nodes::{QueryNode, nodes};
 
 /// What a query names.
 #[derive(Debug)]
@@ -282,14 +282,15 @@ impl<'q> QueryReader<'q> {
                     }
                 }
                 QueryNode::Place(place) => self.given_places.push(*place),
-                QueryNode::Value | QueryNode::Mark(_) => {}
+                QueryNode::Value(_) | QueryNode::Mark(_) => {}
             }
         }
     }
 }
 
 impl Name<'_> {
-    fn is(&self, name: &str) -> bool {
+    /// Whether it is this name: capitals and small letters are the same.
+    pub fn is(&self, name: &str) -> bool {
         self.text.eq_ignore_ascii_case(name)
     }
 }

@@ -7,41 +7,42 @@ const DEEPEST: usize = 64;
 
 /// A piece of a query.
 #[derive(Debug, PartialEq)]
-pub(super) enum QueryNode<'q> {
+pub enum QueryNode<'q> {
     /// A keyword, a name, or `*`.
     Word(Name<'q>),
     /// A name in quotes.
     Quoted(Name<'q>),
     /// Brackets of this kind and what is in them.
     Group(char, Vec<QueryNode<'q>>),
-    /// A text or a number.
-    Value,
+    /// A text with its quotes, or a number.
+    Value(Name<'q>),
     /// A place for a value: `$name`, `:name`, `@name`, `?` or `?1`.
     Place(Name<'q>),
+    /// Any other sign.
     Mark(char),
 }
 
 impl<'q> QueryNode<'q> {
     /// Whether it is this keyword.
-    pub(super) fn is(&self, keyword: &str) -> bool {
+    pub fn is(&self, keyword: &str) -> bool {
         matches!(self, QueryNode::Word(word) if word.is(keyword))
     }
 
     /// Whether it is one of these keywords.
-    pub(super) fn is_one_of(&self, keywords: &[&str]) -> bool {
+    pub fn is_one_of(&self, keywords: &[&str]) -> bool {
         keywords.iter().any(|keyword| self.is(keyword))
     }
 
     /// The name it may be.
-    pub(super) fn name(&self) -> Option<Name<'q>> {
+    pub fn name(&self) -> Option<Name<'q>> {
         match self {
             QueryNode::Word(name) | QueryNode::Quoted(name) => Some(*name),
-            QueryNode::Group(..) | QueryNode::Value | QueryNode::Place(_) | QueryNode::Mark(_) => None,
+            QueryNode::Group(..) | QueryNode::Value(_) | QueryNode::Place(_) | QueryNode::Mark(_) => None,
         }
     }
 
     /// What is in the brackets.
-    pub(super) fn inner(&self) -> Option<&[QueryNode<'q>]> {
+    pub fn inner(&self) -> Option<&[QueryNode<'q>]> {
         match self {
             QueryNode::Group(_, inner) => Some(inner),
             _ => None,
@@ -49,14 +50,14 @@ impl<'q> QueryNode<'q> {
     }
 
     /// Whether it is a query in brackets.
-    pub(super) fn is_query(&self) -> bool {
+    pub fn is_query(&self) -> bool {
         let first = self.inner().and_then(<[_]>::first);
         first.is_some_and(|first| first.is_one_of(&QUERIES) || first.is_query())
     }
 }
 
 /// The pieces of a text. `None`: a quote or a bracket has no other end, or brackets are too deep.
-pub(super) fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
+pub fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
     let mut open: Vec<(char, Vec<QueryNode>)> = vec![];
     let (mut nodes, mut start) = (vec![], 0);
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
@@ -76,7 +77,7 @@ pub(super) fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
         match first {
             '"' | '`' => nodes.push(QueryNode::Quoted(Name { text: rest.get(1..length - 1)?, start: start + 1 })),
             '-' | '/' if length > 1 => {}
-            '\'' => nodes.push(QueryNode::Value),
+            '\'' => nodes.push(QueryNode::Value(name)),
             '(' | '[' | '{' if open.len() == DEEPEST => return None,
             '(' | '[' | '{' => open.push((first, std::mem::take(&mut nodes))),
             ')' | ']' | '}' => {
@@ -88,7 +89,7 @@ pub(super) fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
             c if c.is_alphabetic() || matches!(c, '_' | '*') => nodes.push(QueryNode::Word(name)),
             '?' => nodes.push(QueryNode::Place(name)),
             '$' | ':' | '@' if length > 1 => nodes.push(QueryNode::Place(name)),
-            c if c.is_numeric() || length > 1 => nodes.push(QueryNode::Value),
+            c if c.is_numeric() || length > 1 => nodes.push(QueryNode::Value(name)),
             c if c.is_whitespace() => {}
             c => nodes.push(QueryNode::Mark(c)),
         }

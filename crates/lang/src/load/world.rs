@@ -10,7 +10,7 @@ use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
 use crate::model::{
-    Channel, Data, FilePattern, Pipeline, PipelineId, PreparedQuery, Program, Replies, StyleGuide, TableOddity, Touch, own_by_name,
+    Channel, Data, FilePattern, Pipeline, PipelineId, PreparedQuery, Program, Replies, StyleGuide, TableLook, Touch, own_by_name,
 };
 use crate::port::{Files, ReadFileError, TableSource};
 use crate::source::{FileId, Sources, Span};
@@ -336,10 +336,10 @@ impl World for Loader<'_> {
         self.roots.iter().any(|root| place.starts_with(root)).then(|| self.files.columns(&TableSource::of(name, data)))?
     }
 
-    fn oddities(&self, name: &str, data: &Data) -> Vec<TableOddity> {
+    fn look_of(&self, name: &str, data: &Data) -> TableLook {
         let place = self.files.real_path(&data.file.value);
         let is_inside = place.is_some_and(|place| self.roots.iter().any(|root| place.starts_with(root)));
-        if is_inside { self.files.oddities(&TableSource::of(name, data)) } else { vec![] }
+        if is_inside { self.files.look_of(&TableSource::of(name, data)) } else { TableLook::default() }
     }
 
     fn table_text(&mut self, data: &Data) -> Option<(FileId, Arc<str>)> {

@@ -277,9 +277,9 @@ pub(super) fn odd_place(file: FileId, text: &str, odd: &TableOddity) -> Option<S
     match odd {
         TableOddity::Unreadable(_) => records.find(|(_, cells)| cells.len() != names.len()).map(|(row, _)| row),
         TableOddity::Repeated { column, .. } => names.get(place_of(column)?).map(|(_, span)| *span),
-        TableOddity::DecimalComma { column } => {
+        TableOddity::TextNumbers { column, example, .. } => {
             let place = place_of(column)?;
-            records.find_map(|(_, cells)| cells.get(place).filter(|(cell, _)| cell.contains(',')).map(|(_, span)| *span))
+            records.find_map(|(_, cells)| cells.get(place).filter(|(cell, _)| cell.trim() == example).map(|(_, span)| *span))
         }
     }
 }

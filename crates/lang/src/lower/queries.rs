@@ -19,7 +19,9 @@ pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
         // A workbook is read by a process of its own, which a check starts only for columns that its author names.
         if !data.pii.is_empty() || !data.columns.is_empty() || data.kind != DataKind::Excel && is_read() {
             data.header = lower.world().columns(name, data);
-            let odd = lower.world().oddities(name, data);
+            let look = lower.world().look_of(name, data);
+            let odd = look.oddities;
+            data.looks = look.columns;
             let text = if odd.is_empty() || data.kind != DataKind::Csv { None } else { lower.world().table_text(data) };
             let place = |odd: &TableOddity| text.as_ref().and_then(|(file, text)| case_rows::odd_place(*file, text, odd));
             data.oddities = odd.into_iter().map(|odd| (place(&odd), odd)).map(|(place, odd)| (odd, place)).collect();

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::FileKind;
 use crate::model::{
-    Agent, Channel, Data, FilePattern, Model, PipelineId, Policy, PreparedQuery, Replies, Scorecard, StyleGuide, TableOddity, Tool,
+    Agent, Channel, Data, FilePattern, Model, PipelineId, Policy, PreparedQuery, Replies, Scorecard, StyleGuide, TableLook, Tool,
 };
 use crate::source::{FileId, Span, Spanned};
 
@@ -28,9 +28,9 @@ pub trait World {
     fn columns(&self, _: &str, _: &Data) -> Option<Vec<String>> {
         None
     }
-    /// What in the file of the table of this name is read otherwise than it looks.
-    fn oddities(&self, _: &str, _: &Data) -> Vec<TableOddity> {
-        vec![]
+    /// What is seen of the file of the table of this name.
+    fn look_of(&self, _: &str, _: &Data) -> TableLook {
+        TableLook::default()
     }
     /// The text of the file of a table; `None`: it is too long to be shown, or no text.
     fn table_text(&mut self, _: &Data) -> Option<(FileId, Arc<str>)> {

@@ -54,7 +54,7 @@ fn channel_of(names: &PipelineNames, ix: StepIx, step: &Step, called: &Pipeline,
             list.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
         }
         (Type::Any | Type::Empty | Type::Text | Type::Date, _) => return,
-        (kind @ (Type::Number | Type::Boolean | Type::List(_) | Type::Object(_)), _) => {
+        (kind @ (Type::Number | Type::Within(_) | Type::Boolean | Type::List(_) | Type::Object(_)), _) => {
             let message =
                 format!("channel of the call of \"{}\" must be the name of a channel, and this is {}", called.name.value, kind.words());
             return out.push(found(channel.place.span, message).help("name a text that is the name of a channel"));

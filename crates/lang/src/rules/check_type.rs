@@ -15,7 +15,7 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
     for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let judged = names.text(&names.seat(ix), &gate.of);
-        if !(judged.is_text() || matches!(judged, Type::Number | Type::Boolean)) {
+        if !(judged.is_text() || judged.is_number() || judged == Type::Boolean) {
             continue;
         }
         for (criterion, check) in known_scorecards(names.pipeline, gate).flat_map(checks) {

@@ -246,10 +246,13 @@ pub(super) fn values(text: &str, at: usize) -> Vec<String> {
             if word.starts_with("distinct on") {
                 let behind =
                     |mark: &str| text.to_lowercase().find(mark).and_then(|at| text.get(at + mark.len()..)).unwrap_or_default().trim();
-                let order = behind("order by").split_once(',').map_or("", |(_, rest)| rest.trim());
-                let table: String = behind(" from ").chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                // Without an order of its own any of the rows is given.
+                let order = behind("order by").split_once(',').map_or(&*value, |(_, rest)| rest.trim()).to_owned();
+                let rows = behind(" from ");
+                let ends = [" order by ", " limit ", ";"].into_iter().filter_map(|end| rows.to_lowercase().find(end)).min();
+                let table = rows.get(..ends.unwrap_or(rows.len())).unwrap_or(rows).trim().to_owned();
                 let columns = inner.split_once(')').map_or("", |(_, rest)| rest.split(" from ").next().unwrap_or_default().trim());
-                return vec![value, order.to_owned(), table, columns.to_owned()];
+                return vec![value, order, table, columns.to_owned()];
             }
             values.push(match value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
                 Some(text) if !values.is_empty() => format!("'{text}'"),
@@ -286,6 +289,11 @@ mod tests {
         assert_eq!(function("len", SqlEngine::Sqlite), Some("write length({1|x})"));
         assert_eq!(told("write substr({1|x}, 1, {2|3})", &values("select LEFT(order_id, 1) from t", 7)), "write substr(order_id, 1, 1)");
         assert_eq!(told("write limit {1|5}", &values("select top 10 a from t", 7)), "write limit 10");
+        assert_eq!(
+            values("select distinct on (person) * from entries where hours > 7 order by person, day desc", 7),
+            ["person", "day desc", "entries where hours > 7", "*"]
+        );
+        assert_eq!(values("select distinct on (person) * from entries", 7), ["person", "person", "entries", "*"]);
         assert_eq!(values("where day >= now() - interval '7 days'", 21), ["'now'", "'-7 days'", "now() - interval '7 days'"]);
     }
 }

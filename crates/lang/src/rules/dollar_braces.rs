@@ -5,7 +5,6 @@ use super::seat::Texts;
 use super::{Code, Diagnostic};
 use crate::model::{Form, TextPlace};
 use crate::template;
-use crate::template::types::Type;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     for placed in texts.all.iter().filter(|placed| matches!(placed.text.form, Form::Sole | Form::Template)) {
@@ -19,7 +18,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             continue;
         };
         let inner = template::expression(inner.trim_matches(['-', '+', ' ']), TextPlace::default(), &mut vec![]);
-        if names.text(seat, &inner) == Type::Number {
+        if names.text(seat, &inner).is_number() {
             continue;
         }
         let at = text.source.len() - text.source.trim_start().len();

@@ -1,7 +1,7 @@
 //! F202, F205, F206 of what stands inside expressions: filters, operators, loops, comparisons. Each text is typed once.
 
 use super::names::PipelineNames;
-use super::seat::{Seat, TextRole, Texts};
+use super::seat::{Seat, StepPart, TextRole, Texts, Viewpoint};
 use super::{Diagnostic, comparison_type, default_unused, maybe_missing, meant, type_mismatch, unknown_field, whole_value};
 use crate::model::{FieldKind, Text};
 use crate::source::Span;
@@ -21,6 +21,8 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
         let declared = problem.path.as_deref().and_then(|path| type_mismatch::declared(names, path));
         let mut found = match problem.kind {
             TypeProblemKind::Mismatch(message, help) => type_mismatch::found(span, message).help(help),
+            TypeProblemKind::Always(..) if !matches!(seat.at, Viewpoint::Step(_, StepPart::Until)) => continue,
+            TypeProblemKind::Always(message, help) => comparison_type::found(span, message).help(help),
             TypeProblemKind::Comparison(message, help, near) => comparison_type::found(span, message).near(near).help(help),
             TypeProblemKind::Pointless(PointlessFilter::Default, message, help) => default_unused::found(span, &message).help(help),
             TypeProblemKind::Pointless(PointlessFilter::Length, message, help) => whole_value::found(span, &message).help(help),

@@ -2,7 +2,8 @@
 
 use strum::VariantNames;
 
-use crate::model::{ArtefactKind, DialogueEnd, FailureKind, Outputs, PERSONAL, Shape, Step, StepKind, StepStatus};
+use crate::event::RunStatus;
+use crate::model::{ArtefactKind, DialogueEnd, FailureKind, PERSONAL, Shape, Step, StepKind, StepStatus};
 use crate::source::Spanned;
 use crate::template::types::{Member, Type};
 
@@ -197,7 +198,11 @@ pub(super) fn details(step: &Step) -> Type {
         }
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Repeat(_) => fields.extend([("rounds", Type::Number), ("met", Type::Boolean)]),
-        StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
+        StepKind::Call(_) => {
+            // Of one that ended otherwise there are no details.
+            let ended = [RunStatus::Succeeded, RunStatus::Partial, RunStatus::QualityNotMet].map(RunStatus::word);
+            fields.extend([("run", Type::Text), ("status", Type::one_of(ended))]);
+        }
         StepKind::Gate(_) => {
             fields.extend([
                 ("passed", Type::Boolean),
@@ -243,15 +248,6 @@ pub(super) fn details(step: &Step) -> Type {
         StepKind::Send(_) | StepKind::Wait(_) => {}
     }
     Type::object(fields)
-}
-
-/// What a pipeline gives whoever calls it.
-pub(super) fn result(outputs: &Outputs) -> Type {
-    match outputs {
-        Outputs::Named(outputs) => Type::object(outputs.iter().map(|(name, _)| (name.value.as_str(), Type::Any))),
-        Outputs::None => Type::object([]),
-        Outputs::Whole(_) => Type::Any,
-    }
 }
 
 /// A shape without fields is one that could not be read.

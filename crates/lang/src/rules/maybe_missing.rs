@@ -4,6 +4,7 @@ use super::{Code, Diagnostic};
 use crate::model::Read;
 use crate::source::Span;
 use crate::template::FieldAsker;
+use crate::template::types::Type;
 
 /// A guard that stands behind other filters, where it guards what they give and not the path.
 pub(super) fn after_filters(found: Diagnostic, read: &Read, source: &str) -> Diagnostic {
@@ -48,4 +49,21 @@ pub(super) fn report(read: &Read, why: String) -> Diagnostic {
     found(read.span, why).help(format!(
         "write {path} | {default}, with the text or the path that belongs there in place of ''; or ask first whether it is defined"
     ))
+}
+
+/// What is compared, counted with or gone through needs a value of its own type in its place; `kind`: what it is where it is there.
+pub(super) fn of_kind(found: Diagnostic, read: &Read, kind: &Type, source: &str) -> Diagnostic {
+    let path = read.path.join(".");
+    let behind = source.find(&path).map(|at| source[at + path.len()..].trim_start_matches(['-', ' ']));
+    let (other, what) = match kind {
+        _ if behind.is_none_or(|behind| behind.starts_with("}}")) => return found,
+        Type::Number | Type::Within(_) => ("0", "the number"),
+        Type::Boolean => ("false", "the value"),
+        Type::List(_) => ("[]", "the list"),
+        Type::Any | Type::Empty | Type::Text | Type::OneOf(_) | Type::Date | Type::Object(_) => return found,
+    };
+    // A field that is there and empty is defined, and no number.
+    let (also, ask) = if path.ends_with(".output") { ("", "; or ask first whether it is defined") } else { (", true", "") };
+    let help = format!("write {path} | default({other}{also}), with {what} that belongs there in place of {other}{ask}");
+    Diagnostic { help: vec![help], ..found }
 }

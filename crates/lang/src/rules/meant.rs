@@ -200,7 +200,7 @@ pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) 
     }
     if names.known(seat).contains(&"item") {
         let element = names.known_type(seat, &["item".to_owned()]);
-        if !rest.is_empty() && (element.is_text() || element == Type::Number) {
+        if !rest.is_empty() && (element.is_text() || element.is_number()) {
             return Some(path("item".to_owned()));
         }
         return Some(help(format!("write item{}, or add as: {name} beside for_each", behind(rest))));
@@ -227,7 +227,7 @@ fn one_of(names: &PipelineNames, seat: &Seat, word: &str) -> Option<String> {
 
 /// Where a list is wanted and a step gives something else.
 pub(super) fn list(names: &PipelineNames, path: &[String], kind: &Type) -> Option<MeantPath> {
-    if *kind == Type::Number {
+    if kind.is_number() {
         return Some(self::path(format!("range({})", path.join("."))));
     }
     let step = step_of(names, path)?;

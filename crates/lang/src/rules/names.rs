@@ -5,19 +5,23 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::known;
 use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, OnFailure, PipelineId, Read, RepeatStep, Step, StepKind, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, OnFailure, Outputs, PipelineId, Read, RepeatStep, Step, StepKind, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
 use crate::template::types::Type;
 
 /// Most steps that are looked through for what a help names.
 const MOST_ABOVE: usize = 64;
+
+/// How deep outputs that are made of other outputs are followed.
+pub(super) const DEEPEST: usize = 64;
 
 /// The names of one pipeline.
 pub struct PipelineNames<'a> {
@@ -33,9 +37,10 @@ pub struct PipelineNames<'a> {
     pub(super) outputs: RefCell<Vec<Option<Type>>>,
     /// What the elements of a step's `for_each` are.
     elements: RefCell<HashMap<StepIx, Type>>,
-    /// What agents answer, and what called pipelines give: the same for every step that asks them.
+    /// What agents answer: the same for every step that asks them.
     answers: RefCell<HashMap<&'a str, Type>>,
-    results: RefCell<HashMap<PipelineId, Type>>,
+    /// What called pipelines give, also those that they call.
+    results: Rc<RefCell<HashMap<PipelineId, Type>>>,
     pub(super) depth: Cell<usize>,
     /// For "did you mean".
     pub(super) hints: Hints,
@@ -46,6 +51,10 @@ pub(super) type Looked = Result<Type, ReadProblem>;
 impl<'a> PipelineNames<'a> {
     /// Builds the table; outputs are worked out when they are asked for.
     pub fn new(pipeline: &'a PipelinePlan, plan: &'a Plan) -> PipelineNames<'a> {
+        PipelineNames::with_results(pipeline, plan, Rc::default())
+    }
+
+    fn with_results(pipeline: &'a PipelinePlan, plan: &'a Plan, results: Rc<RefCell<HashMap<PipelineId, Type>>>) -> PipelineNames<'a> {
         let mut steps: HashMap<&str, Vec<StepIx>> = HashMap::new();
         let mut loop_names = HashMap::new();
         let mut case_whens = vec![None; pipeline.blocks.len()];
@@ -72,7 +81,7 @@ impl<'a> PipelineNames<'a> {
             outputs,
             elements: RefCell::default(),
             answers: RefCell::default(),
-            results: RefCell::default(),
+            results,
             depth: Cell::new(0),
             hints: Hints::default(),
         }
@@ -92,9 +101,30 @@ impl<'a> PipelineNames<'a> {
         }
     }
 
-    /// What a path gives; what may be missing, or is reported, counts as not known.
+    /// What a path gives; what may be missing is what it is where it is there, and what is reported counts as not known.
     pub(super) fn known_type(&self, seat: &Seat, path: &[String]) -> Type {
-        self.path(seat, path).unwrap_or(Type::Any)
+        match self.path(seat, path) {
+            Ok(kind) => kind,
+            Err(ReadProblem::MaybeMissing(_)) => self.kind_if_there(seat, path),
+            Err(_) => Type::Any,
+        }
+    }
+
+    /// What a path that may be missing is where it is there.
+    pub(super) fn kind_if_there(&self, seat: &Seat, path: &[String]) -> Type {
+        let (kind, rest) = match path {
+            [root, id, member, rest @ ..] if root == "steps" => match self.steps.get(id.as_str()).map(Vec::as_slice) {
+                Some([ix]) => (self.member(*ix, std::slice::from_ref(member)).unwrap_or(Type::Any), rest),
+                _ => return Type::Any,
+            },
+            [root, rest @ ..] if root != "steps" => (self.root(seat, root).unwrap_or(Type::Any), rest),
+            _ => return Type::Any,
+        };
+        rest.iter().fold(kind, |kind, part| match &kind {
+            Type::List(element) if is_place(part) => (**element).clone(),
+            Type::Object(object) => object.fields.get(part).map_or(Type::Any, |member| member.kind.clone()),
+            _ => Type::Any,
+        })
     }
 
     /// What a text gives; one in which something stands beside an expression gives a text.
@@ -207,7 +237,9 @@ impl<'a> PipelineNames<'a> {
             "refinement" => known::refinement(),
             "failure" => return self.failure(seat),
             "previous" | "round" => return self.of_round(seat, name, None),
-            "item_number" | "item_count" => return self.element(seat, "item").map(|_| Type::Number).map_err(|_| not_repeated(name)),
+            "item_number" | "item_count" => {
+                return self.element(seat, "item").map(|_| Type::within(Some(1.0), None)).map_err(|_| not_repeated(name));
+            }
             "item" => return self.element(seat, name),
             "value" if seat.more.judged => Type::Any,
             "text" if seat.more.judged => Type::Text,
@@ -322,8 +354,32 @@ impl<'a> PipelineNames<'a> {
 
     /// What a called pipeline gives.
     pub(super) fn result_of(&self, id: PipelineId) -> Type {
-        let outputs = &self.plan.pipeline(id).pipeline.outputs;
-        self.results.borrow_mut().entry(id).or_insert_with(|| known::result(outputs)).clone()
+        if let Some(kind) = self.results.borrow().get(&id) {
+            return kind.clone();
+        }
+        // Until it is known, so that pipelines that call each other come to an end.
+        self.results.borrow_mut().insert(id, Type::Any);
+        let called = self.plan.pipeline(id);
+        let kind = match self.depth.get() < DEEPEST {
+            true => {
+                let names = PipelineNames::with_results(called, self.plan, Rc::clone(&self.results));
+                names.depth.set(self.depth.get() + 1);
+                names.result()
+            }
+            false => Type::Any,
+        };
+        self.results.borrow_mut().insert(id, kind.clone());
+        kind
+    }
+
+    /// What it gives whoever calls it.
+    fn result(&self) -> Type {
+        let seat = Seat { at: Viewpoint::Outputs, more: More::default() };
+        match &self.pipeline.pipeline.outputs {
+            Outputs::Named(outputs) => Type::object(outputs.iter().map(|(name, value)| (name.value.as_str(), self.filling(&seat, value)))),
+            Outputs::None => Type::object([]),
+            Outputs::Whole(text) => self.text(&seat, text),
+        }
     }
 
     /// `previous` and `round`, in the steps of a `repeat` and in its `until`; of `previous` one step alone, if it has that.
@@ -347,7 +403,8 @@ impl<'a> PipelineNames<'a> {
             return Err(ReadProblem::wrong_place(message, "put the step into the steps of a repeat, or read steps.ID.output"));
         };
         if name == "round" {
-            return Ok(Type::Number);
+            let last = self.step(repeat).kind.repeat().map(|repeat| repeat.at_most as f64);
+            return Ok(Type::within(Some(1.0), last));
         }
         // Where the types of the steps depend on themselves, `output` ends the circle.
         let one = only.and_then(|id| self.inner(repeat).find(|ix| self.step(*ix).id.value == *id));

@@ -123,6 +123,7 @@ mod tests {
             engine: None,
             header: None,
             oddities: vec![],
+            looks: Default::default(),
         }
     }
 

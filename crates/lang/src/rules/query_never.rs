@@ -10,6 +10,7 @@ use super::{Code, Diagnostic, finding};
 use crate::model::{FilledPlace, Filling, Form, SqlStep, StepKind, WrittenQuery};
 use crate::plan::StepIx;
 use crate::source::Span;
+use crate::template::help_for_day;
 use crate::template::types::Type;
 
 /// A pattern of a query, what it means, and what to write; group 1 is marked, where there is one.
@@ -57,9 +58,8 @@ const HABITS: &[Habit] = &[
         pattern: r"(?i)(?:<|>|<=|>=|\bbetween)\s*('\d{1,2}[./-]\d{1,2}[./-]\d{4}')",
         outside_texts: false,
         message: "texts are compared letter by letter, so a day that is written first orders by the day of the month",
-        help: |day, _| match day.trim_matches('\'').split(['.', '/', '-']).collect::<Vec<_>>()[..] {
-            [day, month, year] => format!("write '{year}-{month:0>2}-{day:0>2}': year, month, day"),
-            _ => "write days as '2026-11-03': year, month, day".to_owned(),
+        help: |day, _| {
+            help_for_day(day.trim_matches('\''), '\'').unwrap_or_else(|| "write days as '2026-11-03': year, month, day".to_owned())
         },
         holds: |_, _| true,
     },
@@ -104,7 +104,7 @@ fn is_list(names: &PipelineNames, ix: StepIx, value: &Filling) -> bool {
     matches!(names.filling(&names.seat(ix), value), Type::List(_))
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::QueryNever, span, message)
 }
 

@@ -9,8 +9,8 @@ use super::seat::{Seat, Texts};
 use super::{Code, Diagnostic, PipelinePlan, Plan};
 use super::{
     absent_section, call_inputs, check_type, constant_condition, default_unused, dollar_braces, element_unread, expression_types,
-    http_status, missing_braces, path_for_file, query_never, route_free_text, route_open, route_value, same_file_written, tool_arguments,
-    type_mismatch, unused, whole_step, whole_value,
+    http_status, missing_braces, path_for_file, query_compares, query_never, route_free_text, route_open, route_value, same_file_written,
+    tool_arguments, type_mismatch, unused, whole_step, whole_value,
 };
 use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
 use crate::model::Read;
@@ -36,6 +36,7 @@ const ASKING: &[AskingRule] = &[
     whole_step::check,
     element_unread::check,
     query_never::check,
+    query_compares::check,
     default_unused::check,
     whole_value::check,
     route_open::check,
@@ -95,7 +96,10 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 no_output_fields::add(&mut found, &field);
             }
             out.push(match found.code {
-                Code::MaybeSkipped => maybe_missing::after_filters(found, read, &placed.text.source),
+                Code::MaybeSkipped => {
+                    let kind = names.kind_if_there(seat, &read.path);
+                    maybe_missing::after_filters(maybe_missing::of_kind(found, read, &kind, &placed.text.source), read, &placed.text.source)
+                }
                 _ => found,
             });
         }

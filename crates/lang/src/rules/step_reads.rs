@@ -1,18 +1,16 @@
 //! Paths below `steps`: which step is seen from where, and what its output is.
 
 use super::known;
-use super::names::{Looked, PipelineNames, is_place, needs_output};
+use super::names::{DEEPEST, Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
 use crate::diagnostic::one_line;
-use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind};
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind, ToolKind};
 use crate::plan::{PlannedStep, StepIx};
 use crate::source::Spanned;
 use crate::sql;
 use crate::template::types::{Member, Type};
 
-/// How deep outputs that are made of other outputs are followed.
-const DEEPEST: usize = 64;
 /// Most fields and lists of an output that are kept in mind; of a larger one nothing is known.
 const LARGEST: usize = 2_000;
 
@@ -121,7 +119,7 @@ impl PipelineNames<'_> {
     }
 
     /// `output`, `status`, `error`, `details` of a step, and what is below.
-    fn member(&self, ix: StepIx, rest: &[String]) -> Looked {
+    pub(super) fn member(&self, ix: StepIx, rest: &[String]) -> Looked {
         let Some((member, rest)) = rest.split_first() else { return Ok(Type::Any) };
         let step = self.step(ix);
         let id = &step.id.value;
@@ -296,8 +294,12 @@ impl PipelineNames<'_> {
     /// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.
     fn planned(&self, plan: &PlanStep) -> Type {
         let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
-        let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: Type::Any, is_optional: true });
         let tools = &self.pipeline.pipeline.tools;
+        let given = |name: &Spanned<String>| match tools.get(&name.value).map(|tool| &tool.kind) {
+            Some(ToolKind::Pipeline { pipeline: Some(id), .. }) => self.result_of(*id),
+            _ => Type::Any,
+        };
+        let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: given(name), is_optional: true });
         let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| tool.kind.folder().is_some());
         let by_use = Type::of_members(plan.may_use.iter().map(perhaps), plan.may_use.iter().any(has_parts));
         Type::object([

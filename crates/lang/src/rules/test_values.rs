@@ -111,7 +111,7 @@ fn outputs(case: &TestCase, names: &PipelineNames, out: &mut Vec<Diagnostic>) {
 
 /// Why `what`, of one type, is never a value of another, and what to write; `None`: it may be.
 fn never_equal(what: &str, is: &Type, wants: &Type, wanted: &Filling) -> Option<(String, String)> {
-    let is_plain = |kind: &Type| kind.is_text() || matches!(kind, Type::Number | Type::Boolean);
+    let is_plain = |kind: &Type| kind.is_text() || kind.is_number() || *kind == Type::Boolean;
     let is_deep = |kind: &Type| matches!(kind, Type::List(_) | Type::Object(_));
     if !(is_plain(is) && is_deep(wants)) {
         return None;

@@ -36,7 +36,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let help = match (placed.role, &kind) {
             (TextRole::Condition, Type::Text) if path.starts_with("refinement.") => SECOND_TRY.to_owned(),
             (TextRole::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
-            (TextRole::Condition, Type::Number) => compare_number(&path),
+            (TextRole::Condition, kind) if kind.is_number() => compare_number(&path),
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
             (TextRole::List, Type::Text) => split_help(&path),
             (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),

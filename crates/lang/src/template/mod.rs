@@ -15,6 +15,7 @@ mod address;
 mod budget;
 mod build;
 mod check;
+mod days;
 mod eval;
 mod fill;
 mod filled_address;
@@ -43,6 +44,7 @@ mod tests;
 
 pub use address::{AddressText, address_text};
 pub use check::{expression, text};
+pub(crate) use days::{help_for_day, is_day};
 pub use fill::{Compiled, NAMES_OF_EARLIER_ROUNDS, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;

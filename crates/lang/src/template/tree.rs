@@ -1,7 +1,7 @@
 //! A text ready to be filled: every name, filter and test is resolved, nothing borrows from the source.
 
 use minijinja::machinery::ast::CompareOpKind;
-use strum::{EnumString, VariantNames};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::Value;
 use super::filters::Filter;
@@ -139,7 +139,7 @@ impl Test {
 }
 
 /// What `loop.` knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, VariantNames, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub(super) enum LoopField {
     Index,

@@ -25,6 +25,8 @@ pub enum Type {
     Date,
     /// A number.
     Number,
+    /// A number that is not below one bound, nor above another.
+    Within(NumberBounds),
     /// True or false.
     Boolean,
     /// A list and what its elements are.
@@ -32,6 +34,17 @@ pub enum Type {
     /// An object.
     Object(Arc<Object>),
 }
+
+/// The bounds of a number; none of them is NaN.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct NumberBounds {
+    /// The smallest that it can be.
+    pub(crate) least: Option<f64>,
+    /// The largest that it can be.
+    pub(crate) most: Option<f64>,
+}
+
+impl Eq for NumberBounds {}
 
 /// What is known of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -76,6 +89,16 @@ impl Type {
         matches!(self, Type::Text | Type::OneOf(_) | Type::Date)
     }
 
+    /// Whether it is a number.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Type::Number | Type::Within(_))
+    }
+
+    /// A number with these bounds.
+    pub(crate) fn within(least: Option<f64>, most: Option<f64>) -> Type {
+        if least.is_none() && most.is_none() { Type::Number } else { Type::Within(NumberBounds { least, most }) }
+    }
+
     /// Whether nothing follows from it: it is not known, or may be empty alone.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Type::Any | Type::Empty)
@@ -108,7 +131,7 @@ impl Type {
             Type::Any => "anything",
             Type::Empty => "empty",
             Type::Text | Type::OneOf(_) | Type::Date => "text",
-            Type::Number => "a number",
+            Type::Number | Type::Within(_) => "a number",
             Type::Boolean => "true or false",
             Type::List(_) => "a list",
             Type::Object(_) => "an object",
@@ -160,8 +183,8 @@ impl Type {
         if known.iter().all(|kind| kind == first) {
             return known.pop();
         }
-        if known.iter().all(Type::is_text) {
-            return Some(known.into_iter().reduce(Type::same).unwrap_or(Type::Text));
+        if known.iter().all(Type::is_text) || known.iter().all(Type::is_number) {
+            return known.into_iter().reduce(Type::same);
         }
         let mut lists = vec![];
         let mut objects = vec![];
@@ -188,6 +211,11 @@ impl Type {
                 Type::one_of(some.iter().chain(new).map(String::as_str))
             }
             (one, other) if one.is_text() && other.is_text() => Type::Text,
+            (Type::Within(some), Type::Within(others)) => {
+                let wider = |one: Option<f64>, other: Option<f64>, widen: fn(f64, f64) -> f64| Some(widen(one?, other?));
+                Type::within(wider(some.least, others.least, f64::min), wider(some.most, others.most, f64::max))
+            }
+            (one, other) if one.is_number() && other.is_number() => Type::Number,
             _ => Type::Any,
         }
     }
@@ -220,7 +248,7 @@ impl Type {
         match (self, wanted) {
             (Type::Any | Type::Empty, _) | (_, Type::Any) => true,
             (Type::List(_), Type::List(_)) | (Type::Object(_), Type::Object(_)) => true,
-            (one, other) => one == other || one.is_text() && other.is_text(),
+            (one, other) => one == other || one.is_text() && other.is_text() || one.is_number() && other.is_number(),
         }
     }
 }
@@ -261,7 +289,7 @@ pub fn of_field(field: &Field) -> Type {
         FieldKind::Text => texts.filter(|values| !values.is_empty()).map_or(Type::Text, Type::one_of),
         FieldKind::Date => Type::Date,
         FieldKind::Datetime | FieldKind::File | FieldKind::Folder => Type::Text,
-        FieldKind::Number | FieldKind::Integer => Type::Number,
+        FieldKind::Number | FieldKind::Integer => Type::within(field.minimum, field.maximum),
         FieldKind::Boolean => Type::Boolean,
         FieldKind::List => Type::list(field.items.as_ref().map_or(Type::Any, |items| of_field(items))),
         FieldKind::Object if field.fields.is_empty() => Type::open_object([]),
@@ -282,7 +310,10 @@ fn of_schema(schema: &Value, depth: usize) -> Type {
             Some(values) if values.iter().all(Value::is_string) => Type::one_of(values.iter().filter_map(Value::as_str)),
             _ => Type::Text,
         },
-        Some("number" | "integer") => Type::Number,
+        Some("number" | "integer") => {
+            let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+            Type::within(bound("minimum"), bound("maximum"))
+        }
         Some("boolean") => Type::Boolean,
         Some("null") => Type::Empty,
         Some("array") => match schema.get("items") {

@@ -1,6 +1,8 @@
 //! What an expression gives, and which of its parts cannot work, as far as types are known before a run. What [`super::eval`] would do with a
 //! value decides: what it always stops at is a problem.
 
+mod alternatives;
+mod bounds;
 mod fields;
 mod letters;
 mod operations;
@@ -18,6 +20,7 @@ use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
 use super::types::{Object, Type};
 use super::value::to_json;
+use alternatives::{alternative, among_known};
 pub(crate) use letters::folded_letters;
 use words::{joining, shown, shown_path};
 
@@ -50,6 +53,8 @@ pub(crate) enum TypeProblemKind {
     Mismatch(String, String),
     /// Two sides that are never equal, or cannot be ordered.
     Comparison(String, String, Near),
+    /// A comparison that every value meets: what it says, and what to write. Told where rounds end with it.
+    Always(String, String),
     /// `default` behind what is always there, or a count of what is the same in each run: what is wrong, and what to write.
     Pointless(PointlessFilter, String, String),
     /// A field that the value of a loop or a filter does not have: what owns it, the field, and those that there are.
@@ -215,7 +220,7 @@ impl TypingWalk<'_> {
             Type::List(element) => (*element).clone(),
             Type::Object(_) => Type::Text,
             Type::Any | Type::Empty => Type::Any,
-            kind @ (Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Boolean) => {
+            kind @ (Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Within(_) | Type::Boolean) => {
                 self.mismatch(list, takes, &kind, WantedType::List);
                 Type::Any
             }
@@ -287,7 +292,8 @@ impl TypingWalk<'_> {
             Expr::Global(_) | Expr::Missing => Type::Any,
             Expr::Local(index) => self.locals.get(*index).cloned().unwrap_or(Type::Any),
             Expr::Loop(index, field) => match field {
-                LoopField::Index | LoopField::Index0 | LoopField::RevIndex | LoopField::RevIndex0 | LoopField::Length => Type::Number,
+                LoopField::Index | LoopField::RevIndex | LoopField::Length => Type::within(Some(1.0), None),
+                LoopField::Index0 | LoopField::RevIndex0 => Type::within(Some(0.0), None),
                 LoopField::First | LoopField::Last => Type::Boolean,
                 LoopField::PrevItem | LoopField::NextItem => self.loops.get(*index).cloned().unwrap_or(Type::Any),
             },
@@ -316,7 +322,7 @@ impl TypingWalk<'_> {
                     Type::OneOf(_) | Type::Date => Type::Text,
                     kind @ (Type::List(_) | Type::Text) => kind,
                     Type::Any | Type::Empty => Type::Any,
-                    kind @ (Type::Number | Type::Boolean | Type::Object(_)) => {
+                    kind @ (Type::Number | Type::Within(_) | Type::Boolean | Type::Object(_)) => {
                         self.mismatch(base, "[from:to] takes a part of a list or a text", &kind, WantedType::Other);
                         Type::Any
                     }
@@ -328,7 +334,7 @@ impl TypingWalk<'_> {
             }
             Expr::Negative(inner) => {
                 let kind = self.expression(inner);
-                if !matches!(kind, Type::Any | Type::Empty | Type::Number) {
+                if !(kind.is_open() || kind.is_number()) {
                     self.mismatch(inner, "\"-\" takes a number", &kind, WantedType::Number);
                 }
                 Type::Number
@@ -361,8 +367,8 @@ impl TypingWalk<'_> {
                 self.condition(condition);
                 let asked = self.noted();
                 self.ask(condition);
-                let yes = self.expression(yes);
-                let no = otherwise.as_ref().map_or(Type::Empty, |no| self.expression(no));
+                let yes = alternative(yes, self.expression(yes));
+                let no = otherwise.as_ref().map_or(Type::Empty, |no| alternative(no, self.expression(no)));
                 self.forget(asked);
                 either(vec![yes, no])
             }
@@ -397,7 +403,8 @@ impl TypingWalk<'_> {
                 let kind = self.expression(value);
                 self.is_guarded = false;
                 self.default_of_cell(value, arguments);
-                let other = arguments.first().and_then(Option::as_ref).map_or(Type::Text, |other| self.expression(other));
+                let other = arguments.first().and_then(Option::as_ref);
+                let other = other.map_or_else(|| Type::one_of([""]), |other| alternative(other, self.expression(other)));
                 either(vec![kind, other])
             }
             Expr::Defined(_) => Type::Boolean,
@@ -501,7 +508,7 @@ impl TypingWalk<'_> {
                 }
                 None => (**element).clone(),
             };
-            if filter.takes == Takes::Numbers && !matches!(judged, Type::Any | Type::Empty | Type::Number) {
+            if filter.takes == Takes::Numbers && !(judged.is_open() || judged.is_number()) {
                 let (what, shown) = (format!("the filter {} adds numbers", filter.name), shown(value));
                 let message = format!("{what}; each element of {shown} is {}", judged.words());
                 let help = match (judged.is_text(), attribute) {
@@ -512,7 +519,7 @@ impl TypingWalk<'_> {
                     _ => match (&judged, shown_path(value)) {
                         (Type::Object(object), Some(path)) => {
                             let names: Vec<&str> = object.fields.keys().map(String::as_str).collect();
-                            let first = object.fields.iter().find(|(_, member)| member.kind == Type::Number).map(|(name, _)| name.as_str());
+                            let first = object.fields.iter().find(|(_, member)| member.kind.is_number()).map(|(name, _)| name.as_str());
                             let name = first.or(names.last().copied()).unwrap_or("NAME");
                             format!(
                                 "write {path} | map(attribute='{name}') | {}, with the name of a field: {}",
@@ -526,7 +533,7 @@ impl TypingWalk<'_> {
                 self.push(value, TypeProblemKind::Mismatch(message, help));
             }
         }
-        filter.gives.of(&kind)
+        among_known(filter.name, &kind, arguments).unwrap_or_else(|| filter.gives.of(&kind))
     }
 }
 
@@ -564,7 +571,7 @@ impl WantedType {
     fn help(self, shown: &str, kind: &Type) -> String {
         match (self, kind) {
             (WantedType::Condition, kind) if kind.is_text() => format!("compare it, as in: {shown} != \"\""),
-            (WantedType::Condition, Type::Number) => format!("compare it, as in: {shown} > 0"),
+            (WantedType::Condition, kind) if kind.is_number() => format!("compare it, as in: {shown} > 0"),
             (WantedType::Condition, Type::List(_) | Type::Object(_)) => format!("ask how long it is, as in: {shown} | length > 0"),
             (WantedType::List, kind) if kind.is_text() => split_help(shown),
             (WantedType::Number, kind) if kind.is_text() => format!("turn it into a number: {shown} | float"),

@@ -29,6 +29,7 @@ mod excel;
 mod guard;
 mod header;
 mod load;
+mod looks;
 mod names;
 mod parsed;
 mod pdf;
@@ -62,7 +63,8 @@ use query::Answers;
 
 pub(super) use blocking::{CancelFlag, on_thread};
 pub use child::reader;
-pub use header::{header, oddities};
+pub use header::header;
+pub use looks::look_of;
 pub(super) use prepared::prepare;
 pub(super) use read::searchable;
 pub(super) use sentence::{counted, failure, shown};

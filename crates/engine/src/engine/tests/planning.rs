@@ -368,6 +368,7 @@ fn data() -> crate::model::Data {
         engine: None,
         header: None,
         oddities: vec![],
+        looks: Default::default(),
     }
 }
 

@@ -56,6 +56,7 @@ pub(super) fn with_tables(mut p: Pipeline, names: &[&str]) -> Pipeline {
             engine: None,
             header: None,
             oddities: vec![],
+            looks: Default::default(),
         };
         p.data.insert((*name).to_owned(), data);
     }

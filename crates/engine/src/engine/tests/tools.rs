@@ -482,6 +482,7 @@ fn people() -> crate::model::Data {
         engine: None,
         header: None,
         oddities: vec![],
+        looks: Default::default(),
     }
 }
 

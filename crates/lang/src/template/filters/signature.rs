@@ -50,7 +50,7 @@ impl Takes {
             Takes::Elements | Takes::Numbers => is_list || is_object,
             Takes::Rows => matches!(kind, Type::List(row) if matches!(**row, Type::Object(_) | Type::Any | Type::Empty)),
             Takes::Pairs => is_object,
-            Takes::Number => *kind == Type::Number,
+            Takes::Number => kind.is_number(),
         }
     }
 

@@ -49,7 +49,7 @@ impl TypingWalk<'_> {
                 None if object.is_open => return Type::Any,
                 None => Some(Arc::clone(object)),
             },
-            Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Boolean | Type::List(_) => None,
+            Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Within(_) | Type::Boolean | Type::List(_) => None,
         };
         if let (Expr::Local(index), true) = (base, kind.is_text())
             && let Some((_, path)) = self.names_of.iter().find(|(local, _)| local == index)

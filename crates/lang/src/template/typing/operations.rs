@@ -2,9 +2,11 @@
 
 use minijinja::machinery::ast::CompareOpKind;
 
+use super::super::days::{WEEKDAYS, days_meant, help_for_day};
 use super::super::number::Arithmetic;
 use super::super::tree::Expr;
 use super::super::types::Type;
+use super::bounds::{mirrored, sign};
 use super::words::{described, joining, literal, shown, shown_path};
 use super::{TypeProblemKind, TypingWalk, WantedType};
 use crate::diagnostic::{Near, akin, did_you_mean, quoted};
@@ -36,7 +38,7 @@ impl TypingWalk<'_> {
 
     pub(super) fn calculation(&mut self, operator: Arithmetic, left: &Expr, right: &Expr) -> Type {
         let (one, other) = (self.expression(left), self.expression(right));
-        let is_number = |kind: &Type| *kind == Type::Number;
+        let is_number = Type::is_number;
         if one.is_open() || other.is_open() {
             let known = if one.is_open() { &other } else { &one };
             let sums = matches!(operator, Arithmetic::Add | Arithmetic::Multiply);
@@ -91,7 +93,7 @@ impl TypingWalk<'_> {
         }
         if matches!(comparison, CompareOpKind::In | CompareOpKind::NotIn) {
             match wanted {
-                Type::Number | Type::Boolean => {
+                Type::Number | Type::Within(_) | Type::Boolean => {
                     self.mismatch(other, "\"in\" takes a list, a text or an object", wanted, WantedType::Other);
                 }
                 Type::List(element) if !element.is_open() && !kind.fits(element) => {
@@ -99,8 +101,11 @@ impl TypingWalk<'_> {
                     self.push(about, never_equal(message, "look for a value of that type"));
                 }
                 Type::List(element) => match other {
-                    Expr::List(items) => items.iter().for_each(|item| self.among(one, kind, item, false)),
-                    _ => self.among(other, element, one, false),
+                    Expr::List(items) => items.iter().for_each(|item| {
+                        self.among(one, kind, item, None);
+                        self.within(one, kind, CompareOpKind::Eq, item);
+                    }),
+                    _ => self.among(other, element, one, None),
                 },
                 Type::Text | Type::OneOf(_) | Type::Date if !kind.is_text() => {
                     let message = format!("{} is looked for in {}", described(one, kind), described(other, wanted));
@@ -111,13 +116,14 @@ impl TypingWalk<'_> {
             return;
         }
         if kind.fits(wanted) {
-            self.no_date(one, kind, other);
-            self.no_date(other, wanted, one);
+            self.no_date(comparison, one, kind, other);
+            self.no_date(comparison, other, wanted, one);
             if matches!(comparison, CompareOpKind::Eq | CompareOpKind::Ne) {
-                let negated = matches!(comparison, CompareOpKind::Ne);
-                self.among(one, kind, other, negated);
-                self.among(other, wanted, one, negated);
+                self.among(one, kind, other, Some(comparison));
+                self.among(other, wanted, one, Some(comparison));
             }
+            self.within(one, kind, comparison, other);
+            self.within(other, wanted, mirrored(comparison), one);
             return;
         }
         let message = format!("this compares {} with {}", described(one, kind), described(other, wanted));
@@ -144,38 +150,42 @@ impl TypingWalk<'_> {
     }
 
     /// A date that is compared with a text which is none.
-    fn no_date(&mut self, side: &Expr, kind: &Type, other: &Expr) {
+    fn no_date(&mut self, comparison: CompareOpKind, side: &Expr, kind: &Type, other: &Expr) {
         let (Type::Date, Expr::Constant(value)) = (kind, other) else { return };
         let Some(value) = value.as_str().filter(|value| !value.is_empty()) else { return };
         // The beginning of a date orders as the date does: "2026-03".
         let begins_with_year = value.bytes().take_while(u8::is_ascii_digit).count() == 4;
-        if !begins_with_year {
+        let is_other_form = || matches!(days_meant(value)[..], [day] if day.to_string() != value);
+        if !begins_with_year || is_other_form() {
             let message = format!("{} is a date such as 2026-11-18, which is compared with {}", shown(side), quoted(value));
-            let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-            let help = match days.contains(&value.to_lowercase().as_str()) {
-                true => format!("write ({} | date(\"%A\")) == {} for the day of the week", shown(side), quoted(value)),
-                false => match value.split(['.', '/']).collect::<Vec<_>>()[..] {
-                    [day, month, year] if year.len() == 4 => format!("write \"{year}-{month:0>2}-{day:0>2}\": year, month, day"),
-                    _ => "write the date as 2026-11-18: year, month, day".to_owned(),
-                },
+            let is_equal = matches!(comparison, CompareOpKind::Eq | CompareOpKind::Ne);
+            let day = WEEKDAYS.iter().find(|day| day.eq_ignore_ascii_case(value)).filter(|_| is_equal);
+            let help = match day {
+                Some(day) => format!("write ({} | date(\"%A\")) {} {} for the day of the week", shown(side), sign(comparison), quoted(day)),
+                None => help_for_day(value, '"').unwrap_or_else(|| "write the date as 2026-11-18: year, month, day".to_owned()),
             };
             self.push(side, never_equal(message, &help));
         }
     }
 
     /// A text that is compared with a value which is none of those it can have.
-    fn among(&mut self, side: &Expr, kind: &Type, other: &Expr, negated: bool) {
+    /// `comparison`: how, `None` where it is one of a list.
+    fn among(&mut self, side: &Expr, kind: &Type, other: &Expr, comparison: Option<CompareOpKind>) {
         let (Type::OneOf(values), Expr::Constant(value)) = (kind, other) else { return };
         let Some(value) = value.as_str().filter(|value| !value.is_empty() && !values.iter().any(|known| known == value)) else { return };
         let near = did_you_mean(value, values.iter().map(String::as_str));
-        let how = if negated { "is always another text than" } else { "is never" };
+        let how = if matches!(comparison, Some(CompareOpKind::Ne)) { "is always another text than" } else { "is never" };
         let message = format!("{} {how} {}{near}", shown(side), quoted(value));
-        let sign = if negated { "!=" } else { "==" };
         let word = near.names.first().map(String::as_str).or_else(|| akin(value, values.iter().map(String::as_str)));
-        let help = match word {
-            Some(word) if shown_path(side).is_some() => format!("write {} {sign} {}", shown(side), quoted(word)),
-            Some(word) => format!("write {} in place of {}", quoted(word), quoted(value)),
-            None => format!("use one of: {}", values.join(", ")),
+        let help = match (word, comparison) {
+            (Some(word), Some(comparison)) if shown_path(side).is_some() => {
+                format!("write {} {} {}", shown(side), sign(comparison), quoted(word))
+            }
+            (Some(word), _) => format!("write {} in place of {}", quoted(word), quoted(value)),
+            (None, _) => {
+                let known: Vec<&str> = values.iter().map(String::as_str).filter(|value| !value.is_empty()).collect();
+                format!("use one of: {}", known.join(", "))
+            }
         };
         let about = if side.names().is_some() { side } else { other };
         self.push(about, TypeProblemKind::Comparison(message, help, near));
@@ -184,16 +194,7 @@ impl TypingWalk<'_> {
 
 /// How two values of different types are compared, and whether with a number.
 fn one_type(comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Type)) -> (String, bool) {
-    let sign = match comparison {
-        CompareOpKind::Eq => "==",
-        CompareOpKind::Ne => "!=",
-        CompareOpKind::Lt => "<",
-        CompareOpKind::Lte => "<=",
-        CompareOpKind::Gt => ">",
-        CompareOpKind::Gte => ">=",
-        CompareOpKind::In => "in",
-        CompareOpKind::NotIn => "not in",
-    };
+    let sign = sign(comparison);
     let number = |side: &Expr| match side {
         Expr::Constant(value) => value.as_str().filter(|text| text.trim().parse::<f64>().is_ok()).map(str::to_owned),
         _ => None,
@@ -208,7 +209,7 @@ fn one_type(comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Typ
         None => shown(side),
     };
     match (left, right) {
-        ((_, one), (_, other)) if *one == Type::Number && other.is_text() || one.is_text() && *other == Type::Number => {
+        ((_, one), (_, other)) if one.is_number() && other.is_text() || one.is_text() && other.is_number() => {
             (format!("write {} {sign} {}, which compares numbers", as_number(left), as_number(right)), true)
         }
         ((side, Type::Boolean), (text, _)) | ((text, _), (side, Type::Boolean)) if word(text).is_some() && shown_path(side).is_some() => {

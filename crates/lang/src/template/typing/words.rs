@@ -27,16 +27,37 @@ pub(super) fn shown(expression: &Expr) -> String {
     match expression {
         Expr::Constant(value) => literal(value),
         Expr::Local(_) => "the element".to_owned(),
-        Expr::Filter(filter, value, _) if shown_path(value).is_some() => format!("{} | {}", shown(value), filter.name),
+        Expr::Loop(_, field) => format!("loop.{}", <&str>::from(field)),
         Expr::Attribute(base, name) if matches!(**base, Expr::Local(_)) => format!("its \"{name}\""),
-        other => other.path().unwrap_or_else(|| "what stands there".to_owned()),
+        other => other.path().or_else(|| filtered(other)).unwrap_or_else(|| "what stands there".to_owned()),
     }
+}
+
+/// A path or a constant behind filters as it is written.
+fn filtered(expression: &Expr) -> Option<String> {
+    let (name, parameters, value, arguments) = match expression {
+        Expr::Constant(value) => return Some(literal(value)),
+        Expr::Filter(filter, value, arguments) => (filter.name, filter.parameters, value, arguments),
+        Expr::Default(value, arguments) => ("default", &["default_value", "boolean"][..], value, arguments),
+        other => return shown_path(other),
+    };
+    let mut given = vec![];
+    let mut is_gap = false;
+    for (argument, parameter) in arguments.iter().zip(parameters) {
+        match argument {
+            Some(argument) if is_gap => given.push(format!("{parameter}={}", filtered(argument)?)),
+            Some(argument) => given.push(filtered(argument)?),
+            None => is_gap = true,
+        }
+    }
+    let given = if given.is_empty() { String::new() } else { format!("({})", given.join(", ")) };
+    Some(format!("{} | {name}{given}", filtered(value)?))
 }
 
 pub(super) fn described(side: &Expr, kind: &Type) -> String {
     match (side, kind) {
         (Expr::Constant(value), kind) if kind.is_text() => format!("the text {}", literal(value)),
-        (Expr::Constant(value), Type::Number) => format!("the number {}", literal(value)),
+        (Expr::Constant(value), kind) if kind.is_number() => format!("the number {}", literal(value)),
         (Expr::Constant(value), Type::Boolean) => literal(value),
         (Expr::Constant(_), kind) => kind.words().to_owned(),
         (side, kind) => format!("{} ({})", shown(side), kind.words()),
