@@ -6,8 +6,8 @@ use super::names::sole_path;
 use super::step_paths::{PathEnd, way, with_places};
 use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
 use super::{
-    case_contradicts, check_impossible, judged_by_itself, mock_shape, nothing_expected, replies, reply_calls, reply_shape, slashes,
-    test_ends, test_lacks, test_values, text_as_pattern, unknown_test_name, verdicts,
+    case_contradicts, check_impossible, comparison_type, judged_by_itself, mock_shape, nothing_expected, replies, reply_calls, reply_shape,
+    slashes, test_ends, test_lacks, test_values, text_as_pattern, unknown_test_name, verdicts,
 };
 use crate::diagnostic::{About, Hints, did_you_mean};
 use crate::model::{
@@ -21,6 +21,7 @@ pub(crate) fn check(tests: &TestFile, plan: &Plan, is_recorded: &dyn Fn(&str) ->
     nothing_expected::check(tests, out);
     slashes::in_tests(tests, out);
     check_impossible::in_tests(tests, out);
+    comparison_type::in_tests(tests, out);
     judged_by_itself::in_tests(tests, out);
     text_as_pattern::in_tests(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
