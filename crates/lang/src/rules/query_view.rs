@@ -35,7 +35,10 @@ pub(super) fn each(names: &PipelineNames, out: &mut Vec<Diagnostic>, look: fn(&m
         let step = query.step.and_then(|id| names.pipeline.numbered_steps().find(|(_, planned)| planned.step.id.value == id));
         let step = step.and_then(|(ix, planned)| if let StepKind::Sql(step) = &planned.step.kind { Some((ix, step)) } else { None });
         let looks = tables.iter().flat_map(|data| &data.looks).map(|(name, look)| (name.as_str(), look)).collect();
-        let columns = tables.iter().flat_map(|data| data.header.iter().flatten()).map(String::as_str).collect();
+        // A table that the query makes may have a column of the same name.
+        let made = nodes.windows(3).filter(|part| part[0].name().is_some() && part[2].is("as")).filter_map(|part| part[1].inner());
+        let made = made.flatten().filter_map(QueryNode::name).map(|name| name.text);
+        let columns = tables.iter().flat_map(|data| data.header.iter().flatten()).map(String::as_str).chain(made).collect();
         let mut view = QueryView { names, query, looks, columns, step, found: vec![] };
         look(&mut view, &nodes);
         out.append(&mut view.found);
