@@ -287,6 +287,8 @@ pub enum TableOddity {
         /// The name in queries.
         read_as: String,
     },
+    /// Its first row holds values, and no names of columns.
+    NoNames,
     /// The texts of a column are numbers with a decimal comma, which this file does not allow.
     DecimalComma {
         /// Its name.

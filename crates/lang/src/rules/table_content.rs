@@ -32,7 +32,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     ),
                     "write each amount with a point, as 12.50, or separate all cells of the file with \";\"".to_owned(),
                 ),
-                TableOddity::Repeated { .. } | TableOddity::DecimalComma { .. } => continue,
+                // F215, where a query reads a column.
+                TableOddity::NoNames | TableOddity::Repeated { .. } | TableOddity::DecimalComma { .. } => continue,
             };
             let found = finding(Code::TableContent, data.file.span, &what).help(lower_first(&help));
             out.push(match place {

@@ -48,9 +48,9 @@ fn printed(names: &PipelineNames, ix: StepIx, text: &Text, effect: &str, out: &m
             Type::List(_) | Type::Object(_) if is_python => {
                 format!("give it the value itself: \"{{{{ {path} }}}}\", without words beside it")
             }
-            Type::List(element) if matches!(**element, Type::Object(_)) => format!("write {{{{ {path} | table }}}}"),
-            Type::List(element) if element.is_text() => format!("write {{{{ {path} | bullets }}}}"),
-            Type::Object(object) if !object.is_open && object.fields.contains_key("text") => format!("write {{{{ {path}.text }}}}"),
+            Type::List(element) if matches!(**element, Type::Object(_)) => format!("write {path} | table"),
+            Type::List(element) if element.is_text() => format!("write {path} | bullets"),
+            Type::Object(object) if !object.is_open && object.fields.contains_key("text") => format!("write {path}.text"),
             _ => continue,
         };
         let message = format!("{path} is {} and becomes JSON in this text: {effect}", kind.words());
