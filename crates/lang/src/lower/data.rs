@@ -51,7 +51,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
                     guess if guess.is_empty() => {
                         format!("write in [ ] those of its columns that tell who a person is: its columns are {}", listed(columns, "and"))
                     }
-                    guess => format!("write pii: [{}], the columns that tell who a person is", guess.join(", ")),
+                    guess => format!("write [{}] in place of true: the columns that tell who a person is", guess.join(", ")),
                 },
             };
             lower.report(wrong_type(node, message).help(help));

@@ -177,7 +177,7 @@ impl GivenValues<'_> {
             let beside = match !is_there && value.contains("inputs.") {
                 true => {
                     let kind = asked.by_name.get(*field).map_or("text", |field| field.kind.word());
-                    format!("{beside}, and {field}: {kind} to inputs; or add {field}: and the value itself to with")
+                    format!("{beside}, and {field}: {kind} to inputs; or the value itself in place of {value}")
                 }
                 false => beside,
             };

@@ -27,10 +27,7 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, is_r
             let help = match *what {
                 ASKS => {
                     let step = pipeline.steps.iter().map(|planned| &planned.step).find(|step| step.id.value == *first);
-                    let form = match step.map(|step| &step.kind) {
-                        Some(StepKind::Approval(approval)) => approval.form(),
-                        _ => &[],
-                    };
+                    let form = if let Some(StepKind::Approval(approval)) = step.map(|step| &step.kind) { approval.form() } else { &[] };
                     let form: String = form.iter().filter(|field| field.is_required).map(|field| format!(", {}: …", field.name)).collect();
                     format!("add mocks: {{ {first}: {{ by: ana{form} }} }} to the case")
                 }

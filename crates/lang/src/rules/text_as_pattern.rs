@@ -29,9 +29,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
-    let (key, texts) = match &check.value {
-        Check::Contains(texts, _) => ("contains", texts),
-        Check::NotContains(texts, _) => ("not_contains", texts),
+    let (key, texts, help): (_, _, fn(&str) -> String) = match &check.value {
+        Check::Contains(texts, _) => ("contains", texts, |_| "write regex: … with this pattern".to_owned()),
+        Check::NotContains(texts, _) => ("not_contains", texts, without),
         Check::Plain(_)
         | Check::Equals(_)
         | Check::NumbersFrom(_)
@@ -41,11 +41,7 @@ fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
     };
     if let Some(pattern) = fixed(texts).find(|text| is_pattern(text)) {
         let message = format!("{key} looks for {} letter by letter, and not as a regular expression", quoted(pattern));
-        let help = match &check.value {
-            Check::NotContains(..) => without(pattern),
-            _ => "write regex: … with this pattern".to_owned(),
-        };
-        out.push(found(check.span, &message).help(help));
+        out.push(found(check.span, &message).help(help(pattern)));
     }
 }
 

@@ -5,11 +5,11 @@ use std::str::FromStr;
 use minijinja::machinery::ast::{self, CompareOpKind};
 use strum::VariantNames;
 
-use super::super::habits;
 use super::super::number::Arithmetic;
 use super::super::problem::{TemplateProblem, excerpt};
 use super::super::scan;
 use super::super::tree::{Expr, SourceRange, Test};
+use super::super::{filters, habits};
 use super::TemplateBuilder;
 use super::reads::missing_if;
 
@@ -208,7 +208,8 @@ impl<'s> TemplateBuilder<'s> {
 }
 
 fn no_method(name: &str) -> String {
-    format!("a value has no method \"{}\"; what changes it stands behind it, after \"|\"", excerpt(name, (0, name.len())))
+    let filter = if filters::is_known(&name.to_lowercase()) { "; what changes it is a filter, which stands behind \"|\"" } else { "" };
+    format!("a value has no method \"{}\"{filter}", excerpt(name, (0, name.len())))
 }
 
 fn no_function(name: &str) -> String {
@@ -238,7 +239,7 @@ fn habit(name: &str) -> Option<String> {
         "touppercase" | "toupper" | "ucase" => "write | upper after the value",
         "tolowercase" | "tolower" | "lcase" => "write | lower after the value",
         "strip" => "write | trim after the value",
-        filter if super::super::filters::is_known(filter) => return Some(format!("write | {filter} after the value")),
+        filter if filters::is_known(filter) => return Some(format!("write | {filter} after the value")),
         _ => return None,
     };
     Some(words.to_owned())
