@@ -289,6 +289,8 @@ pub enum TableOddity {
         /// The name in queries.
         read_as: String,
     },
+    /// Its first row holds values, and no names of columns.
+    NoNames,
     /// The cells of a column are numbers to a person, and texts to a query.
     TextNumbers {
         /// Its name.

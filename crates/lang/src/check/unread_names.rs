@@ -107,7 +107,8 @@ pub(super) fn settle(found: &mut Vec<Diagnostic>, sources: &Sources) {
     });
 }
 
+/// Another finding in place of one, without what that says at other places.
 fn instead(found: &Diagnostic, span: Span, message: String, help: String, edit: Option<(Span, String)>) -> Diagnostic {
     let candidate = edit.map(|edit| Fix { edits: vec![edit], safe: false });
-    Diagnostic { message, span, help: vec![help], candidate, ..found.clone() }
+    Diagnostic { message, span, help: vec![help], candidate, related: vec![], ..found.clone() }
 }

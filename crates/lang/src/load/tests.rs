@@ -110,9 +110,9 @@ fn the_same_name_twice_is_a_clash() {
         ("t.yaml", "flow: 1\nagents: { w: {}, v: {} }\nsecrets: { KEY: The key }\n"),
         ("u.yaml", "flow: 1\nagents: { w: {} }\nsecrets: { KEY: The key }\n"),
     ]), @r#"
-    F018 a.yaml:3:11 agent "v" comes from both this file and t.yaml <a.yaml:4:11 one of them> <t.yaml:2:18 the other one>
-    F018 a.yaml:3:19 agent "w" comes from both t.yaml and u.yaml <t.yaml:2:11 one of them> <u.yaml:2:11 the other one>
-    F018 a.yaml:3:19 secret "KEY" comes from both t.yaml and u.yaml <t.yaml:3:12 one of them> <u.yaml:3:12 the other one>
+    F018 a.yaml:3:11 agent "v" comes from both this file and t.yaml <a.yaml:4:11 rename this, such as v_2> <t.yaml:2:18 the other one>
+    F018 a.yaml:3:19 agent "w" comes from both t.yaml and u.yaml <t.yaml:2:11 rename this, such as w_2> <u.yaml:2:11 the other one>
+    F018 a.yaml:3:19 secret "KEY" comes from both t.yaml and u.yaml <t.yaml:3:12 rename this, such as KEY_2> <u.yaml:3:12 the other one>
     F018 a.yaml:3:27 "t.yaml" is imported twice <a.yaml:3:11 first here>
     "#);
 }

@@ -272,10 +272,11 @@ fn insert(map: &mut Map, path: &[String], value: Node) {
 /// Where in a CSV file it is that a table is read otherwise than it looks.
 pub(super) fn odd_place(file: FileId, text: &str, odd: &TableOddity) -> Option<Span> {
     let mut records = Records::new("", file, text);
-    let (_, names) = records.next()?;
+    let (first, names) = records.next()?;
     let place_of = |column: &str| names.iter().rposition(|(name, _)| name.trim() == column);
     match odd {
         TableOddity::Unreadable(_) => records.find(|(_, cells)| cells.len() != names.len()).map(|(row, _)| row),
+        TableOddity::NoNames => Some(first),
         TableOddity::Repeated { column, .. } => names.get(place_of(column)?).map(|(_, span)| *span),
         TableOddity::TextNumbers { column, example, .. } => {
             let place = place_of(column)?;

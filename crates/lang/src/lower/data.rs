@@ -47,7 +47,12 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
             let columns = lower.world().columns(&keys.owner, &data).unwrap_or_default();
             let help = match columns.as_slice() {
                 [] => "write the columns with personal data, such as pii: [name, email], or remove the key".to_owned(),
-                columns => format!("write those of its columns that tell who a person is: its columns are {}", listed(columns, "and")),
+                columns => match personal(columns) {
+                    guess if guess.is_empty() => {
+                        format!("write in [ ] those of its columns that tell who a person is: its columns are {}", listed(columns, "and"))
+                    }
+                    guess => format!("write [{}] in place of true: the columns that tell who a person is", guess.join(", ")),
+                },
             };
             lower.report(wrong_type(node, message).help(help));
             vec![]
@@ -195,4 +200,14 @@ pub fn person(keys: &KeyReader) -> Option<Person> {
         None => PersonSource::Fields(fields),
     };
     Some(Person { id: id?, from })
+}
+
+/// The columns whose names say that they tell who a person is.
+fn personal(columns: &[String]) -> Vec<&str> {
+    const WORDS: [&str; 14] = [
+        "name", "first_name", "last_name", "surname", "full_name", "email", "mail", "e_mail", "phone", "mobile", "telephone", "address",
+        "street", "iban",
+    ];
+    let is_personal = |column: &&str| WORDS.contains(&column.to_lowercase().replace([' ', '-'], "_").as_str());
+    columns.iter().map(String::as_str).filter(is_personal).collect()
 }

@@ -145,7 +145,7 @@ impl Clashes<'_, '_> {
         let message = format!("{what} {} comes from both {other} and {}", quoted(name), self.path.value);
         self.lower.report(
             import_clash(self.path, message)
-                .related(first, "one of them")
+                .related(first, format!("rename this, such as {name}_2"))
                 .related(second, "the other one")
                 .help(format!("rename the one in {other}, such as {name}_2, there and where it is used")),
         );

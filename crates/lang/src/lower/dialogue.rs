@@ -43,19 +43,18 @@ fn max_turns(keys: &KeyReader, has_limits: bool) -> Option<u64> {
 /// F311: fewer than two agents, one of them twice, or a judge that judges itself.
 fn check_participants(keys: &KeyReader, own: &DialogueStep) {
     let found = |span, message: String| Diagnostic::new(Code::DialogueParticipants, span, message);
-    let report = |span, message: String, help: &str| keys.lower.report(found(span, message).help(help));
     if own.agents.len() < 2 {
         let message = format!("{} has {} agent; a dialogue needs two or more", keys.owner, own.agents.len());
-        report(keys.value_span("dialogue"), message, "name another agent");
+        keys.lower.report(found(keys.value_span("dialogue"), message).help("name another agent"));
     }
     let is_in = |name: &Spanned<String>, agents: &[Spanned<String>]| agents.iter().any(|agent| agent.value == name.value);
     for (place, agent) in own.agents.iter().enumerate() {
         if is_in(agent, &own.agents[..place]) {
-            report(
-                agent.span,
-                format!("agent \"{}\" is in the dialogue twice", agent.value),
-                "write another agent: one that argues with itself needs a second entry below agents",
-            );
+            let name = &agent.value;
+            let message = format!("agent \"{name}\" is in the dialogue twice");
+            let help =
+                format!("write {name}_2 here, and add {name}_2: {{ instructions: … }} below agents, with what the second one is to say");
+            keys.lower.report(found(agent.span, message).help(help));
         }
     }
     if let Some(judge) = own.until.judge.as_ref().filter(|judge| is_in(judge, &own.agents)) {

@@ -14,7 +14,7 @@ use super::other_shapes::truth;
 use super::reader::KeyReader;
 use super::values::{value_of, wrong_type};
 use super::written_form::written_form;
-use crate::diagnostic::{Code, Diagnostic, Near, nearest};
+use crate::diagnostic::{Code, Diagnostic, Near, listed, nearest};
 use crate::model::{Field, FieldKind, Shape};
 use crate::source::Span;
 use crate::syntax::{MapKey, Node, NodeKind, quoted as in_quotes};
@@ -272,6 +272,9 @@ fn contradiction(span: Span, message: &str) -> Diagnostic {
     Diagnostic::new(Code::InputRules, span, message)
 }
 
+/// Most values of `enum` that a help lists.
+const MOST_CHOICES: usize = 4;
+
 /// The rules of a field, ready for many values: of a list, all elements have the same.
 struct Rules<'f> {
     field: &'f Field,
@@ -297,8 +300,20 @@ impl<'f> Rules<'f> {
             Some(text) => {
                 lower.report(contradiction(node.span, message).help(format!("write {text}")).safe_fix(vec![(node.span, text)]));
             }
-            None => input_rules(lower, node.span, message),
+            None => match self.choices(node) {
+                Some(help) => lower.report(contradiction(node.span, message).help(help)),
+                None => input_rules(lower, node.span, message),
+            },
         }
+    }
+
+    /// What to write where the value is none of the choices.
+    fn choices(&self, node: &Node) -> Option<String> {
+        let (scalar, field) = (node.as_scalar()?, self.field);
+        let is_choice = !field.one_of.is_empty() && is_of_kind(field.kind, &scalar.value) && !self.one_of.contains(&scalar.value);
+        let all = || field.one_of.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect::<Vec<_>>();
+        let which = if field.one_of.len() > MOST_CHOICES { "one of these".to_owned() } else { listed(&all(), "or") };
+        is_choice.then(|| format!("write {which} here, or add {} to enum", scalar.text))
     }
 
     /// A value of another type that can only be meant as one of this type, as it must be written.

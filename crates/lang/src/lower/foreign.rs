@@ -52,11 +52,10 @@ static KEYS: &[ForeignKey] = &[
         &["next", "goto", "then"],
         "steps",
         "write in the case itself what it does: agent: with its prompt, set: …, or steps: [ … ]",
-        Some(|_, node| {
+        Some(|own, node| {
             let step = &node.as_scalar()?.text;
-            Some(format!(
-                "move what step {step} does into the case, in place of this key, and remove step {step}: a case has its own steps"
-            ))
+            let (key, _) = own.entries.iter().find(|(_, value)| std::ptr::eq(value, node))?;
+            Some(format!("write the keys of step {step} other than id here, in place of {}: {step}, and remove step {step}", key.text))
         }),
     ),
     gone(
@@ -471,7 +470,7 @@ fn below_with(map: &Map, _: &Node) -> Option<String> {
 fn of(_: &Map, node: &Node) -> Option<String> {
     let path = only_expression(&node.as_scalar()?.text)?;
     Some(match path.strip_suffix(".text").filter(|step| step.ends_with(".output")) {
-        Some(step) => format!("write of: {step} if that is a format step, which gives all parts; else of: {path}"),
+        Some(step) => format!("write of: {step}"),
         None => format!("write of: {path}"),
     })
 }

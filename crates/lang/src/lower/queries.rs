@@ -20,8 +20,12 @@ pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
         if !data.pii.is_empty() || !data.columns.is_empty() || data.kind != DataKind::Excel && is_read() {
             data.header = lower.world().columns(name, data);
             let look = lower.world().look_of(name, data);
-            let odd = look.oddities;
+            let mut odd = look.oddities;
             data.looks = look.columns;
+            // Numbers stand where names belong.
+            if data.header.iter().flatten().any(|name| name.parse::<f64>().is_ok()) {
+                odd.push(TableOddity::NoNames);
+            }
             let text = if odd.is_empty() || data.kind != DataKind::Csv { None } else { lower.world().table_text(data) };
             let place = |odd: &TableOddity| text.as_ref().and_then(|(file, text)| case_rows::odd_place(*file, text, odd));
             data.oddities = odd.into_iter().map(|odd| (place(&odd), odd)).map(|(place, odd)| (odd, place)).collect();

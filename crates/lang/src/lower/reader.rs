@@ -469,10 +469,20 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         if own.next().is_some_and(|first| first.span != key.span) {
             return;
         }
+        let others: Vec<_> = own.collect();
         let message = format!("unknown key {} in {}", quoted(&key.text), self.owner);
-        let found =
-            unknown_key(key.span, message).about(foreign.instead.map_or(About::Other, value_of)).help(foreign.help(self.map, value));
-        self.lower.report(own.fold(found, |found, other| found.related(other.span, format!("{}, too", quoted(&other.text)))));
+        let help = foreign.help(self.map, value);
+        // All of them go.
+        let (help, go) = match help.strip_prefix("remove it") {
+            Some(why) if !others.is_empty() => {
+                let all: Vec<&str> = [key].into_iter().chain(others.iter().copied()).map(|key| key.text.as_str()).collect();
+                (format!("remove {}{why}", listed(&all, "and")), "remove ")
+            }
+            _ => (help, ""),
+        };
+        let found = unknown_key(key.span, message).about(foreign.instead.map_or(About::Other, value_of)).help(help);
+        let related = |found: Diagnostic, other: &&syntax::MapKey| found.related(other.span, format!("{go}{}, too", quoted(&other.text)));
+        self.lower.report(others.iter().fold(found, related));
         self.meant.extend(foreign.instead.map(|name| (name, None)));
     }
 
@@ -558,7 +568,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             let id = self.map.get("name").and_then(Node::as_scalar).filter(|_| rule.name == "id").map(|name| in_words(&name.text));
             self.lower.report(match returned {
                 None if let Some(id) = id.filter(|id| !id.is_empty()) => {
-                    found.help(format!("write id: {id} in place of name; others read its output as steps.{id}.output"))
+                    found.help(format!("add id: {id} above name; others read its output as steps.{id}.output"))
                 }
                 Some(value) => Diagnostic { span: code.map_or(found.span, |_| self.key_span("python")), ..found }
                     .help(format!("write result = {value} in place of return {value}, and add returns: [result]: the code is no function")),

@@ -10,7 +10,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let file = &pipeline.pipeline;
         let of_tool = |tool: &ToolStep| match file.tool(&tool.tool.value) {
             // Nobody can say what a server does.
-            Some((tool, _)) if tool.is_server() => Some("what the server does"),
+            Some((tool, _)) if tool.is_server() => Some("the call of a server, which may change something each time"),
             Some((tool, part)) if tool.file_part(part).is_some_and(FilePart::changes) => Some("the writing"),
             _ => pipeline.called(step).map(|_| "the steps inside"),
         };

@@ -172,10 +172,13 @@ impl GivenValues<'_> {
             };
             let beside = match self.with.is_empty() {
                 true => format!("add with: {{ {field}: {value} }}"),
-                false => format!("add to with {field}: {value}"),
+                false => format!("add {field}: {value} to with"),
             };
             let beside = match !is_there && value.contains("inputs.") {
-                true => format!("{beside}, and {field} to inputs; or the value itself"),
+                true => {
+                    let kind = asked.by_name.get(*field).map_or("text", |field| field.kind.word());
+                    format!("{beside}, and {field}: {kind} to inputs; or the value itself in place of {value}")
+                }
                 false => beside,
             };
             out.push((self.found)(place, message).help(beside));

@@ -44,7 +44,7 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
             }
         };
         if let Some(field) = declared.filter(|field| problem.takes_number && field.kind == FieldKind::Text) {
-            found.related.push((field.span, "declared as text here".to_owned()));
+            found.related.push((field.span, "write number in place of text here".to_owned()));
             found.help.insert(0, format!("write {}: number in inputs, if it is always a number", field.name));
         }
         out.push(found);

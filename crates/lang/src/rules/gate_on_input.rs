@@ -15,34 +15,41 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         }
         // What the outputs read of an agent was meant.
         let given = if let Outputs::Named(outputs) = &pipeline.pipeline.outputs { outputs.as_slice() } else { &[] };
-        let agents: Vec<StepIx> = given.iter().flat_map(|(_, value)| value.texts()).filter_map(|text| agent_of(pipeline, text)).collect();
-        let beside = agents.iter().find(|agent| pipeline.step(**agent).block == planned.block);
-        let Some(meant) = beside.or(agents.first()).copied() else { continue };
+        let texts = given.iter().flat_map(|(_, value)| value.texts());
+        let agents: Vec<(StepIx, String)> = texts.filter_map(|text| agent_of(pipeline, text)).collect();
+        let beside = agents.iter().find(|(agent, _)| pipeline.step(*agent).block == planned.block);
+        let Some((meant, shown)) = beside.or(agents.first()) else { continue };
+        let meant = *meant;
         let (id, of) = (&planned.step.id.value, gate.of.source.trim());
         let message = format!("gate {} judges {of}, which came in, and nothing reads its result: otherwise reaches nobody", quoted(id));
         let seat = Some((ix, true));
         let is_below = is_over_before(pipeline, meant, seat);
         let help = match (readable_as(pipeline, seat, meant), readable_as(pipeline, None, ix)) {
             (Some(judged), Some(result)) if is_below && !judged.contains('|') => {
-                format!("write of: {judged}, and read {result} in outputs")
+                format!("write of: {judged}, and in outputs {result} in place of {shown}")
             }
             _ => {
                 let agent = &pipeline.step(meant).id;
                 let result = readable_beside(pipeline, None, meant, id).unwrap_or_else(|| format!("steps.{id}.output"));
-                format!("move gate {id} below step {agent}, write of: steps.{agent}.output there, and read {result} in outputs")
+                format!(
+                    "move gate {id} below step {agent}, write of: steps.{agent}.output there, and in outputs {result} in place of {shown}"
+                )
             }
         };
         out.push(finding(Code::GateOnInput, gate.of.place.span, &message).help(help));
     }
 }
 
-/// The first agent whose answer a text of the outputs shows.
-fn agent_of(pipeline: &PipelinePlan, text: &Text) -> Option<StepIx> {
+/// The first agent whose answer a text of the outputs shows, and what the text reads of it.
+fn agent_of(pipeline: &PipelinePlan, text: &Text) -> Option<(StepIx, String)> {
     let mut reads =
         reads_of(pipeline, None, text, Reads::Shown, &mut |read| passed_on(&pipeline.step(read.output.ix).step, &read.output.path));
     reads.sort_by_key(|read| read.hops.first().map(|hop| hop.span.start));
-    let mut agents = reads.into_iter().filter(|read| read.output.is_named).map(|read| read.output.ix);
-    agents.find(|ix| matches!(pipeline.step(*ix).step.kind, StepKind::Agent(_)))
+    let mut agents = reads.into_iter().filter(|read| read.output.is_named);
+    let of_agent = agents.find(|read| matches!(pipeline.step(read.output.ix).step.kind, StepKind::Agent(_)))?;
+    let first = of_agent.hops.first().map(|hop| hop.span.start);
+    let shown = text.reads.iter().find(|read| Some(read.span.start) == first)?;
+    Some((of_agent.output.ix, shown.path.join(".")))
 }
 
 /// Whether any text reads a step: what it gives, or how it ended.

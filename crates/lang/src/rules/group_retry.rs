@@ -14,8 +14,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let Some(holder) = around.filter(|_| acts).find(|holder| holds(&holder.kind) && has_retry(holder).is_some()) else { continue };
         let message =
             format!("retry of {} begins all of its steps anew, and {} acts outside", quoted(&holder.id.value), quoted(&step.id.value));
-        let found =
-            finding(Code::GroupRetry, holder.id.span, &message).related(step.id.span, "this step").about(About::Value("retry".to_owned()));
+        let found = finding(Code::GroupRetry, holder.id.span, &message)
+            .related(step.id.span, "add an idempotency_key to this step")
+            .about(About::Value("retry".to_owned()));
         out.push(found.help("write retry at the steps that may fail, or add an idempotency_key to the step that acts"));
     }
 }

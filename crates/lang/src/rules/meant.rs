@@ -68,7 +68,7 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
     }
     let step = step_of(names, &read.path)?;
     let id = &step.id.value;
-    let here = Some((step.id.span, "this step".to_owned()));
+    let here = |add: &str| Some((step.id.span, format!("add {add} to this step")));
     let details = |name: &str| path(format!("steps.{id}.details.{name}"));
     let kind = &step.kind;
     let is_text = matches!(owner, Owner::Plain(_, Type::Text));
@@ -85,7 +85,7 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
             help: format!(
                 "add output: json to step \"{id}\", which then gives what it prints as data; or its fields: output: {{ {field}: … }}"
             ),
-            at: here,
+            at: here("output: json"),
             ..MeantPath::default()
         }
     } else if matches!(kind, StepKind::Dialogue(_)) && ["messages", "history", "transcript", "chat_history"].contains(&field) {
@@ -108,7 +108,7 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
             help: format!(
                 "add one: true to step \"{id}\" if one row is meant; of a list write {base}[0].{field}, or go through it with for"
             ),
-            at: here,
+            at: here("one: true"),
             ..MeantPath::default()
         }
     } else if let StepKind::Agent(agent) = kind {
@@ -118,10 +118,11 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
         let has = |name: &str| known.contains(&name);
         let lost = fields.iter().filter(|of_agent| !has(&of_agent.name));
         let lost: Vec<String> = lost.map(|of_agent| format!("{}: {}", of_agent.name, <&str>::from(of_agent.kind))).collect();
+        let lost = lost.join(", ");
         MeantPath {
-            help: format!("add {} to output of step \"{id}\"", lost.join(", ")),
+            help: format!("add {lost} to output of step \"{id}\""),
             why: ": the output of a step replaces that of its agent",
-            at: Some((own, format!("this output replaces that of agent \"{}\"", agent.agent.value))),
+            at: Some((own, format!("add {lost} here"))),
             ..MeantPath::default()
         }
     } else {
@@ -141,7 +142,7 @@ pub(super) fn unnamed(step: &Step, field: &str, known: &[&str]) -> Option<MeantP
     Some(MeantPath {
         help: format!("write {called} as {field} in the query of step \"{}\": a column without a name cannot be read", step.id.value),
         why: ": what its query counts or adds up has no name",
-        at: Some((step.kind_span, "this query".to_owned())),
+        at: Some((step.kind_span, format!("write {called} as {field} in this query"))),
         ..MeantPath::default()
     })
 }
@@ -232,26 +233,27 @@ pub(super) fn list(names: &PipelineNames, path: &[String], kind: &Type) -> Optio
     }
     let step = step_of(names, path)?;
     let id = &step.id.value;
-    let text = "this step gives a text";
     let (help, at, label) = if let StepKind::Sql(sql) = &step.kind {
         let help = format!("remove one: true from step \"{id}\": it then gives all rows, as a list");
-        (help, sql.one?, "remove this")
+        (help, sql.one?, "remove this".to_owned())
     } else if !kind.is_text() {
         return None;
     } else if matches!(step.kind, StepKind::Agent(_)) {
-        let help = format!("add output: {{ items: {{ type: list, items: text }} }} to \"{id}\", and write steps.{id}.output.items");
-        (help, step.kind_span, text)
+        let add = "add output: { items: { type: list, items: text } } to";
+        (format!("{add} \"{id}\", and write steps.{id}.output.items"), step.kind_span, format!("{add} this step"))
     } else if matches!(step.kind, StepKind::Program(_)) {
-        (format!("add output: lines to step \"{id}\", which then gives a list of its lines"), step.kind_span, text)
+        let help = format!("add output: lines to step \"{id}\", which then gives a list of its lines");
+        (help, step.kind_span, "add output: lines to this step".to_owned())
     } else if let StepKind::Set(Filling::Text(filled)) = &step.kind {
         let inner = filled.source.trim().trim_end_matches("}}").trim_end();
         let filter = inner.rsplit_once('|').map(|(_, filter)| filter.trim());
         let filter = filter.filter(|filter| filter.starts_with("tojson") || filter.starts_with("join"))?;
-        (format!("remove | {filter} from step \"{id}\": it makes a text of the list"), step.kind_span, text)
+        let help = format!("remove | {filter} from step \"{id}\": it makes a text of the list");
+        (help, step.kind_span, format!("remove | {filter} here"))
     } else {
         return None;
     };
-    Some(MeantPath { help, at: Some((at, label.to_owned())), ..MeantPath::default() })
+    Some(MeantPath { help, at: Some((at, label)), ..MeantPath::default() })
 }
 
 /// Where a condition is wanted and a step builds the words true and false as a text.
@@ -264,7 +266,7 @@ pub(super) fn condition(names: &PipelineNames, path: &[String]) -> Option<MeantP
     let condition = condition.trim().trim_end_matches('-').trim();
     is_flag.then(|| MeantPath {
         help: format!("write set: \"{{{{ {condition} }}}}\" in step \"{}\": a condition is true or false itself", step.id.value),
-        at: Some((step.kind_span, "this step gives a text".to_owned())),
+        at: Some((step.kind_span, format!("write set: \"{{{{ {condition} }}}}\" here"))),
         ..MeantPath::default()
     })
 }

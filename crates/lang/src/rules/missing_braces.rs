@@ -96,6 +96,7 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<String> {
             | ReadProblem::UnknownStep(_)
             | ReadProblem::UnknownField { .. }
             | ReadProblem::WrongPlace(..)
+            | ReadProblem::BesideOutputs(..)
             | ReadProblem::NoOutputFields(_)
             | ReadProblem::NoRounds(_),
         ) => false,

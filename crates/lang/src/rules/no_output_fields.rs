@@ -21,13 +21,15 @@ pub(super) fn field(placed: &PlacedText, read: &Read) -> String {
     format!("{name}: {kind}")
 }
 
-/// Adds a field to what is to be declared.
+/// Adds a field to what is to be declared: in the help, and where the step is marked.
 pub(super) fn add(found: &mut Diagnostic, field: &str) {
     let name = field.split(':').next().unwrap_or_default();
-    let Some(line) = found.help.first_mut().filter(|line| line.starts_with("add output: {")) else { return };
-    if let Some((before, behind)) = line.split_once(" }").filter(|(before, _)| !before.contains(&format!(" {name}:"))) {
-        let comma = if before.ends_with('{') { "" } else { "," };
-        *line = format!("{before}{comma} {field} }}{behind}");
+    let lines = found.help.iter_mut().chain(found.related.iter_mut().map(|(_, label)| label));
+    for line in lines.filter(|line| line.starts_with("add output: {")) {
+        if let Some((before, behind)) = line.split_once(" }").filter(|(before, _)| !before.contains(&format!(" {name}:"))) {
+            let comma = if before.ends_with('{') { "" } else { "," };
+            *line = format!("{before}{comma} {field} }}{behind}");
+        }
     }
 }
 
@@ -45,8 +47,8 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx) -> Diagno
     let agent = names.pipeline.pipeline.agents.get(&asked.agent.value);
     let found = found(read, message)
         .help(format!("add output: {{ }} to \"{}\", with all fields that it is asked for", id.value))
-        .related(id.span, "this step");
-    agent.into_iter().fold(found, |found, agent| found.related(agent.span, "or its agent"))
+        .related(id.span, "add output: { } to this step");
+    agent.into_iter().fold(found, |found, agent| found.related(agent.span, "or to this agent"))
 }
 
 fn found(read: &Read, message: String) -> Diagnostic {

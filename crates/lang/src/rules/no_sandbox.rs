@@ -23,7 +23,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("task {id} runs code of a model, and policy {policy_name} says sandbox: {word}");
             out.push(
                 finding(Code::NoSandbox, task.artefact.place.span, &message)
-                    .related(policy.span, "this policy")
+                    .related(policy.span, "write sandbox: required in this policy")
                     .help("write sandbox: required in the policy, or give the agent of the task a policy of its own"),
             );
         }

@@ -47,7 +47,8 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
             message,
             match refines {
                 true => {
-                    "write {% if refinement %}{{ refinement.feedback }}{% endif %}: that is what the gate said of the first try".to_owned()
+                    let written = read.path.join(".");
+                    format!("write {{% if refinement %}}{{{{ refinement.feedback }}}}{{% endif %}} in place of {{{{ {written} }}}}")
                 }
                 false if names.pipeline.repeat_around(step).is_some() => {
                     let path = read.path.iter().skip(1).cloned().collect::<Vec<_>>().join(".");

@@ -76,7 +76,7 @@ fn program(
         Some(entry) => found(entry.span, &format!("{what}, which {} in allowed_tools does not fit", quoted(&entry.value)))
             .help(format!("write {}: the pattern is held against all words behind the program", quoted(&meant))),
         None => found(step.kind_span, &format!("{what}, which policy {} does not allow", quoted(&name.value)))
-            .related(policy.span, "this policy")
+            .related(policy.span, format!("add {} to allowed_tools of this policy", quoted(&meant)))
             .help(format!("add {} to allowed_tools, or remove the step", quoted(&meant))),
     });
 }

@@ -155,7 +155,8 @@ fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
         }
     }
     if let Some(first) = hosts.first() {
-        found.related.push((first.span, "hosts that may be reached".to_owned()));
+        let host = if name.contains(':') { quoted(name) } else { name.to_owned() };
+        found.related.push((first.span, format!("add {host} here")));
     }
 }
 

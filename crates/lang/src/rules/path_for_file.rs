@@ -40,7 +40,10 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
         if let Some(read) = path(&asked.prompt).filter(|read| read.path.get(1).is_some_and(|name| !read_elsewhere(name))) {
             let input = read.path.join(".");
             let message = format!("{input} gives agent {} the path of a file, and not what is in it", quoted(&asked.agent.value));
-            let help = format!("add a step {{ id: file, read: \"{{{{ {input} }}}}\" }} above, and write {{{{ steps.file.output.text }}}}");
+            let help = format!(
+                "add - {{ id: file, read: \"{{{{ {input} }}}}\" }} above step {}, and write steps.file.output.text in place of {input}",
+                planned.step.id.value
+            );
             out.push(finding(Code::PathForFile, read.span, &message).help(help));
         }
     }

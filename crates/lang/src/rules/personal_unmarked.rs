@@ -50,7 +50,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let message = format!("{id} reads {name} (pii); logs mask that value in its output, and pii: true masks all of it");
         out.push(
             finding(Code::PiiUnmarked, span, &message)
-                .related(planned.step.id.span, "this step")
+                .related(planned.step.id.span, "add pii: true to this step")
                 .help("add pii: true to the step, or leave the personal data out"),
         );
     }

@@ -26,7 +26,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 );
                 out.push(
                     finding(Code::PlanOutsidePolicy, name.span, &message)
-                        .related(policy.span, "this policy")
+                        .related(policy.span, format!("add {} to allowed_tools of this policy", name.value))
                         .help("add the tool to allowed_tools, or take it out of may_use"),
                 );
             }

@@ -36,6 +36,8 @@ pub enum ReadProblem {
     UnknownStep(String),
     /// F208: the name exists, but not here. Message and help.
     WrongPlace(String, String),
+    /// F208: outputs read the step of this id, which is in this list beside them: `on_failure` or `finally`.
+    BesideOutputs(String, &'static str),
     /// F208: the group in which a name of rounds is read repeats nothing.
     NoRounds(StepIx),
     /// F103: the step may not be over.

@@ -21,7 +21,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 fn of_duckdb(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
     for call in sql::read(query.text).map_or(vec![], |query| query.calls) {
         if let Some(help) = dialects::function(call.text, SqlEngine::DuckDb) {
-            let span = query.inside(call.start, call.start + call.text.len());
+            let span = query.inside(call.start, call.start + call_at(query.text, call.start).unwrap_or(call.text).len());
             let help = dialects::told(help, &dialects::values(query.text, call.start));
             out.push(found(span, format!("DuckDB has no function {}", quoted(call.text))).help(help));
         }
@@ -47,9 +47,10 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
     match fault {
         // A function of a spreadsheet around a text in double quotes: the function is the cause.
         QueryFault::QuotedText(_) if let Some((start, name, help)) = foreign_around(text, at) => {
-            let help = in_place_of(dialects::told(help, &dialects::values(text, start)), call_at(text, start), text);
+            let call = call_at(text, start);
+            let help = in_place_of(dialects::told(help, &dialects::values(text, start)), call, text);
             let message = format!("SQLite has no function {}", quoted(name));
-            Some(found(query.inside(start, start + name.len()), message).help(help))
+            Some(found(query.inside(start, start + call.unwrap_or(name).len()), message).help(help))
         }
         // F213, F215.
         QueryFault::UnknownTable(_) | QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
@@ -59,8 +60,14 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
             let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
             let help = foreign.unwrap_or("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step");
             let values = at.map_or(vec![], |at| dialects::values(text, at));
-            let help = in_place_of(dialects::told(help, &values), at.and_then(|at| call_at(text, at)), text);
-            Some(found(at_word(), format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help))
+            let call = at.and_then(|at| call_at(text, at));
+            let help = in_place_of(dialects::told(help, &values), call, text);
+            // What is written takes the place of the whole call.
+            let span = match (at, call) {
+                (Some(at), Some(call)) if foreign.is_some() => query.inside(at, at + call.len()),
+                _ => at_word(),
+            };
+            Some(found(span, format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help))
         }
         QueryFault::DeniedFunction(name) => {
             say(format!("a query may not call {}", quoted(name)), "take it out: a query only reads the tables of data")

@@ -99,7 +99,10 @@ fn of_query(query: &WrittenQuery, (of_duckdb, inputs): (bool, &Shape), out: &mut
             let meant = near.names.first().and_then(|near| query.values.iter().find(|given| given.value == *near));
             let help = match meant {
                 Some(meant) => format!("write {name} in place of {} in with, or ${} in the query", meant.value, meant.value),
-                None => format!("add {name} to with: {{ {name}: {} }}", value_of(inputs, name)),
+                None => match query.values.last() {
+                    Some(last) => format!("add {name}: {} to with, beside {}", value_of(inputs, name), last.value),
+                    None => format!("add with: {{ {name}: {} }} to the step", value_of(inputs, name)),
+                },
             };
             // What is missing is written beside what is given already.
             let place = query.values.last().filter(|_| near.is_empty()).map_or(span, |given| given.span);

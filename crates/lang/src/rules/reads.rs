@@ -73,6 +73,7 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 ReadProblem::UnknownName(_)
                 | ReadProblem::UnknownStep(_)
                 | ReadProblem::WrongPlace(..)
+                | ReadProblem::BesideOutputs(..)
                 | ReadProblem::UnknownField { .. } => None,
                 ReadProblem::NoOutputFields(step) | ReadProblem::NoRounds(step) => Some(*plain.entry(*step).or_insert(out.len())),
             };
@@ -91,7 +92,11 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 continue;
             }
             let is_plain = matches!(problem, ReadProblem::NoOutputFields(_));
+            let is_beside = matches!(problem, ReadProblem::BesideOutputs(..));
             let mut found = report(names, seat, read, problem);
+            if is_beside {
+                wrong_place::with_default(&mut found, read, &placed.text.source);
+            }
             if is_plain {
                 no_output_fields::add(&mut found, &field);
             }
@@ -112,6 +117,7 @@ pub(super) fn report(names: &PipelineNames, seat: &Seat, read: &Read, problem: R
         ReadProblem::UnknownName(name) => unknown_name::name(names, seat, read, &name),
         ReadProblem::UnknownStep(id) => unknown_name::step(names, read, &id),
         ReadProblem::WrongPlace(message, help) => wrong_place::report(read, message, help),
+        ReadProblem::BesideOutputs(id, list) => wrong_place::beside_outputs(read, &id, list),
         ReadProblem::NotUpstream { read: step, reader } => not_upstream::report(names, read, step, reader),
         ReadProblem::UnknownField { owner, field, known } => unknown_field::report(names, read, &owner, &field, &known),
         ReadProblem::NoRounds(group) => wrong_place::no_rounds(names, read, group),

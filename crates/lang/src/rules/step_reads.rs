@@ -24,19 +24,25 @@ impl PipelineNames<'_> {
                 let main = self.pipeline.block(self.pipeline.main);
                 match main.place(id) {
                     Some(place) => self.member(self.at(self.pipeline.main, place), rest),
-                    None => Err(self.elsewhere(id, "outputs")),
+                    None => Err(self.elsewhere(id, None)),
                 }
             }
             Viewpoint::Conversation => {
                 let message = "\"steps\" cannot be read in conversation: no step has run when it is looked up";
-                let set = self.steps.get(id.as_str()).and_then(|places| places.first()).and_then(|ix| {
+                // Of `message`, which is an expression, no text can stand in place.
+                let is_id = self.pipeline.pipeline.conversation.iter().flat_map(|conversation| conversation.id.texts());
+                let is_id = is_id.flat_map(|text| &text.reads).any(|read| read.path.get(1) == Some(id));
+                let set = self.steps.get(id.as_str()).filter(|_| is_id).and_then(|places| places.first()).and_then(|ix| {
                     let StepKind::Set(Filling::Text(text)) = &self.step(*ix).kind else { return None };
                     (!text.source.contains("steps.")).then_some(&text.source)
                 });
                 Err(ReadProblem::wrong_place(
                     message,
                     match set {
-                        Some(text) => format!("write what step {id} sets in its place, \"{}\", and remove that step", one_line(text, 80)),
+                        Some(text) => {
+                            let read: String = rest.iter().map(|part| format!(".{part}")).collect();
+                            format!("write {} in place of {{{{ steps.{id}{read} }}}}, and remove step {id}", one_line(text, 80))
+                        }
                         None => "use inputs or person here".to_owned(),
                     },
                 ))
@@ -91,12 +97,12 @@ impl PipelineNames<'_> {
                 }
                 Ok(kind)
             }
-            _ => Err(self.elsewhere(id, &format!("step \"{}\"", self.step(reader).id.value))),
+            _ => Err(self.elsewhere(id, Some(&self.step(reader).id.value))),
         }
     }
 
-    /// An id that is none of a step that can be read here.
-    fn elsewhere(&self, id: &str, reader: &str) -> ReadProblem {
+    /// An id that is none of a step that can be read here: in this step, or in the outputs.
+    fn elsewhere(&self, id: &str, reader: Option<&str>) -> ReadProblem {
         let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return ReadProblem::UnknownStep(id.to_owned()) };
         let (top, root) = self.root_of(*ix);
         if top != *ix {
@@ -109,13 +115,13 @@ impl PipelineNames<'_> {
             return ReadProblem::wrong_place(message, help);
         }
         let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
-        let help = match reader {
-            "outputs" => format!(
-                "remove it, with its default(…) if it stands in one: outputs are given only if nothing failed; send the text in {list}, by - {{ id: send_{id}, send: stdout, of: steps.{id}.output }} below \"{id}\""
-            ),
-            _ => "read a step of the pipeline's own list".to_owned(),
-        };
-        ReadProblem::wrong_place(format!("\"{id}\" is in {list}, which {reader} cannot read"), help)
+        match reader {
+            None => ReadProblem::BesideOutputs(id.to_owned(), list),
+            Some(reader) => {
+                let message = format!("\"{id}\" is in {list}, which step \"{reader}\" cannot read");
+                ReadProblem::wrong_place(message, "read a step of the pipeline's own list")
+            }
+        }
     }
 
     /// `output`, `status`, `error`, `details` of a step, and what is below.

@@ -30,7 +30,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     let (what, help) = text_numbers(*form, example, *may_use_comma);
                     (format!("{} of {} {what}", quoted(column), name(&data.file.value)), help)
                 }
-                TableOddity::Repeated { .. } | TableOddity::TextNumbers { .. } => continue,
+                // F215, where a query reads a column.
+                TableOddity::NoNames | TableOddity::Repeated { .. } | TableOddity::TextNumbers { .. } => continue,
             };
             let found = finding(Code::TableContent, data.file.span, &what).help(lower_first(&help));
             out.push(match place {

@@ -25,7 +25,12 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, is_r
                 if mocks.len() == 1 { *what } else { "act outside" }
             );
             let help = match *what {
-                ASKS => format!("add mocks: {{ {first}: {{ by: ana }} }}, with the fields of its form"),
+                ASKS => {
+                    let step = pipeline.steps.iter().map(|planned| &planned.step).find(|step| step.id.value == *first);
+                    let form = if let Some(StepKind::Approval(approval)) = step.map(|step| &step.kind) { approval.form() } else { &[] };
+                    let form: String = form.iter().filter(|field| field.is_required).map(|field| format!(", {}: …", field.name)).collect();
+                    format!("add mocks: {{ {first}: {{ by: ana{form} }} }} to the case")
+                }
                 _ => format!("add mocks: {{ {first}: … }} with what it would give"),
             };
             out.push(found(span, &message).help(help));

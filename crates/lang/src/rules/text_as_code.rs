@@ -1,6 +1,7 @@
 //! F603: texts of others that would be read as code.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::one_line;
 use crate::model::{Form, Read, StartedBy, StartedCommand, Text, TextKey, loads_code};
 use crate::source::{Span, Spanned};
 
@@ -118,7 +119,7 @@ fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 // `--since={{ … }}`, as most programs take it in two words.
                 let option = text.source.split_once('=').map(|(option, _)| option).filter(|option| option.starts_with('-'));
                 let help = match option.filter(|option| !option.contains(['{', ' '])) {
-                    Some(option) => format!("write two arguments in its place: {option}, {value}"),
+                    Some(option) => format!("write two arguments, {option}, {value}, in place of \"{}\"", one_line(&text.source, 60)),
                     None => format!("write it as an argument of its own: [ …, {value} ]"),
                 };
                 out.push(found(read.span, &message).help(help));

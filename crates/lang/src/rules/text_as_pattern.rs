@@ -42,11 +42,9 @@ pub(super) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
 }
 
 fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
-    let (key, texts, help) = match &check.value {
-        Check::Contains(texts, _) => ("contains", texts, "write regex: … with this pattern"),
-        Check::NotContains(texts, _) => {
-            ("not_contains", texts, "write the words that must not occur as a list, or an expression such as: \"'EUR' not in text\"")
-        }
+    let (key, texts, help): (_, _, fn(&str) -> String) = match &check.value {
+        Check::Contains(texts, _) => ("contains", texts, |_| "write regex: … with this pattern".to_owned()),
+        Check::NotContains(texts, _) => ("not_contains", texts, without),
         Check::Plain(_)
         | Check::Equals(_)
         | Check::NumbersFrom(_)
@@ -69,7 +67,20 @@ fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
         out.push(found(check.span, &message).help(help));
     } else if let Some(pattern) = fixed(texts).find(|text| is_pattern(text)) {
         let message = format!("{key} looks for {} letter by letter, and not as a regular expression", quoted(pattern));
-        out.push(found(check.span, &message).help(help));
+        out.push(found(check.span, &message).help(help(pattern)));
+    }
+}
+
+/// What to write where no text may match a pattern: with the pattern itself if it can stand in both kinds of quotes.
+fn without(pattern: &str) -> String {
+    match pattern.contains(['\'', '"', '\n']) || pattern.len() > 40 {
+        true => "write in place of the pattern the words that must not occur, as a list: not_contains: [refund, money back]".to_owned(),
+        false => {
+            let pattern = pattern.replace('\\', "\\\\");
+            format!(
+                "write expression: 'text == text | regex_replace(\"{pattern}\", \"\")' in place of not_contains and its text: nothing then matches"
+            )
+        }
     }
 }
 

@@ -146,7 +146,11 @@ fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut 
         }
         None if file_part.is_some_and(FilePart::changes) => {
             let message = format!("{owner} {}, but tool \"{server}\" writes only if its allow lists write", name.value);
-            out.push(wrong(message).help("add allow: [list, read, write] to the tool").related(tool.span, "this tool"));
+            out.push(
+                wrong(message)
+                    .help("add allow: [list, read, write] to the tool")
+                    .related(tool.span, "add allow: [list, read, write] to this tool"),
+            );
         }
         _ => {}
     }

@@ -15,12 +15,19 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         if told.insert(name) {
             let hint = hints.did_you_mean(name, declared.keys().map(String::as_str));
             let message = format!("secrets.{name} is not declared; add it to \"secrets\" with a sentence that says what it is{hint}");
-            out.push(
-                finding(Code::UndeclaredSecret, read.span, &message)
-                    .near(hint)
-                    .related(pipeline.pipeline.name.span, "secrets stand below this line")
-                    .help(format!("write secrets: {{ {name}: What it is, and where to get it. }}")),
-            );
+            let found = finding(Code::UndeclaredSecret, read.span, &message).near(hint);
+            let head = pipeline.pipeline.name.span;
+            let own = declared.values().map(|secret| secret.span).filter(|span| span.file == head.file).last();
+            out.push(match own {
+                Some(own) => {
+                    let add = format!("add {name}: What it is.");
+                    found.related(own, format!("{add} beside this")).help(format!("{add} to secrets"))
+                }
+                None => {
+                    let add = format!("add secrets: {{ {name}: What it is. }}");
+                    found.related(head, format!("{add} below this line")).help(format!("{add} to the head of the file"))
+                }
+            });
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::query_fails::{foreign_around, with_columns, word_at};
 use super::{Code, Diagnostic, PipelinePlan, Plan, dialects, finding, listed, quoted};
 use crate::diagnostic::{self, About, akin, did_you_mean};
-use crate::model::{PersonSource, Pipeline, PreparedQuery, QueryFault, WrittenQuery};
+use crate::model::{PersonSource, Pipeline, PreparedQuery, QueryFault, TableOddity, WrittenQuery};
 use crate::source::Span;
 use crate::sql;
 
@@ -129,11 +129,15 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
     };
     // What stands where names belong is data: the file has no first line of names.
     if let [(table, header)] = tables.as_slice()
-        && header.iter().any(|name| name.parse::<f64>().is_ok())
+        && let Some(data) = file.data.get(*table)
+        && let Some((_, place)) = data.oddities.iter().find(|(odd, _)| *odd == TableOddity::NoNames)
     {
         let first = diagnostic::one_line(&header.join(","), 60);
         let message = format!("the file of table {} has no names of columns: its first line is \"{first}\"", quoted(table));
-        let file = file.data.get(*table).map(|data| (data.file.span, "this file".to_owned()));
+        let file = match place {
+            Some(place) => (*place, format!("write a line with the names of the {} columns above this one", header.len())),
+            None => (data.file.span, "this file".to_owned()),
+        };
         // In the order in which the query reads them.
         let asked: Vec<&str> = query.text.split_whitespace().skip(1).take_while(|word| !word.eq_ignore_ascii_case("from")).collect();
         let asked = asked.join("");
@@ -141,7 +145,7 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
         let named: Vec<String> = asked.chain([column.to_owned()]).collect();
         let first = if named.len() > 1 { named[..named.len() - 1].join(",") } else { column.to_owned() };
         let help = format!("write a first line into the file with the name of each of its {} columns, such as {first},…", header.len());
-        return Some(Diagnostic { related: file.into_iter().collect(), ..say(message).help(help) });
+        return Some(Diagnostic { related: vec![file], ..say(message).help(help) });
     }
     let help = match akin(column, columns()) {
         _ if tables.is_empty() => "use a column that the query in brackets or behind \"with\" gives".to_owned(),

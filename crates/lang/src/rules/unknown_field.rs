@@ -46,7 +46,11 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         return match owner {
             Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
             Owner::Step(_) => found(format!("{what}; it returns nothing")).help("read another step, or give it outputs"),
-            Owner::Plain(path, Type::List(_)) => found(what).help(of_list(path, field)),
+            Owner::Plain(path, Type::List(_)) => {
+                // Between whole documents a line shows where the next one begins.
+                let is_read = meant::step_of(names, &read.path).is_some_and(|step| matches!(step.kind, StepKind::Read(_)));
+                found(what).help(of_list(path, field, if is_read && field == "text" { "\\n---\\n" } else { ", " }))
+            }
             Owner::Plain(path, _) | Owner::Value(path) => found(what).help(format!("write {path}")),
         };
     }
@@ -121,8 +125,8 @@ fn written<'p>(parts: impl Iterator<Item = &'p str>) -> String {
 }
 
 /// How a field of the elements of a list is read.
-fn of_list(path: &str, field: &str) -> String {
-    format!("write {path} | map(attribute='{field}') | join(', ') for all of them, or {path}[0].{field} for the first")
+fn of_list(path: &str, field: &str, between: &str) -> String {
+    format!("write {path} | map(attribute='{field}') | join('{between}') for all of them, or {path}[0].{field} for the first")
 }
 
 /// The one of these fields that has a field of this name, or may have any.

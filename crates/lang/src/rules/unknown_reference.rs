@@ -131,7 +131,10 @@ fn not_a_table<T>(what: &str, owner: &str, name: &Spanned<String>, known: &Index
     let message = format!("{owner} file \"{written}\", and the name of a table belongs here");
     let help = match known.contains_key(table) {
         true => format!("write {table}"),
-        false => format!("write {table} here, and add data: {{ {table}: {{ file: {written} }} }} to the head of the file"),
+        false => {
+            let file = format!("{table}: {{ file: {written}, pii: [name, email, phone] }}");
+            format!("write {table} here, and add data: {{ {file} }} to the head of the file, with its personal columns as pii")
+        }
     };
     Some(found(name.span, message).help(help))
 }
@@ -165,7 +168,7 @@ impl ReferenceLook<'_> {
             true if what == "policy" => "add it under policies".to_owned(),
             true if what == "model" => {
                 format!(
-                    "write main here, and add to the head of the file: models: {{ main: {{ provider: openai, model: {} }} }}",
+                    "write main here; add models: {{ main: {{ provider: openai, model: {}, api_key: \"{{{{ secrets.KEY }}}}\" }} }} and secrets: {{ KEY: Key of the model }} to the file",
                     name.value
                 )
             }

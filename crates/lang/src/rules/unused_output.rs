@@ -109,11 +109,11 @@ fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> 
     let is_word = !placed.text.source.trim().contains(char::is_whitespace) && placed.text.form == Form::Plain;
     if matches!(other.step.kind, StepKind::Format(_)) && is_word {
         let word = placed.text.source.trim();
-        let label = format!("format takes the text itself, so \"{word}\" is what is sent");
+        let label = format!("write \"{value}\" here: format takes the text itself, so \"{word}\" is what is sent");
         return Some((placed.text.place.span, label, format!("write format: \"{value}\" in step \"{}\"", other.step.id.value)));
     }
-    let help = format!("write {value} in step \"{}\", in outputs or in another step, or remove \"{id}\"", other.step.id.value);
-    Some((placed.text.place.span, format!("write {value} here"), help))
+    let help = format!("add {value} to the text of step \"{}\", to outputs or to another step, or remove \"{id}\"", other.step.id.value);
+    Some((placed.text.place.span, format!("add {value} at the end of this text"), help))
 }
 
 fn found(span: Span, message: String) -> Diagnostic {

@@ -46,11 +46,11 @@ fn printed(names: &PipelineNames, ix: StepIx, text: &Text, effect: &str, out: &m
         let is_python = effect.ends_with("text");
         let help = match &kind {
             Type::List(_) | Type::Object(_) if is_python => {
-                format!("give it the value itself: \"{{{{ {path} }}}}\", without words beside it")
+                format!("remove all text around {{{{ {path} }}}}: alone it stays the value itself")
             }
-            Type::List(element) if matches!(**element, Type::Object(_)) => format!("write {{{{ {path} | table }}}}"),
-            Type::List(element) if element.is_text() => format!("write {{{{ {path} | bullets }}}}"),
-            Type::Object(object) if !object.is_open && object.fields.contains_key("text") => format!("write {{{{ {path}.text }}}}"),
+            Type::List(element) if matches!(**element, Type::Object(_)) => format!("write {path} | table"),
+            Type::List(element) if element.is_text() => format!("write {path} | bullets"),
+            Type::Object(object) if !object.is_open && object.fields.contains_key("text") => format!("write {path}.text"),
             _ => continue,
         };
         let message = format!("{path} is {} and becomes JSON in this text: {effect}", kind.words());

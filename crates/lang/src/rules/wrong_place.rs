@@ -15,6 +15,27 @@ pub(super) fn report(read: &Read, message: String, help: String) -> Diagnostic {
     Diagnostic::wrong_place(read.span, message).help(help)
 }
 
+/// F208: a step of a list beside the outputs.
+pub(super) fn beside_outputs(read: &Read, id: &str, list: &str) -> Diagnostic {
+    let send = format!("add - {{ id: send_{id}, send: stdout, of: steps.{id}.output }} below \"{id}\"");
+    report(
+        read,
+        format!("\"{id}\" is in {list}, which outputs cannot read"),
+        format!("remove it: outputs are given only if nothing failed; {send}"),
+    )
+}
+
+/// Names what goes with such a read that stands in a `default`.
+pub(super) fn with_default(found: &mut Diagnostic, read: &Read, source: &str) {
+    let path = read.path.join(".");
+    let all = [format!("| default({path})"), format!("| default({path}, true)")];
+    if let Some(gone) = all.iter().find(|gone| source.contains(gone.as_str())) {
+        for help in &mut found.help {
+            *help = help.replacen("remove it", &format!("remove {gone}"), 1);
+        }
+    }
+}
+
 /// F208: a name of rounds, in a group that has none; told at the group.
 pub(super) fn no_rounds(names: &PipelineNames, read: &Read, group: StepIx) -> Diagnostic {
     let name = read.path.first().map(String::as_str).unwrap_or_default();

@@ -57,8 +57,13 @@ fn accepted(builder: &mut TreeBuilder<'_>, node: Node) -> Option<MapKey> {
             let line = builder.source.position(span.start).line;
             break_map(builder);
             let message = format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", space as u32);
-            let at = Span { end: span.start + space.len_utf8() as u32, ..span };
-            return reject(builder, findings::hidden(at, message).help("use spaces"));
+            let blanks = &scalar.text[..scalar.text.len() - scalar.text.trim_start().len()];
+            let (at, count) = (Span { end: span.start + blanks.len() as u32, ..span }, blanks.chars().count());
+            let help = match count {
+                1 => "write a space in its place".to_owned(),
+                count => format!("write {count} spaces in place of these {count} characters"),
+            };
+            return reject(builder, findings::hidden(at, message).help(help).proposed_fix(vec![(at, " ".repeat(count))]));
         }
     }
     if let Some(first) = first_place(builder, &scalar.text) {
@@ -68,7 +73,9 @@ fn accepted(builder: &mut TreeBuilder<'_>, node: Node) -> Option<MapKey> {
         let key = super::short(builder.source.text.get(span.start as usize..span.end as usize).unwrap_or("…"));
         let help = match key.as_str() {
             "prompt" | "instructions" | "description" => {
-                format!("keep one of the two; to keep both texts, write {key}: | and below it each on a line of its own")
+                format!(
+                    "keep one of the two; to keep both texts, write {key}: | and below it each without its quotes, on a line of its own, two spaces further in"
+                )
             }
             _ => "keep one of the two".to_owned(),
         };

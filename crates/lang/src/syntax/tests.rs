@@ -320,7 +320,7 @@ fn characters_nobody_can_see_are_told_once_a_line() {
     F023 1:5 "\u{e0101}": line 1 holds an invisible character, which can carry hidden text (U+E0101) / remove it, or write it as \U000E0101 in double quotes
     F023 1:4 "\u{200f}": line 1 holds an invisible character, which takes no room (U+200F) / remove it, or write it as \u200F in double quotes
     F023 1:4 "ㅤ": line 1 holds an invisible character, which takes no room (U+3164) / remove it, or write it as \u3164 in double quotes
-    F023 1:1 "\u{a0}": line 1 is indented with a character that looks like a space and is none (U+00A0) / use spaces
+    F023 1:1 "\u{a0}": line 1 is indented with a character that looks like a space and is none (U+00A0) / write a space in its place
     "#);
 }
 

@@ -109,12 +109,17 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         return match &found[1] {
             "each" => shown(
                 "{{#each}} is of Handlebars",
-                format!("{{% for item in {name} %}} here, {{{{ item }}}} for {{{{this}}}}, and {{% endfor %}} for {{{{/each}}}}"),
+                format!(
+                    "{{% for item in {name} %}} in place of {{{{{text}}}}}, {{{{ item }}}} for {{{{this}}}}, and {{% endfor %}} for {{{{/each}}}}"
+                ),
             ),
-            "unless" => shown("{{#unless}} is of Handlebars", format!("{{% if not {name} %}} here, and {{% endif %}} for {{{{/unless}}}}")),
+            "unless" => shown(
+                "{{#unless}} is of Handlebars",
+                format!("{{% if not {name} %}} in place of {{{{{text}}}}}, and {{% endif %}} for {{{{/unless}}}}"),
+            ),
             word => shown(
                 &format!("{{{{#{word}}}}} is of Handlebars"),
-                format!("{{% if {name} %}} here, and {{% endif %}} for {{{{/{word}}}}}"),
+                format!("{{% if {name} %}} in place of {{{{{text}}}}}, and {{% endif %}} for {{{{/{word}}}}}"),
             ),
         };
     }
@@ -134,10 +139,13 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
     }
     if source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{{")) {
         let inner = text.trim_start_matches('{').trim();
-        return shown("one brace too many: a value stands in two", format!("{{{{ {inner} }}}}"));
+        return shown("one brace too many: a value stands in two", format!("{{{{ {inner} }}}} in place of {{{{{{ {inner} }}}}}}"));
     }
     if let Some(found) = INNER_BRACES.captures(source.get(range.0.min(at.0)..)?).or_else(|| INNER_BRACES.captures(source)) {
-        return shown("braces cannot stand inside braces; a name in brackets looks up", format!("{{{{ {}[{}] }}}}", &found[1], &found[2]));
+        return shown(
+            "braces cannot stand inside braces; a name in brackets looks up",
+            format!("{}[{}] in place of {}", &found[1], &found[2], &found[0]),
+        );
     }
     if text.contains("&&") || text.contains("||") || signed == '!' {
         let words = text.replace("&&", " and ").replace("||", " or ");

@@ -330,7 +330,7 @@ impl<'s> Scan<'s> {
                     word => did_you_mean(word, STATEMENTS.iter().copied()),
                 };
                 let help = match near.names.as_slice() {
-                    _ if word == "unless" => format!("write {{% if not {behind} %}} … {{% endif %}}"),
+                    _ if word == "unless" => format!("write if not {behind} in place of unless {behind}, and endif in place of endunless"),
                     [name] => format!("write {name}"),
                     _ => "use if, elif, else, endif, for, endfor or raw; to print a value, write {{ … }}".to_owned(),
                 };
@@ -352,7 +352,7 @@ impl<'s> Scan<'s> {
             Some((open, _)) if open == opener => Ok(()),
             Some((open, _)) => {
                 let problem = TemplateProblem::syntax(at, format!("{word} is where end{open} is due"));
-                Err(problem.help(format!("write {{% end{open} %}} in its place")))
+                Err(problem.help(format!("write end{open} in place of {word}")))
             }
             None => Err(TemplateProblem::syntax(at, format!("{word} ends nothing; there is no {{% {opener} … %}} before it"))),
         }

@@ -167,7 +167,7 @@ fn schemas_are_told_at_the_part_that_is_wrong() {
 #[test]
 fn field_rules_that_contradict_are_told() {
     assert_snapshot!(head("inputs:\n  tone: { type: text, enum: [formal, casual], default: friendly }\n  len: { type: text, min_length: 9, max_length: 5 }\n  num: { type: number, minimum: 5, maximum: 1, min_length: 1 }\n  int: { type: integer, default: 1.5 }\n  day: { type: date, default: 18.11.2026 }\n  list: { type: list, items: integer, default: [1, a] }\n  zip: { type: text, pattern: \"([0-9]\" }\n  low: { type: integer, minimum: 3, default: 2 }\n  pat: { type: text, pattern: \"^a\", default: b }"), @r#"
-    F020 4:56 default "friendly" of input "tone" is not one of: formal, casual = change one of the two so that they match
+    F020 4:56 default "friendly" of input "tone" is not one of: formal, casual = write formal or casual here, or add friendly to enum
     F020 5:34 min_length 9 of input "len" is above max_length 5 = change one of the two so that they match
     F020 6:33 minimum 5 of input "num" is above maximum 1 = change one of the two so that they match
     F020 6:48 min_length of input "num" goes with text and list only, and its type is number = change one of the two so that they match
@@ -226,7 +226,7 @@ fn a_dialogue_has_two_agents_a_topic_and_an_end() {
     assert_snapshot!(with_steps(dialogues), @r#"
     F311 4:24 step "a" has 1 agent; a dialogue needs two or more = name another agent
     F310 5:14 step "b" has neither "max_turns" nor "limits", so nothing says when it ends = add max_turns: with the most turns, such as 6
-    F311 5:31 agent "x" is in the dialogue twice = write another agent: one that argues with itself needs a second entry below agents
+    F311 5:31 agent "x" is in the dialogue twice = write x_2 here, and add x_2: { instructions: … } below agents, with what the second one is to say
     F311 5:61 agent "y" talks in the dialogue and judges whether it agrees with the others = remove y from dialogue, or name a judge that does not talk in it
     F002 5:64 unknown key "repeat" in "until" of step "b"; did you mean "repeats"? = write repeats
     F004 6:7 step "c" has no "topic" = add topic: what they talk about

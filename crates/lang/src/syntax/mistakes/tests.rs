@@ -111,7 +111,7 @@ fn wrong_indentation_is_found() {
     insta::assert_snapshot!(cases.map(told).join("\n"), @r#"
     F001 2:1 "\t": line 2 is indented with a tab; only spaces count / indent with spaces, two for each level
     F001 3:1 "\t": line 3 is indented with a tab; only spaces count / indent with spaces, two for each level
-    F023 3:1 "\u{a0}": line 3 is indented with a character that looks like a space and is none (U+00A0) / use spaces
+    F023 3:1 "\u{a0} ": line 3 is indented with a character that looks like a space and is none (U+00A0) / write 2 spaces in place of these 2 characters
     F001 3:4 "agent: b": line 3 is indented by 3 spaces, which fits no line above it / indent it by 4 spaces, like "id" on line 2
     F001 3:7 "agent": line 3 is indented further than "id" on line 2, which has a value already / write "agent" right below "id", with 4 blanks before it in place of 6
     F001 3:2 "- id: b": line 3 is indented by 1 space, which fits no line above it / indent it by 2 spaces, like "-" on line 2

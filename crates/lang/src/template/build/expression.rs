@@ -5,11 +5,11 @@ use std::str::FromStr;
 use minijinja::machinery::ast::{self, CompareOpKind};
 use strum::VariantNames;
 
-use super::super::habits;
 use super::super::number::Arithmetic;
 use super::super::problem::{TemplateProblem, excerpt};
 use super::super::scan;
-use super::super::tree::{Expr, Test};
+use super::super::tree::{Expr, SourceRange, Test};
+use super::super::{filters, habits};
 use super::TemplateBuilder;
 use super::reads::missing_if;
 
@@ -148,6 +148,15 @@ impl<'s> TemplateBuilder<'s> {
         found
     }
 
+    /// Where the value begins that a path goes down from.
+    fn start(&self, expression: &ast::Expr<'s>) -> usize {
+        match expression {
+            ast::Expr::GetAttr(path) => self.start(&path.expr),
+            ast::Expr::GetItem(path) => self.start(&path.expr),
+            other => self.span(other).0,
+        }
+    }
+
     fn call(&mut self, call: &ast::Call<'s>, whole: &ast::Expr<'s>) -> Expr {
         match &call.expr {
             ast::Expr::Var(name) if name.id == "range" && !self.locals.contains(&"range") => {
@@ -166,10 +175,11 @@ impl<'s> TemplateBuilder<'s> {
                 let call = self.source.get(at.0..self.span(whole).1).unwrap_or_default();
                 let help = habits::function(self.source, name.id, call).or_else(|| habit(name.id));
                 let write = help.as_deref().and_then(|help| help.strip_prefix("write ")).filter(|write| !write.contains("the value"));
-                let fix = write.map(|write| ((at.0, self.span(whole).1), write.to_owned()));
+                let all = (at.0, self.span(whole).1);
+                let fix = write.map(|write| (all, write.to_owned()));
                 let habit = |help: String| TemplateProblem {
                     fix: fix.map(Box::new),
-                    ..TemplateProblem::unknown(at, no_function(name.id)).help(help)
+                    ..TemplateProblem::unknown(all, no_function(name.id)).help(help)
                 };
                 self.wrong(help.clone().map_or(problem, habit))
             }
@@ -179,8 +189,13 @@ impl<'s> TemplateBuilder<'s> {
                 let mut problem = self.unknown(at, "function", method.name, FUNCTIONS);
                 let start = self.source.get(..at.0).map_or(0, |before| before.rfind(['{', '%', '\n']).map_or(0, |start| start + 1));
                 let call = self.source.get(start..self.span(whole).1).unwrap_or_default();
-                if let Some(help) = habits::function(self.source, method.name, call.trim_start()).or_else(|| habit(method.name)) {
-                    problem = TemplateProblem::unknown(at, no_function(method.name)).help(help);
+                let all = (self.start(&method.expr), self.span(whole).1);
+                let named = |at: SourceRange, help: String| TemplateProblem::unknown(at, no_method(method.name)).help(help);
+                if let Some(help) = habits::function(self.source, method.name, call.trim_start()) {
+                    problem = named(all, help);
+                } else if let Some(help) = habit(method.name) {
+                    let written = self.source.get(at.0..all.1).unwrap_or(method.name);
+                    problem = named((at.0, all.1), help.replace(" after the value", &format!(" in place of .{written}")));
                 }
                 self.wrong(problem)
             }
@@ -190,6 +205,11 @@ impl<'s> TemplateBuilder<'s> {
             }
         }
     }
+}
+
+fn no_method(name: &str) -> String {
+    let filter = if filters::is_known(&name.to_lowercase()) { "; what changes it is a filter, which stands behind \"|\"" } else { "" };
+    format!("a value has no method \"{}\"{filter}", excerpt(name, (0, name.len())))
 }
 
 fn no_function(name: &str) -> String {
@@ -219,7 +239,7 @@ fn habit(name: &str) -> Option<String> {
         "touppercase" | "toupper" | "ucase" => "write | upper after the value",
         "tolowercase" | "tolower" | "lcase" => "write | lower after the value",
         "strip" => "write | trim after the value",
-        filter if super::super::filters::is_known(filter) => return Some(format!("write | {filter} after the value")),
+        filter if filters::is_known(filter) => return Some(format!("write | {filter} after the value")),
         _ => return None,
     };
     Some(words.to_owned())

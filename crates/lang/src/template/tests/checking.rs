@@ -213,11 +213,14 @@ fn functions_of_other_languages_lead_to_what_is_written_here() {
         ("{{ inputs.a | \"x\" }}", "write inputs.a | default(\"x\", true)"),
         ("{{ inputs.a contains 'x' }}", "write 'x' in inputs.a"),
         ("{{ inputs.a is greater than 3 }}", "write inputs.a > 3"),
-        ("{{#each inputs.a}}", "write {% for item in inputs.a %} here, {{ item }} for {{this}}, and {% endfor %} for {{/each}}"),
+        (
+            "{{#each inputs.a}}",
+            "write {% for item in inputs.a %} in place of {{#each inputs.a}}, {{ item }} for {{this}}, and {% endfor %} for {{/each}}",
+        ),
         ("{{ if inputs.a }}", "write {% if inputs.a %} … {% endif %}"),
-        ("{{{ inputs.a }}}", "write {{ inputs.a }}"),
+        ("{{{ inputs.a }}}", "write {{ inputs.a }} in place of {{{ inputs.a }}}"),
         ("{{ inputs.a.[0] }}", "write inputs.a[0]"),
-        ("{{ inputs.a.toUpperCase() }}", "write | upper after the value"),
+        ("{{ inputs.a.toUpperCase() }}", "write | upper in place of .toUpperCase()"),
         (
             "{% if always() %}x{% endif %}",
             "remove the condition: a step also runs after one with on_failure: continue; put it under finally if it is to run after every ending",

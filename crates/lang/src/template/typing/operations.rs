@@ -215,7 +215,8 @@ fn one_type(comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Typ
         ((side, Type::Boolean), (text, _)) | ((text, _), (side, Type::Boolean)) if word(text).is_some() && shown_path(side).is_some() => {
             let is_no = matches!(word(text).as_deref(), Some("false" | "no" | "n" | "off" | "0"));
             let not = if is_no == (sign == "!=") { "" } else { "not " };
-            (format!("write {not}{} alone, which is true or false itself", shown(side)), false)
+            let gone = if std::ptr::eq(*side, left.0) { format!("{sign} {}", shown(text)) } else { format!("{} {sign}", shown(text)) };
+            (format!("write {not}{}, and remove {gone}: it is true or false itself", shown(side)), false)
         }
         ((_, Type::Boolean), _) | (_, (_, Type::Boolean)) => ("compare with true or false, without quotes".to_owned(), false),
         _ => ("compare values of one type".to_owned(), false),
