@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::files::is_in;
-use super::names::of_field;
+use super::files::{is_in, of_field};
 use super::search::{Back, Judges, ReadValue, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Source};
 use crate::model::{Field, Pipeline, StepKind, Text, ToolKind, Writer};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::model::{AgentProgram, ArtefactKind, Data, FilePattern, Pipeline, TaskStep, Text, Tool, ToolKind};
+use crate::model::{AgentProgram, ArtefactKind, Data, Field, FilePattern, Pipeline, TaskStep, Text, Tool, ToolKind};
 use crate::source::{Spanned, normalised};
 
 /// A table and its first personal column.
@@ -109,4 +109,11 @@ pub fn queried_by<'p>(task: &TaskStep, pipeline: &'p Pipeline) -> Option<Persona
         return None;
     }
     pipeline.data.iter().find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
+}
+
+/// The path of the first personal field that a field is or holds.
+pub(super) fn of_field(field: &Field) -> Option<Vec<String>> {
+    let below = || field.fields.iter().chain(field.items.as_deref()).find_map(of_field);
+    let rest = if field.is_pii { Some(vec![]) } else { below() };
+    rest.map(|rest| [vec![field.name.clone()], rest].concat())
 }

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::beside::{FILES, MEMBERS, TABLES};
+use super::files::of_field;
 use super::outputs::element_of;
 use super::search::{Back, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
@@ -302,11 +303,4 @@ fn personal_input(fields: &[&Field], path: &[String]) -> Option<Vec<String>> {
     let last = fields.last().filter(|_| rest.first().is_none_or(|name| is_place(name)))?;
     let below = of_field(last)?;
     Some([own, below.get(1..).unwrap_or_default()].concat())
-}
-
-/// The path of the first personal field that a field is or holds.
-pub(super) fn of_field(field: &Field) -> Option<Vec<String>> {
-    let below = || field.fields.iter().chain(field.items.as_deref()).find_map(of_field);
-    let rest = if field.is_pii { Some(vec![]) } else { below() };
-    rest.map(|rest| [vec![field.name.clone()], rest].concat())
 }

@@ -36,7 +36,8 @@ pub(super) fn each(names: &PipelineNames, out: &mut Vec<Diagnostic>, look: fn(&m
         let step = step.and_then(|(ix, planned)| if let StepKind::Sql(step) = &planned.step.kind { Some((ix, step)) } else { None });
         let looks = tables.iter().flat_map(|data| &data.looks).map(|(name, look)| (name.as_str(), look)).collect();
         // A table that the query makes may have a column of the same name.
-        let made = nodes.windows(3).filter(|part| part[0].name().is_some() && part[2].is("as")).filter_map(|part| part[1].inner());
+        let is_made = |part: &&[QueryNode]| part[0].name().is_some() && part[2].is("as") && part[3].inner().is_some();
+        let made = nodes.windows(4).filter(is_made).filter_map(|part| part[1].inner());
         let made = made.flatten().filter_map(QueryNode::name).map(|name| name.text);
         let columns = tables.iter().flat_map(|data| data.header.iter().flatten()).map(String::as_str).chain(made).collect();
         let mut view = QueryView { names, query, looks, columns, step, found: vec![] };

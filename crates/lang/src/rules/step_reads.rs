@@ -5,7 +5,7 @@ use super::names::{DEEPEST, Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
 use crate::diagnostic::one_line;
-use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind, ToolKind};
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind};
 use crate::plan::{PlannedStep, StepIx};
 use crate::source::Spanned;
 use crate::sql;
@@ -301,10 +301,8 @@ impl PipelineNames<'_> {
     fn planned(&self, plan: &PlanStep) -> Type {
         let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
         let tools = &self.pipeline.pipeline.tools;
-        let given = |name: &Spanned<String>| match tools.get(&name.value).map(|tool| &tool.kind) {
-            Some(ToolKind::Pipeline { pipeline: Some(id), .. }) => self.result_of(*id),
-            _ => Type::Any,
-        };
+        let called = |name: &Spanned<String>| tools.get(&name.value).and_then(|tool| tool.kind.pipeline());
+        let given = |name: &Spanned<String>| called(name).map_or(Type::Any, |id| self.result_of(id));
         let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: given(name), is_optional: true });
         let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| tool.kind.folder().is_some());
         let by_use = Type::of_members(plan.may_use.iter().map(perhaps), plan.may_use.iter().any(has_parts));

@@ -120,6 +120,8 @@ fn written<'p>(parts: impl Iterator<Item = &'p str>) -> String {
     parts.fold(String::new(), |path, part| match path.as_str() {
         "" => part.to_owned(),
         _ if is_place(part) => format!("{path}[{part}]"),
+        // `report-1` would be reckoned.
+        _ if !part.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.') => format!("{path}['{part}']"),
         _ => format!("{path}.{part}"),
     })
 }

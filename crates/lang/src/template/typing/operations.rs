@@ -86,7 +86,10 @@ impl TypingWalk<'_> {
 
     pub(super) fn compare(&mut self, comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Type)) {
         let ((one, kind), (other, wanted)) = (left, right);
-        self.letters(comparison, one, other);
+        // Where the values are known, what they are says more.
+        if !matches!(kind, Type::OneOf(_)) && !matches!(wanted, Type::OneOf(_)) {
+            self.letters(comparison, one, other);
+        }
         let about = if one.names().is_some() || other.names().is_none() { one } else { other };
         if kind.is_open() || wanted.is_open() {
             return;
