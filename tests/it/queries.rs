@@ -186,7 +186,7 @@ fn of_what_cannot_be_known_nothing_is_said_but_what_the_text_tells() {
     assert_eq!(with("e: { file: none.csv }", "  - { id: a, sql: select x from e }"), [""; 0]);
     assert_eq!(
         with("s: { file: sales.parquet }", "  - { id: a, sql: 'select getdate(), now() from s where x = ?', with: { x: 1 } }"),
-        ["F216 getdate: DuckDB has no function \"getdate\"", "F217 ?: a value is filled in by name, as $x, and not by \"?\"",]
+        ["F216 getdate(): DuckDB has no function \"getdate\"", "F217 ?: a value is filled in by name, as $x, and not by \"?\"",]
     );
 }
 

@@ -20,9 +20,9 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             TextRole::List => ("for_each needs a list", |kind| matches!(kind, Type::List(_))),
             TextRole::Questions => ("form needs a list of questions, each with id and question", lists_objects),
             TextRole::Scorecard => ("gate needs a scorecard", |kind| matches!(kind, Type::Object(_))),
-            TextRole::Message => ("message of conversation must be a text", |kind| matches!(kind, Type::Text)),
+            TextRole::Message => ("message of conversation must be a text", Type::is_text),
             TextRole::Paths => ("files needs a path or a list of paths", names_files),
-            TextRole::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
+            TextRole::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text | Type::OneOf(_))),
         };
         let Some(seat) = texts.seats.get(placed.seat).filter(|seat| !seat.is_for_others()) else { continue };
         let (kind, path) = match sole_path(placed.text) {
@@ -114,5 +114,6 @@ fn lists_objects(kind: &Type) -> bool {
 
 /// A text or a list of texts, as far as is known.
 fn names_files(kind: &Type) -> bool {
-    matches!(kind, Type::Text) || matches!(kind, Type::List(of) if matches!(&**of, Type::Text | Type::Any | Type::Empty))
+    let is_path = |kind: &Type| matches!(kind, Type::Text | Type::OneOf(_));
+    is_path(kind) || matches!(kind, Type::List(of) if is_path(of) || matches!(&**of, Type::Any | Type::Empty))
 }
