@@ -17,7 +17,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("secrets.{name} is not declared; add it to \"secrets\" with a sentence that says what it is{hint}");
             let found = finding(Code::UndeclaredSecret, read.span, &message).near(hint);
             let head = pipeline.pipeline.name.span;
-            let own = declared.values().map(|secret| secret.span).filter(|span| span.file == head.file).last();
+            let own = declared.values().map(|secret| secret.span).rfind(|span| span.file == head.file);
             out.push(match own {
                 Some(own) => {
                     let add = format!("add {name}: What it is.");
