@@ -293,6 +293,14 @@ pub(super) fn gives_closed(shape: &Shape, path: &[String]) -> bool {
     !path.is_empty() && fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed())
 }
 
+/// The path of the personal field on the way to a path of a value of this shape, or below it.
+pub(super) fn personal_part(shape: &Shape, path: &[String]) -> Option<Vec<String>> {
+    match shape {
+        Shape::Fields(fields) if path.is_empty() => fields.iter().find_map(of_field),
+        shape => personal_input(&along(shape, path), path),
+    }
+}
+
 /// The path of the personal field on the way to a path of an input, or below it.
 fn personal_input(fields: &[&Field], path: &[String]) -> Option<Vec<String>> {
     if let Some(at) = fields.iter().position(|field| field.is_pii) {

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by};
-use super::names::{gives_closed, of_tables};
+use super::names::{gives_closed, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
@@ -62,6 +62,14 @@ impl<'p> Labels<'p> {
         let own = |writer, what: &str| written(writer, at, format!("{what} of {by}"), span);
         // A tool or a program may give back what it was given.
         let echo = format!("{by} does not give back what it was given");
+        // A field of the result that its author marks.
+        let inside = if let StepKind::Http(_) = &step.kind { path.get(1..).unwrap_or_default() } else { path };
+        let of_agent = || step.kind.agents_with_tools().into_iter().find_map(|name| pipeline.agents.get(&name.value)?.output.as_ref());
+        let marked = step.kind.facts().output.or_else(of_agent).and_then(|shape| personal_part(shape, inside));
+        if let Some(part) = marked {
+            let personal = Some(format!("steps.{}.output.{}", step.id.value, part.join(".")));
+            found.push(Back::From(Source { writer: Writer::Author, personal, at, words: format!("what is asked for in {by}"), span }));
+        }
         match &step.kind {
             StepKind::Set(_) => texts(chain, here, passed_on(step, path), &by, None, found),
             StepKind::Format(format) => {

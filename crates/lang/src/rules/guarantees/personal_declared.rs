@@ -120,8 +120,12 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         for agent in names.iter().filter_map(|name| pipeline.agents.get(*name)) {
             let of_agent = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
             let named = of_step.map_or(Some(of_agent), |text| text.reads.is_empty().then(|| text.source.trim()));
-            let mut models = pipeline.models.iter().filter(|(name, _)| named.is_none_or(|named| named == *name));
-            let program = models.find_map(|(_, model)| model.provider.program());
+            let models = || pipeline.models.iter().filter(|(name, _)| named.is_none_or(|named| named == *name));
+            let program = models().find_map(|(_, model)| model.provider.program());
+            // Its name and its address go to whoever answers.
+            let starts = models().flat_map(|(name, model)| model.texts().into_iter().map(move |text| (name, text)));
+            let starts = starts.map(|(name, text)| start(chain, None, text, format!("model {name}"))).collect();
+            follow(labels, starts, &what, &whom, is_declared, found);
             opened.extend(program.and_then(|program| readable_by(program, pipeline)).map(|column| (step.step.kind_span, column)));
         }
         for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
@@ -134,8 +138,15 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let knowledge = pipeline.tools.get(&search.knowledge.value).and_then(Tool::knowledge);
         let Some(model) = knowledge.filter(|own| own.search.needs_vectors()).and_then(|own| own.embed.as_ref()) else { continue };
         let what = labels.step_words(chain, ix);
+        let is_declared = is_marked(labels, chain, ix);
+        // So do the documents.
+        let documents = pipeline.tools.get(&search.knowledge.value).and_then(|tool| opened_by(tool, pipeline)).filter(|_| !is_declared);
+        if let Some((table, column)) = documents {
+            let message = format!("{what} gives {table}.{} to model {}, and is not marked pii: true", column.value, model.value);
+            found.breaks(search.knowledge.span, message, vec![(column.span, "personal".into())], HELP.into());
+        }
         let starts = vec![start(chain, Some((ix, true)), &search.query, what.clone())];
-        follow(labels, starts, &what, &format!("model {}", model.value), is_marked(labels, chain, ix), found);
+        follow(labels, starts, &what, &format!("model {}", model.value), is_declared, found);
     }
 }
 

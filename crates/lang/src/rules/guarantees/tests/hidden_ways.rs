@@ -170,3 +170,36 @@ fn a_person_who_is_asked_by_the_tool_reads_what_a_step_gives() {
     assert!(step("").starts_with("broken\n"));
     assert!(step(", approve: true").starts_with("holds\n"), "{}", step(", approve: true"));
 }
+
+#[test]
+fn what_a_model_is_called_by_and_what_is_searched_by_meaning_goes_to_it() {
+    let search = |mark: &str| {
+        let more = format!(
+            "models: {{ emb: {{ provider: openai, model: e }} }}\nknowledge: {{ k: {{ files: ['*.csv'], search: meaning, embed: emb }} }}\nsteps: [{{ id: s, search: k, for: fixed words{mark} }}]\n"
+        );
+        personal(&more)
+    };
+    assert!(search("").contains("step s gives people.name to model emb"), "{}", search(""));
+    assert!(search(", pii: true").starts_with("holds"), "{}", search(", pii: true"));
+    let model = |key: &str| {
+        let keys = "model: m, base_url: 'https://m.example'".replacen(key, "'https://m.example/{{ inputs.who }}'", 1);
+        personal(&format!("models: {{ default: {{ provider: openai, {keys} }} }}\nsteps: [{{ id: d, agent: w, prompt: hi }}]\n"))
+    };
+    assert!(model("'https://m.example'").contains("step d gives inputs.who to the model of agent w"), "{}", model("'https://m.example'"));
+    assert!(!model("nothing").contains("inputs.who"));
+}
+
+#[test]
+fn a_field_of_a_result_that_is_marked_is_personal() {
+    let of = |mark: &str, field: &str| {
+        let steps = format!(
+            "steps:\n  - {{ id: a, agent: w, prompt: x, output: {{ n: {{ type: text{mark} }}, m: text }} }}\n  - {{ id: d, agent: w, prompt: '{{{{ steps.a.output{field} }}}}' }}\n"
+        );
+        personal(&steps)
+    };
+    for field in [".n", "", " | tojson"] {
+        assert!(of(", pii: true", field).contains("step d gives steps.a.output.n to the model of agent w"), "{}", of(", pii: true", field));
+    }
+    assert!(!of(", pii: true", ".m").contains("step d gives"), "{}", of(", pii: true", ".m"));
+    assert!(!of("", ".n").contains("step d gives"));
+}
