@@ -71,7 +71,10 @@ pub fn read(text: &str) -> Option<Query<'_>> {
 
 /// Whether a word stands anywhere in a text, be it in a comment: rather once too often than once too seldom.
 pub fn mentions(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found.eq_ignore_ascii_case(word))
+    let (text, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(&word)
+        .any(|(at, found)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + found.len()..].chars().next()))
 }
 
 /// Words that begin a query in brackets.
@@ -182,17 +185,31 @@ impl<'q> QueryReader<'q> {
 
     /// Reads what stands after `from`.
     fn sources(&mut self, mut nodes: &[QueryNode<'q>], sources: &mut Vec<Source<'q>>) {
+        let mut ahead = None;
         while let [node, after @ ..] = nodes {
             nodes = after;
             if node.is("lateral") {
                 continue;
             }
             let (beside, columns) = alias(after);
+            let beside = beside.or(ahead.take());
             match (node, after) {
                 // DuckDB: `p: people`.
-                (QueryNode::Word(_), [QueryNode::Mark(':'), more @ ..]) => {
-                    nodes = more;
+                (QueryNode::Word(name), [QueryNode::Mark(':'), more @ ..]) => {
+                    (nodes, ahead) = (more, Some(name.text));
                     continue;
+                }
+                // `main.people`: no query of its own has such a name.
+                (
+                    QueryNode::Word(_) | QueryNode::Quoted(_),
+                    [QueryNode::Mark('.'), QueryNode::Word(table) | QueryNode::Quoted(table), more @ ..],
+                ) if !matches!(more, [QueryNode::Group('(', _) | QueryNode::Mark('.'), ..]) => {
+                    if node.is("main") {
+                        self.tables.push(*table);
+                    }
+                    let called = alias(more).0.or(beside).unwrap_or(table.text);
+                    self.called.push((table.text, called));
+                    sources.push((Some(called), [whole(*table)].into()));
                 }
                 (QueryNode::Word(name) | QueryNode::Quoted(name), _)
                     if !matches!(after, [QueryNode::Group('(', _) | QueryNode::Mark('.'), ..]) =>
@@ -216,15 +233,18 @@ impl<'q> QueryReader<'q> {
                         self.item(inner, sources, &mut made);
                         made.iter_mut().for_each(|given| given.name = "");
                     }
-                    let (table, called) = match (node.name(), after) {
-                        (Some(function), [QueryNode::Group('(', _), more @ ..]) => ("", alias(more).0.or(Some(function.text))),
-                        (Some(_), [QueryNode::Mark('.'), QueryNode::Word(table) | QueryNode::Quoted(table), more @ ..]) => {
-                            (table.text, alias(more).0.or(Some(table.text)))
+                    let called = match (node.name(), after) {
+                        // `memory.main.people`
+                        (Some(_), [QueryNode::Mark('.'), more @ ..]) => {
+                            nodes = more;
+                            ahead = beside;
+                            continue;
                         }
-                        _ => ("", beside),
+                        (Some(function), [QueryNode::Group('(', _), more @ ..]) => alias(more).0.or(Some(function.text)),
+                        _ => beside,
                     };
-                    self.called.extend(called.map(|called| (table, called)));
-                    sources.push((called.filter(|_| table.is_empty()).or(beside), made.into()));
+                    self.called.extend(called.map(|called| ("", called)));
+                    sources.push((called, made.into()));
                 }
             }
             let end = nodes.iter().position(|node| *node == QueryNode::Mark(',') || node.is("join")).unwrap_or(nodes.len());
@@ -239,7 +259,7 @@ impl<'q> QueryReader<'q> {
             return Rc::clone(gives);
         }
         self.tables.push(table);
-        [GivenColumn { table: table.text, column: "*", place: table, name: "*" }].into()
+        [whole(table)].into()
     }
 
     /// Reads the queries among nodes that are not given.
@@ -275,9 +295,15 @@ impl<'q> QueryReader<'q> {
                     let multiplies = name.text == "*" && at > 0 && !is_owned;
                     // What follows `as` is a new name, or a type.
                     let is_new = before.is_some_and(|before| before.is("as"));
-                    if !is_function && !multiplies && !is_new && next != Some(&QueryNode::Mark('.')) {
+                    let is_source = sources.iter().any(|(own, _)| own.is_some_and(|own| name.is(own)));
+                    // A struct of DuckDB has fields: `people.address.city`.
+                    let leads_on = next == Some(&QueryNode::Mark('.'));
+                    if !is_function && !multiplies && !is_new && !(leads_on && (is_source || name.is("main"))) {
                         let before = given.len();
-                        given.extend(columns(sources, owner, *name).take(self.left));
+                        // DuckDB: a whole row, `select p from people p`.
+                        let row = (is_source && owner.is_none()).then(|| columns(sources, Some(*name), Name { text: "*", ..*name }));
+                        let row = row.into_iter().flatten().map(|one| GivenColumn { place: *name, ..one });
+                        given.extend(columns(sources, owner, *name).chain(row).take(self.left));
                         self.left -= given.len() - before;
                     }
                 }
@@ -295,13 +321,21 @@ impl Name<'_> {
     }
 }
 
+/// All columns of a table.
+fn whole(table: Name) -> GivenColumn {
+    GivenColumn { table: table.text, column: "*", place: table, name: "*" }
+}
+
 /// What a name stands for: a column of its owner, else of each source that may have it. A bare `*` means all.
 fn columns<'s, 'q>(
     sources: &'s [Source<'q>],
     owner: Option<Name<'q>>,
     place: Name<'q>,
 ) -> impl Iterator<Item = GivenColumn<'q>> + use<'s, 'q> {
-    let is_meant = move |(name, _): &&Source| owner.is_none_or(|owner| name.is_some_and(|name| owner.is(name)));
+    let is_owner = move |(name, _): &Source| owner.is_some_and(|owner| name.is_some_and(|name| owner.is(name)));
+    // An owner that no source is called by is a column with fields, or a name that was not understood: of any source.
+    let is_known = sources.iter().any(is_owner);
+    let is_meant = move |source: &&Source| !is_known || is_owner(source);
     let of_source = move |given: &GivenColumn<'q>| match (given.name, place.text) {
         (_, "*") | ("", _) => Some(GivenColumn { place, ..*given }),
         ("*", column) => Some(GivenColumn { place, column, ..*given }),
@@ -414,7 +448,7 @@ mod tests {
             ("select * from (with x as (select 1) select * from x), x", "x"),
             ("with recursive x as (select 1 union select * from X join y), y as (select 2) select * from x", ""),
             ("select extract(year from day), trim(both from name) from \"a b\" where \"from\" = 'from c' -- from d", "a b"),
-            ("select * from json_each($list), lateral generate_series(1, 2), main.secret, 'data.csv', a", "a"),
+            ("select * from json_each($list), lateral generate_series(1, 2), main.b, other.c, 'data.csv', a", "b a"),
             ("explain select * from a; select * from b;", "a b"),
         ] {
             assert_eq!(tables(query), read, "{query}");
@@ -437,6 +471,13 @@ mod tests {
             ("select j.value, f.b from t, json_each(json_array(a)) as j, u f", "t.a u.b"),
             ("select column1 from (values ((select a from t)))", "t.a"),
             ("select (select upper(a)) from t", "t.a"),
+            ("select a from main.t", "t.a"),
+            ("select x.a, * from \"main\".\"t\" x join memory.main.u", "t.a t.* u.*"),
+            ("with t as (select 1) select main.t.a from main.t", "t.a"),
+            // DuckDB: a name in front, a whole row, fields of a column.
+            ("select p.a from p: t", "t.a"),
+            ("select p from t p", "t.p t.*"),
+            ("select p.a.b, a.c from t p", "t.a t.b t.a t.c"),
         ] {
             assert_eq!(gives(query), columns, "{query}");
         }

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use super::files::{is_in, of_field};
 use super::search::{Back, Judges, ReadValue, texts, written};
-use super::{Caller, ChainIx, Hop, Labels, Source};
-use crate::model::{Field, Pipeline, StepKind, Text, ToolKind, Writer};
+use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
+use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, ToolKind, Writer};
 use crate::plan::{PipelinePlan, StepIx};
+use crate::sql;
+use crate::template::reached;
 
 /// What can be read of a step that holds more than a word of the engine.
 pub(super) const MEMBERS: [&str; 3] = ["output", "error", "details"];
@@ -23,8 +25,8 @@ const COUNTED: [&str; 19] = [
     "exit", "sandbox", "row_count", "cut", "columns", "run", "case", "pieces",
 ];
 
-impl Labels<'_> {
-    /// The message of a failure quotes what a step was given, and what it made.
+impl<'p> Labels<'p> {
+    /// The message of a failure quotes what a step was given, and may quote what it made, read or only tested.
     pub(super) fn error(&mut self, chain: ChainIx, ix: StepIx, judges: Judges, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let step = &planned.step(ix).step;
@@ -35,6 +37,15 @@ impl Labels<'_> {
             found.push(told(Writer::Model, format!("what a failure of {by} quotes of its models")));
         }
         self.given(chain, ix, found);
+        self.tested(chain, ix, found);
+        let doubt = format!("no failure of {by} quotes what it reads or makes");
+        found.push(self.own_output(chain, ix, Some(doubt.clone())));
+        let is_personal = |query: &str| planned.pipeline.data.iter().any(|(name, data)| !data.pii.is_empty() && sql::mentions(query, name));
+        if let StepKind::Sql(query) = &step.kind
+            && is_personal(&query.query.source)
+        {
+            found.push(self.reading_of(chain, ix, TABLES, "a cell", doubt));
+        }
         let called = planned.called(step).and_then(|id| self.called(chain, Caller::Step(ix), id));
         found.extend(called.map(|called| {
             let hop = Hop { reader: by.clone(), path: "the failure of the pipeline".into(), span: step.id.span, doubt: None };
@@ -64,6 +75,60 @@ impl Labels<'_> {
             found.push(told(Writer::Tool, format!("what the program of {by} says")));
         }
         self.given(chain, ix, found);
+        // Results of tools, and what a program says beside what it prints, come from where the output does. Of inner steps only what is counted is told.
+        if planned.step(ix).cases.is_empty() {
+            found.push(self.own_output(chain, ix, None));
+        }
+    }
+
+    fn own_output(&self, chain: ChainIx, ix: StepIx, doubt: Option<String>) -> Back {
+        let path = ["steps", &*self.pipeline(chain).step(ix).id, "output"].map(str::to_owned).to_vec();
+        let hop = Hop { reader: self.step_words(chain, ix), path: path.join("."), span: self.span_of(chain, ix), doubt };
+        Back::Of(ReadValue { chain, seat: Some((ix, true)), path }, hop)
+    }
+
+    /// What a failure of a step may quote though its output shows nothing of it: what stands in conditions and comparisons, in those of its
+    /// scorecards, and of its agents, tools and models.
+    fn tested(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let (step, pipeline) = (&planned.step(ix).step, &planned.pipeline);
+        let facts = step.kind.facts();
+        let mut list: Vec<&Text> = vec![];
+        let mut add = |authored: Authored<'p>| list.extend(authored.text());
+        step.each_text(&mut add);
+        let cards = facts.judges.into_iter().flat_map(JudgingStep::cards).filter_map(|card| pipeline.scorecards.get(&card.name()?.value));
+        cards.for_each(|card| card.each_text(&mut add));
+        let names = step.kind.agents(pipeline).into_iter().chain(step.kind.agents_with_tools());
+        let agents: Vec<&Agent> = names.filter_map(|name| pipeline.agents.get(&name.value)).collect();
+        agents.iter().for_each(|agent| agent.each_text(&mut add));
+        if !agents.is_empty() {
+            pipeline.models.values().for_each(|model| model.each_text(&mut add));
+        }
+        let tools = agents.iter().flat_map(|agent| &agent.tools).chain(facts.may_use).chain(facts.receiver);
+        tools.filter_map(|name| pipeline.tool(&name.value)).for_each(|(tool, _)| tool.each_text(&mut add));
+        let by = self.step_words(chain, ix);
+        // `until` sees the steps of its round.
+        let inner = step.kind.repeat().and_then(|_| planned.step(ix).cases.first()).map(|block| (planned.block(*block).first, false));
+        for seat in std::iter::once((ix, true)).chain(inner) {
+            tested_in(chain, Some(seat), &list, &by, found);
+        }
+    }
+
+    /// What a failure of a pipeline itself may quote.
+    pub(super) fn tested_by_pipeline(&self, chain: ChainIx, found: &mut Vec<Back>) {
+        let pipeline = &self.pipeline(chain).pipeline;
+        let mut list: Vec<&Text> = vec![];
+        let mut add = |authored: Authored<'p>| list.extend(authored.text());
+        pipeline.outputs.each_text(&mut add);
+        pipeline.person.iter().for_each(|person| person.each_text(pipeline.name.span, &mut add));
+        pipeline.conversation.iter().for_each(|conversation| conversation.each_text(&mut add));
+        tested_in(chain, None, &list, &format!("pipeline {}", pipeline.name.value), found);
+    }
+
+    /// What the run reads for a step without a name for it in a text.
+    fn reading_of(&self, chain: ChainIx, ix: StepIx, of: &str, what: &str, doubt: String) -> Back {
+        let hop = Hop { reader: self.step_words(chain, ix), path: what.to_owned(), span: self.span_of(chain, ix), doubt: Some(doubt) };
+        Back::Of(ReadValue { chain, seat: None, path: vec![of.to_owned()] }, hop)
     }
 
     /// All that a step is given.
@@ -82,10 +147,8 @@ impl Labels<'_> {
         if !self.plan.pipelines.iter().any(writes_files) {
             return;
         }
-        let by = self.step_words(chain, ix);
-        let doubt = Some(format!("{by} reads no file that the run itself has written"));
-        let hop = Hop { reader: by, path: "a file".into(), span: self.span_of(chain, ix), doubt };
-        found.push(Back::Of(ReadValue { chain, seat: None, path: vec![FILES.to_owned()] }, hop));
+        let doubt = format!("{} reads no file that the run itself has written", self.step_words(chain, ix));
+        found.push(self.reading_of(chain, ix, FILES, "a file", doubt));
     }
 
     /// A program reads what it likes in the project, and so the files of tables with personal columns.
@@ -93,10 +156,8 @@ impl Labels<'_> {
         if self.pipeline(chain).pipeline.data.values().all(|data| data.pii.is_empty()) {
             return;
         }
-        let by = self.step_words(chain, ix);
-        let doubt = Some(format!("the program of {by} opens no file of a table with personal columns"));
-        let hop = Hop { reader: by, path: "a file".into(), span: self.span_of(chain, ix), doubt };
-        found.push(Back::Of(ReadValue { chain, seat: None, path: vec![TABLES.to_owned()] }, hop));
+        let doubt = format!("the program of {} opens no file of a table with personal columns", self.step_words(chain, ix));
+        found.push(self.reading_of(chain, ix, TABLES, "a file", doubt));
     }
 
     /// The first personal column of a pipeline's tables.
@@ -125,6 +186,17 @@ impl Labels<'_> {
                 .filter_map(|tool| if let ToolKind::File(folder) = &tool.kind { Some(folder) } else { None });
             of_tools.chain(planned.pipeline.written_folders()).any(|folder| is_in(file, folder))
         })
+    }
+}
+
+/// All that texts read, whether their values show it or not.
+fn tested_in(chain: ChainIx, seat: Seat, list: &[&Text], by: &str, found: &mut Vec<Back>) {
+    for text in list {
+        for reached in reached(text) {
+            let doubt = Some(format!("no failure of {by} quotes what it only tests"));
+            let hop = Hop { reader: by.to_owned(), path: reached.path.join("."), span: text.place.span, doubt };
+            found.push(Back::Of(ReadValue { chain, seat, path: reached.path }, hop));
+        }
     }
 }
 

@@ -86,6 +86,11 @@ impl<'p> Labels<'p> {
         self.chains.get(chain).1
     }
 
+    /// The number of the pipeline at the end of a chain.
+    pub fn id(&self, chain: ChainIx) -> PipelineId {
+        self.chains.get(chain).0
+    }
+
     /// The pipeline at the end of a chain.
     pub fn pipeline(&self, chain: ChainIx) -> &'p PipelinePlan {
         self.plan.pipeline(self.chains.get(chain).0)

@@ -75,6 +75,7 @@ impl Labels<'_> {
             ["failure", ..] => {
                 let all: Vec<StepIx> = planned.numbered_steps().map(|(ix, _)| ix).collect();
                 all.into_iter().for_each(|ix| self.step(*chain, ix, "error", &[], judges, &mut found));
+                self.tested_by_pipeline(*chain, &mut found);
             }
             [REFINEMENT, ..] => self.refinement(*chain, judges, &mut found),
             // The element of a loop around, or what is made by the engine from the author's files and the clock.

@@ -1,5 +1,7 @@
 //! What the outputs of steps are made of.
 
+use std::path::Path;
+
 use indexmap::IndexMap;
 
 use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by};
@@ -175,14 +177,6 @@ impl<'p> Labels<'p> {
             StepKind::Python(python) => {
                 found.push(own(Writer::Author, "what the code makes"));
                 texts(chain, here, whole(python.with.iter().flat_map(|(_, value)| value.texts()).collect()), &by, None, found);
-                let of_tables = of_tables(&pipeline.data, |name| sql::mentions(&python.run.code.source, name));
-                if of_tables == Writer::Stranger {
-                    found.push(own(of_tables, "the tables"));
-                }
-                if pipeline.data.iter().any(|(name, data)| !data.pii.is_empty() && sql::mentions(&python.run.code.source, name)) {
-                    let personal = Some("a table with pii columns".to_owned());
-                    found.push(Back::From(Source { writer: Writer::File, personal, at, words: format!("the tables of {by}"), span }));
-                }
             }
             StepKind::Sql(query) => {
                 let column = path.iter().find(|part| !is_place(part));
@@ -199,8 +193,9 @@ impl<'p> Labels<'p> {
                 self.read_tables(asked, &query.query.source, found);
             }
             StepKind::Read(read) => {
+                // However a path is written, its last part is the file.
                 let is_table = |data: &Data| match &read.paths {
-                    Filling::Constant(path) => path.as_str().is_none_or(|path| data.file.value.ends_with(path.trim_start_matches("./"))),
+                    Filling::Constant(path) => path.as_str().is_none_or(|path| Path::new(path).file_name() == data.file.value.file_name()),
                     Filling::Text(_) | Filling::List(_) | Filling::Map(_) => true,
                 };
                 let tables = || pipeline.data.values().filter(|data| is_table(data));

@@ -44,8 +44,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// The secrets, and values of the environment, that go with a request.
 pub(super) fn carried<'p>(outgoing: &Outgoing<'p>) -> Vec<&'p Read> {
     let fixed = outgoing.fixed.iter().flat_map(|(_, value)| value.texts());
-    let is_secret = |read: &&Read| read.path.first().is_some_and(|root| root == "secrets" || root == "env");
-    outgoing.beside.iter().copied().chain(fixed).flat_map(|text| &text.reads).filter(is_secret).collect()
+    outgoing.beside.iter().copied().chain(fixed).flat_map(|text| &text.reads).filter(|read| is_secret(read)).collect()
+}
+
+/// Whether what is read is kept from hosts that the file does not name.
+pub(super) fn is_secret(read: &Read) -> bool {
+    read.path.first().is_some_and(|root| root == "secrets" || root == "env")
 }
 
 /// Who names the host of an address, and the name that decides it; `None`: the author alone.

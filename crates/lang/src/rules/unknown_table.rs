@@ -94,6 +94,7 @@ mod tests {
         assert_eq!(named("select * from Entries as e, people p, projects"), ["projects"]);
         assert_eq!(named("select (select max(x) from taks) from entries union select 1 from other"), ["taks", "other"]);
         assert_eq!(named("select * from (select * from inner_one) x"), ["inner_one"]);
+        assert_eq!(named("select * from main.people join main.peple"), ["peple"]);
     }
 
     #[test]
@@ -104,7 +105,7 @@ mod tests {
             "select extract(year from day), trim(both from name), substring(name from 2) from entries",
             "select * from entries where day is not distinct from $day and a is distinct from b",
             "select * from json_each($list) join generate_series(1, 2)",
-            "select * from main.secret join sqlite_master",
+            "select * from other.secret join sqlite_master",
             "select 'from nowhere', \"from\" -- from nothing\n from entries /* from none */",
             "select * from 'data.csv'",
             "select from_day from entries",

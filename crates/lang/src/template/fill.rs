@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Form, Text, TextPlace};
+use crate::model::{Form, Read, Text, TextPlace};
 
 use super::Value;
 use super::build;
@@ -23,7 +23,7 @@ pub const NAMES_OF_EARLIER_ROUNDS: [&str; 2] = ["refinement", "previous"];
 #[derive(Debug, Clone)]
 pub struct Compiled<'t> {
     form: Arc<CompiledForm>,
-    place: &'t TextPlace,
+    text: &'t Text,
 }
 
 /// Makes a text ready to be filled: once per text, since this is dear and filling is cheap. What [`super::text`] and
@@ -33,7 +33,7 @@ pub struct Compiled<'t> {
 /// Everything that [`super::text`] and [`super::expression`] report; so never for a text that was checked without findings.
 pub fn compile(text: &Text) -> Result<Compiled<'_>, FillError> {
     if let Some(form) = ready::get(text) {
-        return Ok(Compiled { form, place: &text.place });
+        return Ok(Compiled { form, text });
     }
     let failed = |problem: TemplateProblem| problem.stops(&text.place);
     let form = match text.form {
@@ -45,7 +45,7 @@ pub fn compile(text: &Text) -> Result<Compiled<'_>, FillError> {
             CompiledForm::of(text.form, nodes).ok_or_else(not_one)?
         }
     };
-    Ok(Compiled { form: ready::keep(text, form), place: &text.place })
+    Ok(Compiled { form: ready::keep(text, form), text })
 }
 
 fn sound<T>(built: build::Built<T>, place: &TextPlace) -> Result<T, FillError> {
@@ -65,9 +65,7 @@ impl Compiled<'_> {
         match &*self.form {
             CompiledForm::Plain(text) => Ok(text.clone()),
             CompiledForm::Template(nodes) => self.template(nodes, scope).map(Value::from),
-            CompiledForm::Expression(expression) => {
-                Evaluation::new(scope).value(expression).map_err(|stop| FillError::new(stop, Some(self.place.span)))
-            }
+            CompiledForm::Expression(expression) => Evaluation::new(scope).value(expression).map_err(|stop| self.stopped(stop)),
         }
     }
 
@@ -80,7 +78,7 @@ impl Compiled<'_> {
             CompiledForm::Template(nodes) => self.template(nodes, scope),
             _ => {
                 let value = self.fill(scope)?;
-                printed(&value).map_err(|stop| FillError::new(stop, Some(self.place.span)))
+                printed(&value).map_err(|stop| self.stopped(stop))
             }
         }
     }
@@ -97,10 +95,9 @@ impl Compiled<'_> {
             CompiledForm::Template(nodes) => filling.statements(nodes, &mut output),
             CompiledForm::Expression(expression) => filling.print(expression, &mut output),
         };
-        filled.and_then(|()| output.into_address()).map_err(|stop| {
-            let span = if filling.at == (0, 0) { self.place.span } else { self.place.inside(filling.at.0, filling.at.1) };
-            FillError::new(stop, Some(span))
-        })
+        filled
+            .and_then(|()| output.into_address())
+            .map_err(|stop| if filling.at == (0, 0) { self.stopped(stop) } else { self.stopped_at(filling.at, stop) })
     }
 
     /// The filled value of a condition. A name that holds nothing yet, such as `refinement` in the first round, counts as false; later it counts
@@ -116,8 +113,25 @@ impl Compiled<'_> {
         }
         bool::try_from(value.clone()).map_err(|_| {
             let message = format!("a condition must give true or false; this gave {}", kind_and_value(&value));
-            FillError::new(FillStop::failed(message), Some(self.place.span))
+            self.stopped(FillStop::failed(message))
         })
+    }
+
+    fn stopped_at(&self, (from, to): (usize, usize), stop: FillStop) -> FillError {
+        FillError { span: Some(self.text.place.inside(from, to)), ..self.stopped(stop) }
+    }
+
+    /// A reason quotes values, in whatever form they have by then, so beside a secret or a variable of the environment none is told.
+    fn stopped(&self, stop: FillStop) -> FillError {
+        let is_kept = |read: &&Read| read.path.first().is_some_and(|root| root == "secrets" || root == "env");
+        let told = match self.text.reads.iter().find(is_kept) {
+            None => stop,
+            Some(read) => FillStop::failed(format!(
+                "the text that reads {} cannot be filled in; the reason may quote the value, so it is not shown",
+                read.path.join(".")
+            )),
+        };
+        FillError::new(told, Some(self.text.place.span))
     }
 
     /// What was made of the text.
@@ -129,7 +143,7 @@ impl Compiled<'_> {
         let (mut filling, mut output) = (Evaluation::new(scope), PrintedText::default());
         match filling.statements(nodes, &mut output) {
             Ok(()) => Ok(output.into_text()),
-            Err(stop) => Err(FillError::new(stop, Some(self.place.inside(filling.at.0, filling.at.1)))),
+            Err(stop) => Err(self.stopped_at(filling.at, stop)),
         }
     }
 }

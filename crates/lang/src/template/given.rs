@@ -354,7 +354,10 @@ impl GivenWalk {
             }
             "groupby" => match self.groups(value, arguments) {
                 Some((key, list)) => parts([key, list].concat()).collect(),
-                None => parts(self.value(value)).collect(),
+                None => {
+                    argument(0).into_iter().for_each(|name| self.tested(name));
+                    parts(self.value(value)).collect()
+                }
             },
             _ => self.made_of(std::iter::once(value).chain(arguments.iter().flatten())),
         }

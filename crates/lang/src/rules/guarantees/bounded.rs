@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
-use crate::model::{CallTime, Limits, MOST_STEP_RUNS, Model, PipelineId, STAGE_TIME, Step, StepKind, Tool, duration_words};
+use crate::model::{CallTime, Filling, Limits, MOST_STEP_RUNS, Model, PipelineId, STAGE_TIME, Step, StepKind, Tool, duration_words};
 use crate::plan::{AgentUse, PipelineBounds, PipelinePlan, Plan, bounds};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
@@ -81,6 +81,8 @@ struct Within {
     tokens: bool,
     money: bool,
     time: bool,
+    /// Whether a list decides how often, and how long the list is, is not written.
+    is_repeated: bool,
 }
 
 impl Within {
@@ -89,6 +91,7 @@ impl Within {
             tokens: self.tokens || limits.max_tokens.is_some(),
             money: self.money || limits.max_cost_usd.is_some(),
             time: self.time || limits.deadline.is_some(),
+            is_repeated: self.is_repeated,
         }
     }
 }
@@ -118,10 +121,12 @@ impl OpenParts<'_> {
             let step = &planned.step(part.step).step;
             let dialogue = if let StepKind::Dialogue(own) = &step.kind { Some(&own.limits) } else { None };
             let is_timed = planned.around(part.step).any(|around| has_time(planned, &planned.step(around).step));
-            let inside = Within { time: within.time || is_timed, ..within };
+            let lists = || planned.around(part.step).filter_map(|around| planned.step(around).step.for_each.as_ref());
+            let is_repeated = within.is_repeated || lists().any(|each| has_open_length(&each.list));
+            let inside = Within { time: within.time || is_timed, is_repeated, ..within };
             let own = dialogue.map_or(inside, |limits| inside.and(limits));
-            // How long a wait is may be filled in.
-            let waits = if let StepKind::Wait(time) = &step.kind { !time.texts().is_empty() } else { false };
+            // How long a wait is may be filled in, and how often it is made.
+            let waits = if let StepKind::Wait(time) = &step.kind { is_repeated || !time.texts().is_empty() } else { false };
             self.time |= !own.time && (waits || step.kind.facts().calls_when != CallTime::Never) && planned.called(step).is_none();
             part.askings.iter().for_each(|asking| self.asking(planned, asking, own));
             // Limits of an agent or a dialogue count its own calls, and not those of pipelines that are its tools.
@@ -153,6 +158,14 @@ impl OpenParts<'_> {
         if !own.is_empty() {
             self.bounded.push(format!("agent {} has at most {} each time a step asks it", asking.agent, own.join(" and ")));
         }
+    }
+}
+
+/// Whether values decide how long a list is.
+fn has_open_length(list: &Filling) -> bool {
+    match list {
+        Filling::Text(text) => !text.reads.is_empty(),
+        Filling::Constant(_) | Filling::List(_) | Filling::Map(_) => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! No secret reaches a host that the file does not name.
 
-use super::super::secret_to_open_host::{carried, named_by, outgoing};
+use super::super::secret_to_open_host::{carried, is_secret, named_by, outgoing};
 use super::sites::{look, may_run_loose};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{ChainIx, Labels};
@@ -53,11 +53,7 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     for command in planned.pipeline.commands() {
         let given = command.args.iter().chain(command.env.iter().map(|(_, text)| text));
         let of_run = command.run.into_iter().flat_map(|run| run.texts());
-        let secrets: Vec<&Read> = given
-            .chain(of_run)
-            .flat_map(|text: &Text| &text.reads)
-            .filter(|read| read.path.first().is_some_and(|root| root == "secrets"))
-            .collect();
+        let secrets: Vec<&Read> = given.chain(of_run).flat_map(|text: &Text| &text.reads).filter(|read| is_secret(read)).collect();
         let Some(secret) = secrets.first() else { continue };
         let (name, program) = (secret.path.join("."), &command.program.value);
         let by = format!("{} {}", command.by.section(), command.who);
@@ -122,7 +118,7 @@ fn to_tools(planned: &PipelinePlan, found: &mut WaysFound) {
             ToolKind::Http { .. } | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken => false,
         };
         let fixed = tool.with.iter().flat_map(|(_, value)| value.texts()).flat_map(|text| &text.reads);
-        let secret = fixed.into_iter().find(|read| read.path.first().is_some_and(|root| root == "secrets")).filter(|_| may_give_back);
+        let secret = fixed.into_iter().find(|read| is_secret(read)).filter(|_| may_give_back);
         if let Some(secret) = secret {
             let message =
                 format!("tool {name} keeps {} to itself: neither its result nor a file has it in another form", secret.path.join("."));

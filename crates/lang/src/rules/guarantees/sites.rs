@@ -49,6 +49,9 @@ impl<'p> Site<'p> {
     }
 }
 
+/// Policies that are in force together, each with its name.
+type Policies<'p> = Vec<(&'p str, &'p Policy)>;
+
 /// The agents that a step may ask, those too that a plan may use.
 pub(super) fn agents<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) -> Vec<&'p Agent> {
     let planned = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
@@ -70,19 +73,20 @@ pub(super) struct ModelTool<'p> {
 pub(super) fn tools_of_models<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<ModelTool<'p>> {
     let pipeline = &labels.pipeline(chain).pipeline;
     let kind = &labels.pipeline(chain).step(ix).step.kind;
-    let around = policies_around(labels, chain, ix);
     let planner = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value)).next();
     let is_plan = matches!(kind, StepKind::Plan(_));
-    let in_force = |agent: Option<&'p Agent>| -> Vec<(&'p str, &'p Policy)> {
-        let of_planner = planner.filter(|_| is_plan);
+    let of_planner = planner.filter(|_| is_plan);
+    let in_force = |agent: Option<&'p Agent>, around: &Policies<'p>| -> Policies<'p> {
         let own = agent.into_iter().chain(of_planner).filter_map(|agent| agent.policy.as_ref());
         own.filter_map(|name| known_policy(pipeline, name)).chain(around.iter().copied()).collect()
     };
     let of_agents = agents(pipeline, kind).into_iter().flat_map(|agent| agent.tools.iter().map(move |name| (Some(agent), name)));
     let of_plan = kind.facts().may_use.iter().filter(|_| is_plan).map(|name| (None, name));
-    let found = of_agents.chain(of_plan).filter_map(|(agent, name)| {
+    let around = policies_around(labels, chain, ix);
+    let used = of_agents.chain(of_plan).flat_map(|used| around.iter().map(move |around| (used, around)));
+    let found = used.filter_map(|((agent, name), around)| {
         let (tool, part) = pipeline.tool(&name.value)?;
-        let policies = in_force(agent);
+        let policies = in_force(agent, around);
         let opened = opened(&policies, tool, &name.value);
         let calls: Vec<String> = opened.into_iter().filter(|(_, may_be_called)| *may_be_called).map(|(name, _)| name).collect();
         (!calls.is_empty()).then_some(ModelTool { name, tool, part, policies, calls })
@@ -95,34 +99,51 @@ pub(super) fn may_run_loose(labels: &Labels, chain: ChainIx, command: &StartedCo
     let planned = labels.pipeline(chain);
     let is_loose = |policies: &[(&str, &Policy)]| sandbox_mode(policies) != SandboxMode::Required;
     planned.numbered_steps().any(|(ix, step)| {
-        let (kind, around) = (&step.step.kind, || policies_around(labels, chain, ix));
+        let kind = &step.step.kind;
+        let is_loose_with = |own: Option<(&str, &Policy)>| {
+            policies_around(labels, chain, ix).into_iter().any(|around| is_loose(&own.into_iter().chain(around).collect::<Vec<_>>()))
+        };
         match command.by {
-            StartedBy::Step => step.step.id.value == command.who && is_loose(&around()),
+            StartedBy::Step => step.step.id.value == command.who && is_loose_with(None),
             StartedBy::Tool | StartedBy::Server => {
                 let is_meant = |name: &Spanned<String>| ToolName::of(&name.value).tool == command.who;
-                kind.facts().receiver.is_some_and(is_meant) && is_loose(&around())
+                kind.facts().receiver.is_some_and(is_meant) && is_loose_with(None)
                     || tools_of_models(labels, chain, ix).iter().any(|used| is_meant(used.name) && is_loose(&used.policies))
             }
             StartedBy::Model => kind.agents(&planned.pipeline).into_iter().any(|name| {
                 let own = planned.pipeline.agents.get(&name.value).and_then(|agent| agent.policy.as_ref());
-                let own = own.and_then(|name| known_policy(&planned.pipeline, name));
-                is_loose(&own.into_iter().chain(around()).collect::<Vec<_>>())
+                is_loose_with(own.and_then(|name| known_policy(&planned.pipeline, name)))
             }),
         }
     })
 }
 
-/// The policies that are in force for whatever a step does, whoever does it: of its dialogue, of its file, and of the files that call it.
-fn policies_around<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<(&'p str, &'p Policy)> {
-    let mut found = vec![];
-    let mut here = Some((chain, ix));
-    while let Some((chain, ix)) = here {
-        let planned = labels.pipeline(chain);
-        let of_dialogue = if let StepKind::Dialogue(own) = &planned.step(ix).step.kind { own.policy.as_ref() } else { None };
-        found.extend(of_dialogue.into_iter().chain(&planned.pipeline.policy).filter_map(|name| known_policy(&planned.pipeline, name)));
-        here = labels.caller(chain).map(|(above, caller)| (above, caller.step()));
+/// The policies that are in force for whatever a step does, whoever does it: of its dialogue, of its file, and of the files and agents that call
+/// it. One list for each agent that may be the one that calls.
+fn policies_around<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<Policies<'p>> {
+    let planned = labels.pipeline(chain);
+    let mut above = match labels.caller(chain) {
+        None => vec![],
+        Some((above, Caller::Step(ix))) => policies_around(labels, above, ix),
+        Some((above, Caller::Model(ix))) => {
+            let id = labels.id(chain);
+            let used = tools_of_models(labels, above, ix).into_iter().filter(|used| used.tool.kind.pipeline() == Some(id));
+            let mut found: Vec<Policies> = vec![];
+            used.for_each(|used| {
+                if !found.contains(&used.policies) {
+                    found.push(used.policies)
+                }
+            });
+            found
+        }
+    };
+    if above.is_empty() {
+        above.push(vec![]);
     }
-    found
+    let of_dialogue = if let StepKind::Dialogue(own) = &planned.step(ix).step.kind { own.policy.as_ref() } else { None };
+    let own = of_dialogue.into_iter().chain(&planned.pipeline.policy).filter_map(|name| known_policy(&planned.pipeline, name));
+    let own: Policies = own.collect();
+    above.into_iter().map(|above| own.iter().copied().chain(above).collect()).collect()
 }
 
 fn known_policy<'p>(pipeline: &'p Pipeline, name: &Spanned<String>) -> Option<(&'p str, &'p Policy)> {
@@ -192,10 +213,11 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
     }
     for (ix, step) in planned.numbered_steps() {
         let what = labels.step_words(chain, ix);
-        let policies = policies_around(labels, chain, ix);
-        if let Some((receiver, called, given)) = of_step(&step.step, &planned.pipeline, &policies) {
-            let is_shown = is_asked_about(&step.step.kind, &planned.pipeline, &policies);
-            let is_judged = |name: &str| !passes_unasked(&policies, called.0, Some(name), called.1);
+        let around = policies_around(labels, chain, ix);
+        for policies in &around {
+            let Some((receiver, called, given)) = of_step(&step.step, &planned.pipeline, policies) else { continue };
+            let is_shown = is_asked_about(&step.step.kind, &planned.pipeline, policies);
+            let is_judged = |name: &str| !passes_unasked(policies, called.0, Some(name), called.1);
             let (judged, others): (Vec<Given>, Vec<Given>) = given.into_iter().partition(|(name, _)| is_judged(name));
             for (given, is_judged) in [(others, false), (judged, true)] {
                 let texts: Vec<&Text> = given.into_iter().flat_map(|(_, texts)| texts).collect();
@@ -206,9 +228,10 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
         }
         // What the author wrote into the tools themselves goes with each call.
         let own = step.step.kind.facts().receiver.filter(|_| !matches!(step.step.kind, StepKind::Resource(_)));
-        let own = own.and_then(|name| Some((name, planned.pipeline.tool(&name.value)?.0, policies)));
+        let own = own.and_then(|name| Some((name, planned.pipeline.tool(&name.value)?.0)));
+        let own = own.into_iter().flat_map(|(name, tool)| around.iter().map(move |policies| (name, tool, policies.clone())));
         let of_models = tools_of_models(labels, chain, ix).into_iter().map(|used| (used.name, used.tool, used.policies));
-        for (name, tool, policies) in own.into_iter().chain(of_models) {
+        for (name, tool, policies) in own.chain(of_models) {
             let Some(receiver) = of_tool(tool, &name.value, &policies) else { continue };
             let mut texts: Vec<&Text> = vec![];
             tool.each_text(&mut |authored| texts.extend(authored.text()));

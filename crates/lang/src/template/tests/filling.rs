@@ -293,6 +293,11 @@ fn loops_know_their_place_and_go_through_lists_only() {
     );
     assert_eq!(printed("{% for x in days %}{{ loop.previtem.d | default('-') }}{% endfor %}", names.clone()), "-MonTue");
     assert_eq!(printed("{% for x in [] %}a{% else %}nothing{% endfor %}", names.clone()), "nothing");
+    // Whatever became of it on the way.
+    assert_eq!(
+        error("{{ env.TOKEN | upper | int }}", json!({ "env": { "TOKEN": "s3cret" } })),
+        "the text that reads env.TOKEN cannot be filled in; the reason may quote the value, so it is not shown"
+    );
     assert_eq!(error("{% for c in text %}{% endfor %}", names.clone()), "for goes through a list; this is the text \"abc\"");
     assert!(error("{% for a, b in days %}{% endfor %}", names).contains("spread over 2 names"));
 }

@@ -157,6 +157,95 @@ fn a_wait_that_is_filled_in_is_bounded_by_nothing() {
     assert!(wait("{{ inputs.t }}", "").contains("no limits.deadline bounds the time"), "{}", wait("{{ inputs.t }}", ""));
     assert!(wait("{{ inputs.t }}", "limits: { deadline: 5m }\n").starts_with("holds"));
     assert!(wait("2s", "").starts_with("holds"));
+    // So is one that is made as often as a list is long.
+    let each = |list: &str, more: &str| {
+        let file = format!("flow: 1\nname: a\ninputs: {{ n: integer }}\n{more}steps: [{{ id: s, for_each: {list}, wait: 1h }}]\n");
+        says(Guarantee::Bounded, &[("a.yaml", &file)])
+    };
+    assert!(each("range(inputs.n)", "").contains("no limits.deadline bounds the time"), "{}", each("range(inputs.n)", ""));
+    assert!(each("range(inputs.n)", "limits: { deadline: 5m }\n").starts_with("holds"));
+    assert!(each("range(3)", "").starts_with("holds") && each("[1, 2]", "").starts_with("holds"));
+}
+
+#[test]
+fn a_failure_may_quote_what_a_step_only_tests() {
+    let judged = |step: &str, reads: &str| {
+        let file = format!(
+            "flow: 1\nname: a\nagents: {{ w: {{ instructions: Write. }} }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: q, {step}, on_failure: continue }}\noutputs: \"{{{{ {reads} | default('') }}}}\"\n"
+        );
+        says(Guarantee::ModelTextJudged, &[("a.yaml", &file)])
+    };
+    let number = "steps.d.output | int > 3";
+    for step in [
+        format!("set: \"{{{{ 1 if {number} else 2 }}}}\""),
+        format!("when: {number}, set: x"),
+        format!("for_each: '[1] if {number} else [2]', set: x"),
+        format!(
+            "route: \"'a' if {number} else 'b'\", cases: [{{ id: k, equals: a, steps: [{{ id: i, set: x }}] }}], otherwise: {{ steps: [{{ id: o, set: z }}] }}"
+        ),
+        format!("steps: [{{ id: i, when: {number}, set: x }}]"),
+        format!("repeat: {{ until: {number}, at_most: 2 }}, steps: [{{ id: i, set: x }}]"),
+        "set: \"{{ steps.d.output | fromjson | length }}\"".to_owned(),
+        "set: \"{{ [{'a': 1}] | groupby(steps.d.output) | length }}\"".to_owned(),
+    ] {
+        let told = judged(&step, "steps.q.error.message");
+        assert!(told.starts_with("holds if\n") && told.contains("quotes what it only tests"), "{step}: {told}");
+        assert!(judged(&step, "steps.q.status").starts_with("holds\n"), "{step}");
+    }
+    let query = |shown: &str| {
+        let steps = format!(
+            "steps:\n  - {{ id: q, sql: \"select city from people where json(name) = 1\", on_failure: continue }}\n  - {{ id: d, agent: w, prompt: \"{{{{ steps.q.{shown} | default('') }}}}\" }}\n"
+        );
+        personal(&steps)
+    };
+    assert!(query("error.message").starts_with("holds if\n"), "{}", query("error.message"));
+    assert!(query("output") == "holds", "{}", query("output"));
+}
+
+#[test]
+fn what_a_program_opens_may_be_in_all_that_it_says() {
+    let program = |shown: &str| {
+        let steps = format!(
+            "steps:\n  - {{ id: r, program: [sh, -c, 'cat x >&2'], reads_only: true, on_failure: continue }}\n  - {{ id: d, agent: w, prompt: \"{{{{ steps.r.{shown} | default('') }}}}\" }}\n"
+        );
+        personal(&steps)
+    };
+    for shown in ["output", "details.stderr", "error.message"] {
+        assert!(program(shown).contains("opens no file of a table with personal columns"), "{shown}: {}", program(shown));
+    }
+    assert!(program("details.exit") == "holds", "{}", program("details.exit"));
+}
+
+#[test]
+fn a_table_is_the_same_under_each_of_its_names() {
+    let read =
+        |step: &str| personal(&format!("steps:\n  - {{ id: q, {step} }}\n  - {{ id: d, agent: w, prompt: '{{{{ steps.q.output }}}}' }}\n"));
+    for step in ["sql: select name from main.people", "sql: 'select p.name from \"main\".\"people\" p'", "read: ./x/../people.csv"] {
+        assert!(read(step).starts_with("broken\n"), "{step}: {}", read(step));
+    }
+    let second = PEOPLE.replace(", tools: [TOOL]", "").replace("hours: {", "staff: { file: ./x/../people.csv }, hours: {");
+    let file = format!(
+        "{second}steps:\n  - {{ id: q, sql: select name from staff }}\n  - {{ id: d, agent: w, prompt: '{{{{ steps.q.output }}}}' }}\n"
+    );
+    let told = says(Guarantee::PersonalDeclared, &[&[("a.yaml", file.as_str())], &TABLES[..]].concat());
+    assert!(told.contains("gives staff.name to the model"), "{told}");
+}
+
+#[test]
+fn the_policy_of_an_agent_is_in_force_in_the_pipelines_that_are_its_tools() {
+    let inner = "flow: 1\nname: g\nsecrets: { TOK: A token. }\nsteps: [{ id: a, program: [sh, x.sh], env: { Q: '{{ secrets.TOK }}' } }]\noutputs: x\n";
+    let of = |step: &str, sandbox: &str| {
+        let main = format!(
+            "flow: 1\nname: a\npolicies: {{ p: {{ allowed_tools: [sh, g]{sandbox} }} }}\ntools: {{ g: {{ pipeline: g.yaml }} }}\nagents: {{ w: {{ instructions: Write., policy: p, tools: [g] }}, v: {{ instructions: Ask., tools: [g] }} }}\nsteps: [{{ id: d, {step}, prompt: x }}]\n"
+        );
+        says(Guarantee::SecretsKept, &[("a.yaml", &main), ("g.yaml", inner)])
+    };
+    for step in ["agent: w", "plan: w, may_use: [g]"] {
+        let told = of(step, ", sandbox: none");
+        assert!(told.starts_with("broken\n") && told.contains("may run without a sandbox"), "{step}: {told}");
+        assert!(of(step, "").starts_with("holds\n"), "{step}: {}", of(step, ""));
+    }
+    assert!(of("agent: v", ", sandbox: none").starts_with("holds\n"));
 }
 
 #[test]
