@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::files::{is_in, of_field};
+use super::steps::below_list;
 use super::search::{Back, Judges, ReadValue, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, ToolKind, Writer};
@@ -63,7 +64,8 @@ impl<'p> Labels<'p> {
         let planned = self.pipeline(chain);
         let step = &planned.step(ix).step;
         let by = self.step_words(chain, ix);
-        if path.first().is_some_and(|name| COUNTED.contains(&name.as_str())) {
+        let is_counted = |name: &String| COUNTED.contains(&name.as_str());
+        if path.first().is_some_and(is_counted) || matches!(below_list(path)[..], ["status"]) {
             return;
         }
         let told = |writer, what: String| written(writer, (chain, Some(ix)), what, step.id.span);

@@ -392,7 +392,7 @@ fn personal((table, column): (&str, &Spanned<String>), at: (ChainIx, Option<Step
 }
 
 /// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.
-fn below_list(path: &[String]) -> Vec<&str> {
+pub(super) fn below_list(path: &[String]) -> Vec<&str> {
     path.iter().skip(1).map(String::as_str).filter(|part| !is_place(part)).collect()
 }
 

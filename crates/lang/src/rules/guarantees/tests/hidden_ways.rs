@@ -203,6 +203,19 @@ fn a_failure_may_quote_what_a_step_only_tests() {
 }
 
 #[test]
+fn how_a_call_of_a_tool_ended_is_a_word_of_the_engine() {
+    let of = |shown: &str| {
+        let file = format!(
+            "flow: 1\nname: a\ntools: {{ e: {{ program: [echo, x] }} }}\nagents: {{ w: {{ instructions: Write., tools: [e] }} }}\nsteps: [{{ id: d, agent: w, prompt: x }}]\noutputs: \"{{% for one in steps.d.details.tool_calls %}}{{{{ one.{shown} }}}}{{% endfor %}}\"\n"
+        );
+        says(Guarantee::ModelTextJudged, &[("a.yaml", &file)])
+    };
+    assert!(of("status").starts_with("holds"), "{}", of("status"));
+    // A model may call a tool that there is not.
+    assert!(of("tool").starts_with("broken") && of("result").starts_with("broken"));
+}
+
+#[test]
 fn what_a_program_opens_may_be_in_all_that_it_says() {
     let program = |shown: &str| {
         let steps = format!(
