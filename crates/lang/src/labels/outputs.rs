@@ -52,8 +52,12 @@ fn add_parts<'p>(planned: &'p PipelinePlan, asked: StepOutput, found: &mut Vec<O
                 Some("status") => return,
                 Some("error") => return found.push(OutputPart::Failure(ix)),
                 Some("output") => path = path.get(1..).unwrap_or_default(),
+                // `item`, or all of it.
                 Some(_) | None => {
                     found.push(OutputPart::Element(ix, each));
+                    if path.first().is_none_or(|field| field != "item") {
+                        found.push(OutputPart::Failure(ix));
+                    }
                     path = &[];
                 }
             }

@@ -44,13 +44,15 @@ tools:
   disk: { file: out, allow: [write, read] }
 ";
 
-/// Queries, of which the first three give the personal column.
-pub(super) const QUERIES: [&str; 5] = [
+/// Queries, of which the first four give the personal column. Where one fails, it quotes a cell of any of its tables.
+pub(super) const QUERIES: [&str; 7] = [
     "select phone from hours, people",
+    "select p.phone from main.people p",
     "select y as z from (select phone as y from people join hours on people.id = pid)",
     "select j.value from people, json_each(json_array(phone)) as j",
     "select people.id, count(phone) as n from people join hours on people.id = pid group by people.id",
     "select pid from hours",
+    "select id from people where phone > 3",
 ];
 
 /// A step that later steps may read.
@@ -220,6 +222,12 @@ impl Drawing<'_> {
         self.known.push(Known { id: id.to_owned(), parts: parts.iter().map(|part| format!("output{part}")).collect() });
     }
 
+    /// A step that may have failed.
+    fn knows_failure(&mut self, id: String) {
+        let members = ["output", "error.message", "error.message", "details.stderr"];
+        self.known.push(Known { id, parts: members.iter().map(|member| format!("{member} | default('none')")).collect() });
+    }
+
     /// The steps of a group or a loop; a loop's ids are there before its steps are, for those that read the round before.
     fn list(&mut self, out: &mut String, depth: usize, in_order: bool, is_loop: bool) -> Vec<String> {
         let ids: Vec<String> = (0..1 + self.below(3)).map(|_| self.new_id()).collect();
@@ -260,7 +268,7 @@ impl Drawing<'_> {
         let name = if self.below(16) == 0 { format!(", name: {}", self.text()) } else { String::new() };
         let more = format!("{mark}{name}");
         let lines = format!("{}{}", mark.replace(", ", &format!("\n{pad}  ")), name.replacen(", ", &format!("\n{pad}  "), 1));
-        let kinds = if depth > 3 { 11 } else { 27 };
+        let kinds = if depth > 3 { 11 } else { 30 };
         match self.below(kinds) {
             10 => {
                 let text = self.text();
@@ -401,8 +409,32 @@ impl Drawing<'_> {
             }
             22 => {
                 let query = QUERIES[self.below(QUERIES.len())];
-                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, sql: \"{query}\" }}");
-                self.knows(&id, &[""]);
+                if self.below(2) == 0 {
+                    let _ = writeln!(out, "{pad}- {{ id: {id}{more}, sql: \"{query}\" }}");
+                    self.knows(&id, &[""]);
+                } else {
+                    let _ = writeln!(out, "{pad}- {{ id: {id}{more}, sql: \"{query}\", on_failure: continue }}");
+                    self.knows_failure(id);
+                }
+            }
+            // What is only tested may be quoted where it does not fit.
+            27 | 28 => {
+                let path = self.path();
+                let how = match self.below(6) {
+                    0 => format!("when: \"{path} | int > 3\", set: x"),
+                    1 => format!("set: \"{{{{ 'a' if {path} | int > 3 else 'b' }}}}\""),
+                    2 => format!("set: \"{{{{ {path} | tojson | fromjson | int == 1 }}}}\""),
+                    3 => format!("set: \"{{{{ {{'a': 1}}[{path}] }}}}\""),
+                    4 => format!("set: \"{{{{ range({path} | int) | length }}}}\""),
+                    _ => format!("for_each: [1, 2], set: \"{{% if {path} | float > item %}}x{{% endif %}}\", fail_fast: true"),
+                };
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, {how}, on_failure: continue }}");
+                self.knows_failure(id);
+            }
+            29 => {
+                let text = self.text();
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, program: [fail, {text}], reads_only: true, on_failure: continue }}");
+                self.knows_failure(id);
             }
             23 => {
                 let text = self.text();

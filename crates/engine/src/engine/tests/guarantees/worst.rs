@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::super::world::{options, start};
 use super::drawn::{MOST_TOKENS, QUERIES};
 use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run, RunSettings, Unscripted};
-use crate::event::{Canceller, Happening, Marks, RunStart, RunStatus, Usage};
+use crate::event::{Canceller, Failure, FailureKind, Happening, Marks, RunStart, RunStatus, Usage};
 use crate::plan::Plan;
-use crate::port::{FileToWrite, HttpReply, ModelReply, ModelRequest, ProgramReply, Rows, Secret, ToolCall};
+use crate::port::{FileToWrite, HttpReply, ModelReply, ModelRequest, ProgramEnd, ProgramReply, Rows, Secret, ToolCall};
 
 /// The personal input.
 const PHONE: &str = "PHONEOFANN";
@@ -95,8 +95,8 @@ impl Worst<'_> {
                 break;
             }
             for (call, request) in out {
-                let reply = world.reply(call, &request);
-                run.handle(Input::Reply { call, result: Ok(reply) }, moment());
+                let result = world.reply(call, &request);
+                run.handle(Input::Reply { call, result }, moment());
                 world.hear(&mut run);
             }
         }
@@ -164,8 +164,8 @@ impl Worst<'_> {
         }
     }
 
-    fn reply(&mut self, call: u64, request: &CallRequest) -> CallReply {
-        match request {
+    fn reply(&mut self, call: u64, request: &CallRequest) -> Result<CallReply, Failure> {
+        Ok(match request {
             CallRequest::Model(request) => {
                 let shown = request.messages.iter().map(|message| serde_json::to_string(&**message).unwrap()).collect::<String>();
                 self.gives_personal(call, "a model", &shown);
@@ -195,10 +195,13 @@ impl Worst<'_> {
                 self.shown("the printed parts", &parts.join(" "));
                 CallReply::Sent(String::new())
             }
-            CallRequest::Held { request, .. } => self.reply(call, request),
+            CallRequest::Held { request, .. } => self.reply(call, request)?,
             CallRequest::Query(request) => {
                 self.seen.outside += 1;
-                let is_personal = QUERIES.iter().position(|query| *query == request.query).is_none_or(|at| at < 3);
+                if self.seen.outside.is_multiple_of(2) && request.query.contains("people") {
+                    return Err(Failure::new(FailureKind::Program, format!("bad value: {PHONE}")));
+                }
+                let is_personal = QUERIES.iter().position(|query| *query == request.query).is_none_or(|at| at < 4);
                 let (name, value) = ("x".to_owned(), json!(if is_personal { PHONE } else { "1" }));
                 let rows = vec![serde_json::Map::from_iter([(name.clone(), value)])];
                 CallReply::Rows(Rows { rows, columns: vec![(name, "text".into())], ..Rows::default() })
@@ -206,8 +209,11 @@ impl Worst<'_> {
             // It prints what it was given.
             CallRequest::Program(request) => {
                 self.seen.outside += 1;
-                let stdout = [request.command.join(" ").into_bytes(), request.input.clone()].concat();
-                CallReply::Program(ProgramReply { stdout, sandbox: Some("bubblewrap".into()), ..ProgramReply::default() })
+                let said = [request.command.join(" ").into_bytes(), request.input.clone()].concat();
+                let fails = request.command.iter().any(|word| word.ends_with("fail"));
+                let (end, stdout, stderr) =
+                    if fails { (ProgramEnd::Exited(3), vec![], said) } else { (ProgramEnd::Exited(0), said, vec![]) };
+                CallReply::Program(ProgramReply { end, stdout, stderr, sandbox: Some("bubblewrap".into()), ..ProgramReply::default() })
             }
             CallRequest::Write { name, content, .. } => {
                 self.seen.outside += 1;
@@ -221,7 +227,7 @@ impl Worst<'_> {
                 CallReply::Value(json!(self.disk))
             }
             other => panic!("{other:?} is not drawn"),
-        }
+        })
     }
 
     /// Calls of every tool there is, again and again, whether it is offered or not, with words of the model wherever they fit or not.
