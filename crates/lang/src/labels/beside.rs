@@ -85,7 +85,7 @@ impl<'p> Labels<'p> {
 
     fn own_output(&self, chain: ChainIx, ix: StepIx, doubt: Option<String>) -> Back {
         let path = ["steps", &*self.pipeline(chain).step(ix).id, "output"].map(str::to_owned).to_vec();
-        let hop = Hop { reader: self.step_words(chain, ix), path: path.join("."), span: self.span_of(chain, ix), doubt };
+        let hop = Hop { reader: self.step_words(chain, ix), path: "what it makes".to_owned(), span: self.span_of(chain, ix), doubt };
         Back::Of(ReadValue { chain, seat: Some((ix, true)), path }, hop)
     }
 
