@@ -5,7 +5,7 @@ use super::names::PipelineNames;
 use super::one_conversation::{conversation_line, person_line};
 use super::seat::Texts;
 use super::{Code, Diagnostic, listed, quoted};
-use crate::model::{Pipeline, Step, StepKind, Text};
+use crate::model::{PersonSource, Pipeline, Step, StepKind, Text};
 use crate::source::Span;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -26,6 +26,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         ),
     ];
     refinement(names, texts, out);
+    person_fields(names, texts, out);
     for (root, _, section, help) in sections.into_iter().filter(|(_, is_absent, ..)| *is_absent) {
         let mut places = reads(names, texts, file.name.span, root);
         let Some((first, field)) = places.next() else { continue };
@@ -36,6 +37,51 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let message = format!("\"{root}\" is always empty: the file has no {section}");
         let mut found = found(first, message).help(help);
         found.related.push((file.name.span, format!("{section} stands below this line")));
+        found.related.extend(places.take(3).map(|(span, _)| (span, "and here".to_owned())));
+        out.push(found);
+    }
+}
+
+/// Fields of a person, besides the id.
+const PERSON_FIELDS: [&str; 5] = ["name", "email", "phone", "language", "time_zone"];
+
+/// Whether the person of a file may have a field.
+pub(super) fn is_person_field_given(file: &Pipeline, field: &str) -> bool {
+    match file.person.as_ref().map(|person| &person.from) {
+        None | Some(PersonSource::Nothing) => false,
+        Some(PersonSource::Fields(fields)) => fields.iter().any(|(name, _)| name.value == field),
+        Some(PersonSource::Table(table)) => {
+            let header = file.data.get(&table.value).and_then(|data| data.header.as_ref());
+            header.is_none_or(|header| header.iter().any(|name| name == field))
+        }
+    }
+}
+
+/// A field of the person that nothing gives, in a file that has a person.
+fn person_fields(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let file = &names.pipeline.pipeline;
+    let Some(person) = &file.person else { return };
+    for field in PERSON_FIELDS.into_iter().filter(|field| !is_person_field_given(file, field)) {
+        let mut places = reads(names, texts, file.name.span, "person").filter(|(_, read)| *read == Some(field));
+        let Some((first, _)) = places.next() else { continue };
+        let (lacks, help) = match &person.from {
+            PersonSource::Table(table) => {
+                let header = file.data.get(&table.value).and_then(|data| data.header.as_ref());
+                let near = header.and_then(|header| header.iter().find(|name| name.to_lowercase().contains(field)));
+                let help = match near {
+                    Some(near) => format!("rename column {near} of table {} to {field}, or read an input", table.value),
+                    None => format!("add a column {field} to table {}, or read an input", table.value),
+                };
+                (format!("table {} has no column {field}", quoted(&table.value)), help)
+            }
+            PersonSource::Nothing | PersonSource::Fields(_) => {
+                let has_input = file.input_fields().iter().any(|input| input.name == *field);
+                let with = if has_input { String::new() } else { format!(", with an input {field}: text") };
+                let help = format!("add {field}: \"{{{{ inputs.{field} }}}}\" to person{with}, or do not read it");
+                (format!("person of the file has no {field}"), help)
+            }
+        };
+        let mut found = found(first, format!("\"person.{field}\" is always empty: {lacks}")).help(help);
         found.related.extend(places.take(3).map(|(span, _)| (span, "and here".to_owned())));
         out.push(found);
     }

@@ -64,6 +64,7 @@ mod mock_shape;
 pub mod names;
 mod nested_retry;
 mod no_channel;
+mod no_effect;
 mod no_output_fields;
 mod no_result;
 mod no_sandbox;
@@ -223,6 +224,7 @@ const RULES: &[Rule] = &[
     channel_impossible::check,
     channel_conflict::check,
     raw_send::check,
+    no_effect::check,
     style_conflict::check,
     default_timeout::check,
     past_deadline::check,
