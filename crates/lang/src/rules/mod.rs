@@ -147,6 +147,7 @@ mod tool_not_open;
 mod tools_of_program;
 mod type_mismatch;
 mod undeclared_secret;
+mod unjudged_rewrite;
 mod unknown_column;
 mod unknown_field;
 mod unknown_name;
