@@ -234,8 +234,9 @@ fn channels_and_style_guides_that_are_checked_alone_get_their_own_checks() {
         cases(folder).into_iter().map(|path| (path.clone(), codes(&path))).filter(|(_, codes): &(_, Vec<_>)| !codes.is_empty()).collect()
     };
     let with = |path: &str, code: &str| (format!("{PROJECT}/{path}.yaml"), vec![code.to_owned()]);
-    assert_eq!(found("channels"), [with("channels/bold_text", "F421"), with("channels/tiny", "F420")]);
-    assert_eq!(found("style_guides"), [with("style_guides/torn", "F430")]);
+    let channels = [("bare", "F423"), ("bold_text", "F421"), ("loose", "F423"), ("marked", "F423"), ("tiny", "F420")];
+    assert_eq!(found("channels"), channels.map(|(name, code)| with(&format!("channels/{name}"), code)));
+    assert_eq!(found("style_guides"), [with("style_guides/torn", "F430"), with("style_guides/warm", "F423")]);
 }
 
 /// A place in a file that takes a path, as `place.key` of the tables of keys, and a file that leads out of the project there.

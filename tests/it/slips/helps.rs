@@ -14,7 +14,7 @@ use super::{each, slipped, with};
 /// Codes with an edit, where what was meant is plain.
 const WITH_EDIT: &[&str] = &[
     "F001", "F002", "F005", "F007", "F009", "F010", "F016", "F020", "F024", "F025", "F102", "F114", "F105", "F200", "F201", "F202", "F203",
-    "F207", "F209", "F210", "F211", "F212", "F214", "F217", "F218", "F219", "F221", "F222", "F230", "F300", "F303", "F422", "F900",
+    "F207", "F209", "F210", "F211", "F212", "F214", "F216", "F217", "F218", "F219", "F221", "F222", "F230", "F300", "F303", "F422", "F900",
 ];
 
 /// Codes without an edit, by reason.
@@ -30,7 +30,7 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
         "what is missing is the author's to say",
         &[
             "F004", "F014", "F015", "F103", "F108", "F115", "F220", "F305", "F310", "F313", "F320", "F321", "F403", "F404", "F405", "F406",
-            "F407", "F412", "F500", "F506", "F605", "F608", "F614", "F701", "F703", "F705", "F706", "F318", "F322", "F323", "F901",
+            "F407", "F412", "F423", "F500", "F506", "F605", "F608", "F614", "F701", "F703", "F705", "F706", "F318", "F322", "F323", "F901",
         ],
     ),
     ("a number with a unit may mean several units", &["F008"]),
@@ -46,7 +46,7 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
         "several names are near, and the editor offers each",
         &["F100", "F101", "F204", "F205", "F206", "F208", "F213", "F215", "F302", "F306", "F311", "F312", "F700"],
     ),
-    ("a part of the file cannot stay as it is, and no other is plain", &["F022", "F023", "F216", "F505"]),
+    ("a part of the file cannot stay as it is, and no other is plain", &["F022", "F023", "F505"]),
     (
         "it is about what may leave or be done, which nobody decides for the author",
         &[

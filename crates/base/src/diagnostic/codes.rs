@@ -178,6 +178,7 @@ codes! {
     ChannelImpossible = "F420", "channel-impossible", Error, false;
     ChannelConflict = "F421", "channel-conflict", Error, false;
     RawSend = "F422", "raw-send", Warning, true;
+    NoEffect = "F423", "no-effect", Warning, true;
     StyleConflict = "F430", "style-conflict", Error, false;
     DefaultTimeout = "F500", "default-timeout", Info, true;
     PastDeadline = "F501", "past-deadline", Warning, true;

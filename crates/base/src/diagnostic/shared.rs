@@ -31,6 +31,8 @@ shared_codes! {
     own_file: Code::OwnFile;
     /// F208: a name or a key that exists, but not here.
     wrong_place: Code::WrongPlace;
+    /// F423: a key of a channel or style guide, or a check of it, that changes nothing.
+    no_effect: Code::NoEffect;
     /// F901: a code that cannot be ignored, or not in this way.
     bad_suppression: Code::BadSuppression;
 }

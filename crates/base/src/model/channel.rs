@@ -206,6 +206,23 @@ pub struct Markup {
     pub lookalike: Vec<(String, String)>,
 }
 
+impl Markup {
+    /// The features that it can write.
+    pub fn features(&self) -> Features {
+        let Markup { bold, italic, strike, code, bullet, link, heading, table, escape: _, lookalike: _ } = self;
+        Features {
+            bold: bold.is_some(),
+            italic: italic.is_some(),
+            strike: strike.is_some(),
+            headers: heading.is_some(),
+            tables: table.is_some(),
+            links: link.is_some(),
+            code: code.is_some(),
+            lists: bullet.is_some(),
+        }
+    }
+}
+
 /// A style guide file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StyleGuide {

@@ -69,7 +69,7 @@ pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, logins, name
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
     ActKind, CellForm, ColumnLook, Data, DataKind, Limits, NumberForm, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline,
-    PipelineId, Policy, Program, SandboxMode, SecretReader, SqlEngine, TableLook, TableOddity, VARIABLES, is_own_variable,
+    PipelineId, Policy, Program, ReadKind, SandboxMode, SecretReader, SqlEngine, TableLook, TableOddity, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};

@@ -73,6 +73,8 @@ pub struct Pipeline {
     pub lists_channels: bool,
     /// Its style guide.
     pub style_guide: Option<Arc<StyleGuide>>,
+    /// Where it names its style guide.
+    pub style_guide_at: Option<Span>,
     /// The names of those that there are, where it has none.
     pub style_guides_there: Vec<String>,
     /// Policies by name.
@@ -363,6 +365,41 @@ pub enum DataKind {
     Sqlite,
     Parquet,
     DuckDb,
+}
+
+/// How a `read` step reads a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ReadKind {
+    Text,
+    Table(DataKind),
+    Pdf,
+    Word,
+    Picture,
+}
+
+impl ReadKind {
+    /// By the ending of a file's name; `None`: what is in it decides, and most are texts.
+    pub fn of_ending(ending: &str) -> Option<ReadKind> {
+        Some(match ending.to_lowercase().as_str() {
+            "pdf" => ReadKind::Pdf,
+            "docx" => ReadKind::Word,
+            "png" | "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" => ReadKind::Picture,
+            "tab" => ReadKind::Table(DataKind::Tsv),
+            ending => ReadKind::Table(DataKind::of_ending(ending)?),
+        })
+    }
+
+    /// What is in its result, besides `path`, `type` and `summary`.
+    pub fn fields(self) -> &'static [&'static str] {
+        match self {
+            ReadKind::Text => &["text"],
+            ReadKind::Table(_) => &["tables"],
+            ReadKind::Pdf => &["text", "pages", "page_count", "image_count", "text_length", "longest_page", "median_page"],
+            ReadKind::Word => &["text", "pages", "image_count", "text_length"],
+            ReadKind::Picture => &["width", "height"],
+        }
+    }
 }
 
 /// Which program answers SQL.

@@ -235,6 +235,7 @@ impl Pipeline {
             channels: _,
             lists_channels: _,
             style_guide: _,
+            style_guide_at: _,
             policies: _,
             policy: _,
             limits: _,

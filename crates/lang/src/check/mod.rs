@@ -105,6 +105,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     places::settle(&mut later, &loaded.sources);
     let gaps = Gaps::of(&found, later.get(..of_plan).unwrap_or_default(), &loaded);
     let (mut later, mut held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
+    held_back.extend(found.extract_if(.., |early| early.code == Code::NoEffect && !gaps.allow(early, &loaded.sources)));
     load::add_ways(&loaded.imported_at, &mut later);
     found.append(&mut later);
     unread_names::settle(&mut found, &loaded.sources);
@@ -281,7 +282,7 @@ impl Gaps {
             Code::AbsentSection => !self.names_are_lost && !self.manners_are_lost && !self.parts_are_lost,
             Code::OtherwiseFails => !self.manners_are_lost,
             Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
-            Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict | Code::TestContradicts => {
+            Code::ChannelImpossible | Code::ChannelConflict | Code::NoEffect | Code::StyleConflict | Code::TestContradicts => {
                 !self.unsound.contains(&diagnostic.span.file)
             }
             // What lacks or reads nothing may have had it in what was lost.

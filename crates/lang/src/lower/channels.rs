@@ -5,7 +5,7 @@ use super::keys;
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Channel, Features, INDICATOR, LengthUnit, MOST_PARTS, Markup, Split, TOO_LONG};
+use crate::model::{Body, Channel, Features, INDICATOR, LengthUnit, MOST_PARTS, Markup, Split, TOO_LONG};
 use crate::source::FileId;
 use crate::syntax::Node;
 
@@ -44,7 +44,46 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         body,
         markup: markup(&keys),
     };
+    without_effect(&keys, &channel);
     name.map(|name| Channel { name: name.value, span: name.span, ..channel })
+}
+
+/// F423: keys that change nothing on this channel, and a body that shows no mark since nothing says which.
+fn without_effect(keys: &KeyReader, channel: &Channel) {
+    let lengths: Vec<&str> = ["split", "too_long"].into_iter().filter(|key| keys.get(key).is_some()).collect();
+    if let (None, Some(first)) = (keys.get("max_length"), lengths.first()) {
+        let have = if lengths.len() == 1 { "has" } else { "have" };
+        let message = format!("{} {have} no effect: the channel has no max_length, so each text is one part", lengths.join(" and "));
+        let help = format!("add max_length: and the greatest length of a part, or remove {}", lengths.join(" and "));
+        keys.lower.report(Diagnostic::no_effect(keys.key_span(first), message).help(help));
+    }
+    let of_marks = match channel.markup.features().words().as_slice() {
+        [] => "full".to_owned(),
+        words => format!("[{}]", words.join(", ")),
+    };
+    let body_is_lost =
+        keys.get("body").is_some_and(|node| node.as_scalar().and_then(|word| word.value.as_str()) != Some(channel.body.into()));
+    if body_is_lost {
+        return;
+    }
+    if keys.get("markup").is_some() && !channel.body.has_own_marks() {
+        let body: &str = channel.body.into();
+        let message = format!("markup has no effect: it says how body: markup writes marks, and the body of this channel is {body}");
+        let help = match channel.markdown == Features::NONE {
+            true => format!("write body: markup and markdown: {of_marks}, or remove markup"),
+            false => "write body: markup, or remove markup".to_owned(),
+        };
+        keys.lower.report(Diagnostic::no_effect(keys.key_span("markup"), message).help(help));
+    } else if keys.get("markdown").is_none()
+        && channel.body != Body::Text
+        && (!channel.body.has_own_marks() || keys.get("markup").is_some())
+    {
+        let body: &str = channel.body.into();
+        let message = format!("body: {body} shows no marks: without markdown, bold, lists, links and all others become plain text");
+        let features = if channel.body.has_own_marks() { of_marks } else { "full".to_owned() };
+        let help = format!("add markdown: {features} to keep them, or markdown: none to say that they are to go");
+        keys.lower.report(Diagnostic::no_effect(keys.value_span("body"), message).help(help));
+    }
 }
 
 /// Ways to shorten a text, in other systems.

@@ -48,6 +48,23 @@ impl OuterIds {
     }
 }
 
+/// What to write where a step has a `name` for people and no id; `None`: its name has no letter for one.
+pub(super) fn id_of_name(name: &str, is_first: bool) -> Option<String> {
+    let id = in_words(name);
+    // The line of the dash begins the step: what is put above it belongs to the step before.
+    let place = match is_first {
+        true => format!("write - id: {id} in place of - name, and name on the next line"),
+        false => format!("add id: {id} below name"),
+    };
+    (!id.is_empty()).then(|| format!("{place}; others read its output as steps.{id}.output"))
+}
+
+/// A text as an id: small letters, and `_` between the words.
+fn in_words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
+    words.collect::<Vec<_>>().join("_").trim_start_matches(|c: char| !c.is_ascii_lowercase()).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

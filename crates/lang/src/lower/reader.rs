@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::aliases::{Alias, alias, is_retries, rules_for};
 use super::context::{Lower, found, quoted};
 use super::foreign::{ForeignKey, foreign};
+use super::ids::id_of_name;
 use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, MODEL, PIPELINE, PROVIDERS, TOOL, TOOL_KINDS, Tables, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::other_shapes;
@@ -565,23 +566,17 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             let code = self.map.get("python").and_then(Node::as_scalar).filter(|_| rule.name == "returns");
             let returned = code.and_then(|code| code.text.lines().find_map(|line| line.trim().strip_prefix("return ")));
             // A name for people tells what the id may be.
-            let id = self.map.get("name").and_then(Node::as_scalar).filter(|_| rule.name == "id").map(|name| in_words(&name.text));
+            let name = self.map.get("name").and_then(Node::as_scalar).filter(|_| rule.name == "id");
+            let is_first = self.map.entries.first().is_some_and(|(key, _)| key.text == "name");
+            let id = name.and_then(|name| id_of_name(&name.text, is_first));
             self.lower.report(match returned {
-                None if let Some(id) = id.filter(|id| !id.is_empty()) => {
-                    found.help(format!("add id: {id} above name; others read its output as steps.{id}.output"))
-                }
+                None if let Some(help) = id => found.help(help),
                 Some(value) => Diagnostic { span: code.map_or(found.span, |_| self.key_span("python")), ..found }
                     .help(format!("write result = {value} in place of return {value}, and add returns: [result]: the code is no function")),
                 None => found.help(format!("add {}: {}", rule.name, rule.about)),
             });
         }
     }
-}
-
-/// A text as an id: small letters, and `_` between the words.
-fn in_words(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
-    words.collect::<Vec<_>>().join("_").trim_start_matches(|c: char| !c.is_ascii_lowercase()).to_owned()
 }
 
 fn names(places: Tables) -> impl Iterator<Item = &'static str> {

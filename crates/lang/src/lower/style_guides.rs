@@ -27,7 +27,43 @@ pub fn style_guide(tree: &Node, file: FileId, world: &mut dyn World, diagnostics
         formatting: formatting(&keys),
         words: words(&keys),
     };
+    without_effect(&keys, &guide);
     name.map(|name| StyleGuide { name: name.value, span: name.span, ..guide })
+}
+
+/// F423: what is switched on, and lacks what it needs.
+fn without_effect(keys: &KeyReader, guide: &StyleGuide) {
+    let report = |section: &str, key: &str, message: &str, help: &str| {
+        let place = keys.get(section).and_then(|node| node.as_map()?.entries.iter().find(|(name, _)| name.text == key));
+        if let Some((name, _)) = place {
+            keys.lower.report(Diagnostic::no_effect(name.span, message).help(help));
+        }
+    };
+    if guide.formatting.sign_off == Phrase::On && guide.brand_name.is_none() {
+        let message = "sign_off: true adds nothing: it is the brand name, and the style guide has no brand_name";
+        report("formatting", "sign_off", message, "add brand_name: and the name of the brand, or write a text of your own");
+    }
+    if guide.formatting.use_user_name && guide.formatting.greeting != Phrase::On {
+        let (message, help) = match &guide.formatting.greeting {
+            Phrase::Own(_) => (
+                "use_user_name has no effect: a greeting of your own is sent as it is written",
+                "write greeting: true, or remove use_user_name",
+            ),
+            Phrase::Off | Phrase::On => {
+                ("use_user_name has no effect: the style guide has no greeting", "add greeting: true beside it, or remove use_user_name")
+            }
+        };
+        report("formatting", "use_user_name", message, help);
+    }
+    // Who writes `enabled: false` knows that the rest is off.
+    for (section, all) in [("emojis", ["success", "warning", "error", "info"].as_slice()), ("humor", &["style", "frequency"])] {
+        let map = keys.get(section).and_then(Node::as_map);
+        let has = |key: &str| map.is_some_and(|map| map.entries.iter().any(|(name, _)| name.text == key));
+        if let Some(first) = all.iter().find(|key| has(key)).filter(|_| !has("enabled")) {
+            let message = format!("{section} has no effect: without enabled: true there is none");
+            report(section, first, &message, "add enabled: true beside it, or enabled: false to say that it is off");
+        }
+    }
 }
 
 fn tone(keys: &KeyReader) -> Tone {

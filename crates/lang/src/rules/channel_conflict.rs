@@ -48,11 +48,11 @@ mod tests {
     #[test]
     fn an_indicator_numbers_its_parts() {
         for indicator in ["({{part}}/{{parts}})", "(%d/%d)", "of {parts}"] {
-            let said = with_channel(check, &format!("split: {{ most_parts: 3, indicator: \"{indicator}\" }}"), "");
+            let said = with_channel(check, &format!("max_length: 99\nsplit: {{ most_parts: 3, indicator: \"{indicator}\" }}"), "");
             assert!(said.contains(" has no {part} to number its parts with"), "{indicator}: {said}");
         }
-        assert_eq!(with_channel(check, "split: { most_parts: 3, indicator: \"{part} of {parts}\" }", ""), "");
-        assert_eq!(with_channel(check, "split: { most_parts: 3, indicator: \"\" }", ""), "");
+        assert_eq!(with_channel(check, "max_length: 99\nsplit: { most_parts: 3, indicator: \"{part} of {parts}\" }", ""), "");
+        assert_eq!(with_channel(check, "max_length: 99\nsplit: { most_parts: 3, indicator: \"\" }", ""), "");
     }
 
     #[test]

@@ -85,8 +85,8 @@ mod tests {
         assert_eq!(with_channel(check, "max_length: 5", ""), "");
         // A card is measured with all that is around its text.
         let found = "F420 channels/tiny.yaml:2:10 channel \"tiny\": max_length 90 has no room for a single character in this body\n";
-        assert_eq!(with_channel(check, "max_length: 90\nbody: adaptive_card", ""), found);
-        assert_eq!(with_channel(check, "max_length: 300\nbody: adaptive_card", ""), "");
+        assert_eq!(with_channel(check, "max_length: 90\nbody: adaptive_card\nmarkdown: full", ""), found);
+        assert_eq!(with_channel(check, "max_length: 300\nbody: adaptive_card\nmarkdown: full", ""), "");
     }
 
     #[test]

@@ -24,7 +24,9 @@ const fn not_duckdb(names: &'static [&'static str], duckdb: &'static str) -> For
 }
 
 const NOW: &str = "write datetime('now'), which is UTC, or pass the time with $now";
-const TODAY: &str = "write date('now'), which is UTC, or $today and with: { today: \"{{ run.today }}\" }";
+/// The day of the run, filled into a query.
+pub(super) const RUN_DAY: &str = "{{ run.today }}";
+const TODAY: &str = "write {{ run.today }}";
 const SHIFT: &str =
     "write date({1|'now'}, {2|'-7 days'}), or with the day of the run date($today, {2|'-7 days'}) and with: { today: \"{{ run.today }}\" }";
 const INTERVAL: &str = "write date({1|'now'}, {2|'-7 days'}) in place of {3|it}, or with the day of the run date($today, {2|'-7 days'}) and with: { today: \"{{ run.today }}\" }";
@@ -165,6 +167,11 @@ const WORDS: &[Foreign] = &[
 /// What is written in place of a function of another system, in an engine that does not have it.
 pub(super) fn function(name: &str, engine: SqlEngine) -> Option<&'static str> {
     help(FUNCTIONS, name, engine)
+}
+
+/// Whether a function gives the day on which it is asked, and takes nothing.
+pub(super) fn is_today(name: &str) -> bool {
+    function(name, SqlEngine::Sqlite) == Some(TODAY)
 }
 
 /// The same for a word that reads as a column.

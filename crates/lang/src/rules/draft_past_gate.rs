@@ -1,7 +1,10 @@
-//! F415: `outputs` or `send` reads a step of the refinement's way.
+//! F415: `outputs` or `send` reads a step of the refinement's way, or what an agent made of the judged text.
 
+use super::giving::output_of;
 use super::texts_past_gate::{Instead, PastGate, texts_past_gates};
+use super::unjudged_rewrite::{UnjudgedRewrite, unjudged_rewrites};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for past in texts_past_gates(pipeline).into_iter().filter(|past| past.what == PastGate::EarlierForm) {
@@ -18,8 +21,26 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 format!("read what {id} gives; if the gate fails for good, {} stays empty here", past.path)
             }
         };
-        out.push(finding(Code::DraftPastGate, past.hop.span, &message).help(help));
+        out.push(found(past.hop.span, &message).help(help));
     }
+    for UnjudgedRewrite { leaving, rewrite, gate } in unjudged_rewrites(pipeline) {
+        let (gate_step, rewrite) = (pipeline.step(gate), &pipeline.step(rewrite).step.id.value);
+        let gate = &gate_step.step.id;
+        // What is sent may be formatted first, and then that is what the gate is to judge.
+        let read = leaving.text.reads.iter().find_map(output_of).map_or(rewrite.as_str(), |(id, _)| id);
+        let is_below =
+            pipeline.steps.iter().any(|step| step.block == gate_step.block && step.place > gate_step.place && step.step.id.value == read);
+        let (judged, path) = (quoted(&gate.value), format!("steps.{read}.output"));
+        let message =
+            format!("{} reads {path}, which {} wrote from what gate {judged} judges, and no gate judges it", leaving.what, quoted(rewrite));
+        let place = if is_below { format!(", move it below {}", quoted(read)) } else { String::new() };
+        let help = format!("write of: {path} in gate {judged}{place}, and read steps.{}.output here", gate.value);
+        out.push(found(leaving.text.place.span, &message).help(help).related(gate.span, "what this gate lets through is read nowhere"));
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::DraftPastGate, span, message)
 }
 
 #[cfg(test)]

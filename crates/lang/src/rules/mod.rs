@@ -64,6 +64,7 @@ mod mock_shape;
 pub mod names;
 mod nested_retry;
 mod no_channel;
+mod no_effect;
 mod no_output_fields;
 mod no_result;
 mod no_sandbox;
@@ -146,6 +147,7 @@ mod tool_not_open;
 mod tools_of_program;
 mod type_mismatch;
 mod undeclared_secret;
+mod unjudged_rewrite;
 mod unknown_column;
 mod unknown_field;
 mod unknown_name;
@@ -223,6 +225,7 @@ const RULES: &[Rule] = &[
     channel_impossible::check,
     channel_conflict::check,
     raw_send::check,
+    no_effect::check,
     style_conflict::check,
     default_timeout::check,
     past_deadline::check,

@@ -67,7 +67,9 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
                 (Some(at), Some(call)) if foreign.is_some() => query.inside(at, at + call.len()),
                 _ => at_word(),
             };
-            Some(found(span, format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help))
+            let is_day = call.is_some() && dialects::is_today(name);
+            let found = found(span, format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help);
+            Some(if is_day { found.proposed_fix(vec![(span, dialects::RUN_DAY.to_owned())]) } else { found })
         }
         QueryFault::DeniedFunction(name) => {
             say(format!("a query may not call {}", quoted(name)), "take it out: a query only reads the tables of data")

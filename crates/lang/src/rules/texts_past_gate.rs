@@ -19,12 +19,12 @@ struct GatedPath {
 /// What leaves the pipeline: a text of `outputs`, or the `of` of a `send`.
 pub(super) struct Leaving<'p> {
     pub(super) what: String,
-    text: &'p Text,
+    pub(super) text: &'p Text,
     sender: Option<StepIx>,
 }
 
 impl Leaving<'_> {
-    fn seat(&self) -> Seat {
+    pub(super) fn seat(&self) -> Seat {
         self.sender.map(|ix| (ix, true))
     }
 
@@ -160,7 +160,7 @@ fn judged(planned: &PipelinePlan) -> HashMap<StepIx, GatedPath> {
 }
 
 /// All that leaves.
-fn leaving(pipeline: &PipelinePlan) -> Vec<Leaving<'_>> {
+pub(super) fn leaving(pipeline: &PipelinePlan) -> Vec<Leaving<'_>> {
     let mut list = vec![];
     match &pipeline.pipeline.outputs {
         Outputs::None => {}

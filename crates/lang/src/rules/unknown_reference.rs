@@ -153,6 +153,7 @@ impl ReferenceLook<'_> {
         let may_be_imported = matches!(what, "policy" | "agent" | "tool" | "scorecard") && near.is_empty() && !known.contains_key(STDOUT);
         let problem = match what {
             "channel" => "which it does not list",
+            "model" if !owner.contains("falls back") => "and models has no entry of this name",
             _ if may_be_imported => "which stands neither in this file nor in one of its imports",
             _ => "which does not exist",
         };

@@ -40,11 +40,14 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         }
         if only_computes && !is_last && !stands_in && !is_summary && !is_read() {
             let message = format!("the output of \"{}\" is never used", step.id.value);
-            let found = found(step.id.span, message);
             left = left.saturating_sub(texts.all.len());
             out.push(match Some(planned).filter(|_| left > 0).and_then(|planned| meant_reader(names, texts, planned)) {
-                Some((span, label, help)) => found.related(span, label).help(help),
-                None => found.help(format!("read steps.{}.output in a later step or in outputs, or remove the step", step.id.value)),
+                Some(MeantReader { span, cause: Some(cause), help, .. }) => {
+                    found(span, format!("{cause}: {message}")).related(step.id.span, "its output").help(help)
+                }
+                Some(MeantReader { span, label, cause: None, help }) => found(step.id.span, message).related(span, label).help(help),
+                None => found(step.id.span, message)
+                    .help(format!("read steps.{}.output in a later step or in outputs, or remove the step", step.id.value)),
             });
         }
     }
@@ -65,9 +68,19 @@ fn is_read_outside(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) 
     })
 }
 
+/// Where an output was meant to be read.
+struct MeantReader {
+    span: Span,
+    /// What is to be written there.
+    label: String,
+    /// What is wrong there, if that is known: then the place is the finding's.
+    cause: Option<String>,
+    help: String,
+}
+
 /// Where a step below was most likely to read an output: where it reads what the step was given itself, or else its text without any value, or the
 /// prompt of the next agent.
-fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> Option<(Span, String, String)> {
+fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> Option<MeantReader> {
     let id = &planned.step.id.value;
     let own = |placed: &PlacedText| match texts.seats.get(placed.seat)?.at {
         Viewpoint::Step(ix, StepPart::Work) => Some(names.pipeline.step(ix)),
@@ -86,11 +99,8 @@ fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> 
         .find(|read| read.path.first().is_some_and(|root| root == "steps") && of_this.contains(&read.path.join(".")));
     if let Some(read) = same {
         let path = read.path.join(".");
-        return Some((
-            read.span,
-            format!("write steps.{id}.output here"),
-            format!("write steps.{id}.output in place of {path}, or remove the step"),
-        ));
+        let help = format!("write steps.{id}.output in place of {path}, or remove the step");
+        return Some(MeantReader { span: read.span, label: format!("write steps.{id}.output here"), cause: None, help });
     }
     let kind = &planned.step.kind;
     let filter = if matches!(kind, StepKind::Search(_)) {
@@ -109,11 +119,13 @@ fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> 
     let is_word = !placed.text.source.trim().contains(char::is_whitespace) && placed.text.form == Form::Plain;
     if matches!(other.step.kind, StepKind::Format(_)) && is_word {
         let word = placed.text.source.trim();
-        let label = format!("write \"{value}\" here: format takes the text itself, so \"{word}\" is what is sent");
-        return Some((placed.text.place.span, label, format!("write format: \"{value}\" in step \"{}\"", other.step.id.value)));
+        let format = &other.step.id.value;
+        let cause = format!("the text of \"{format}\" is only the word \"{word}\"");
+        let help = format!("write format: \"{value}\" in step \"{format}\": format takes the text itself");
+        return Some(MeantReader { span: placed.text.place.span, label: String::new(), cause: Some(cause), help });
     }
     let help = format!("add {value} to the text of step \"{}\", to outputs or to another step, or remove \"{id}\"", other.step.id.value);
-    Some((placed.text.place.span, format!("add {value} at the end of this text"), help))
+    Some(MeantReader { span: placed.text.place.span, label: format!("add {value} at the end of this text"), cause: None, help })
 }
 
 fn found(span: Span, message: String) -> Diagnostic {

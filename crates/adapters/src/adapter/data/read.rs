@@ -15,7 +15,7 @@ use super::sentence::{counted, listed, wrong_type};
 use super::source::{Content, content_of, decode, read_all};
 use super::summary::summary;
 use crate::event::Failure;
-use crate::model::{DataKind, FailureKind};
+use crate::model::{DataKind, FailureKind, ReadKind};
 use crate::port::{FileContent, ReadRequest, TableSource};
 
 /// Maximum size of a document, an Excel file or a picture, in bytes.
@@ -65,27 +65,13 @@ pub(in crate::adapter) fn searchable(path: &Path, cancel: &CancelFlag) -> Result
     }
 }
 
-/// How a file is read.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum ReadKind {
-    Text,
-    Table(DataKind),
-    Pdf,
-    Word,
-    Picture,
-}
-
 /// The kind of a file by its extension, or by its content if the extension is unknown.
 fn kind_of(path: &Path, time: Duration, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
-    Ok(match ending.as_str() {
-        "pdf" => ReadKind::Pdf,
-        "docx" => ReadKind::Word,
-        "png" | "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" => ReadKind::Picture,
-        "tab" => ReadKind::Table(DataKind::Tsv),
-        "xlsb" | "ods" => by_content(path, time, cancel)?,
-        ending => DataKind::of_ending(ending).map_or_else(|| by_content(path, time, cancel), |kind| Ok(ReadKind::Table(kind)))?,
-    })
+    match ending.as_str() {
+        "xlsb" | "ods" => by_content(path, time, cancel),
+        ending => ReadKind::of_ending(ending).map_or_else(|| by_content(path, time, cancel), Ok),
+    }
 }
 
 fn by_content(path: &Path, time: Duration, cancel: &CancelFlag) -> Result<ReadKind, Failure> {

@@ -139,6 +139,7 @@ pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
         channels: vec![],
         lists_channels: false,
         style_guide: None,
+        style_guide_at: None,
         style_guides_there: vec![],
         policies: IndexMap::new(),
         policy: None,

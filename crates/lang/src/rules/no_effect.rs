@@ -1,0 +1,119 @@
+//! F423: what a style guide or a channel sets, and a pipeline never uses: words that no gate looks for, a name that nobody knows, a check that fails no text.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::absent_section::is_person_field_given;
+use super::giving::sole_output;
+use super::scorecards::{checks_of, named_scorecards};
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::model::{Channel, Check, Criterion, Judging, Phrase, PlainCheck, ScorecardRef, StepKind, StyleGuide};
+use crate::source::Span;
+
+pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    check_of_channels(pipeline, out);
+    let file = &pipeline.pipeline;
+    // What its file has, the run fills for an agent that others ask, too.
+    if file.asked.is_some() {
+        return;
+    }
+    let writes = pipeline.steps.iter().find(|planned| !planned.step.kind.agents_with_tools().is_empty());
+    for (style, place) in guides_of_replies(pipeline) {
+        let name = quoted(&style.name);
+        let formatting = &style.formatting;
+        if formatting.use_user_name && formatting.greeting == Phrase::On && !is_person_field_given(file, "name") {
+            let lacks = if file.person.is_none() { "the file has no person" } else { "person of the file has no name" };
+            let message = format!("style guide {name} greets by name (use_user_name), but {lacks}: the greeting is always \"Hello,\"");
+            let help = match file.person {
+                None => "add person: with id and name to the head of the file, or write use_user_name: false in the style guide",
+                Some(_) => "add name to person, or write use_user_name: false in the style guide",
+            };
+            out.push(Diagnostic::no_effect(place, message).help(help).related(style.span, "this style guide"));
+        }
+        if !style.words.banned.is_empty() && writes.is_some() && !plan.pipelines.iter().any(knows_banned) {
+            let message = format!(
+                "nothing holds replies to the banned words of style guide {name}: no gate looks for them, and no prompt has style.prompt"
+            );
+            let criterion = "{ id: style, description: It keeps to the style guide., check: { style_guide: true } }";
+            let help = match judged_by(pipeline) {
+                Some(card) => format!("add {criterion} to scorecard {card}"),
+                None => format!("add a gate over what format gives, with the criterion {criterion}"),
+            };
+            out.push(Diagnostic::no_effect(place, message).help(help).related(style.span, "this style guide"));
+        }
+    }
+}
+
+/// The style guides of what `format` steps make for people, each where it is named first.
+fn guides_of_replies(pipeline: &PipelinePlan) -> Vec<(&StyleGuide, Span)> {
+    let file = &pipeline.pipeline;
+    let own = || file.style_guide.as_ref().zip(file.style_guide_at);
+    let mut seen = HashSet::new();
+    let mut found = vec![];
+    for planned in &pipeline.steps {
+        let StepKind::Format(format) = &planned.step.kind else { continue };
+        let named = format.style_guide.as_ref().map(|style| (style, planned.step.id.span)).or_else(own);
+        if let Some((style, place)) = named.filter(|(style, _)| seen.insert(Arc::as_ptr(style))) {
+            found.push((&**style, place));
+        }
+    }
+    found
+}
+
+/// Whether a pipeline may keep to banned words: by the check of a scorecard that a step judges by, or since a text reads the style guide, whose
+/// `prompt` names them.
+fn knows_banned(pipeline: &PipelinePlan) -> bool {
+    let file = &pipeline.pipeline;
+    let mut reads = false;
+    file.each_text(&mut |authored| {
+        let all = authored.text().map_or(&[][..], |text| &text.reads);
+        reads |= all.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
+    });
+    let judging = pipeline.steps.iter().filter_map(|planned| planned.step.kind.facts().judges);
+    reads
+        || judging.flat_map(|step| step.cards()).any(|card| match card.name().map(|name| file.scorecards.get(&name.value)) {
+            Some(Some(card)) => card.criteria.iter().any(|criterion| match &criterion.judging {
+                Judging::Checks(checks) => checks.iter().any(|check| check.value == Check::Plain(PlainCheck::StyleGuide)),
+                Judging::Judge | Judging::Neither => false,
+            }),
+            // One that a run makes, or that is not known.
+            Some(None) | None => true,
+        })
+}
+
+/// The first scorecard by which a gate judges what a `format` step made. A draft has no greeting yet, which the check asks for.
+fn judged_by(pipeline: &PipelinePlan) -> Option<&str> {
+    pipeline.steps.iter().find_map(|planned| {
+        let StepKind::Gate(gate) = &planned.step.kind else { return None };
+        let judged = pipeline.seen_from(planned.block, sole_output(&gate.of)?.0)?;
+        let is_formatted = matches!(pipeline.step(judged).step.kind, StepKind::Format(_));
+        let card = gate.scorecards.iter().find_map(ScorecardRef::name).filter(|_| is_formatted)?;
+        Some(card.value.as_str())
+    })
+}
+
+/// Gates that let every text through: all they ask is `fits_channel`, and no channel has a limit.
+fn check_of_channels(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let takes_all = |channel: &Arc<Channel>| channel.max_length.is_none() && channel.emojis;
+    let steps = || pipeline.steps.iter().map(|planned| &planned.step.kind);
+    let of_format = steps().filter_map(|kind| if let StepKind::Format(format) = kind { format.channel.as_ref() } else { None });
+    let mut channels = file.channels.iter().chain(of_format).peekable();
+    let Some(first) = channels.peek().map(|channel| quoted(&channel.name)).filter(|_| channels.all(takes_all)) else { return };
+    let mut told = HashSet::new();
+    for step in steps().filter_map(|kind| kind.facts().judges) {
+        let Some(cards) = named_scorecards(pipeline, step).filter(|cards| cards.len() == step.cards().len()) else { continue };
+        let criteria: Vec<_> = cards.iter().flat_map(|(_, card)| &card.criteria).collect();
+        let asks_nothing_else = |criterion: &&Criterion| match &criterion.judging {
+            Judging::Checks(checks) => checks.iter().all(|check| check.value == Check::Plain(PlainCheck::FitsChannel)),
+            Judging::Judge | Judging::Neither => false,
+        };
+        if !criteria.iter().all(asks_nothing_else) {
+            continue;
+        }
+        for (_, check) in checks_of(criteria.into_iter()).filter(|(_, check)| told.insert(check.span)) {
+            let message = format!("fits_channel fails no text: channel {first} has neither max_length nor emojis: false");
+            out.push(Diagnostic::no_effect(check.span, message).help("add max_length: to the channel, or check something else"));
+        }
+    }
+}
