@@ -48,6 +48,11 @@ const MEDIA: [&str; 43] = [
     "tif", "tiff", "vcf", "vtt", "wav", "webp", "zip",
 ];
 
+/// Whether a word is the ending of a file that people keep.
+pub fn is_file_ending(word: &str) -> bool {
+    PLAIN.contains(&word) || TABLES.contains(&word) || MEDIA.contains(&word)
+}
+
 /// Why no step may touch this path, in words that follow "it"; `None`: nothing in its names is against it. Links must have been followed. A path in
 /// the project is relative to it, another one is whole.
 pub fn own_by_name(path: &Path, touch: Touch) -> Option<&'static str> {

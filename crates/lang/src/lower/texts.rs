@@ -64,7 +64,7 @@ impl Lower<'_> {
             let text = self.template(&scalar.text, place(scalar, span, 0));
             match text.form {
                 // What reads like a name without its braces keeps its place: see the rule F218.
-                Form::Plain if template::is_like_a_name(&text) => Filling::Text(text),
+                Form::Plain if template::is_like_a_name(&text) || template::holds_a_name(&text.source) => Filling::Text(text),
                 Form::Plain => Filling::Constant(Value::String(scalar.text.clone())),
                 _ => Filling::Text(text),
             }

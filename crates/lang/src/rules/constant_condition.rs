@@ -1,9 +1,10 @@
-//! F106: a condition that reads nothing. What it gives must be true or false (F205).
+//! F106: a condition that reads nothing. What it gives must be true or false (F205). Tests of what is always there are in `presence`.
 
 use super::names::PipelineNames;
 use super::seat::{StepPart, TextRole, Texts, Viewpoint};
 use super::{Code, Diagnostic};
 use crate::model::{Form, StepKind, Text};
+use crate::source::Span;
 use crate::template::{self, Scope};
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -18,7 +19,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             ),
         };
         let message = format!("when: \"{}\" {what}", when.source.trim());
-        out.push(found(when, message).help(help));
+        out.push(found(when.place.span, message).help(help));
     }
     for placed in texts.all.iter().filter(|placed| placed.role == TextRole::Condition) {
         let Some(value) = constant(placed.text) else { continue };
@@ -33,7 +34,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
                 true => ("always true: one round runs", "write when the rounds are to end, or a group of steps without repeat"),
                 false => ("never true: all rounds run", "write when the rounds are to end: a condition on a step inside"),
             };
-            out.push(found(placed.text, format!("until: \"{source}\" is {what}")).help(help));
+            out.push(found(placed.text.place.span, format!("until: \"{source}\" is {what}")).help(help));
             continue;
         }
         let case = *part != StepPart::When && matches!(names.step(*ix).kind, StepKind::Route(_));
@@ -53,15 +54,15 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         out.push(match quoted {
             Some(name) => {
                 let message = format!("when: \"{source}\" compares a text: in quotes {name} is no name");
-                found(placed.text, message).help(format!("write {name} without quotes"))
+                found(placed.text.place.span, message).help(format!("write {name} without quotes"))
             }
-            None => found(placed.text, message).help(help),
+            None => found(placed.text.place.span, message).help(help),
         });
     }
 }
 
-pub(super) fn found(condition: &Text, message: String) -> Diagnostic {
-    Diagnostic::new(Code::ConstantCondition, condition.place.span, message)
+pub(super) fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::ConstantCondition, span, message)
 }
 
 /// True or false for a condition that reads nothing; `None` also for one that gives something else.

@@ -1,8 +1,11 @@
-//! F202, F205, F206 of what stands inside expressions: filters, operators, loops, comparisons. Each text is typed once.
+//! F106, F202, F205, F206 of what stands inside expressions: filters, operators, loops, comparisons. Each text is typed once.
 
 use super::names::PipelineNames;
 use super::seat::{Seat, StepPart, TextRole, Texts, Viewpoint};
-use super::{Diagnostic, comparison_type, default_unused, maybe_missing, meant, type_mismatch, unknown_field, whole_value};
+use super::{
+    Diagnostic, comparison_type, constant_condition, default_unused, maybe_missing, meant, presence, type_mismatch, unknown_field,
+    whole_value,
+};
 use crate::model::{FieldKind, Text};
 use crate::source::Span;
 use crate::template::types::Type;
@@ -26,6 +29,17 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
             TypeProblemKind::Comparison(message, help, near) => comparison_type::found(span, message).near(near).help(help),
             TypeProblemKind::Pointless(PointlessFilter::Default, message, help) => default_unused::found(span, &message).help(help),
             TypeProblemKind::Pointless(PointlessFilter::Length, message, help) => whole_value::found(span, &message).help(help),
+            TypeProblemKind::Presence(test) => {
+                let path = problem.path.as_deref().unwrap_or_default();
+                let Some((message, help)) = presence::constant(names, seat, path, test) else { continue };
+                constant_condition::found(span, message).help(help)
+            }
+            TypeProblemKind::PresenceInElement(field, status) => {
+                let at = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or(&text.source);
+                let (message, help) = presence::of_element(&field, status, &maybe_missing::path_to(&field, at, &text.source));
+                constant_condition::found(span, message).help(help)
+            }
+            TypeProblemKind::AlwaysThere(message, help) => constant_condition::found(span, message).help(help),
             TypeProblemKind::FieldOfName(path, field) => {
                 let message = format!("{} is one object, and the loop goes through its names, which have no \"{field}\"", path.join("."));
                 let found = unknown_field::found(span, message);
@@ -55,8 +69,11 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
 fn place(text: &Text, problem: &TypeProblem) -> Span {
     let inside = |span: &Span| problem.at.is_none_or(|(start, end)| within(text.place.inside(start, end), *span));
     let mut reads = text.reads.iter().filter(|read| Some(&read.path) == problem.path.as_ref()).map(|read| read.span);
-    let whole = || problem.at.map_or(text.place.span, |(start, end)| text.place.inside(start, end));
-    reads.find(|span| inside(span)).unwrap_or_else(whole)
+    let whole = problem.at.map_or(text.place.span, |(start, end)| text.place.inside(start, end));
+    // Of `x is defined` the parser tells where the test stands, and not its path.
+    let before = |span: &Span| matches!(problem.kind, TypeProblemKind::Presence(_)) && span.start <= whole.start;
+    let nearest = reads.clone().filter(before).max_by_key(|span| span.start);
+    reads.find(|span| inside(span)).or(nearest).unwrap_or(whole)
 }
 
 fn within(outer: Span, inner: Span) -> bool {

@@ -24,7 +24,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             let help = format!(
                 "add on_failure: continue to {id}, and write steps.{id}.status == 'failed'; its error says more: steps.{id}.error.kind | default('')"
             );
-            out.push(found(placed.text, message).help(help));
+            out.push(found(placed.text.place.span, message).help(help));
         }
     }
 }

@@ -27,15 +27,20 @@ pub(super) fn of_element(span: Span, owner: &str, field: &str, asker: FieldAsker
         FieldAsker::Map => format!("write map(attribute='{field}', default=''), with what belongs there in place of ''"),
         FieldAsker::Filter(name) => format!("write selectattr('{field}') before {name}: it leaves out the elements without it"),
         FieldAsker::Path => {
-            let is_name = |c: char| c.is_alphanumeric() || c == '_';
-            let below = format!(".{field}");
-            let source = if at.contains(&below) { at } else { source };
-            let name = source.find(&below).map(|at| &source[..at]).map_or("", |before| &before[before.trim_end_matches(is_name).len()..]);
-            let path = if name.is_empty() { below } else { format!("{name}{below}") };
+            let path = path_to(field, at, source);
             format!("write {path} | default(''), with what belongs there in place of ''; or ask first whether it is defined")
         }
     };
     found(span, format!("{owner} may have no \"{field}\"")).help(help)
+}
+
+/// A field of an element as it is written: behind the name that the loop gives it, where that is found.
+pub(super) fn path_to(field: &str, at: &str, source: &str) -> String {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let below = format!(".{field}");
+    let source = if at.contains(&below) { at } else { source };
+    let name = source.find(&below).map(|at| &source[..at]).map_or("", |before| &before[before.trim_end_matches(is_name).len()..]);
+    format!("{name}{below}")
 }
 
 fn found(span: Span, message: String) -> Diagnostic {
@@ -46,9 +51,10 @@ pub(super) fn report(read: &Read, why: String) -> Diagnostic {
     let path = read.path.join(".");
     // A field may be there and empty, too.
     let default = if path.ends_with(".output") { "default('')" } else { "default('', true)" };
-    found(read.span, why).help(format!(
-        "write {path} | {default}, with the text or the path that belongs there in place of ''; or ask first whether it is defined"
-    ))
+    // `failure` is defined in every run, and empty where nothing failed.
+    let ask = if read.path.first().is_some_and(|root| root == "failure") { ": failure is not none" } else { " whether it is defined" };
+    found(read.span, why)
+        .help(format!("write {path} | {default}, with the text or the path that belongs there in place of ''; or ask first{ask}"))
 }
 
 /// What is compared, counted with or gone through needs a value of its own type in its place; `kind`: what it is where it is there.

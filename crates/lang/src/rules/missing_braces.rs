@@ -4,12 +4,18 @@ use std::collections::HashSet;
 
 use super::names::PipelineNames;
 use super::problem::ReadProblem;
-use super::seat::{Seat, Texts, unbraced};
+use super::seat::{Seat, StepPart, Texts, Viewpoint, unbraced};
 use super::{Code, Diagnostic};
-use crate::model::{Form, StepKind, Text};
+use crate::model::{Form, StepKind, Text, is_file_ending};
 use crate::plan::PlannedStep;
 use crate::source::Span;
 use crate::template;
+
+/// Names of values with a name behind them, which are no prose.
+const ROOTS: [&str; 6] = ["inputs", "steps", "item", "person", "run", "env"];
+
+/// Most endings of a text that are tried as a path.
+const MOST_PARTS: usize = 8;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let read = ["inputs", "steps"].map(|root| {
@@ -19,36 +25,51 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
     let own_code =
         |planned: &PlannedStep| if let StepKind::Python(step) = &planned.step.kind { Some(step.run.code.place.span) } else { None };
     let code: Vec<Span> = names.pipeline.steps.iter().filter_map(own_code).collect();
+    // A text that writes a value under its own path, as in `inputs.message: {{ inputs.message }}`, makes the path a name that others may use.
+    let filled = texts.all.iter().filter(|placed| placed.text.form == Form::Template);
+    let outside = filled.flat_map(|placed| placed.text.source.split("}}")).filter_map(|part| part.split("{{").next());
+    let labels: Vec<&str> = outside.filter(|part| template::holds_a_name(part)).collect();
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat).filter(|seat| !seat.is_for_others()) else { continue };
-        out.extend(named(names, seat, placed.text).map(|name| report(placed.text, &name)));
-        for (root, read) in &read {
-            inside(names, placed.text, (root, read), &code, out);
-        }
+        out.extend(named(names, seat, placed.text).map(|(name, also)| report(placed.text, &name, also)));
+        let is_read = |root: &str, name: &str| read.iter().any(|(of, names)| *of == root && names.contains(name));
+        inside(names, seat, placed.text, &is_read, (&code, &labels), out);
     }
 }
 
-/// The names of values in a longer text, which nothing reads: each was meant to be filled in.
-fn inside(names: &PipelineNames, text: &Text, (root, read): (&str, &HashSet<&str>), code: &[Span], out: &mut Vec<Diagnostic>) {
+/// The names of values in a longer text: each was meant to be filled in. In the languages of others a name that something reads may be one of theirs.
+fn inside(
+    names: &PipelineNames,
+    seat: &Seat,
+    text: &Text,
+    is_read: &dyn Fn(&str, &str) -> bool,
+    (code, labels): (&[Span], &[&str]),
+    out: &mut Vec<Diagnostic>,
+) {
     // Of what has braces the reading of templates has told.
     if template::is_like_a_name(text) || ["{{", "}}", "{%"].iter().any(|braces| text.source.contains(braces)) {
         return;
     }
-    let file = &names.pipeline.pipeline;
-    for (at, name) in unbraced(text, root) {
+    let is_of_others = match seat.at {
+        Viewpoint::Step(ix, StepPart::Work) => {
+            matches!(names.step(ix).kind, StepKind::Python(_) | StepKind::Sql(_) | StepKind::Program(_))
+        }
+        Viewpoint::Step(..) | Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation | Viewpoint::Shared { .. } => false,
+    };
+    for (at, root, name) in ROOTS.iter().flat_map(|root| unbraced(text, root).map(move |(at, name)| (at, *root, name))) {
         let before = text.source[..at].trim_end_matches(['$', '=']);
-        let is_known = match root {
-            "inputs" => file.input_fields().iter().any(|field| field.name == name),
-            _ => names.ids().any(|id| id == name),
-        };
         // F214 tells those in single braces.
-        if !is_known || before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '{' | '/' | '-')) || read.contains(name) {
+        if name.is_empty() || !template::begins_name(before) || is_of_others && (!matches!(root, "inputs" | "steps") || is_read(root, name))
+        {
             continue;
         }
         let rest = &text.source[at..];
         let end = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.')).unwrap_or(rest.len());
-        let path = rest[..end].trim_end_matches('.');
-        let wanted = format!("{{{{ {path}{} }}}}", if path.matches('.').count() == 1 && root == "steps" { ".output" } else { "" });
+        let Some((path, value)) = value(names, seat, root, name, rest[..end].trim_end_matches('.')) else { continue };
+        if labels.iter().any(|label| label.contains(path)) {
+            continue;
+        }
+        let wanted = format!("{{{{ {value} }}}}");
         let span = text.place.inside(before.len(), at + path.len());
         let named = &text.source[before.len()..at + path.len()];
         if code.contains(&text.place.span) {
@@ -68,8 +89,42 @@ fn inside(names: &PipelineNames, text: &Text, (root, read): (&str, &HashSet<&str
     }
 }
 
-/// The expression that a plain text is, if it names a value that can be read there.
-fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<String> {
+/// What of a path in a text is one, and the value that is meant; `None`: there is no such value.
+fn value<'t>(names: &PipelineNames, seat: &Seat, root: &str, name: &str, path: &'t str) -> Option<(&'t str, String)> {
+    let file = &names.pipeline.pipeline;
+    let is_at_step = matches!(seat.at, Viewpoint::Step(..));
+    let is_known = match root {
+        "inputs" => file.input_fields().iter().any(|field| field.name == name),
+        "steps" => names.ids().any(|id| id == name),
+        "item" => is_at_step && name.starts_with(char::is_alphabetic),
+        "person" => file.person.is_some(),
+        "env" => seat.more.secrets && name.len() > 1 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'),
+        _ => true,
+    };
+    if !is_known {
+        return None;
+    }
+    let split = |path: &str| path.split('.').map(str::to_owned).collect::<Vec<String>>();
+    // A sentence that begins behind the name without a blank is no part of it.
+    let mut whole = path;
+    for _ in 0..MOST_PARTS {
+        let parts = split(whole);
+        match names.path(seat, &parts) {
+            Err(ReadProblem::UnknownField { .. }) if parts.len() > 2 => whole = whole.rsplit_once('.')?.0,
+            Err(ReadProblem::UnknownField { .. }) if root == "item" => {
+                let element = names.path(seat, &parts[..1]).ok()?;
+                return element.is_text().then(|| (whole, "item".to_owned()));
+            }
+            Err(_) if !matches!(root, "inputs" | "steps") => return None,
+            Ok(_) | Err(_) => break,
+        }
+    }
+    let is_step = root == "steps" && whole.matches('.').count() == 1;
+    Some((whole, if is_step { format!("{whole}.output") } else { whole.to_owned() }))
+}
+
+/// The expression that a plain text is, if it names a value that can be read there, perhaps with a slip; and what else to write for it.
+fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<(String, Option<String>)> {
     if text.form != Form::Plain || !template::is_like_a_name(text) {
         return None;
     }
@@ -89,33 +144,60 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<String> {
     let read = template::expression(source, text.place.clone(), &mut wrong);
     let [path] = read.reads.as_slice() else { return None };
     let is_whole = wrong.is_empty() && source.starts_with(root) && path.path.len() > 1;
-    let is_known = match names.path(seat, &path.path) {
-        Ok(_) | Err(ReadProblem::MaybeMissing(_) | ReadProblem::NotUpstream { .. }) => true,
+    if !is_whole {
+        return None;
+    }
+    // A step alone is no value: its output is meant.
+    let of_step = |path: &str| {
+        let is_step = root == "steps" && path.matches('.').count() == 1 && !path.contains('|');
+        if is_step { format!("{path}.output") } else { path.to_owned() }
+    };
+    let [_, name, below @ ..] = path.path.as_slice() else { return None };
+    let (wrong, near) = match names.path(seat, &path.path) {
+        Ok(_) | Err(ReadProblem::MaybeMissing(_) | ReadProblem::NotUpstream { .. }) => return Some((of_step(source), None)),
+        // `inputs.csv` is a file.
+        Err(_) if below.is_empty() && is_file_ending(name) => return None,
+        Err(ReadProblem::UnknownStep(id)) => {
+            let near = names.hints.nearest(&id, names.ids()).first().map(|near| (*near).to_owned());
+            (id, near)
+        }
+        Err(ReadProblem::UnknownField { field, known, .. }) => {
+            let near = names.hints.nearest(&field, known.names()).first().map(|near| (*near).to_owned());
+            (field, near)
+        }
         Err(
             ReadProblem::UnknownName(_)
-            | ReadProblem::UnknownStep(_)
-            | ReadProblem::UnknownField { .. }
             | ReadProblem::WrongPlace(..)
             | ReadProblem::BesideOutputs(..)
             | ReadProblem::NoOutputFields(_)
             | ReadProblem::NoRounds(_),
-        ) => false,
+        ) => return None,
     };
-    // A step alone is no value: its output is meant.
-    let whole_step = path.path.len() == 2 && root == "steps" && !source.contains('|');
-    (is_whole && is_known).then(|| if whole_step { format!("{source}.output") } else { source.to_owned() })
+    let Some(near) = near else {
+        // What a `set` step gives may be any text.
+        let is_data = matches!(seat.at, Viewpoint::Step(ix, _) if matches!(names.step(ix).kind, StepKind::Set(_)));
+        let is_input = root == "inputs" && below.is_empty() && !is_data;
+        return is_input.then(|| (source.to_owned(), Some(format!("add {name}: text under inputs"))));
+    };
+    let parts: Vec<String> = path.path.iter().map(|part| if *part == wrong { near.clone() } else { part.clone() }).collect();
+    let is_there = matches!(names.path(seat, &parts), Ok(_) | Err(ReadProblem::MaybeMissing(_)));
+    is_there.then(|| (of_step(&parts.join(".")), None))
 }
 
 fn found(span: Span, name: &str) -> Diagnostic {
     Diagnostic::new(Code::MissingBraces, span, format!("\"{name}\" is only text here; a value is written in two braces"))
 }
 
-fn report(text: &Text, name: &str) -> Diagnostic {
+fn report(text: &Text, name: &str, also: Option<String>) -> Diagnostic {
     let span = text.place.span;
     let wanted = format!("{{{{ {name} }}}}");
     // Within quotes and in block texts the name alone is replaced.
     let is_bare = text.place.offsets.first().is_some_and(|(_, file)| *file == span.start);
-    let found = found(span, text.source.trim()).help(format!("write \"{wanted}\""));
+    let found = found(span, text.source.trim());
+    let found = match also {
+        Some(also) => return found.help(format!("write \"{wanted}\", and {also}")),
+        None => found.help(format!("write \"{wanted}\"")),
+    };
     match text.place.offsets.is_empty() {
         true => found,
         false if is_bare => found.proposed_fix(vec![(span, format!("\"{wanted}\""))]),

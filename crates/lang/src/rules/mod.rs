@@ -89,6 +89,7 @@ mod plan_outside_policy;
 mod policy_entries;
 mod policy_limits;
 mod policy_too_wide;
+mod presence;
 pub mod problem;
 mod program_words;
 mod query_compares;

@@ -35,6 +35,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         }
         let help = match (placed.role, &kind) {
             (TextRole::Condition, Type::Text) if path.starts_with("refinement.") => SECOND_TRY.to_owned(),
+            (TextRole::Condition, _) if path == "failure" || path.starts_with("failure.") => "write failure is not none".to_owned(),
             (TextRole::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
             (TextRole::Condition, kind) if kind.is_number() => compare_number(&path),
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),

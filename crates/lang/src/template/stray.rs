@@ -22,6 +22,20 @@ pub(crate) fn is_like_a_name(text: &Text) -> bool {
     ROOTS.iter().any(|root| name.starts_with(root)) && (!name.contains(char::is_whitespace) || name.contains('|'))
 }
 
+/// Whether a name of the language with a name behind it stands somewhere in a text.
+pub(crate) fn holds_a_name(text: &str) -> bool {
+    ["inputs.", "steps.", "item.", "person.", "run.", "env."].iter().any(|root| {
+        let mut places = text.match_indices(root);
+        places.any(|(at, root)| begins_name(&text[..at]) && text[at + root.len()..].starts_with(|c: char| c.is_alphabetic() || c == '_'))
+    })
+}
+
+/// Whether a name can begin behind this, and it is no part of another name, a path or an address, nor in single braces.
+pub(crate) fn begins_name(before: &str) -> bool {
+    let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '@' | '\\');
+    !before.ends_with(is_inner) && !before.trim_end().ends_with('{')
+}
+
 /// Counts the braces of the parts of one text that are no template.
 #[derive(Debug, Default)]
 pub(super) struct Stray {

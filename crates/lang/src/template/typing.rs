@@ -6,6 +6,8 @@ mod bounds;
 mod fields;
 mod letters;
 mod operations;
+mod presence;
+mod wanted;
 mod words;
 
 use std::sync::Arc;
@@ -22,6 +24,9 @@ use super::types::{Object, Type};
 use super::value::to_json;
 use alternatives::{alternative, among_known};
 pub(crate) use letters::folded_letters;
+pub(crate) use presence::PresenceTest;
+use wanted::WantedType;
+pub use wanted::split_help;
 use words::{joining, shown, shown_path};
 
 /// What a text gives, and what is wrong in it.
@@ -63,6 +68,12 @@ pub(crate) enum TypeProblemKind {
     FieldOfName(Vec<String>, String),
     /// A field that may be missing: what owns it, the field, and what asks for it.
     MaybeMissing(String, String, FieldAsker),
+    /// Whether the path is there is asked. It may be a name that is always there: types do not tell.
+    Presence(PresenceTest),
+    /// Whether an element of a `for_each` has this field, which all have: what to compare its status with.
+    PresenceInElement(String, &'static str),
+    /// Whether a field is there is asked of elements that all have it: what it says, and what to write.
+    AlwaysThere(String, String),
 }
 
 /// What asks each element of a list for a field, and stops where there is none.
@@ -259,7 +270,7 @@ impl TypingWalk<'_> {
                 }
                 self.forget(asked);
             }
-            Expr::Not(inner) => self.condition(inner),
+            Expr::Not(inner) if !presence::is_asked(inner) => self.condition(inner),
             other => drop(self.expression(other)),
         }
     }
@@ -329,7 +340,11 @@ impl TypingWalk<'_> {
                 }
             }
             Expr::Not(inner) => {
-                self.condition(inner);
+                if presence::is_asked(inner) {
+                    self.presence(inner, true);
+                } else {
+                    self.condition(inner);
+                }
                 Type::Boolean
             }
             Expr::Negative(inner) => {
@@ -407,7 +422,10 @@ impl TypingWalk<'_> {
                 let other = other.map_or_else(|| Type::one_of([""]), |other| alternative(other, self.expression(other)));
                 either(vec![kind, other])
             }
-            Expr::Defined(_) => Type::Boolean,
+            Expr::Defined(_) | Expr::Test(Test::None, ..) => {
+                self.presence(expression, false);
+                Type::Boolean
+            }
             Expr::Test(test, value, other) => {
                 let value = (&**value, self.expression(value));
                 if let (Some(comparison), Some(other)) = (test.comparison(), other) {
@@ -442,6 +460,9 @@ impl TypingWalk<'_> {
                 let asks_whether = test.as_ref().is_none_or(|(test, _)| matches!(test, Test::Defined | Test::Undefined));
                 let asker = (!asks_whether).then_some(FieldAsker::Filter(if *keep { "selectattr" } else { "rejectattr" }));
                 let field = self.named_field(list, element.clone(), attribute, asker);
+                if let (Some((test, _)), true) = (test, asks_whether) {
+                    self.presence_in_each(list, &element, attribute, *keep == (*test == Test::Defined));
+                }
                 if let Some((test, Some(other))) = test {
                     let other = (&**other, self.expression(other));
                     let name = if let Expr::Constant(name) = &**attribute { key_text(name) } else { String::new() };
@@ -534,51 +555,6 @@ impl TypingWalk<'_> {
             }
         }
         among_known(filter.name, &kind, arguments).unwrap_or_else(|| filter.gives.of(&kind))
-    }
-}
-
-/// How a text becomes a list.
-pub fn split_help(path: &str) -> String {
-    format!("write {path} | split(',') if commas separate its parts, or {path} | split if blanks do")
-}
-
-/// What an author most likely wanted where another type is.
-#[derive(Clone, Copy)]
-enum WantedType {
-    List,
-    Number,
-    Condition,
-    Other,
-}
-
-impl WantedType {
-    fn of(takes: Takes) -> WantedType {
-        match takes {
-            Takes::Elements | Takes::Numbers | Takes::Rows => WantedType::List,
-            Takes::Number => WantedType::Number,
-            Takes::Anything
-            | Takes::Printable
-            | Takes::Text
-            | Takes::Moment
-            | Takes::Json
-            | Takes::Sequence
-            | Takes::Counted
-            | Takes::Pairs
-            | Takes::Numeral => WantedType::Other,
-        }
-    }
-
-    fn help(self, shown: &str, kind: &Type) -> String {
-        match (self, kind) {
-            (WantedType::Condition, kind) if kind.is_text() => format!("compare it, as in: {shown} != \"\""),
-            (WantedType::Condition, kind) if kind.is_number() => format!("compare it, as in: {shown} > 0"),
-            (WantedType::Condition, Type::List(_) | Type::Object(_)) => format!("ask how long it is, as in: {shown} | length > 0"),
-            (WantedType::List, kind) if kind.is_text() => split_help(shown),
-            (WantedType::Number, kind) if kind.is_text() => format!("turn it into a number: {shown} | float"),
-            (_, Type::List(_)) => format!("write {shown} | join(', ') for one text of all, or {shown} | first for the first of them"),
-            (_, Type::Object(_)) => "name one of its fields".to_owned(),
-            _ => "name another value".to_owned(),
-        }
     }
 }
 

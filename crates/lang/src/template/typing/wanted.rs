@@ -1,0 +1,49 @@
+//! What to write where a value of another type is wanted.
+
+use super::super::filters::Takes;
+use super::super::types::Type;
+
+/// How a text becomes a list.
+pub fn split_help(path: &str) -> String {
+    format!("write {path} | split(',') if commas separate its parts, or {path} | split if blanks do")
+}
+
+/// What an author most likely wanted where another type is.
+#[derive(Clone, Copy)]
+pub(super) enum WantedType {
+    List,
+    Number,
+    Condition,
+    Other,
+}
+
+impl WantedType {
+    pub(super) fn of(takes: Takes) -> WantedType {
+        match takes {
+            Takes::Elements | Takes::Numbers | Takes::Rows => WantedType::List,
+            Takes::Number => WantedType::Number,
+            Takes::Anything
+            | Takes::Printable
+            | Takes::Text
+            | Takes::Moment
+            | Takes::Json
+            | Takes::Sequence
+            | Takes::Counted
+            | Takes::Pairs
+            | Takes::Numeral => WantedType::Other,
+        }
+    }
+
+    pub(super) fn help(self, shown: &str, kind: &Type) -> String {
+        match (self, kind) {
+            (WantedType::Condition, kind) if kind.is_text() => format!("compare it, as in: {shown} != \"\""),
+            (WantedType::Condition, kind) if kind.is_number() => format!("compare it, as in: {shown} > 0"),
+            (WantedType::Condition, Type::List(_) | Type::Object(_)) => format!("ask how long it is, as in: {shown} | length > 0"),
+            (WantedType::List, kind) if kind.is_text() => split_help(shown),
+            (WantedType::Number, kind) if kind.is_text() => format!("turn it into a number: {shown} | float"),
+            (_, Type::List(_)) => format!("write {shown} | join(', ') for one text of all, or {shown} | first for the first of them"),
+            (_, Type::Object(_)) => "name one of its fields".to_owned(),
+            _ => "name another value".to_owned(),
+        }
+    }
+}
