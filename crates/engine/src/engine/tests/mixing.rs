@@ -236,6 +236,11 @@ proptest! {
             world.is_sound(parallel);
             world.result()
         };
-        prop_assert_eq!(result(&order), result(&other));
+        let ((steps, end), (others, other_end)) = (result(&order), result(&other));
+        prop_assert_eq!(&end, &other_end);
+        // A gate whose draft failed ends the run; what has begun by then depends on the order.
+        if !end.starts_with("Failed") {
+            prop_assert_eq!(steps, others);
+        }
     }
 }
