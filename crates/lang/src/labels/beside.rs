@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use super::files::{is_in, of_field};
-use super::search::{Back, Judges, ReadValue, texts, written};
-use super::steps::below_list;
+use super::search::{Back, Judges, ReadValue, below_list, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, ToolKind, Writer};
 use crate::plan::{PipelinePlan, StepIx};

@@ -179,6 +179,11 @@ pub(super) fn below<'f>(filling: &'f Filling, path: &[String]) -> Vec<(&'f Text,
     }
 }
 
+/// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.
+pub(super) fn below_list(path: &[String]) -> Vec<&str> {
+    path.iter().skip(1).map(String::as_str).filter(|part| !is_place(part)).collect()
+}
+
 /// What a path gives, to begin with.
 pub(super) fn reading(chain: ChainIx, seat: Seat, path: &[String]) -> Back {
     let hop = Hop { reader: String::new(), path: String::new(), span: Span::default(), doubt: None };

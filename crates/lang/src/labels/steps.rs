@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by};
 use super::names::{gives_closed, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
-use super::search::{Back, GatePassage, Judges, ReadValue, below, texts, written};
+use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::{
     AgentStep, Data, DialogueStep, Filling, GateStep, History, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, Step,
@@ -389,11 +389,6 @@ impl<'p> Labels<'p> {
 fn personal((table, column): (&str, &Spanned<String>), at: (ChainIx, Option<StepIx>), by: &str) -> Back {
     let personal = Some(format!("{table}.{}", column.value));
     Back::From(Source { writer: Writer::File, personal, at, words: format!("the tables of {by}"), span: column.span })
-}
-
-/// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.
-pub(super) fn below_list(path: &[String]) -> Vec<&str> {
-    path.iter().skip(1).map(String::as_str).filter(|part| !is_place(part)).collect()
 }
 
 /// Texts whose whole values are asked for.
