@@ -191,6 +191,8 @@ impl<'q> QueryReader<'q> {
             if node.is("lateral") {
                 continue;
             }
+            // SQLite: `[people]`.
+            let node = if let QueryNode::Group('[', inner) = node { inner.first().unwrap_or(node) } else { node };
             let (beside, columns) = alias(after);
             let beside = beside.or(ahead.take());
             match (node, after) {
@@ -474,6 +476,8 @@ mod tests {
             ("select a from main.t", "t.a"),
             ("select x.a, * from \"main\".\"t\" x join memory.main.u", "t.a t.* u.*"),
             ("with t as (select 1) select main.t.a from main.t", "t.a"),
+            ("select [a] from [t]", "t.a"),
+            ("select x.[a] from main.[t] x", "t.a"),
             // DuckDB: a name in front, a whole row, fields of a column.
             ("select p.a from p: t", "t.a"),
             ("select p from t p", "t.p t.*"),

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::beside::{FILES, MEMBERS, TABLES};
 use super::files::of_field;
 use super::outputs::element_of;
-use super::search::{Back, Judges, ReadValue, below, texts, written};
+use super::search::{Back, Judges, ReadValue, below, is_word_of_failure, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::StepKind;
 use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Writer};
@@ -71,6 +71,7 @@ impl Labels<'_> {
                     texts(*chain, seat, [(text, vec![])], "conversation", None, &mut found);
                 }
             }
+            ["failure", ..] if is_word_of_failure(path.get(1..).unwrap_or_default()) => {}
             // It tells of any step.
             ["failure", ..] => {
                 let all: Vec<StepIx> = planned.numbered_steps().map(|(ix, _)| ix).collect();

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::Seat;
-use super::search::below;
+use super::search::{below, is_word_of_failure};
 use crate::model::{ForEach, OnFailure, Step, StepKind, Text};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::source::Span;
@@ -50,6 +50,7 @@ fn add_parts<'p>(planned: &'p PipelinePlan, asked: StepOutput, found: &mut Vec<O
         if step.on_failure == OnFailure::Continue {
             match path.first().map(String::as_str) {
                 Some("status") => return,
+                Some("error") if is_word_of_failure(&path[1..]) => return,
                 Some("error") => return found.push(OutputPart::Failure(ix)),
                 Some("output") => path = path.get(1..).unwrap_or_default(),
                 // `item`, or all of it.

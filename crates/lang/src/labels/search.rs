@@ -184,6 +184,11 @@ pub(super) fn below_list(path: &[String]) -> Vec<&str> {
     path.iter().skip(1).map(String::as_str).filter(|part| !is_place(part)).collect()
 }
 
+/// Whether what is below a failure is a word of the engine, or a count.
+pub(super) fn is_word_of_failure(path: &[String]) -> bool {
+    path.first().is_some_and(|field| ["kind", "step", "attempts"].contains(&field.as_str()))
+}
+
 /// What a path gives, to begin with.
 pub(super) fn reading(chain: ChainIx, seat: Seat, path: &[String]) -> Back {
     let hop = Hop { reader: String::new(), path: String::new(), span: Span::default(), doubt: None };

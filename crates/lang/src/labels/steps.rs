@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by};
 use super::names::{gives_closed, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
-use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, texts, written};
+use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, is_word_of_failure, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::{
     AgentStep, Data, DialogueStep, Filling, GateStep, History, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, Step,
@@ -36,6 +36,7 @@ impl<'p> Labels<'p> {
         let planned = self.pipeline(chain);
         match member {
             "output" => {}
+            "error" if is_word_of_failure(path) => return,
             "error" => return self.error(chain, ix, judges, found),
             "details" => return self.details(chain, ix, path, found),
             _ => return,

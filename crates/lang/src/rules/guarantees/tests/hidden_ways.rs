@@ -192,6 +192,10 @@ fn a_failure_may_quote_what_a_step_only_tests() {
         assert!(told.starts_with("holds if\n") && told.contains("quotes what it only tests"), "{step}: {told}");
         assert!(judged(&step, "steps.q.status").starts_with("holds\n"), "{step}");
     }
+    for reads in ["steps.q.error.kind", "failure.kind"] {
+        let told = judged("set: '{{ steps.d.output | int }}'", reads);
+        assert!(told.starts_with("holds\n") || told == "holds", "{reads}: {told}");
+    }
     let query = |shown: &str| {
         let steps = format!(
             "steps:\n  - {{ id: q, sql: \"select city from people where json(name) = 1\", on_failure: continue }}\n  - {{ id: d, agent: w, prompt: \"{{{{ steps.q.{shown} | default('') }}}}\" }}\n"
