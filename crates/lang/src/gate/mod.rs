@@ -37,7 +37,7 @@ pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
 pub use judge::check;
 pub(crate) use language::letters_of;
 pub use same_failure::lasting;
-pub use schema::schema_problems;
+pub use schema::{FORMATS, schema_problems};
 pub use schema_bounds::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
 pub use verdict::{CheckResult, JudgedText};
 

@@ -24,6 +24,12 @@ thread_local! {
     static READY: RefCell<HashMap<Value, Rc<Validator>>> = RefCell::default();
 }
 
+/// Formats of texts that are checked (JSON Schema 2020-12, "Vocabularies for Semantic Content With format", 7.3; JSON pointers and patterns are left out). Another one would check nothing.
+pub const FORMATS: [&str; 14] = [
+    "email", "uri", "uuid", "date", "date-time", "time", "duration", "hostname", "ipv4", "ipv6", "iri", "iri-reference", "uri-reference",
+    "uri-template",
+];
+
 /// What is wrong with a value, one sentence each, at most ten; empty: it fits. Patterns need time in step with the text they are
 /// held against, and formats (`date`, `email`, …) are checked.
 pub fn schema_problems(schema: &Value, value: &Value) -> Vec<String> {
@@ -88,6 +94,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn each_known_format_is_checked_and_no_other() {
+        let fits = |format: &str, text: &str| schema_problems(&json!({ "type": "string", "format": format }), &json!(text)).is_empty();
+        for format in FORMATS {
+            assert!(["(", "~", " ", "%zz", "{", "\\"].iter().any(|text| !fits(format, text)), "{format} lets everything through");
+        }
+        assert!(fits("phone", "(") && !fits("email", "nope") && fits("email", "a@example.com"));
+    }
 
     #[test]
     fn a_schema_that_was_used_before_is_not_taken_for_another() {

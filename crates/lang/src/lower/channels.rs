@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::{Body, Channel, Features, INDICATOR, LengthUnit, MOST_PARTS, Markup, Split, TOO_LONG};
 use crate::source::FileId;
 use crate::syntax::Node;
+use crate::template::holds_a_name;
 
 /// Reads a channel file; `None` if it has no name by which it could be called.
 pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Option<Channel> {
@@ -155,7 +156,7 @@ pub(super) fn as_it_stands(keys: &KeyReader, key: &str, text: &str, help: &str) 
         let is_closed = rest.contains('}');
         is_closed && !inside.is_empty() && inside.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | ' '))
     };
-    if text.match_indices('{').any(|(at, _)| has_place((at, &text[at..]))) || merge_tag(text) {
+    if text.match_indices('{').any(|(at, _)| has_place((at, &text[at..]))) || merge_tag(text) || holds_a_name(text) {
         let message = format!("{key} is sent as it is written: nothing is filled in for {}", quoted(text));
         keys.lower.report(Diagnostic::bad_value(keys.value_span(key), message).help(help));
     }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use regex::Regex;
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 use strum::VariantNames;
 
 use super::aliases::{GROUPS, type_alias};
@@ -15,9 +15,11 @@ use super::reader::KeyReader;
 use super::values::{value_of, wrong_type};
 use super::written_form::written_form;
 use crate::diagnostic::{Code, Diagnostic, Near, listed, nearest};
+use crate::gate::schema_problems;
 use crate::model::{Field, FieldKind, Shape};
 use crate::source::Span;
 use crate::syntax::{MapKey, Node, NodeKind, quoted as in_quotes};
+use crate::template::holds_a_name;
 
 /// Where fields stand, which decides whether one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +93,7 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     field.max_length = keys.read("max_length", Lower::whole);
     field.minimum = keys.read("minimum", Lower::number);
     field.maximum = keys.read("maximum", Lower::number);
-    field.format = keys.fixed("format").map(|format| format.value);
+    field.format = keys.word("format").map(str::to_owned);
     field.description = keys.sentence("description");
     field.example = keys.get("example").map(Node::to_value);
     field.is_pii = keys.boolean("pii").unwrap_or(false);
@@ -112,12 +114,34 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     if let Some(node) = default {
         let value = node.to_value();
         let rules = Rules::of(&field);
-        if let Some(why) = rules.misfit(&value) {
+        if let Some(found) = filled_nowhere(&owner, &field, node).filter(|_| role == FieldRole::Input) {
+            lower.report(found);
+        } else if let Some(why) = rules.misfit(&value) {
             rules.report(lower, node, &format!("default {} of {owner} {why}", shown(&value)));
         }
         field.default = Some(value);
     }
     field
+}
+
+/// F007 about a default that its author takes for a template.
+fn filled_nowhere(owner: &str, field: &Field, node: &Node) -> Option<Diagnostic> {
+    let text = node.as_scalar().filter(|scalar| scalar.value.is_string())?.text.trim();
+    let inside = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}")).map(str::trim).filter(|inside| !inside.contains("{{"));
+    let is_path = |text: &str| holds_a_name(text) && !text.contains(char::is_whitespace);
+    let of_shell = text.match_indices("${").any(|(at, _)| text[at..].contains('}'));
+    let in_braces = text.split("{{").skip(1).any(|part| part.split_once("}}").is_some_and(|(inside, _)| holds_a_name(inside)));
+    if !(of_shell || in_braces || is_path(text)) {
+        return None;
+    }
+    let name = &field.name;
+    let help = match inside.or(Some(text)).filter(|inside| is_path(inside)) {
+        Some(path) => {
+            format!("write required: false in place of default, and {{{{ inputs.{name} | default({path}, true) }}}} where it is read")
+        }
+        None => "write a value without braces".to_owned(),
+    };
+    Some(Diagnostic::bad_value(node.span, format!("the default of {owner} is taken as it is written: nothing is filled in")).help(help))
 }
 
 /// Whether a value is a text that is filled in.
@@ -376,6 +400,10 @@ impl<'f> Rules<'f> {
             && !pattern.is_match(text)
         {
             return Some("does not match its pattern".to_owned());
+        }
+        let is_of_format = |format: &String| schema_problems(&json!({ "type": "string", "format": format }), value).is_empty();
+        if let Some(format) = field.format.as_ref().filter(|format| value.is_string() && !is_of_format(format)) {
+            return Some(format!("is not of the format {format}"));
         }
         let mut elements = value.as_array().into_iter().flatten();
         let why = self.items.as_ref().and_then(|items| elements.find_map(|value| items.misfit(value)));

@@ -3,6 +3,7 @@
 use super::channels::as_it_stands;
 use super::context::{Lower, quoted};
 use super::keys;
+use super::other_shapes::truth;
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
@@ -103,6 +104,12 @@ fn phrase(keys: &KeyReader, key: &str) -> Phrase {
         Some(serde_json::Value::Bool(true)) => Phrase::On,
         Some(serde_json::Value::Bool(false)) => Phrase::Off,
         Some(serde_json::Value::String(text)) => {
+            if let Some(word) = node.as_scalar().and_then(truth) {
+                let message = format!("{key} {} is a text, which people would read", quoted(text));
+                let found = Diagnostic::bad_value(node.span, message).help(format!("write {word}"));
+                keys.lower.report(found.proposed_fix(vec![(node.span, word.to_owned())]));
+                return Phrase::Off;
+            }
             let help = match key {
                 "greeting" => "write greeting: true and use_user_name: true for \"Hi\" and the person's name, or words without braces",
                 _ => "write sign_off: true for the name of the brand, or words without braces",

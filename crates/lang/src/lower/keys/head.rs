@@ -7,6 +7,7 @@ use super::Thing::{Agent, Channel, Model, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
+use crate::gate::FORMATS;
 use crate::model::{FieldKind, Guarantee, PermissionMode, SandboxMode, SearchMode, SqlEngine, UntrustedAnswer, UntrustedRule};
 
 // A const that names a static inside another value is named itself.
@@ -87,7 +88,7 @@ pub static FIELD: KeyTable = KeyTable::of("field").keys(&[
     key("max_length", Whole, "most characters of a text, or elements of a list"),
     key("minimum", Number, "smallest number"),
     key("maximum", Number, "largest number"),
-    key("format", Fixed, "a format of JSON Schema, such as email"),
+    key("format", Word(&FORMATS), "what a text must be, such as email"),
     key("description", Sentence, "what it is, for people and models"),
     key("example", Constant, "a sample value for people"),
     key("pii", Boolean, "whether it holds personal data"),
