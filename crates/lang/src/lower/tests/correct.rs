@@ -13,7 +13,7 @@ inputs:
   question: { type: text, required: true, min_length: 1, max_length: 2000, pattern: "[a-z]", description: What is asked, example: Where is it? }
   customer: { type: text, default: c1, pii: true, untrusted: true }
   amounts: { type: list, items: { type: number, minimum: 0, maximum: 9 } }
-  kind: { type: text, enum: [open, done], format: email, required: false }
+  kind: { type: text, enum: [open, done], required: false }
   address: { type: object, fields: { street: text, zip: { type: text, required: false } } }
   day: { type: date, default: "2026-11-18" }
   report: file
