@@ -156,7 +156,7 @@ fn what_an_asked_agent_reads_and_may_do_is_judged_where_it_is_asked() {
 name: desk
 description: Asks somebody.
 inputs: {{ wish: {{ type: text, example: x }}, home: {{ type: text, pii: true, example: x }} }}
-person: {{ id: \"{{{{ inputs.wish }}}}\", name: Ana }}
+person: {{ id: \"{{{{ inputs.wish }}}}\", name: Ana, language: en }}
 agents:
 {agents}
 {head}steps: [{{ id: one, agent: lead, prompt: \"{{{{ inputs.wish }}}}\"{step} }}]
