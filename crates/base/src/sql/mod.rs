@@ -191,8 +191,21 @@ impl<'q> QueryReader<'q> {
             if node.is("lateral") {
                 continue;
             }
-            // SQLite: `[people]`.
-            let node = if let QueryNode::Group('[', inner) = node { inner.first().unwrap_or(node) } else { node };
+            // SQLite: `[people]`, and `'people'`.
+            let quoted;
+            let node = match node {
+                QueryNode::Group('[', inner) => inner.first().unwrap_or(node),
+                QueryNode::Value(value) if !value.text.contains('.') => {
+                    quoted = QueryNode::Quoted(Name { text: value.text.trim_matches('\''), ..*value });
+                    &quoted
+                }
+                QueryNode::Word(_)
+                | QueryNode::Quoted(_)
+                | QueryNode::Value(_)
+                | QueryNode::Group(..)
+                | QueryNode::Place(_)
+                | QueryNode::Mark(_) => node,
+            };
             let (beside, columns) = alias(after);
             let beside = beside.or(ahead.take());
             match (node, after) {
@@ -478,6 +491,7 @@ mod tests {
             ("with t as (select 1) select main.t.a from main.t", "t.a"),
             ("select [a] from [t]", "t.a"),
             ("select x.[a] from main.[t] x", "t.a"),
+            ("select x.a, b from 't' x join main.'u'", "t.a t.b u.b"),
             // DuckDB: a name in front, a whole row, fields of a column.
             ("select p.a from p: t", "t.a"),
             ("select p from t p", "t.p t.*"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::files::{is_in, of_field};
+use super::files::{is_in, of_field, own_texts};
 use super::search::{Back, Judges, ReadValue, below_list, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, ToolKind, Writer};
@@ -76,9 +76,29 @@ impl<'p> Labels<'p> {
             found.push(told(Writer::Tool, format!("what the program of {by} says")));
         }
         self.given(chain, ix, found);
+        // What a criterion says that could not be computed.
+        if step.kind.facts().judges.is_some() {
+            self.tested(chain, ix, found);
+        }
         // Results of tools, and what a program says beside what it prints, come from where the output does. Of inner steps only what is counted is told.
         if planned.step(ix).cases.is_empty() {
             found.push(self.own_output(chain, ix, None));
+        }
+    }
+
+    /// What an agent is told of calls of its tools that failed.
+    pub(super) fn failures_of_tools(&mut self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let (step, pipeline, by) = (&planned.step(ix).step, &planned.pipeline, self.step_words(chain, ix));
+        let agents = step.kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+        let of_plan = step.kind.facts().may_use.iter().filter(|_| matches!(step.kind, StepKind::Plan(_)));
+        let names: Vec<_> = agents.flat_map(|agent| &agent.tools).chain(of_plan).collect();
+        for (tool, _) in names.into_iter().filter_map(|name| pipeline.tool(&name.value)) {
+            tested_in(chain, Some((ix, true)), &own_texts(tool), &format!("a tool in {by}"), found);
+            if let Some(called) = tool.kind.pipeline().and_then(|id| self.called(chain, Caller::Model(ix), id)) {
+                let hop = Hop { reader: by.clone(), path: "the failure of a tool".into(), span: self.span_of(chain, ix), doubt: None };
+                found.push(Back::Of(ReadValue { chain: called, seat: None, path: vec!["failure".into()] }, hop));
+            }
         }
     }
 
@@ -90,7 +110,7 @@ impl<'p> Labels<'p> {
 
     /// What a failure of a step may quote though its output shows nothing of it: what stands in conditions and comparisons, in those of its
     /// scorecards, and of its agents, tools and models.
-    fn tested(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
+    pub(super) fn tested(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let (step, pipeline) = (&planned.step(ix).step, &planned.pipeline);
         let facts = step.kind.facts();

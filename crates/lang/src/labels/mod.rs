@@ -54,6 +54,8 @@ pub enum StartFrom<'p> {
     Refinement,
     /// Files, of which the run may have written some.
     Files,
+    /// What an agent is told of calls of its tools that failed.
+    FailuresOfTools,
     /// The folder of the project, in which the files of tables may lie.
     Folder,
 }

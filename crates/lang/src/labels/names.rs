@@ -153,12 +153,17 @@ impl Labels<'_> {
         is_fixed
     }
 
-    /// An input of a called pipeline that its file marks `untrusted`, whoever gives it.
+    /// An input of a called pipeline that its file marks `untrusted` or `pii`, whoever gives it.
     fn marked_input(&self, chain: ChainIx, path: &[String], found: &mut Vec<Back>) {
         let pipeline = &self.pipeline(chain).pipeline;
         if is_untrusted(pipeline.input_fields(), path) {
             let words = [&["inputs".to_owned()], path].concat().join(".");
             found.push(written(Writer::Stranger, (chain, None), words, pipeline.name.span));
+        }
+        if let Some(below) = personal_part(&pipeline.inputs, path) {
+            let words = [&["inputs".to_owned()], below.as_slice()].concat().join(".");
+            let span = pipeline.name.span;
+            found.push(Back::From(Source { writer: Writer::Author, personal: Some(words.clone()), at: (chain, None), words, span }));
         }
     }
 
@@ -182,7 +187,10 @@ impl Labels<'_> {
                     let data = planned.pipeline.data.get(&table.value);
                     PERSONAL.contains(&name) || data.is_some_and(|data| data.pii.iter().any(|column| column.value == name))
                 };
-                if path.first().is_some_and(|name| name == "id") {
+                let data = planned.pipeline.data.get(&table.value);
+                if path.first().is_some_and(|name| name == "id")
+                    && !data.is_some_and(|data| data.pii.iter().any(|column| column.value == "id"))
+                {
                     return;
                 }
                 let personal = match path.first() {
@@ -225,6 +233,7 @@ impl Labels<'_> {
         let Some(refinement) = &planned.refinement else { return };
         let (gate, reader) = (&planned.step(refinement.gate).step, self.step_words(chain, refinement.gate));
         self.given(chain, refinement.gate, found);
+        self.tested(chain, refinement.gate, found);
         let agents = gate.kind.agents(&planned.pipeline).into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
         let instructions = agents.filter_map(|agent| agent.instructions.as_ref()).map(|text| (text, vec![]));
         texts(chain, Some((refinement.gate, true)), instructions, &reader, None, found);

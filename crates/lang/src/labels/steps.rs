@@ -275,6 +275,7 @@ impl<'p> Labels<'p> {
             texts(chain, seat, [(text, vec![])], &by, None, found);
         }
         self.personal_of_tools(chain, ix, judges, found);
+        self.failures_of_tools(chain, ix, found);
         if planned.is_told_again(ix) {
             found.extend(self.told_again(chain, Some((ix, true)), &by));
         }

@@ -85,7 +85,9 @@ pub(super) fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
     let mut list = vec![];
     for model in pipeline.pipeline.models.values() {
         let Some(address) = &model.base_url else { continue };
-        list.push(Outgoing { address, is_host: false, step: None, fixed: &[], beside: model.api_key.iter().collect() });
+        // Its name goes there, too, and so does what else is in the address.
+        let beside = model.api_key.iter().chain(&model.model).chain([address]).collect();
+        list.push(Outgoing { address, is_host: false, step: None, fixed: &[], beside });
     }
     for tool in pipeline.pipeline.tools.values() {
         let (address, is_host, beside) = match &tool.kind {
@@ -96,7 +98,7 @@ pub(super) fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
                 let secrets = auth.flat_map(|auth| auth.client_secret.iter().chain(&auth.private_key));
                 (url, false, request(headers, &[], None).into_iter().chain(secrets).collect())
             }
-            ToolKind::Smtp { address, user, password, .. } => (address, true, user.iter().chain(password).collect()),
+            ToolKind::Smtp { address, from, user, password } => (address, true, user.iter().chain(password).chain([from]).collect()),
             ToolKind::Server(ServerKind::Program { .. })
             | ToolKind::Sql(_)
             | ToolKind::Program { .. }

@@ -268,13 +268,13 @@ impl GivenWalk {
                 // Counted from the end: any of a list.
                 Expr::Negative(_) => field(self.value(base), EACH),
                 _ => {
-                    self.tested(item);
-                    parts(self.value(base)).collect()
+                    let by = self.choosing(base, [&**item]);
+                    parts(self.value(base)).chain(by).collect()
                 }
             },
             Expr::Slice(base, bounds) => {
-                bounds.iter().flatten().for_each(|bound| self.tested(bound));
-                listed(elements(self.value(base)))
+                let by = self.choosing(base, bounds.iter().flatten().map(|bound| &**bound));
+                listed(elements(self.value(base))).into_iter().chain(by).collect()
             }
             Expr::Select { list, attribute, test, .. } => {
                 let each = elements(self.value(list));
@@ -304,6 +304,15 @@ impl GivenWalk {
 
     fn made_of<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) -> Vec<GivenPath> {
         list.into_iter().flat_map(|part| parts(self.value(part))).collect()
+    }
+
+    /// What values give that choose a place in something. With letters of the author's, one after the other, they could write anything.
+    fn choosing<'e>(&mut self, base: &Expr, by: impl IntoIterator<Item = &'e Expr>) -> Vec<GivenPath> {
+        match base {
+            Expr::Map(_) => self.chosen_by(by),
+            _ if base.names().is_some() => self.chosen_by(by),
+            _ => self.made_of(by),
+        }
     }
 
     /// One of the author's words, chosen by values.

@@ -120,9 +120,12 @@ impl OpenParts<'_> {
         for part in &own.steps {
             let step = &planned.step(part.step).step;
             let dialogue = if let StepKind::Dialogue(own) = &step.kind { Some(&own.limits) } else { None };
-            let is_timed = planned.around(part.step).any(|around| has_time(planned, &planned.step(around).step));
-            let lists = || planned.around(part.step).filter_map(|around| planned.step(around).step.for_each.as_ref());
-            let is_repeated = within.is_repeated || lists().any(|each| has_open_length(&each.list));
+            let around: Vec<&Step> = planned.around(part.step).map(|around| &*planned.step(around).step).collect();
+            let list = around.iter().rposition(|step| step.for_each.as_ref().is_some_and(|each| has_open_length(&each.list)));
+            let is_repeated = within.is_repeated || list.is_some();
+            // The time of one element bounds no list.
+            let beyond = list.map_or(0, |at| at + 1);
+            let is_timed = !within.is_repeated && around.iter().skip(beyond).any(|step| has_time(planned, step));
             let inside = Within { time: within.time || is_timed, is_repeated, ..within };
             let own = dialogue.map_or(inside, |limits| inside.and(limits));
             // How long a wait is may be filled in, and how often it is made.

@@ -90,7 +90,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
         texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
         let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
-        let starts = texts.into_iter().map(StartFrom::Text).chain(told);
+        let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::FailuresOfTools]);
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
         let said = labels.history(chain, ix).into_iter().map(|(seat, text)| start(chain, seat, text, "the conversation".to_owned()));
         follow(labels, starts.into_iter().chain(said).collect(), &what, &whom, is_declared, found);
