@@ -83,11 +83,9 @@ pub(super) fn own_texts(tool: &Tool) -> Vec<&Text> {
 /// What an author wrote into a tool, and a model that calls it may get back. Where a tool reaches a host, that host is asked about first.
 pub fn given_back(tool: &Tool) -> Vec<&Text> {
     match &tool.kind {
-        ToolKind::Program { .. } | ToolKind::Python { .. } => own_texts(tool),
+        ToolKind::Program { .. } | ToolKind::Python { .. } | ToolKind::Sql(_) | ToolKind::Knowledge(_) => own_texts(tool),
         ToolKind::Http { .. }
         | ToolKind::File(_)
-        | ToolKind::Sql(_)
-        | ToolKind::Knowledge(_)
         | ToolKind::Pipeline { .. }
         | ToolKind::Smtp { .. }
         | ToolKind::Server(_)

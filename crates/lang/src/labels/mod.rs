@@ -54,6 +54,8 @@ pub enum StartFrom<'p> {
     Refinement,
     /// Files, of which the run may have written some.
     Files,
+    /// The tables that `read` steps give to queries and tasks.
+    ReadTables,
     /// What an agent is told of calls of its tools that failed.
     FailuresOfTools,
     /// The folder of the project, in which the files of tables may lie.

@@ -50,6 +50,7 @@ impl Labels<'_> {
                 StartFrom::Text(text) => texts(start.chain, start.seat, [(text, vec![])], &start.reader, None, &mut starts),
                 StartFrom::Refinement => starts.extend(self.told_again(start.chain, start.seat, &start.reader)),
                 StartFrom::Files => start.seat.into_iter().for_each(|(ix, _)| self.read_from_files(start.chain, ix, &mut starts)),
+                StartFrom::ReadTables => self.tables_of_reads(start.chain, judges, &mut starts),
                 StartFrom::FailuresOfTools => {
                     start.seat.into_iter().for_each(|(ix, _)| self.failures_of_tools(start.chain, ix, &mut starts))
                 }

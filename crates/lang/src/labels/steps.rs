@@ -354,10 +354,14 @@ impl<'p> Labels<'p> {
         if sql::read(query).is_some_and(|query| query.tables.iter().all(is_known)) {
             return;
         }
-        let planned = self.pipeline(asked.chain);
-        for (ix, step) in planned.numbered_steps() {
+        self.tables_of_reads(asked.chain, asked.judges, found);
+    }
+
+    /// What `read` steps give.
+    pub(super) fn tables_of_reads(&mut self, chain: ChainIx, judges: Judges, found: &mut Vec<Back>) {
+        for (ix, step) in self.pipeline(chain).numbered_steps() {
             if let StepKind::Read(_) = &step.step.kind {
-                self.step(asked.chain, ix, "output", &[], asked.judges, found);
+                self.step(chain, ix, "output", &[], judges, found);
             }
         }
     }

@@ -402,6 +402,9 @@ mod tests {
             ("x{{ inputs.a }}", "inputs.a"),
             ("{{ inputs.a.b[0].c }}", "inputs.a.b.0.c!"),
             ("{{ inputs.a[inputs.b] }}", "inputs.a"),
+            // Letters of the author's, one after the other, could write anything.
+            ("{% for i in inputs.a %}{{ 'abc'[i] }}{% endfor %}{{ 'abc'[:inputs.b] }}", "inputs.a.* inputs.b"),
+            ("{{ {'a': 'one'}[inputs.a] }}", ""),
             ("{{ inputs.a if inputs.b == 'x' else inputs.c }}", "inputs.a! inputs.c!"),
             ("{{ inputs.a | default(inputs.b) }}", "inputs.a! inputs.b!"),
             ("{{ inputs.a | upper }}", "inputs.a"),

@@ -7,7 +7,8 @@ use crate::labels::{
     Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, given_back, opened_by, opens, queried_by, readable_by,
 };
 use crate::model::{
-    Check, DEFAULT_MODEL, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool, ToolKind,
+    ArtefactKind, Check, DEFAULT_MODEL, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool,
+    ToolKind,
 };
 use crate::plan::{Plan, StepIx};
 
@@ -90,7 +91,9 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
         texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
         let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
+        let queries = matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
         let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::FailuresOfTools]);
+        let starts = starts.chain(queries.then_some(StartFrom::ReadTables));
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
         let said = labels.history(chain, ix).into_iter().map(|(seat, text)| start(chain, seat, text, "the conversation".to_owned()));
         follow(labels, starts.into_iter().chain(said).collect(), &what, &whom, is_declared, found);
@@ -134,18 +137,27 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         }
     }
     for (ix, step) in planned.numbered_steps() {
-        let StepKind::Search(search) = &step.step.kind else { continue };
-        let knowledge = pipeline.tools.get(&search.knowledge.value).and_then(Tool::knowledge);
+        let used: Option<(_, Vec<&Text>)> = if let StepKind::Search(search) = &step.step.kind {
+            Some((&search.knowledge, vec![&search.query]))
+        } else if let StepKind::Tool(call) = &step.step.kind {
+            Some((&call.tool, call.with.iter().flat_map(|(_, value)| value.texts()).collect()))
+        } else {
+            None
+        };
+        let Some((name, texts)) = used else { continue };
+        let tool = pipeline.tool(&name.value).map(|(tool, _)| tool);
+        let knowledge = tool.and_then(Tool::knowledge);
         let Some(model) = knowledge.filter(|own| own.search.needs_vectors()).and_then(|own| own.embed.as_ref()) else { continue };
         let what = labels.step_words(chain, ix);
         let is_declared = is_marked(labels, chain, ix);
         // So do the documents.
-        let documents = pipeline.tools.get(&search.knowledge.value).and_then(|tool| opened_by(tool, pipeline)).filter(|_| !is_declared);
+        let documents = tool.and_then(|tool| opened_by(tool, pipeline)).filter(|_| !is_declared);
         if let Some((table, column)) = documents {
             let message = format!("{what} gives {table}.{} to model {}, and is not marked pii: true", column.value, model.value);
-            found.breaks(search.knowledge.span, message, vec![(column.span, "personal".into())], HELP.into());
+            found.breaks(name.span, message, vec![(column.span, "personal".into())], HELP.into());
         }
-        let starts = vec![start(chain, Some((ix, true)), &search.query, what.clone())];
+        let texts = texts.into_iter().chain(knowledge.into_iter().flat_map(|own| &own.given));
+        let starts = texts.map(|text| start(chain, Some((ix, true)), text, what.clone())).collect();
         follow(labels, starts, &what, &format!("model {}", model.value), is_declared, found);
     }
 }

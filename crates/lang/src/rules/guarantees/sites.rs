@@ -227,7 +227,7 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
             }
         }
         // What the author wrote into the tools themselves goes with each call.
-        let own = step.step.kind.facts().receiver.filter(|_| !matches!(step.step.kind, StepKind::Resource(_)));
+        let own = step.step.kind.facts().receiver;
         let own = own.and_then(|name| Some((name, planned.pipeline.tool(&name.value)?.0)));
         let own = own.into_iter().flat_map(|(name, tool)| around.iter().map(move |policies| (name, tool, policies.clone())));
         let of_models = tools_of_models(labels, chain, ix).into_iter().map(|used| (used.name, used.tool, used.policies));

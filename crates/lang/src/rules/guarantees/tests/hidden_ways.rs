@@ -207,6 +207,50 @@ fn a_failure_may_quote_what_a_step_only_tests() {
 }
 
 #[test]
+fn an_agent_is_told_why_its_tools_failed() {
+    let tests = "'{{ 1 if inputs.who | int > 2 else 3 }}'";
+    let step = "steps: [{ id: d, agent: v, prompt: x }]\n";
+    for tool in [format!("http: POST https://example.com/x, body: {tests}"), format!("program: [say, {tests}], reads_only: true")] {
+        let told = personal_with("t", &format!("tools: {{ t: {{ {tool} }} }}\n{step}"));
+        assert!(told.contains("quotes what it only tests"), "{tool}: {told}");
+    }
+    let inner =
+        "flow: 1\nname: g\ninputs: { n: { type: text, pii: true } }\nsteps: [{ id: f, set: \"{{ inputs.n | int }}\" }]\noutputs: x\n";
+    let main = "flow: 1\nname: a\ntools: { g: { pipeline: g.yaml } }\nagents: { v: { instructions: x, tools: [g] } }\nsteps: [{ id: d, agent: v, prompt: x }]\n";
+    let told = says(Guarantee::PersonalDeclared, &[("a.yaml", main), ("g.yaml", inner)]);
+    assert!(told.starts_with("broken\n") || told.starts_with("holds if\n"), "{told}");
+}
+
+#[test]
+fn a_criterion_that_cannot_be_computed_may_quote_what_it_tests() {
+    let file = |shown: &str| {
+        format!(
+            "flow: 1\nname: a\nagents: {{ w: {{ instructions: Write. }} }}\nscorecards: {{ c: {{ criteria: [{{ id: k, description: It is more., check: {{ expression: steps.d.output | int > 3 }} }}] }} }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: g, gate: c, of: \"'fixed'\", otherwise: none }}\noutputs: \"{{{{ steps.g.{shown} }}}}\"\n"
+        )
+    };
+    let told = |shown: &str| says(Guarantee::ModelTextJudged, &[("a.yaml", &file(shown))]);
+    assert!(told("details.feedback").contains("quotes what it only tests"), "{}", told("details.feedback"));
+    assert!(told("details.passed") == "holds" || told("details.passed").starts_with("holds\n"), "{}", told("details.passed"));
+}
+
+#[test]
+fn what_an_author_fills_into_a_server_a_model_or_a_knowledge_goes_there() {
+    let read = |name: &str| {
+        personal(&format!(
+            "tools: {{ m: {{ url: 'https://m.example', headers: {{ X: '{{{{ inputs.{name} }}}}' }} }} }}\nsteps: [{{ id: r, read: {{ server: m, uri: 'a:b' }} }}]\n"
+        ))
+    };
+    assert!(read("who").contains("inputs.who to tool server m"), "{}", read("who"));
+    assert!(!read("m").contains("inputs."), "{}", read("m"));
+    let search = "models: { emb: { provider: openai, model: e } }\nknowledge: { k: { files: ['out/*.md'], search: meaning, embed: emb } }\n";
+    let told = personal(&format!("{search}steps: [{{ id: s, tool: k.search, with: {{ query: '{{{{ inputs.who }}}}' }} }}]\n"));
+    assert!(told.contains("inputs.who to model emb"), "{told}");
+    let model = "flow: 1\nname: a\ninputs: { b: text }\nsecrets: { TOK: A token. }\nmodels: { default: { provider: openai, model: '{{ secrets.TOK }}', base_url: '{{ inputs.b }}' } }\nagents: { w: { instructions: Write. } }\nsteps: [{ id: d, agent: w, prompt: x }]\n";
+    let told = says(Guarantee::SecretsKept, &[("a.yaml", model)]);
+    assert!(told.contains("secrets.TOK is sent to a host that inputs.b names"), "{told}");
+}
+
+#[test]
 fn how_a_call_of_a_tool_ended_is_a_word_of_the_engine() {
     let of = |shown: &str| {
         let file = format!(
