@@ -242,7 +242,8 @@ fn what_an_author_fills_into_a_server_a_model_or_a_knowledge_goes_there() {
     };
     assert!(read("who").contains("inputs.who to tool server m"), "{}", read("who"));
     assert!(!read("m").contains("inputs."), "{}", read("m"));
-    let search = "models: { emb: { provider: openai, model: e } }\nknowledge: { k: { files: ['out/*.md'], search: meaning, embed: emb } }\n";
+    let search =
+        "models: { emb: { provider: openai, model: e } }\nknowledge: { k: { files: ['out/*.md'], search: meaning, embed: emb } }\n";
     let told = personal(&format!("{search}steps: [{{ id: s, tool: k.search, with: {{ query: '{{{{ inputs.who }}}}' }} }}]\n"));
     assert!(told.contains("inputs.who to model emb"), "{told}");
     let model = "flow: 1\nname: a\ninputs: { b: text }\nsecrets: { TOK: A token. }\nmodels: { default: { provider: openai, model: '{{ secrets.TOK }}', base_url: '{{ inputs.b }}' } }\nagents: { w: { instructions: Write. } }\nsteps: [{ id: d, agent: w, prompt: x }]\n";
