@@ -5,7 +5,7 @@ use std::path::Path;
 use super::files::{is_in, of_field, own_texts};
 use super::search::{Back, Judges, ReadValue, below_list, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
-use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, ToolKind, Writer};
+use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, Tool, ToolKind, Writer};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::sql;
 use crate::template::reached;
@@ -88,18 +88,24 @@ impl<'p> Labels<'p> {
 
     /// What an agent is told of calls of its tools that failed.
     pub(super) fn failures_of_tools(&mut self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        let planned = self.pipeline(chain);
-        let (step, pipeline, by) = (&planned.step(ix).step, &planned.pipeline, self.step_words(chain, ix));
-        let agents = step.kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
-        let of_plan = step.kind.facts().may_use.iter().filter(|_| matches!(step.kind, StepKind::Plan(_)));
-        let names: Vec<_> = agents.flat_map(|agent| &agent.tools).chain(of_plan).collect();
-        for (tool, _) in names.into_iter().filter_map(|name| pipeline.tool(&name.value)) {
+        let by = self.step_words(chain, ix);
+        for tool in self.tools_of_models(chain, ix) {
             tested_in(chain, Some((ix, true)), &own_texts(tool), &format!("a tool in {by}"), found);
             if let Some(called) = tool.kind.pipeline().and_then(|id| self.called(chain, Caller::Model(ix), id)) {
                 let hop = Hop { reader: by.clone(), path: "the failure of a tool".into(), span: self.span_of(chain, ix), doubt: None };
                 found.push(Back::Of(ReadValue { chain: called, seat: None, path: vec!["failure".into()] }, hop));
             }
         }
+    }
+
+    /// The tools that models of a step may call, whatever policies say.
+    pub(super) fn tools_of_models(&self, chain: ChainIx, ix: StepIx) -> Vec<&'p Tool> {
+        let planned = self.pipeline(chain);
+        let (kind, pipeline) = (&planned.step(ix).step.kind, &planned.pipeline);
+        let agents = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+        let of_plan = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
+        let names = agents.flat_map(|agent| &agent.tools).chain(of_plan);
+        names.filter_map(|name| Some(pipeline.tool(&name.value)?.0)).collect()
     }
 
     fn own_output(&self, chain: ChainIx, ix: StepIx, doubt: Option<String>) -> Back {
@@ -125,8 +131,8 @@ impl<'p> Labels<'p> {
         if !agents.is_empty() {
             pipeline.models.values().for_each(|model| model.each_text(&mut add));
         }
-        let tools = agents.iter().flat_map(|agent| &agent.tools).chain(facts.may_use).chain(facts.receiver);
-        tools.filter_map(|name| pipeline.tool(&name.value)).for_each(|(tool, _)| tool.each_text(&mut add));
+        let own = facts.receiver.and_then(|name| Some(pipeline.tool(&name.value)?.0));
+        self.tools_of_models(chain, ix).into_iter().chain(own).for_each(|tool| tool.each_text(&mut add));
         let by = self.step_words(chain, ix);
         // `until` sees the steps of its round.
         let inner = step.kind.repeat().and_then(|_| planned.step(ix).cases.first()).map(|block| (planned.block(*block).first, false));

@@ -285,9 +285,7 @@ impl<'p> Labels<'p> {
     fn personal_of_tools(&mut self, chain: ChainIx, ix: StepIx, judges: Judges, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let (by, step, pipeline) = (self.step_words(chain, ix), &planned.step(ix).step, &planned.pipeline);
-        let agents = step.kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
-        let of_plan = step.kind.facts().may_use.iter().filter(|_| matches!(step.kind, StepKind::Plan(_)));
-        for (tool, _) in agents.flat_map(|agent| &agent.tools).chain(of_plan).filter_map(|name| pipeline.tool(&name.value)) {
+        for tool in self.tools_of_models(chain, ix) {
             found.extend(opened_by(tool, pipeline).map(|column| personal(column, (chain, Some(ix)), &by)));
             texts(chain, Some((ix, true)), whole(given_back(tool)), &by, None, found);
             self.opened_files(chain, ix, tool, found);
