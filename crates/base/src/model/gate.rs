@@ -5,7 +5,7 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Features, Filling, Pipeline, Text};
+use super::{Features, Filling, Text};
 use crate::source::{Span, Spanned};
 
 /// `gate`: a judgement of one value.
@@ -23,18 +23,6 @@ pub struct GateStep {
     pub refine: Option<Spanned<String>>,
     /// What the person gets when the gate is not met.
     pub otherwise: Option<Text>,
-}
-
-impl GateStep {
-    /// What its criteria tell the writer when their checks fail: their feedback, and what a check quotes.
-    pub fn feedback<'p>(&self, pipeline: &'p Pipeline) -> Vec<&'p Text> {
-        let cards = self.scorecards.iter().filter_map(|card| pipeline.scorecards.get(&card.name()?.value));
-        let quoted = |criterion: &'p Criterion| match &criterion.judging {
-            Judging::Checks(checks) => checks.iter().flat_map(|check| check.value.quoted()).collect(),
-            Judging::Judge | Judging::Neither => vec![],
-        };
-        cards.flat_map(|card| &card.criteria).flat_map(|criterion| criterion.feedback.iter().chain(quoted(criterion))).collect()
-    }
 }
 
 /// A scorecard of the file by name, or one that a step wrote.

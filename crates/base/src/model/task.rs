@@ -186,6 +186,19 @@ impl<'s> JudgingStep<'s> {
         task.into_iter().flat_map(|task| task.accept.criteria())
     }
 
+    /// What its criteria tell the writer when their checks fail: their feedback, and what a check quotes.
+    pub fn feedback<'a>(self, scorecards: &'a IndexMap<String, Scorecard>) -> Vec<&'a Text>
+    where
+        's: 'a,
+    {
+        let quoted = |criterion: &'a Criterion| match &criterion.judging {
+            Judging::Checks(checks) => checks.iter().flat_map(|check| check.value.quoted()).collect(),
+            Judging::Judge | Judging::Neither => vec![],
+        };
+        let of_cards = self.cards().iter().filter_map(|card| scorecards.get(&card.name()?.value)).flat_map(|card| &card.criteria);
+        of_cards.chain(self.own_criteria()).flat_map(|criterion| criterion.feedback.iter().chain(quoted(criterion))).collect()
+    }
+
     /// The agents that may be asked, each once: a scorecard's own judge, else the step's, else that of the first scorecard that has one.
     pub fn judges<'a>(self, scorecards: &'a IndexMap<String, Scorecard>) -> Vec<&'a Spanned<String>>
     where

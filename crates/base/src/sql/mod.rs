@@ -5,10 +5,12 @@
 //! other by its keywords. It is no parser of SQL: it passes over what it does not know.
 //! How to add a clause: its keyword among those below that it is like, and a case in the tests here.
 
+mod may_give;
 mod nodes;
 
 use std::rc::Rc;
 
+pub use may_give::may_give;
 pub use nodes::{QueryNode, nodes};
 
 /// What a query names.
@@ -60,7 +62,7 @@ pub fn read(text: &str) -> Option<Query<'_>> {
         return None;
     }
     let nodes = nodes(text)?;
-    let mut reader = QueryReader { tables: vec![], called: vec![], own: vec![], given_places: vec![], around: vec![], left: MOST_GIVEN };
+    let mut reader = QueryReader { text, tables: vec![], called: vec![], own: vec![], given_places: vec![], around: vec![], left: MOST_GIVEN };
     let mut gives = reader.query(&nodes, vec![]);
     gives.sort_by_key(|given| given.place.start);
     reader.tables.sort_by_key(|table| table.start);
@@ -79,6 +81,8 @@ pub fn mentions(text: &str, word: &str) -> bool {
 
 /// Words that begin a query in brackets.
 const QUERIES: [&str; 4] = ["select", "with", "values", "from"];
+/// Words of DuckDB in front of a table whose columns, or what is computed of them, are given.
+const SHOWING: [&str; 8] = ["table", "summarize", "describe", "show", "pivot", "pivot_wider", "unpivot", "pivot_longer"];
 /// Words between the selects of a query.
 const BETWEEN: [&str; 3] = ["union", "intersect", "except"];
 /// Words before brackets in which nothing is given: it is counted, or it decides.
@@ -106,6 +110,7 @@ enum Clause {
 type Source<'q> = (Option<&'q str>, Rc<[GivenColumn<'q>]>);
 
 struct QueryReader<'q> {
+    text: &'q str,
     tables: Vec<Name<'q>>,
     called: Vec<(&'q str, &'q str)>,
     /// Tables that the queries around this place make themselves, inner ones last.
@@ -154,6 +159,14 @@ impl<'q> QueryReader<'q> {
     /// Reads one `select` or `values`. The first one names the columns.
     fn select(&mut self, nodes: &[QueryNode<'q>], names: &mut Vec<&'q str>) -> Vec<GivenColumn<'q>> {
         let (mut sources, mut given) = (self.around.clone(), vec![]);
+        if let [first, shown @ ..] = nodes
+            && first.is_one_of(&SHOWING)
+        {
+            let end = shown.iter().position(|node| node.is_one_of(&["on", "using"])).unwrap_or(shown.len());
+            self.sources(&shown[..end], &mut sources);
+            self.decide(&shown[end..]);
+            return made(sources);
+        }
         let parts = clauses(nodes);
         for (clause, part) in &parts {
             match clause {
@@ -161,6 +174,10 @@ impl<'q> QueryReader<'q> {
                 Clause::Other => self.decide(part),
                 Clause::Items => {}
             }
+        }
+        if parts.iter().all(|(clause, _)| *clause != Clause::Items) {
+            // DuckDB: `from people`.
+            return if names.is_empty() { sources.iter().flat_map(|(_, given)| given.iter().copied()).collect() } else { made(sources) };
         }
         let items = parts.iter().filter(|(clause, _)| *clause == Clause::Items);
         // Behind `*` nobody can count which of the names that are written beside is for which column: each may be.
@@ -229,12 +246,18 @@ impl<'q> QueryReader<'q> {
                 (QueryNode::Word(name) | QueryNode::Quoted(name), _)
                     if !matches!(after, [QueryNode::Group('(', _) | QueryNode::Mark('.'), ..]) =>
                 {
-                    let columns = self.table(*name);
+                    let own = self.table(*name);
                     let called = beside.unwrap_or(name.text);
                     self.called.push((name.text, called));
-                    sources.push((Some(called), columns));
+                    // `people as p(a, b)`: any name may be for any column.
+                    let renamed = || own.iter().map(|one| GivenColumn { name: "", ..*one }).collect();
+                    sources.push((Some(called), if columns.is_empty() { own } else { renamed() }));
                 }
-                (QueryNode::Group('(', inner), _) if node.is_query() => {
+                // Not `((select …) as x join …)`.
+                (QueryNode::Group('(', inner), _)
+                    if node.is_query()
+                        && inner.get(1).is_none_or(|next| !inner[0].is_query() || next.is_one_of(&BETWEEN) || next.is_one_of(&["order", "limit"])) =>
+                {
                     let columns = self.query(inner, columns);
                     self.called.extend(beside.map(|name| ("", name)));
                     sources.push((beside, columns.into()));
@@ -246,6 +269,9 @@ impl<'q> QueryReader<'q> {
                     let mut made = vec![];
                     if let [QueryNode::Group('(', inner), ..] = after {
                         self.item(inner, sources, &mut made);
+                        if node.is_one_of(&["query", "query_table"]) {
+                            self.texts(inner, &mut made);
+                        }
                         made.iter_mut().for_each(|given| given.name = "");
                     }
                     let called = match (node.name(), after) {
@@ -265,6 +291,33 @@ impl<'q> QueryReader<'q> {
             let end = nodes.iter().position(|node| *node == QueryNode::Mark(',') || node.is("join")).unwrap_or(nodes.len());
             self.decide(&nodes[..end]);
             nodes = nodes.get(end + 1..).unwrap_or_default();
+        }
+    }
+
+    /// The name that brackets of SQLite hold, if it is more than a plain word.
+    fn in_brackets(&self, inner: &[QueryNode<'q>]) -> Option<Name<'q>> {
+        let (first, last) = (inner.first()?.name()?, inner.last()?.name()?);
+        let text = self.text.get(first.start..last.start + last.text.len())?;
+        (inner.len() > 1 || inner[0].is_one_of(RESERVED)).then_some(Name { text, start: first.start })
+    }
+
+    /// DuckDB: reads the tables and queries that stand in texts: `query_table('people')`.
+    fn texts(&mut self, nodes: &[QueryNode<'q>], given: &mut Vec<GivenColumn<'q>>) {
+        for node in nodes {
+            match node {
+                QueryNode::Group(_, inner) => self.texts(inner, given),
+                QueryNode::Value(value) => {
+                    let text = value.text.trim_matches('\'');
+                    match nodes::nodes(text).unwrap_or_default().as_slice() {
+                        [QueryNode::Word(name) | QueryNode::Quoted(name)] => {
+                            let place = Name { text: name.text, start: value.start + 1 + name.start };
+                            given.extend(self.table(place).iter());
+                        }
+                        query => given.extend(self.query(query, vec![])),
+                    }
+                }
+                QueryNode::Word(_) | QueryNode::Quoted(_) | QueryNode::Place(_) | QueryNode::Mark(_) => {}
+            }
         }
     }
 
@@ -299,6 +352,17 @@ impl<'q> QueryReader<'q> {
                     given.extend(self.query(inner, vec![]));
                     self.around = around;
                 }
+                // DuckDB: `columns('n.*')`, and `#1` for the first one.
+                QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("columns")) => {
+                    self.item(inner, sources, given);
+                    given.extend(made(sources.to_vec()));
+                }
+                // SQLite: `[first name]`, `[order]`.
+                QueryNode::Group('[', inner) if let Some(name) = self.in_brackets(inner) => {
+                    self.item(inner, sources, given);
+                    given.extend(columns(sources, None, name));
+                }
+                QueryNode::Mark('#') => given.extend(made(sources.to_vec())),
                 QueryNode::Group(_, inner) => self.item(inner, sources, given),
                 // `string_agg(name order by day)`
                 QueryNode::Word(word) if word.is("order") => return self.decide(&nodes[at..]),
@@ -307,7 +371,8 @@ impl<'q> QueryReader<'q> {
                     let is_owned = before == Some(&QueryNode::Mark('.'));
                     let owner = at.checked_sub(2).filter(|_| is_owned).and_then(|at| nodes[at].name());
                     let is_function = matches!(next, Some(QueryNode::Group('(', _)));
-                    let multiplies = name.text == "*" && at > 0 && !is_owned;
+                    // Behind a number, a name or brackets; not behind `distinct` or `,`.
+                    let multiplies = name.text == "*" && before.is_some_and(QueryNode::is_operand);
                     // What follows `as` is a new name, or a type.
                     let is_new = before.is_some_and(|before| before.is("as"));
                     let is_source = sources.iter().any(|(own, _)| own.is_some_and(|own| name.is(own)));
@@ -334,6 +399,11 @@ impl Name<'_> {
     pub fn is(&self, name: &str) -> bool {
         self.text.eq_ignore_ascii_case(name)
     }
+}
+
+/// All columns of what is read, under names that nobody wrote.
+fn made<'q>(sources: Vec<Source<'q>>) -> Vec<GivenColumn<'q>> {
+    sources.iter().flat_map(|(_, given)| given.iter()).map(|given| GivenColumn { name: "", ..*given }).collect()
 }
 
 /// All columns of a table.
@@ -410,6 +480,8 @@ fn alias<'q>(nodes: &[QueryNode<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
 /// An item without the name that is behind it.
 fn without_alias<'n, 'q>(item: &'n [QueryNode<'q>]) -> &'n [QueryNode<'q>] {
     match item {
+        // `distinct on (a) b`
+        [.., on, QueryNode::Group(..), _] if on.is("on") => item,
         [inner @ .., QueryNode::Word(_) | QueryNode::Quoted(_)] => match inner.last() {
             Some(QueryNode::Mark(_)) | None => item,
             Some(before) if before.is("*") || before.is_one_of(RESERVED) => item,
@@ -420,130 +492,4 @@ fn without_alias<'n, 'q>(item: &'n [QueryNode<'q>]) -> &'n [QueryNode<'q>] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tables(text: &str) -> String {
-        read(text).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>().join(" ")
-    }
-
-    fn gives(text: &str) -> String {
-        let gives = read(text).unwrap().gives;
-        gives.iter().map(|given| format!("{}.{}", given.table, given.column)).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn a_value_among_the_columns_of_a_result_may_be_in_what_a_query_gives() {
-        for (query, given) in [
-            ("select name from people where id = $id limit $n", ""),
-            ("select $label as label, name from people where id = $id", "$label"),
-            ("select case when day = $day then 1 else $other end from a", "$day $other"),
-            ("with d as (select date($today) as first) select name from people, d where day >= d.first", "$today"),
-            ("select value from json_each($list) where value > $least", "$list"),
-            ("select name from people where id in (select id from b where x = $x)", ""),
-            ("values ($a), ($b)", "$a $b"),
-        ] {
-            let read = read(query).unwrap();
-            let places: Vec<&str> = read.given_places.iter().map(|place| place.text).collect();
-            assert_eq!(places.join(" "), given, "{query}");
-        }
-    }
-
-    #[test]
-    fn tables_stand_after_from_and_join() {
-        for (query, read) in [
-            ("select * from Entries as e, people p, projects", "Entries people projects"),
-            ("select * from a left join b on a.x = (select y from c), d", "a b c d"),
-            ("select (select max(x) from a) from b union select 1 from c", "a b c"),
-            ("select * from (a join b using (x)) natural join (select * from c) d", "a b c"),
-            ("select a is distinct from b, not a is not distinct from c from d", "d"),
-            ("from a select x where y in (from b)", "a b"),
-            ("select * from p: people", "people"),
-            ("with x as (select 1), y(a) as not materialized (select * from x, z) select * from y as e, x join e", "z e"),
-            ("select * from (with x as (select 1) select * from x), x", "x"),
-            ("with recursive x as (select 1 union select * from X join y), y as (select 2) select * from x", ""),
-            ("select extract(year from day), trim(both from name) from \"a b\" where \"from\" = 'from c' -- from d", "a b"),
-            ("select * from json_each($list), lateral generate_series(1, 2), main.b, other.c, 'data.csv', a", "b a"),
-            ("explain select * from a; select * from b;", "a b"),
-        ] {
-            assert_eq!(tables(query), read, "{query}");
-        }
-    }
-
-    #[test]
-    fn columns_are_given_by_items_and_by_what_they_are_made_of() {
-        for (query, columns) in [
-            ("select a, p.b, upper(c) as d, e f, \"g\" from t as p", "t.a t.b t.c t.e t.g"),
-            ("select *, p.*, 2 * a, count(*), count(b), sum(c) over (partition by d) from t p", "t.* t.* t.a t.c"),
-            ("select not b, cast(c as text), string_agg(d order by e), f(x), $f, :g, h::text from t", "t.b t.c t.d t.x t.h"),
-            ("select a in (select b from u), exists (select c from u), [d], 'e' from t where f", "t.a t.d"),
-            ("values ((select a from t)), ('b')", "t.a"),
-            ("(select a from t) union (select b from t)", "t.a t.b"),
-            ("select a, u.b, * from t, u", "t.a u.a u.b t.* u.*"),
-            ("from t select a", "t.a"),
-            ("select a from t, f(1)", "t.a"),
-            ("select value from json_each((select json_group_array(a) from t))", "t.a"),
-            ("select j.value, f.b from t, json_each(json_array(a)) as j, u f", "t.a u.b"),
-            ("select column1 from (values ((select a from t)))", "t.a"),
-            ("select (select upper(a)) from t", "t.a"),
-            ("select a from main.t", "t.a"),
-            ("select x.a, * from \"main\".\"t\" x join memory.main.u", "t.a t.* u.*"),
-            ("with t as (select 1) select main.t.a from main.t", "t.a"),
-            ("select [a] from [t]", "t.a"),
-            ("select x.[a] from main.[t] x", "t.a"),
-            ("select x.a, b from 't' x join main.'u'", "t.a t.b u.b"),
-            // DuckDB: a name in front, a whole row, fields of a column.
-            ("select p.a from p: t", "t.a"),
-            ("select p from t p", "t.p t.*"),
-            ("select p.a.b, a.c from t p", "t.a t.b t.a t.c"),
-        ] {
-            assert_eq!(gives(query), columns, "{query}");
-        }
-    }
-
-    #[test]
-    fn columns_are_followed_through_the_tables_that_a_query_makes() {
-        for (query, columns) in [
-            ("with x as (select a as z, b from t) select z from x", "t.a"),
-            ("with x(z) as (select a from t union select b from u), y as (select * from x) select upper(z) from y", "t.a u.b"),
-            ("with x as (select * from t) select a from x", "t.a"),
-            ("select z from (select a z, b from t)", "t.a"),
-            ("with x(p, q) as (select * from t) select q from x", "t.*"),
-            ("select o.z, o.y from (select a, b from t) o(y, z)", "t.b t.a"),
-            ("with x as (select count(a) as a from t) select a from x", ""),
-        ] {
-            assert_eq!(gives(query), columns, "{query}");
-        }
-        assert_eq!(read("with x as (select a as z from t) select z from x").unwrap().gives[0].place, Name { text: "z", start: 40 });
-    }
-
-    #[test]
-    fn places_for_values_and_functions_are_found_wherever_they_stand() {
-        let text = "select f($a, '$b', g(:c)) x from t as e, u, (select 1) as q, f(1) h, main.t where [$d] = ?1 and y in (@f, ?) -- $g";
-        let query = read(text).unwrap();
-        let texts = |names: &[Name]| names.iter().map(|name| name.text.to_owned()).collect::<Vec<_>>().join(" ");
-        assert_eq!((texts(&query.places), texts(&query.calls)), ("$a :c ?1 @f ?".to_owned(), "f g f".to_owned()));
-        assert_eq!((query.places[0].start, query.called), (9, vec![("t", "e"), ("u", "u"), ("", "q"), ("", "h"), ("t", "t")]));
-    }
-
-    #[test]
-    fn what_is_not_closed_or_too_deep_cannot_be_read() {
-        let deep = "(".repeat(100_000);
-        for query in ["'", "\"", "/*", "`", "select ((((", "))))", "with x(a as (select", "select [)", "select $$from a$$", deep.as_str()] {
-            assert!(read(query).is_none(), "{}", query.get(..20).unwrap_or(query));
-        }
-        for query in
-            ["", "--", "$", "with", "with x", "with x as )(,", "select é from people", "select * from", "from from", "select , , from ,"]
-        {
-            read(query);
-        }
-    }
-
-    #[test]
-    fn columns_that_double_with_each_table_are_read_in_time() {
-        let doubled = (1..1_000).map(|n| format!(", x{n} as (select *, * from x{})", n - 1)).collect::<String>();
-        let query = format!("with x0 as (select * from t){doubled} select * from x999, last");
-        assert_eq!(read(&query).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>(), ["t", "last"]);
-        assert!(read(&"select 1 ".repeat(MOST_QUERY_BYTES)).is_none());
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! Words, names and brackets of a query; comments are left out.
 
-use super::{Name, QUERIES};
+use super::{Name, QUERIES, RESERVED, SHOWING};
 
 /// The deepest brackets that are looked into.
 const DEEPEST: usize = 64;
@@ -33,6 +33,15 @@ impl<'q> QueryNode<'q> {
         keywords.iter().any(|keyword| self.is(keyword))
     }
 
+    /// Whether it may be multiplied.
+    pub(super) fn is_operand(&self) -> bool {
+        match self {
+            QueryNode::Mark(_) => false,
+            QueryNode::Word(_) => !self.is_one_of(RESERVED),
+            QueryNode::Quoted(_) | QueryNode::Group(..) | QueryNode::Value(_) | QueryNode::Place(_) => true,
+        }
+    }
+
     /// The name it may be.
     pub fn name(&self) -> Option<Name<'q>> {
         match self {
@@ -51,8 +60,9 @@ impl<'q> QueryNode<'q> {
 
     /// Whether it is a query in brackets.
     pub fn is_query(&self) -> bool {
-        let first = self.inner().and_then(<[_]>::first);
-        first.is_some_and(|first| first.is_one_of(&QUERIES) || first.is_query())
+        let inner = self.inner().unwrap_or_default();
+        let shows = matches!(inner, [first, second, ..] if first.is_one_of(&SHOWING) && (second.name().is_some() || second.is_query()));
+        shows || inner.first().is_some_and(|first| first.is_one_of(&QUERIES) || first.is_query())
     }
 }
 

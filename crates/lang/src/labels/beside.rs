@@ -86,9 +86,17 @@ impl<'p> Labels<'p> {
         }
     }
 
-    /// What an agent is told of calls of its tools that failed.
-    pub(super) fn failures_of_tools(&mut self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        let by = self.step_words(chain, ix);
+    /// What an agent is told of calls of its tools that failed, and of tries of a task that were not accepted.
+    pub(super) fn failures_told(&mut self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
+        let (by, planned) = (self.step_words(chain, ix), self.pipeline(chain));
+        let kind = &planned.step(ix).step.kind;
+        if let StepKind::Task(_) = kind {
+            self.given(chain, ix, found);
+            self.tested(chain, ix, found);
+            let judges = kind.agents(&planned.pipeline).into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
+            let instructions = judges.filter_map(|agent| agent.instructions.as_ref()).map(|text| (text, vec![]));
+            texts(chain, Some((ix, true)), instructions, &by, None, found);
+        }
         for tool in self.tools_of_models(chain, ix) {
             tested_in(chain, Some((ix, true)), &own_texts(tool), &format!("a tool in {by}"), found);
             if let Some(called) = tool.kind.pipeline().and_then(|id| self.called(chain, Caller::Model(ix), id)) {
@@ -153,7 +161,7 @@ impl<'p> Labels<'p> {
     }
 
     /// What the run reads for a step without a name for it in a text.
-    fn reading_of(&self, chain: ChainIx, ix: StepIx, of: &str, what: &str, doubt: String) -> Back {
+    pub(super) fn reading_of(&self, chain: ChainIx, ix: StepIx, of: &str, what: &str, doubt: String) -> Back {
         let hop = Hop { reader: self.step_words(chain, ix), path: what.to_owned(), span: self.span_of(chain, ix), doubt: Some(doubt) };
         Back::Of(ReadValue { chain, seat: None, path: vec![of.to_owned()] }, hop)
     }
@@ -163,9 +171,7 @@ impl<'p> Labels<'p> {
         let step = &self.pipeline(chain).step(ix).step;
         let mut list: Vec<&Text> = vec![];
         step.kind.each_text(step.span, &mut |authored| list.extend(authored.text()));
-        if let StepKind::Gate(gate) = &step.kind {
-            list.extend(gate.feedback(&self.pipeline(chain).pipeline));
-        }
+        list.extend(step.kind.facts().judges.into_iter().flat_map(|judging| judging.feedback(&self.pipeline(chain).pipeline.scorecards)));
         texts(chain, Some((ix, true)), list.into_iter().map(|text| (text, vec![])), &self.step_words(chain, ix), None, found);
     }
 

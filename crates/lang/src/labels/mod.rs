@@ -57,7 +57,7 @@ pub enum StartFrom<'p> {
     /// The tables that `read` steps give to queries and tasks.
     ReadTables,
     /// What an agent is told of calls of its tools that failed.
-    FailuresOfTools,
+    Failures,
     /// The folder of the project, in which the files of tables may lie.
     Folder,
 }

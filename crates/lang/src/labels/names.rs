@@ -52,6 +52,7 @@ impl Labels<'_> {
             [FILES] => found.push(self.written_files(*chain)),
             [TABLES] => found.extend(self.table_files(*chain)),
             ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), judges, &mut found),
+            ["run", "time_zone"] => self.person(*chain, &["time_zone".to_owned()], &mut found),
             ["person", ..] => self.person(*chain, path.get(1..).unwrap_or_default(), &mut found),
             ["conversation", ..] => {
                 let span = planned.pipeline.conversation.as_ref().and_then(|own| own.id.texts().first().map(|text| text.place.span));

@@ -51,8 +51,8 @@ impl Labels<'_> {
                 StartFrom::Refinement => starts.extend(self.told_again(start.chain, start.seat, &start.reader)),
                 StartFrom::Files => start.seat.into_iter().for_each(|(ix, _)| self.read_from_files(start.chain, ix, &mut starts)),
                 StartFrom::ReadTables => self.tables_of_reads(start.chain, judges, &mut starts),
-                StartFrom::FailuresOfTools => {
-                    start.seat.into_iter().for_each(|(ix, _)| self.failures_of_tools(start.chain, ix, &mut starts))
+                StartFrom::Failures => {
+                    start.seat.into_iter().for_each(|(ix, _)| self.failures_told(start.chain, ix, &mut starts))
                 }
                 StartFrom::Folder => start.seat.into_iter().for_each(|(ix, _)| self.read_from_folder(start.chain, ix, &mut starts)),
             }

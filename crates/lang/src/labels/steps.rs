@@ -5,6 +5,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by};
+use super::beside::TABLES;
 use super::names::{gives_closed, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, is_word_of_failure, texts, written};
@@ -181,7 +182,13 @@ impl<'p> Labels<'p> {
             }
             StepKind::Sql(query) => {
                 let column = path.iter().find(|part| !is_place(part));
-                let personal = personal_column(&query.query.source, &pipeline.data, column.map(String::as_str)).map(|(_, name)| name);
+                let asked_for = column.map(String::as_str);
+                let personal = personal_column(&query.query.source, &pipeline.data, asked_for).map(|(_, name)| name);
+                if personal.is_none()
+                    && let Some(name) = perhaps_personal(&query.query.source, &pipeline.data, asked_for)
+                {
+                    found.push(self.reading_of(chain, ix, TABLES, "a cell", format!("the query of {by} gives nothing of {name}")));
+                }
                 let writer = of_tables(&pipeline.data, |name| sql::mentions(&query.query.source, name));
                 found.push(Back::From(Source { writer, personal, at, words: format!("the rows of {by}"), span }));
                 let shown = sql::read(&query.query.source).map(|query| query.given_places);
@@ -275,7 +282,7 @@ impl<'p> Labels<'p> {
             texts(chain, seat, [(text, vec![])], &by, None, found);
         }
         self.personal_of_tools(chain, ix, judges, found);
-        self.failures_of_tools(chain, ix, found);
+        self.failures_told(chain, ix, found);
         if planned.is_told_again(ix) {
             found.extend(self.told_again(chain, Some((ix, true)), &by));
         }
@@ -421,16 +428,35 @@ fn of_tool(tool: Option<&Tool>, data: &IndexMap<String, Data>) -> Writer {
 
 /// The first personal column that a query gives: its place, and `table.column`. `only`: where a column of its rows of another name is none.
 pub fn personal_column<'q>(query: &'q str, data: &IndexMap<String, Data>, only: Option<&str>) -> Option<(Name<'q>, String)> {
-    sql::read(query)?.gives.into_iter().find_map(|given| {
+    let Some(read) = sql::read(query) else {
+        // What cannot be taken apart may give all that it mentions.
+        let mut marked = data.iter().filter_map(|(table, data)| Some((table, data.pii.first()?)));
+        let (table, column) = marked.find(|(table, _)| sql::mentions(query, table))?;
+        return Some((Name { text: query, start: 0 }, format!("{table}.{}", column.value)));
+    };
+    read.gives.into_iter().find_map(|given| {
         let (table, data) = data.iter().find(|(name, _)| name.eq_ignore_ascii_case(given.table))?;
         let column = data.pii.iter().find(|column| given.column == "*" || column.value.eq_ignore_ascii_case(given.column))?;
         // A column may have another name in the rows, so only one that is no personal one of its table is left out.
-        let is_other = only.is_some_and(|only| {
-            given.column == "*"
-                && data.header.as_ref().is_some_and(|header| header.iter().any(|name| name == only))
-                && !data.pii.iter().any(|column| column.value.eq_ignore_ascii_case(only))
-        });
+        let is_other = given.column == "*" && is_open_column(data, only);
         (!is_other).then(|| (given.place, format!("{table}.{}", column.value)))
+    })
+}
+
+/// A personal column of a table that a query mentions and that it may give, as far as its words tell: `table.column`.
+fn perhaps_personal(query: &str, data: &IndexMap<String, Data>, only: Option<&str>) -> Option<String> {
+    let mut tables = data.iter().filter(|(table, data)| sql::mentions(query, table) && !is_open_column(data, only));
+    tables.find_map(|(table, data)| {
+        let column = data.pii.iter().find(|column| sql::may_give(query, &column.value))?;
+        Some(format!("{table}.{}", column.value))
+    })
+}
+
+/// Whether a table has this column, and it is not personal.
+fn is_open_column(data: &Data, only: Option<&str>) -> bool {
+    only.is_some_and(|only| {
+        data.header.as_ref().is_some_and(|header| header.iter().any(|name| name == only))
+            && !data.pii.iter().any(|column| column.value.eq_ignore_ascii_case(only))
     })
 }
 

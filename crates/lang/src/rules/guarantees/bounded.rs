@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
+use super::sites::agents;
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
-use crate::model::{CallTime, Filling, Limits, MOST_STEP_RUNS, Model, PipelineId, STAGE_TIME, Step, StepKind, Tool, duration_words};
+use crate::model::{CallTime, Filling, Limits, MOST_STEP_RUNS, Model, Pipeline, PipelineId, STAGE_TIME, Step, StepKind, Tool, ToolName, duration_words};
 use crate::plan::{AgentUse, PipelineBounds, PipelinePlan, Plan, bounds};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
@@ -24,6 +25,8 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         time: false,
         programs: false,
         unpriced: vec![],
+        trusting: vec![],
+        searched: vec![],
         bounded: vec![],
     };
     open.pipeline(pipeline, Within::default());
@@ -48,7 +51,12 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         let message = "the last call of an agent program stays within the tokens: it tells them only after the call";
         found.only_if(span, message.to_owned(), vec![], "make sure of it in the settings of the program".to_owned());
     }
-    for name in searched_by_meaning(planned) {
+    if !open.trusting.is_empty() {
+        let names = open.trusting.join(", ");
+        let message = format!("the endpoint of {names} uses no more than it is asked for: limits of an agent or a dialogue end no run after a call");
+        found.only_if(span, message, vec![], "write limits: { max_tokens: 200000 } in the file, which end the run then".to_owned());
+    }
+    for name in &open.searched {
         let message = format!("the documents of knowledge {name} stay as many as they are: each new piece is asked of its model");
         found.only_if(span, message, vec![], "make sure of it, or search by words".into());
     }
@@ -68,11 +76,14 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     found.verdict()
 }
 
-/// The knowledge of `search` steps that asks a model for each piece.
-fn searched_by_meaning(planned: &PipelinePlan) -> impl Iterator<Item = &str> {
-    let searched = planned.steps.iter().filter_map(|step| if let StepKind::Search(search) = &step.step.kind { Some(search) } else { None });
-    let asks = |name: &&str| planned.pipeline.tools.get(*name).and_then(Tool::knowledge).is_some_and(|own| own.embed.is_some());
-    searched.map(|search| search.knowledge.value.as_str()).filter(asks)
+/// The knowledge that a step or its models may search and that asks a model for each piece.
+fn searched_by_meaning<'p>(pipeline: &'p Pipeline, step: &'p Step) -> impl Iterator<Item = &'p str> {
+    let facts = step.kind.facts();
+    let of_agents = agents(pipeline, &step.kind).into_iter().flat_map(|agent| &agent.tools);
+    let names = facts.receiver.into_iter().chain(facts.may_use).chain(of_agents).map(|name| ToolName::of(&name.value).tool);
+    let searched = if let StepKind::Search(search) = &step.kind { Some(search.knowledge.value.as_str()) } else { None };
+    let asks = |name: &&str| pipeline.tools.get(*name).and_then(Tool::knowledge).is_some_and(|own| own.embed.is_some());
+    names.chain(searched).filter(asks)
 }
 
 /// What is bounded by something around.
@@ -108,13 +119,18 @@ struct OpenParts<'p> {
     programs: bool,
     /// Models without a price.
     unpriced: Vec<String>,
+    /// Agents of which only limits of their own, or of a dialogue, bound tokens or money.
+    trusting: Vec<String>,
+    /// Knowledge that asks a model for each piece.
+    searched: Vec<&'p str>,
     /// What limits of parts bound, one sentence each.
     bounded: Vec<String>,
 }
 
-impl OpenParts<'_> {
+impl<'p> OpenParts<'p> {
     fn pipeline(&mut self, id: PipelineId, around: Within) {
-        let planned = self.plan.pipeline(id);
+        let plan: &'p Plan = self.plan;
+        let planned = plan.pipeline(id);
         let within = around.and(&planned.pipeline.bounds());
         let Some(own) = self.all.get(id.0).filter(|_| self.seen.insert((id, within))) else { return };
         for part in &own.steps {
@@ -131,19 +147,26 @@ impl OpenParts<'_> {
             // How long a wait is may be filled in, and how often it is made.
             let waits = if let StepKind::Wait(time) = &step.kind { is_repeated || !time.texts().is_empty() } else { false };
             self.time |= !own.time && (waits || step.kind.facts().calls_when != CallTime::Never) && planned.called(step).is_none();
-            part.askings.iter().for_each(|asking| self.asking(planned, asking, own));
+            part.askings.iter().for_each(|asking| self.asking(planned, asking, own, inside));
+            let searched = searched_by_meaning(&planned.pipeline, step).filter(|name| !self.searched.contains(name));
+            let searched: Vec<&str> = searched.collect();
+            self.searched.extend(searched);
             // Limits of an agent or a dialogue count its own calls, and not those of pipelines that are its tools.
             part.called.iter().for_each(|called| self.pipeline(*called, inside));
         }
     }
 
-    fn asking(&mut self, planned: &PipelinePlan, asking: &AgentUse, around: Within) {
+    /// `of_files`: what limits of files bound of it.
+    fn asking(&mut self, planned: &PipelinePlan, asking: &AgentUse, around: Within, of_files: Within) {
         let limits = planned.pipeline.agents.get(&asking.agent).map(|agent| planned.pipeline.bounds_of(agent)).unwrap_or_default();
         let within = around.and(&limits);
         let models = || asking.models.iter().map(|(name, _)| (name, planned.pipeline.models.get(name)));
         let asks_program = models().any(|(_, model)| model.is_some_and(|model| model.provider.program().is_some()));
         self.programs |= asks_program;
         self.tokens |= !within.tokens;
+        if (within.tokens && !of_files.tokens || within.money && !of_files.money) && !self.trusting.contains(&asking.agent) {
+            self.trusting.push(asking.agent.clone());
+        }
         for (name, model) in models() {
             let is_free = model.is_some_and(|model| model.provider.answers_from_a_file());
             let is_priced = model.is_some_and(|model| model.price.is_some() || within.money && Model::is_priced(model));

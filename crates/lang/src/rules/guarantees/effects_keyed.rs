@@ -2,8 +2,9 @@
 
 use super::sites::{agents, look, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
-use crate::model::{PipelineId, StepKind, Tool, ToolKind};
-use crate::plan::Plan;
+use crate::labels::{ChainIx, Labels};
+use crate::model::{PipelineId, ProgramCommand, StepKind, Tool, ToolKind};
+use crate::plan::{Plan, StepIx};
 use crate::source::Span;
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
@@ -15,9 +16,20 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
             // What runs in both tries cannot be `once` (F402).
             let runs_again =
                 planned.around(ix).any(|around| planned.refined().any(|again| again.step.id.span == planned.step(around).step.id.span));
-            let asks_first = step.is_once || planned.around(ix).any(|around| planned.step(around).step.is_once);
+            let (asks_first, is_at_the_end) = around(labels, chain, ix);
+            if asks_first && is_at_the_end {
+                let message = format!("no run that a signal ended is resumed: then its finally runs again, and {by} with it");
+                found.only_if(step.kind_span, message, vec![], "move the step out of finally, or make sure of it".into());
+            }
             let kind = &step.kind;
             let own = kind.facts().receiver.map(|name| name.value.as_str());
+            let used = tools_of_models(labels, chain, ix);
+            let tools = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool).into_iter().chain(used.iter().map(|used| used.tool));
+            let mut started = kind.facts().starts.into_iter().chain(tools.filter_map(run_by));
+            if started.any(|run| run.reads_only && !run.network.is_none()) {
+                let message = format!("a program of {by} with a network changes nothing outside (reads_only): it may run again");
+                found.only_if(step.kind_span, message, vec![], "make sure of it".into());
+            }
             if kind.effects(pipeline).changes {
                 let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
                 keyed(&by, tool, kind, (asks_first, runs_again), step.kind_span, found);
@@ -34,13 +46,27 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
                     found.breaks(step.kind_span, message, vec![], help.into());
                 }
             }
-            for used in tools_of_models(labels, chain, ix) {
+            for used in used {
                 if used.tool.effects(used.part).changes {
                     keyed(&format!("the agent of {by}"), Some(used.tool), kind, (asks_first, runs_again), used.name.span, found);
                 }
             }
         }
     })
+}
+
+/// What a tool that is a program runs.
+fn run_by(tool: &Tool) -> Option<&ProgramCommand> {
+    if let ToolKind::Program { run, .. } = &tool.kind { Some(run) } else { None }
+}
+
+/// Whether a step is `once`, and whether it is in `finally`: itself, or one around it, here or in a pipeline that calls this one.
+fn around(labels: &Labels, chain: ChainIx, ix: StepIx) -> (bool, bool) {
+    let planned = labels.pipeline(chain);
+    let list = || planned.around(ix).map(|around| planned.step(around));
+    let own = (list().any(|around| around.step.is_once), list().any(|around| Some(around.block) == planned.finally));
+    let above = labels.caller(chain).map(|(above, caller)| around(labels, above, caller.step())).unwrap_or_default();
+    (own.0 || above.0, own.1 || above.1)
 }
 
 /// How a call is known again when it is made twice.

@@ -92,7 +92,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
         let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
         let queries = matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
-        let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::FailuresOfTools]);
+        let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::Failures]);
         let starts = starts.chain(queries.then_some(StartFrom::ReadTables));
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
         let said = labels.history(chain, ix).into_iter().map(|(seat, text)| start(chain, seat, text, "the conversation".to_owned()));

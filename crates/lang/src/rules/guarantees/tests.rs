@@ -414,11 +414,12 @@ fn bounds_and_keys_are_told() {
     };
     let (priced, limits) = (", price: { input: 1, output: 2 }", " limits: { max_tokens: 1000, deadline: 1m } ");
     let asked = "{ id: d, agent: w, prompt: x }";
-    assert_eq!(parts(limits, priced, asked), "holds\nagent w has at most 1,000 tokens each time a step asks it\nat most 3 calls of models");
+    let trusting = "holds if\n2: the endpoint of w uses no more than it is asked for: limits of an agent or a dialogue end no run after a call";
+    assert_eq!(parts(limits, priced, asked), trusting);
     assert_eq!(parts(" limits: { max_tokens: 1000 } ", priced, asked), "broken\n2: no limits.deadline bounds the time of a run");
     assert!(parts(" limits: { max_cost_usd: 1, deadline: 1m } ", priced, asked).starts_with("broken\n2: nothing bounds the tokens"));
     assert!(parts(limits, "", asked).starts_with("broken\n2: model default has no price"));
-    assert!(parts(" limits: { max_tokens: 1000 } ", priced, "{ id: d, agent: w, prompt: x, deadline: 1m }").starts_with("holds"));
+    assert_eq!(parts(" limits: { max_tokens: 1000 } ", priced, "{ id: d, agent: w, prompt: x, deadline: 1m }"), trusting);
     let talk = "{ id: d, dialogue: [w, v], topic: x, max_turns: 4, limits: { max_tokens: 1000, deadline: 1m } }";
     assert!(parts("", priced, talk).starts_with("holds"), "{}", parts("", priced, talk));
     // Each agent has its turn's time, and its tokens in all turns.

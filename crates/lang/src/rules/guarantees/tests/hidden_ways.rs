@@ -354,3 +354,89 @@ fn a_field_of_a_result_that_is_marked_is_personal() {
     assert!(!of(", pii: true", ".m").contains("step d gives"), "{}", of(", pii: true", ".m"));
     assert!(!of("", ".n").contains("step d gives"));
 }
+
+#[test]
+fn vectors_that_a_tool_asks_for_are_not_in_the_bound() {
+    let head = "flow: 1\nname: a\nlimits: { max_tokens: 100, max_cost_usd: 1, deadline: 1m }\nmodels: { e: { provider: openai, model: m, price: { input: 1, output: 1 } }, default: { provider: openai, model: m, price: { input: 1, output: 1 } } }\nknowledge: { k: { files: '*.md', search: meaning, embed: e } }\nagents: { w: { instructions: Write., tools: [k] } }\n";
+    let of = |step: &str, head: &str| {
+        let file = format!("{head}steps: [{step}]\n");
+        let inner = "flow: 1\nname: b\nsteps: [{ id: x, set: 1 }]\n";
+        says(Guarantee::Bounded, &[("a.yaml", &file), ("b.yaml", inner), ("a.md", "Words.\n")])
+    };
+    let unbounded = "holds if\n3: the documents of knowledge k stay as many as they are: each new piece is asked of its model";
+    for step in ["{ id: d, search: k, for: hi }", "{ id: d, tool: k.search, with: { query: hi } }", "{ id: d, agent: w, prompt: x }"] {
+        assert_eq!(of(step, head), unbounded, "{step}");
+        let by_words = head.replace("search: meaning, embed: e", "search: words");
+        assert!(of(step, &by_words).starts_with("holds\n"), "{step}");
+    }
+}
+
+#[test]
+fn what_is_once_runs_again_in_the_finally_of_a_run_that_a_signal_ended() {
+    let keyed = |list: &str| says(Guarantee::EffectsKeyed, &[("a.yaml", &format!("flow: 1\nname: a\n{list}\n"))]);
+    let step = "{ id: p, once: true, program: [/usr/bin/touch, x] }";
+    assert!(keyed(&format!("steps: [{step}]")).starts_with("holds\n"));
+    assert_eq!(
+        keyed(&format!("steps: [{{ id: s, set: 1 }}]\nfinally: [{step}]")),
+        "holds if\n4: no run that a signal ended is resumed: then its finally runs again, and step p with it"
+    );
+    let group = "steps: [{ id: g, once: true, steps: [{ id: p, program: [/usr/bin/touch, x] }] }]";
+    assert!(keyed(group).starts_with("holds\n"), "{}", keyed(group));
+    let called = "flow: 1\nname: b\nsteps: [{ id: p, program: [/usr/bin/touch, x] }]\n";
+    let caller = |once: &str| {
+        let file = format!("flow: 1\nname: a\nsteps: [{{ id: c, call: b.yaml{once} }}]\n");
+        says(Guarantee::EffectsKeyed, &[("a.yaml", &file), ("b.yaml", called)])
+    };
+    assert!(caller(", once: true").starts_with("holds\n"), "{}", caller(", once: true"));
+    assert!(caller("").starts_with("broken"), "{}", caller(""));
+}
+
+#[test]
+fn a_program_that_changes_nothing_is_trusted_where_it_has_a_network() {
+    let told = "holds if\n5: a program of step d with a network changes nothing outside (reads_only): it may run again";
+    for (head, step) in [
+        ("", "{ id: d, program: [curl, a.example], network: [a.example], reads_only: true }"),
+        ("tools: { t: { program: [curl, a.example], network: [a.example], reads_only: true } }", "{ id: d, tool: t }"),
+        ("tools: { t: { program: [curl, a.example], network: [a.example], reads_only: true } }", "{ id: d, agent: w, prompt: x }"),
+    ] {
+        let file = format!("flow: 1\nname: a\nagents: {{ w: {{ tools: [t] }} }} {head}\nsteps: [{step}]\n").replace(" tools:", "\ntools:");
+        let lines = if head.is_empty() { "5" } else { "6" };
+        let alone = says(Guarantee::EffectsKeyed, &[("a.yaml", &file.replace("network: [a.example], ", ""))]);
+        assert!(alone.starts_with("holds"), "{alone}");
+        assert_eq!(says(Guarantee::EffectsKeyed, &[("a.yaml", &file)]), told.replace('5', lines), "{step}");
+    }
+}
+
+#[test]
+fn the_time_zone_of_a_run_is_that_of_the_person() {
+    let steps = |column: &str| {
+        format!("person: {{ id: Ana, from: people }}\nsteps:\n  - {{ id: d, agent: w, prompt: 'Here {{{{ run.time_zone }}}}' }}\n")
+            .replace("people }", &format!("{column} }}"))
+    };
+    assert!(!personal(&steps("people")).starts_with("broken"));
+    let file = format!("{}{}", PEOPLE.replace(", tools: [TOOL]", "").replace("pii: [name]", "pii: [time_zone]"), steps("people"));
+    let zones = ("people.csv", "id,name,time_zone\n1,Ana,Europe/Zurich\n");
+    let told = says(Guarantee::PersonalDeclared, &[("a.yaml", file.as_str()), zones, TABLES[2]]);
+    assert!(told.starts_with("broken"), "{told}");
+}
+
+#[test]
+fn queries_of_duckdb_give_what_they_show() {
+    for query in ["from people", "summarize people", "select #1 from people", "select $$x$$, city from people"] {
+        let steps = format!("steps:\n  - {{ id: q, sql: \"{query}\" }}\n  - {{ id: d, agent: w, prompt: '{{{{ steps.q.output }}}}' }}\n");
+        assert!(personal(&steps).contains("step d gives people.name to the model"), "{query}: {}", personal(&steps));
+    }
+}
+
+#[test]
+fn an_agent_is_told_why_its_work_was_not_accepted() {
+    let of = |accept: &str| {
+        let cards = "scorecards: { sc: { criteria: [{ id: c, description: It is good., check: { contains: zz }, feedback: 'Name {{ inputs.who }}.' }] } }\n";
+        personal(&format!("{cards}steps:\n  - {{ id: d, task: w, prompt: hi, artefact: text, accept: {accept}, max_attempts: 2 }}\n"))
+    };
+    assert!(of("sc").starts_with("broken\n6: step d gives inputs.who to the model of agent w"), "{}", of("sc"));
+    let own = |check: &str| of(&format!("[{{ id: c, description: It is good., check: {check} }}]"));
+    let failing = own("{ expression: 'value == (inputs.who | int | string)' }");
+    assert!(failing.starts_with("holds if\n") && failing.contains("no failure of step d quotes what it only tests"), "{failing}");
+    assert!(own("{ contains: GOOD }").starts_with("holds\n") || own("{ contains: GOOD }") == "holds", "{}", own("{ contains: GOOD }"));
+}

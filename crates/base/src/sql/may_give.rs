@@ -1,0 +1,111 @@
+//! Whether a column may be in the result of a query, by its words alone.
+//!
+//! [`read`](super::read) follows what it understands. This one needs no understanding: whatever is not sure to decide only is given.
+
+use super::{DECIDING, QueryNode, RESERVED, SHOWING, mentions, nodes, read};
+
+/// Whether a query may give a column of a table that it reads: rather once too often than once too seldom.
+pub fn may_give(text: &str, column: &str) -> bool {
+    let (Some(nodes), Some(read)) = (nodes(text), read(text)) else { return true };
+    let rows: Vec<&str> = read.called.iter().flat_map(|(table, called)| [*table, *called]).filter(|name| !name.is_empty()).collect();
+    shows(&nodes, &Shown { text, column, rows }, Zone::Given)
+}
+
+/// What must not be shown.
+struct Shown<'q> {
+    text: &'q str,
+    column: &'q str,
+    /// Names of which each stands for a whole row.
+    rows: Vec<&'q str>,
+}
+
+/// What the words of a place are for.
+#[derive(Clone, Copy, PartialEq)]
+enum Zone {
+    /// They may be in the result.
+    Given,
+    /// Tables are named.
+    Tables,
+    /// They decide, and stay out of the result.
+    Decides,
+}
+
+fn shows(nodes: &[QueryNode], shown: &Shown, outer: Zone) -> bool {
+    let mut zone = outer;
+    // Without `select`, all of a table is shown.
+    let is_open = outer != Zone::Decides && nodes.first().is_some_and(|first| first.is("from") || first.is_one_of(&SHOWING) && nodes.len() > 1);
+    if is_open && !nodes.iter().any(|node| node.is("select")) {
+        return true;
+    }
+    nodes.iter().enumerate().any(|(at, node)| {
+        let (before, after) = (at.checked_sub(1).map(|at| &nodes[at]), nodes.get(at + 1));
+        let in_part = |part| if outer == Zone::Decides { Zone::Decides } else { part };
+        if node.is_one_of(&["select", "values", "union", "intersect", "except"]) {
+            zone = in_part(Zone::Given);
+        } else if node.is("from") && !before.is_some_and(|before| before.is("distinct")) || zone == Zone::Decides && node.is("join") {
+            zone = in_part(Zone::Tables);
+        } else if node.is_one_of(&["where", "having", "qualify", "order", "limit", "on", "using", "group"]) {
+            // `distinct on (a) b`
+            let is_of_items = node.is("on") && before.is_some_and(|before| before.is("distinct"));
+            zone = if is_of_items { zone } else { Zone::Decides };
+        }
+        if zone == Zone::Decides {
+            return false;
+        }
+        match node {
+            QueryNode::Group(..) if before.is_some_and(|before| before.is_one_of(&DECIDING)) => false,
+            QueryNode::Group('[', _) => true,
+            QueryNode::Group(_, inner) => {
+                let is_list_of_tables = zone == Zone::Tables && !node.is_query() && before.is_none_or(|before| before.is_one_of(RESERVED));
+                shows(inner, shown, if is_list_of_tables { Zone::Tables } else { Zone::Given })
+            }
+            _ if zone == Zone::Tables => false,
+            QueryNode::Mark('#') => true,
+            QueryNode::Word(name) | QueryNode::Quoted(name) => {
+                let is_new = before.is_some_and(|before| before.is("as"));
+                let is_part = before == Some(&QueryNode::Mark('.'));
+                let leads_on = after == Some(&QueryNode::Mark('.'));
+                let is_row = !is_part && !leads_on && shown.rows.iter().any(|row| name.is(row));
+                let is_star = name.text == "*" && !(before.is_some_and(QueryNode::is_operand) && after.is_some_and(QueryNode::is_operand));
+                !is_new && (name.is(shown.column) || is_row || is_star || node.is("columns"))
+            }
+            QueryNode::Value(value) => mentions(value.text, shown.column) && shown.text.contains("query"),
+            QueryNode::Place(_) | QueryNode::Mark(_) => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_given_wherever_it_is_not_sure_to_decide_only() {
+        for query in [
+            "select name from people",
+            "select distinct * from people",
+            "select upper(people.name) from people",
+            "select x from ((select name x from people) as z)",
+            "select [na me] from people",
+            "select p from people p",
+            "from people",
+            "select city, (select max(name) from people) from h",
+            "with x as (select name from people) select 1 from x",
+            "select 1 from a union select name from people where 1",
+            "select * from query('select name from people')",
+            "select $$x$$",
+        ] {
+            assert!(may_give(query, "name"), "{query}");
+        }
+        for query in [
+            "select city from people where name = $x order by name",
+            "select count(*), 2 * hours, city from people group by name",
+            "select count(name) from people p join name_days n on p.name = n.name where n.day in (select name from people)",
+            "select city from (people join hours using (name)), json_each($list)",
+            "select exists (select name from people)",
+            "select city from people where name is distinct from $x",
+        ] {
+            assert!(!may_give(query, "name"), "{query}");
+        }
+    }
+}
