@@ -184,7 +184,7 @@ impl<'q> QueryReader<'q> {
         let mut is_counted = true;
         for (place, item) in items.flat_map(|(_, part)| part.split(|node| *node == QueryNode::Mark(',')).enumerate()) {
             if place == names.len() {
-                names.push(item.last().and_then(QueryNode::name).map_or("", |name| name.text));
+                names.push(result_name(item));
             }
             let before = given.len();
             self.item(without_alias(item), &sources, &mut given);
@@ -394,6 +394,18 @@ impl<'q> QueryReader<'q> {
     }
 }
 
+impl GivenColumn<'_> {
+    /// Whether the query says what its rows call it.
+    pub fn is_named(&self) -> bool {
+        !self.name.is_empty() && self.name != "*"
+    }
+
+    /// Whether its rows have it under another name than this one, as far as the query says. A second one of a name has a number behind it.
+    pub fn is_called_otherwise(&self, column: &str) -> bool {
+        self.is_named() && !column.get(..self.name.len()).is_some_and(|start| start.eq_ignore_ascii_case(self.name))
+    }
+}
+
 impl Name<'_> {
     /// Whether it is this name: capitals and small letters are the same.
     pub fn is(&self, name: &str) -> bool {
@@ -475,6 +487,17 @@ fn alias<'q>(nodes: &[QueryNode<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
     let name = nodes.first().filter(|node| !node.is_one_of(RESERVED)).and_then(QueryNode::name);
     let columns = nodes.get(1).and_then(QueryNode::inner).filter(|_| name.is_some()).unwrap_or_default();
     (name.map(|name| name.text), columns.iter().filter_map(QueryNode::name).map(|name| name.text).collect())
+}
+
+/// What rows call an item; empty: nobody wrote it.
+fn result_name<'q>(item: &[QueryNode<'q>]) -> &'q str {
+    let item = if let [first, rest @ ..] = item && first.is_one_of(&["distinct", "all"]) { rest } else { item };
+    let name = match item {
+        [name] | [_, QueryNode::Mark('.'), name] => name.name(),
+        [.., before, name] if before.is("as") => name.name(),
+        _ => None,
+    };
+    name.map_or("", |name| name.text)
 }
 
 /// An item without the name that is behind it.

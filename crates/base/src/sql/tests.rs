@@ -145,3 +145,24 @@ fn columns_that_double_with_each_table_are_read_in_time() {
     assert_eq!(read(&query).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>(), ["t", "last"]);
     assert!(read(&"select 1 ".repeat(MOST_QUERY_BYTES)).is_none());
 }
+
+#[test]
+fn a_column_is_called_as_it_is_written() {
+    let others = |query: &str, asked: &str| {
+        let gives = read(query).unwrap().gives;
+        gives.iter().filter(|given| !given.is_called_otherwise(asked)).map(|given| given.column.to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    for (query, asked, columns) in [
+        ("select id, city, p.name from people p", "city", "city"),
+        ("select distinct city, name as who from people", "who", "name"),
+        ("select name || city, city from people", "x", "name city"),
+        ("select upper(name), city c from people", "city", "name city"),
+        ("select city from a union select name from people", "city", "city name"),
+        ("select city, name city from people", "city_2", "city name"),
+        ("select * from people", "city", "*"),
+        ("with x as (select name as city, city as name from people) select city from x", "city", "name"),
+        ("with x as (select name as city, city as name from people) select * from x", "city", "name"),
+    ] {
+        assert_eq!(others(query, asked), columns, "{query}");
+    }
+}

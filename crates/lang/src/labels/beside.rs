@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::files::{is_in, of_field, own_texts};
+use super::files::{first, is_in, of_field, own_texts, tables};
 use super::search::{Back, Judges, ReadValue, below_list, texts, written};
-use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
+use super::{Caller, ChainIx, Hop, Labels, Seat, Source, agents};
 use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, Tool, ToolKind, Writer};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::sql;
@@ -59,7 +59,7 @@ impl<'p> Labels<'p> {
 
     /// Verdicts and turns are a model's, results of tools a tool's, and some quote what they are about; what is counted or one of the engine's words is
     /// nobody's.
-    pub(super) fn details(&self, chain: ChainIx, ix: StepIx, path: &[String], found: &mut Vec<Back>) {
+    pub(super) fn details(&mut self, chain: ChainIx, ix: StepIx, path: &[String], found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let step = &planned.step(ix).step;
         let by = self.step_words(chain, ix);
@@ -71,15 +71,14 @@ impl<'p> Labels<'p> {
         if !step.kind.agents(&planned.pipeline).is_empty() {
             found.push(told(Writer::Model, format!("what the models of {by} say")));
             found.push(told(Writer::Tool, format!("what the tools of {by} give")));
+            self.failures_told(chain, ix, found);
         }
         if step.kind.facts().starts.is_some() {
             found.push(told(Writer::Tool, format!("what the program of {by} says")));
         }
         self.given(chain, ix, found);
-        // What a criterion says that could not be computed.
-        if step.kind.facts().judges.is_some() {
-            self.tested(chain, ix, found);
-        }
+        // What a criterion says that could not be computed, or an agent that could not be asked.
+        self.tested(chain, ix, found);
         // Results of tools, and what a program says beside what it prints, come from where the output does. Of inner steps only what is counted is told.
         if planned.step(ix).cases.is_empty() {
             found.push(self.own_output(chain, ix, None));
@@ -110,7 +109,7 @@ impl<'p> Labels<'p> {
     pub(super) fn tools_of_models(&self, chain: ChainIx, ix: StepIx) -> Vec<&'p Tool> {
         let planned = self.pipeline(chain);
         let (kind, pipeline) = (&planned.step(ix).step.kind, &planned.pipeline);
-        let agents = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+        let agents = agents(pipeline, kind).into_iter();
         let of_plan = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
         let names = agents.flat_map(|agent| &agent.tools).chain(of_plan);
         names.filter_map(|name| Some(pipeline.tool(&name.value)?.0)).collect()
@@ -133,8 +132,8 @@ impl<'p> Labels<'p> {
         step.each_text(&mut add);
         let cards = facts.judges.into_iter().flat_map(JudgingStep::cards).filter_map(|card| pipeline.scorecards.get(&card.name()?.value));
         cards.for_each(|card| card.each_text(&mut add));
-        let names = step.kind.agents(pipeline).into_iter().chain(step.kind.agents_with_tools());
-        let agents: Vec<&Agent> = names.filter_map(|name| pipeline.agents.get(&name.value)).collect();
+        let judges = step.kind.agents(pipeline).into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+        let agents: Vec<&Agent> = judges.chain(agents(pipeline, &step.kind)).collect();
         agents.iter().for_each(|agent| agent.each_text(&mut add));
         if !agents.is_empty() {
             pipeline.models.values().for_each(|model| model.each_text(&mut add));
@@ -186,17 +185,16 @@ impl<'p> Labels<'p> {
 
     /// A program reads what it likes in the project, and so the files of tables with personal columns.
     pub(super) fn read_from_folder(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        if self.pipeline(chain).pipeline.data.values().all(|data| data.pii.is_empty()) {
+        if first(tables(self.plan)).is_none() {
             return;
         }
         let doubt = format!("the program of {} opens no file of a table with personal columns", self.step_words(chain, ix));
         found.push(self.reading_of(chain, ix, TABLES, "a file", doubt));
     }
 
-    /// The first personal column of a pipeline's tables.
+    /// The first personal column of tables, of the pipeline's own before others.
     pub(super) fn table_files(&self, chain: ChainIx) -> Option<Back> {
-        let mut tables = self.pipeline(chain).pipeline.data.iter();
-        let (table, column) = tables.find_map(|(name, data)| Some((name, data.pii.first()?)))?;
+        let (table, column) = first(self.pipeline(chain).pipeline.data.iter().chain(tables(self.plan)))?;
         let (personal, words) = (Some(format!("{table}.{}", column.value)), format!("the file of table {table}"));
         Some(Back::From(Source { writer: Writer::File, personal, at: (chain, None), words, span: column.span }))
     }

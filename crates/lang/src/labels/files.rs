@@ -3,22 +3,21 @@
 use std::path::Path;
 
 use crate::model::{AgentProgram, ArtefactKind, Data, Field, FilePattern, Pipeline, TaskStep, Text, Tool, ToolKind};
+use crate::plan::Plan;
 use crate::source::{Spanned, normalised};
 
 /// A table and its first personal column.
 type PersonalColumn<'p> = (&'p str, &'p Spanned<String>);
 
-/// The first personal column of the tables that a tool opens, by itself or as files of its folder.
-pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline) -> Option<PersonalColumn<'p>> {
-    let of_table = |is_meant: &dyn Fn(&str, &Data) -> bool| {
-        let mut tables = pipeline.data.iter().filter(|(name, data)| is_meant(name, data));
-        tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
-    };
+/// The first personal column of the tables that a tool opens, by itself or as files of its folder, whichever pipeline marks it.
+pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline, plan: &'p Plan) -> Option<PersonalColumn<'p>> {
     match &tool.kind {
-        ToolKind::Sql(tables) => of_table(&|name, _| tables.iter().any(|table| table.value == name)),
-        ToolKind::File(folder) => of_table(&|_, data| is_in(&data.file.value, folder)),
-        ToolKind::Knowledge(knowledge) => of_table(&|_, data| knowledge.files.iter().any(|entry| covers(&entry.value, &data.file.value))),
-        ToolKind::Program { run, .. } => named_in(&run.args, pipeline),
+        ToolKind::Sql(tables) => first(pipeline.data.iter().filter(|(name, _)| tables.iter().any(|table| table.value == **name))),
+        ToolKind::File(folder) => first(tables(plan).filter(|(_, data)| is_in(&data.file.value, folder))),
+        ToolKind::Knowledge(knowledge) => {
+            first(tables(plan).filter(|(_, data)| knowledge.files.iter().any(|entry| covers(&entry.value, &data.file.value))))
+        }
+        ToolKind::Program { run, .. } => named_in(&run.args, plan),
         ToolKind::Http { .. }
         | ToolKind::Python { .. }
         | ToolKind::Pipeline { .. }
@@ -29,9 +28,18 @@ pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline) -> Option<PersonalColu
 }
 
 /// The first personal column of the tables whose files the arguments of a program name.
-pub(super) fn named_in<'p>(args: &[Text], pipeline: &'p Pipeline) -> Option<PersonalColumn<'p>> {
+pub fn named_in<'p>(args: &[Text], plan: &'p Plan) -> Option<PersonalColumn<'p>> {
     let is_named = |file: &Path| args.iter().any(|text| text.reads.is_empty() && file.ends_with(normalised(Path::new(&*text.source))));
-    let mut tables = pipeline.data.iter().filter(|(_, data)| is_named(&data.file.value));
+    first(tables(plan).filter(|(_, data)| is_named(&data.file.value)))
+}
+
+/// The tables of all pipelines.
+pub(super) fn tables(plan: &Plan) -> impl Iterator<Item = (&String, &Data)> {
+    plan.pipelines.iter().flat_map(|planned| &planned.pipeline.data)
+}
+
+/// The first personal column of tables.
+pub(super) fn first<'p>(mut tables: impl Iterator<Item = (&'p String, &'p Data)>) -> Option<PersonalColumn<'p>> {
     tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
 }
 
@@ -94,11 +102,10 @@ pub fn given_back(tool: &Tool) -> Vec<&Text> {
 }
 
 /// The first personal column of the tables whose files a program that is an agent may read.
-pub fn readable_by<'p>(program: &AgentProgram, pipeline: &'p Pipeline) -> Option<PersonalColumn<'p>> {
+pub fn readable_by<'p>(program: &AgentProgram, pipeline: &'p Pipeline, plan: &'p Plan) -> Option<PersonalColumn<'p>> {
     let folder = program.folder.as_ref().map_or(&pipeline.folder, |folder| &folder.value);
     let places = || std::iter::once(folder).chain(program.reads.iter().map(|place| &place.value));
-    let mut tables = pipeline.data.iter().filter(|(_, data)| places().any(|place| is_in(&data.file.value, place)));
-    tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
+    first(tables(plan).filter(|(_, data)| places().any(|place| is_in(&data.file.value, place))))
 }
 
 /// The first personal column that the queries or the code of a task may read.
@@ -106,7 +113,7 @@ pub fn queried_by<'p>(task: &TaskStep, pipeline: &'p Pipeline) -> Option<Persona
     if task.fixed_artefact() == Some(ArtefactKind::Text) {
         return None;
     }
-    pipeline.data.iter().find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
+    first(pipeline.data.iter())
 }
 
 /// The path of the first personal field that a field is or holds.

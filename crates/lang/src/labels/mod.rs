@@ -7,6 +7,7 @@
 
 mod beside;
 mod chains;
+mod conversation;
 mod files;
 mod names;
 mod outputs;
@@ -16,12 +17,13 @@ mod steps;
 
 use std::collections::BTreeSet;
 
-use crate::model::{PipelineId, Text, Writer};
+use crate::model::{Agent, Pipeline, PipelineId, StepKind, Text, Writer};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 use chains::Chains;
 
 pub use chains::{Caller, ChainIx};
-pub use files::{OpenedFiles, given_back, opened_by, opens, queried_by, readable_by};
+pub use conversation::MOST_CHAINS;
+pub use files::{OpenedFiles, given_back, named_in, opened_by, opens, queried_by, readable_by};
 pub use outputs::{
     OutputRead, ReadHop, Reads, format_shows_text, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of,
 };
@@ -56,8 +58,10 @@ pub enum StartFrom<'p> {
     Files,
     /// The tables that `read` steps give to queries and tasks.
     ReadTables,
-    /// What an agent is told of calls of its tools that failed.
+    /// What an agent is told of calls of its tools that failed, and of tries of a task.
     Failures,
+    /// The output of a step.
+    Output,
     /// The folder of the project, in which the files of tables may lie.
     Folder,
 }
@@ -65,7 +69,8 @@ pub enum StartFrom<'p> {
 /// The values of a plan's pipelines.
 #[derive(Debug)]
 pub struct Labels<'p> {
-    plan: &'p Plan,
+    /// The plan.
+    pub plan: &'p Plan,
     chains: Chains,
 }
 
@@ -136,4 +141,10 @@ impl<'p> Labels<'p> {
         let own = format!("step {}", planned.path(ix));
         if self.chains.get(chain).1.is_some() { format!("{own} of pipeline {}", planned.pipeline.name.value) } else { own }
     }
+}
+
+/// The agents that a step may ask, those too that a plan may use.
+pub fn agents<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) -> Vec<&'p Agent> {
+    let planned = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
+    kind.agents_with_tools().into_iter().chain(planned).filter_map(|name| pipeline.agents.get(&name.value)).collect()
 }

@@ -68,8 +68,8 @@ impl Labels<'_> {
                 // What was said earlier is as personal as what is said now.
                 let id = planned.pipeline.conversation.iter().flat_map(|own| below(&own.id, &[]));
                 texts(*chain, None, id, "conversation", None, &mut found);
-                for (seat, text) in self.kept(*chain) {
-                    texts(*chain, seat, [(text, vec![])], "conversation", None, &mut found);
+                for start in self.kept(*chain) {
+                    self.begin(start, judges, &mut found);
                 }
             }
             ["failure", ..] if is_word_of_failure(path.get(1..).unwrap_or_default()) => {}
@@ -262,7 +262,8 @@ impl Labels<'_> {
         }
     }
 
-    pub(super) fn span_of(&self, chain: ChainIx, ix: StepIx) -> Span {
+    /// Where a step does its work.
+    pub(crate) fn span_of(&self, chain: ChainIx, ix: StepIx) -> Span {
         let step = &self.pipeline(chain).step(ix).step;
         if step.kind_span == Span::default() { step.id.span } else { step.kind_span }
     }
@@ -303,6 +304,15 @@ fn along<'s>(shape: &'s Shape, path: &[String]) -> Vec<&'s Field> {
 pub(super) fn gives_closed(shape: &Shape, path: &[String]) -> bool {
     let fields = along(shape, path);
     !path.is_empty() && fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed())
+}
+
+/// Whether the same is so of a whole answer of an agent, which has no fields but those of its shape.
+pub(super) fn is_closed_answer(shape: &Shape, path: &[String]) -> bool {
+    let is_whole = || match shape {
+        Shape::Fields(fields) => path.is_empty() && !fields.is_empty() && fields.iter().all(Field::is_closed),
+        Shape::Schema(_) => false,
+    };
+    gives_closed(shape, path) || is_whole()
 }
 
 /// The path of the personal field on the way to a path of a value of this shape, or below it.

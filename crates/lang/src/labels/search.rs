@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::{ChainIx, Hop, Labels, Seat, Source, Start, StartFrom, Way};
+use super::{ChainIx, Hop, Labels, Seat, Source, Start, Way};
 use crate::model::{Filling, Pipeline, Step, Text, Writer};
 use crate::source::Span;
 use crate::template::{EACH, given, is_place};
@@ -41,21 +41,12 @@ pub(super) enum Back {
     Of(ReadValue, Hop),
 }
 
-impl Labels<'_> {
+impl<'p> Labels<'p> {
     /// The shortest way to a source that is wanted. `wanted` sees each source once for each value; if it never says yes, it has seen all.
-    pub fn way(&mut self, from: Vec<Start<'_>>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
+    pub fn way(&mut self, from: Vec<Start<'p>>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
         let mut starts = vec![];
         for start in from {
-            match start.from {
-                StartFrom::Text(text) => texts(start.chain, start.seat, [(text, vec![])], &start.reader, None, &mut starts),
-                StartFrom::Refinement => starts.extend(self.told_again(start.chain, start.seat, &start.reader)),
-                StartFrom::Files => start.seat.into_iter().for_each(|(ix, _)| self.read_from_files(start.chain, ix, &mut starts)),
-                StartFrom::ReadTables => self.tables_of_reads(start.chain, judges, &mut starts),
-                StartFrom::Failures => {
-                    start.seat.into_iter().for_each(|(ix, _)| self.failures_told(start.chain, ix, &mut starts))
-                }
-                StartFrom::Folder => start.seat.into_iter().for_each(|(ix, _)| self.read_from_folder(start.chain, ix, &mut starts)),
-            }
+            self.begin(start, judges, &mut starts);
         }
         self.follow(starts, judges, wanted)
     }

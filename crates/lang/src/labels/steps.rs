@@ -4,18 +4,18 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by};
+use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables};
 use super::beside::TABLES;
-use super::names::{gives_closed, of_tables, personal_part};
+use super::names::{gives_closed, is_closed_answer, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, is_word_of_failure, texts, written};
-use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
+use super::{Caller, ChainIx, Hop, Labels, Source, agents};
 use crate::model::{
-    AgentStep, Data, DialogueStep, Filling, GateStep, History, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, Step,
+    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, Step,
     StepKind, TaskStep, Text, Tool, ToolKind, ToolName, Writer,
 };
-use crate::plan::StepIx;
-use crate::source::Spanned;
+use crate::plan::{Plan, StepIx};
+use crate::source::{Spanned, normalised};
 use crate::sql::{self, Name};
 use crate::template::is_place;
 
@@ -89,7 +89,7 @@ impl<'p> Labels<'p> {
             StepKind::Gate(gate) => self.gate(asked, gate, found),
             StepKind::Agent(AgentStep { agent, prompt, attach, output, .. }) => {
                 let shape = output.as_ref().or_else(|| pipeline.agents.get(&agent.value)?.output.as_ref());
-                if shape.is_some_and(|shape| gives_closed(shape, path)) {
+                if shape.is_some_and(|shape| is_closed_answer(shape, path)) {
                     return;
                 }
                 let who = if pipeline.asked.is_some() { by } else { format!("agent {} in {by}", agent.value) };
@@ -141,7 +141,7 @@ impl<'p> Labels<'p> {
                 found.push(own(of_tool(used, &pipeline.data), "the result"));
                 let reads_files = ToolName::of(&tool.tool.value).part != Some("write");
                 found.extend(
-                    used.filter(|_| reads_files).and_then(|tool| opened_by(tool, pipeline)).map(|column| personal(column, at, &by)),
+                    used.filter(|_| reads_files).and_then(|tool| opened_by(tool, pipeline, self.plan)).map(|column| personal(column, at, &by)),
                 );
                 texts(chain, here, whole(given), &by, Some(&echo), found);
                 if let Some(tool) = used {
@@ -172,7 +172,7 @@ impl<'p> Labels<'p> {
                 found.push(own(Writer::Tool, "what the program prints"));
                 let env = run.env.iter().map(|(_, text)| text);
                 texts(chain, here, whole(run.texts().chain(env).collect()), &by, Some(&echo), found);
-                found.extend(named_in(&run.args, pipeline).map(|column| personal(column, at, &by)));
+                found.extend(named_in(&run.args, self.plan).map(|column| personal(column, at, &by)));
                 self.read_from_files(chain, ix, found);
                 self.read_from_folder(chain, ix, found);
             }
@@ -185,7 +185,7 @@ impl<'p> Labels<'p> {
                 let asked_for = column.map(String::as_str);
                 let personal = personal_column(&query.query.source, &pipeline.data, asked_for).map(|(_, name)| name);
                 if personal.is_none()
-                    && let Some(name) = perhaps_personal(&query.query.source, &pipeline.data, asked_for)
+                    && let Some(name) = perhaps_personal(&query.query.source, &pipeline.data, self.plan, asked_for)
                 {
                     found.push(self.reading_of(chain, ix, TABLES, "a cell", format!("the query of {by} gives nothing of {name}")));
                 }
@@ -206,7 +206,8 @@ impl<'p> Labels<'p> {
                     Filling::Constant(path) => path.as_str().is_none_or(|path| Path::new(path).file_name() == data.file.value.file_name()),
                     Filling::Text(_) | Filling::List(_) | Filling::Map(_) => true,
                 };
-                let tables = || pipeline.data.values().filter(|data| is_table(data));
+                let plan = self.plan;
+                let tables = || tables(plan).map(|(_, data)| data).filter(|data| is_table(data));
                 let is_untrusted = tables().any(|data| data.is_untrusted)
                     || pipeline.tools.values().filter_map(Tool::knowledge).any(|own| own.is_untrusted);
                 let writer = if is_untrusted { Writer::Stranger } else { Writer::File };
@@ -219,7 +220,7 @@ impl<'p> Labels<'p> {
                 let knowledge = pipeline.tools.get(&search.knowledge.value).and_then(Tool::knowledge);
                 let is_untrusted = knowledge.is_some_and(|knowledge| knowledge.is_untrusted);
                 found.push(own(if is_untrusted { Writer::Stranger } else { Writer::File }, "the pieces"));
-                let opened = pipeline.tools.get(&search.knowledge.value).and_then(|tool| opened_by(tool, pipeline));
+                let opened = pipeline.tools.get(&search.knowledge.value).and_then(|tool| opened_by(tool, pipeline, self.plan));
                 found.extend(opened.map(|column| personal(column, at, &by)));
                 let given = knowledge.into_iter().flat_map(|knowledge| &knowledge.given).map(|text| (text, vec![]));
                 texts(chain, here, given, &by, None, found);
@@ -275,11 +276,11 @@ impl<'p> Labels<'p> {
     pub(super) fn told_to_models(&mut self, chain: ChainIx, ix: StepIx, judges: Judges, found: &mut Vec<Back>) {
         let planned = self.pipeline(chain);
         let (by, kind) = (self.step_words(chain, ix), &planned.step(ix).step.kind);
-        let of_agents = kind.agents_with_tools().into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
+        let of_agents = agents(&planned.pipeline, kind).into_iter();
         let instructions = of_agents.filter_map(|agent| agent.instructions.as_ref());
         texts(chain, Some((ix, true)), instructions.map(|text| (text, vec![])), &by, None, found);
-        for (seat, text) in self.history(chain, ix) {
-            texts(chain, seat, [(text, vec![])], &by, None, found);
+        for start in self.history(chain, ix) {
+            self.begin(start, judges, found);
         }
         self.personal_of_tools(chain, ix, judges, found);
         self.failures_told(chain, ix, found);
@@ -293,7 +294,7 @@ impl<'p> Labels<'p> {
         let planned = self.pipeline(chain);
         let (by, step, pipeline) = (self.step_words(chain, ix), &planned.step(ix).step, &planned.pipeline);
         for tool in self.tools_of_models(chain, ix) {
-            found.extend(opened_by(tool, pipeline).map(|column| personal(column, (chain, Some(ix)), &by)));
+            found.extend(opened_by(tool, pipeline, self.plan).map(|column| personal(column, (chain, Some(ix)), &by)));
             texts(chain, Some((ix, true)), whole(given_back(tool)), &by, None, found);
             self.opened_files(chain, ix, tool, found);
             if let Some(id) = tool.kind.pipeline() {
@@ -301,41 +302,6 @@ impl<'p> Labels<'p> {
                 self.result(asked, Caller::Model(ix), id, found);
             }
         }
-    }
-
-    /// What an agent of a step is shown of earlier runs of the conversation: texts that were filled in then, each with where it stands.
-    pub(crate) fn history(&self, chain: ChainIx, ix: StepIx) -> Vec<(Seat, &'p Text)> {
-        let planned = self.pipeline(chain);
-        let StepKind::Agent(own) = &planned.step(ix).step.kind else { return vec![] };
-        match own.history {
-            History::Nothing => vec![],
-            History::Conversation => self.kept(chain),
-            // What the agent was asked by any step.
-            History::Own => {
-                let mut asked = vec![];
-                for (ix, step) in planned.numbered_steps() {
-                    if let StepKind::Agent(other) = &step.step.kind
-                        && other.agent.value == own.agent.value
-                    {
-                        step.step.kind.each_text(step.step.span, &mut |authored| {
-                            asked.extend(authored.text().map(|text| (Some((ix, true)), text)));
-                        });
-                    }
-                }
-                asked
-            }
-        }
-    }
-
-    /// What a conversation keeps of a run, if the pipeline has one: what the person said, what is sent, the first output.
-    pub(super) fn kept(&self, chain: ChainIx) -> Vec<(Seat, &'p Text)> {
-        let planned = self.pipeline(chain);
-        let Some(conversation) = &planned.pipeline.conversation else { return vec![] };
-        let sent = planned
-            .numbered_steps()
-            .filter_map(|(ix, step)| if let StepKind::Send(send) = &step.step.kind { Some((Some((ix, true)), &send.of)) } else { None });
-        let outputs = planned.pipeline.outputs.texts().into_iter().map(|text| (None, text));
-        std::iter::once((None, &conversation.message)).chain(sent).chain(outputs).collect()
     }
 
     fn gate(&self, asked: AskedOutput, gate: &GateStep, found: &mut Vec<Back>) {
@@ -438,16 +404,26 @@ pub fn personal_column<'q>(query: &'q str, data: &IndexMap<String, Data>, only: 
         let (table, data) = data.iter().find(|(name, _)| name.eq_ignore_ascii_case(given.table))?;
         let column = data.pii.iter().find(|column| given.column == "*" || column.value.eq_ignore_ascii_case(given.column))?;
         // A column may have another name in the rows, so only one that is no personal one of its table is left out.
-        let is_other = given.column == "*" && is_open_column(data, only);
+        let is_other =
+            if given.column == "*" { is_open_column(data, only) } else { only.is_some_and(|only| given.is_called_otherwise(only)) };
         (!is_other).then(|| (given.place, format!("{table}.{}", column.value)))
     })
 }
 
-/// A personal column of a table that a query mentions and that it may give, as far as its words tell: `table.column`.
-fn perhaps_personal(query: &str, data: &IndexMap<String, Data>, only: Option<&str>) -> Option<String> {
-    let mut tables = data.iter().filter(|(table, data)| sql::mentions(query, table) && !is_open_column(data, only));
-    tables.find_map(|(table, data)| {
-        let column = data.pii.iter().find(|column| sql::may_give(query, &column.value))?;
+/// A personal column of a table that a query mentions and that it may give, as far as its words tell: `table.column`. What is marked in one table of a
+/// database may be in another, or in a view.
+fn perhaps_personal(query: &str, data: &IndexMap<String, Data>, plan: &Plan, only: Option<&str>) -> Option<String> {
+    let is_understood = sql::read(query).is_some_and(|read| {
+        only.is_some() && !read.gives.is_empty() && read.gives.iter().all(|given| given.column != "*" && given.is_named())
+    });
+    if is_understood {
+        return None;
+    }
+    let mut named = data.iter().filter(|(table, data)| sql::mentions(query, table) && !is_open_column(data, only));
+    named.find_map(|(table, data)| {
+        let of_file = |other: &Data| normalised(&other.file.value) == normalised(&data.file.value);
+        let mut marked = tables(plan).filter(|(_, other)| of_file(other)).flat_map(|(_, other)| &other.pii);
+        let column = marked.find(|column| sql::may_give(query, &column.value))?;
         Some(format!("{table}.{}", column.value))
     })
 }

@@ -198,7 +198,8 @@ impl<'f> Loader<'f> {
 
     /// All pipelines, each with its hash.
     pub fn program(&mut self) -> Program {
-        let read = std::mem::take(&mut self.pipelines);
+        let mut read = std::mem::take(&mut self.pipelines);
+        share_marks(read.iter_mut().filter_map(|(_, pipeline)| pipeline.as_mut()).flat_map(|pipeline| pipeline.data.values_mut()).collect());
         self.pipelines = read.iter().map(|(file, _)| (*file, None)).collect();
         let texts = texts(&self.sources);
         let hashed = read.into_iter().filter_map(|(file, pipeline)| {
@@ -435,5 +436,20 @@ impl World for Loader<'_> {
     fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, OtherFileError> {
         let path = self.path(from.file, path)?;
         self.request_pipeline(from.file, &path)
+    }
+}
+
+/// Tables that are the same hold the same, whatever pipelines call them: what one of them marks, is so in all.
+fn share_marks(mut tables: Vec<&mut Data>) {
+    let same = |data: &Data| (normalised(&data.file.value), data.table.as_ref().map(|table| table.value.clone()));
+    let is_marked = |data: &&Data| !data.pii.is_empty() || data.is_untrusted;
+    let marks: Vec<_> = tables.iter().map(|data| &**data).filter(is_marked).map(|data| (same(data), data.pii.clone(), data.is_untrusted)).collect();
+    for own in &mut tables {
+        let table = same(own);
+        for (_, pii, is_untrusted) in marks.iter().filter(|(other, ..)| *other == table) {
+            own.is_untrusted |= is_untrusted;
+            let new: Vec<_> = pii.iter().filter(|column| own.pii.iter().all(|known| known.value != column.value)).cloned().collect();
+            own.pii.extend(new);
+        }
     }
 }

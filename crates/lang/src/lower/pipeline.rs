@@ -16,8 +16,8 @@ use super::steps::{StepScope, steps};
 use super::testing;
 use super::world::{Definitions, Section, World};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channel, Check, Data, Filling, Guarantee, Judging, Outputs, Pipeline, PlainCheck, Shape, TestCase};
-use crate::source::{FileId, Spanned, normalised};
+use crate::model::{Channel, Check, Filling, Guarantee, Judging, Outputs, Pipeline, PlainCheck, Shape, TestCase};
+use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +39,6 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.conversation = conversation(&keys);
     let merged = definitions::import_all(&keys, definitions::read(&keys));
     pipeline.data = values(merged.data);
-    share_marks(&mut pipeline.data);
     pipeline.secrets = values(merged.secrets);
     pipeline.agents = values(merged.agents);
     pipeline.models = values(merged.models);
@@ -117,20 +116,6 @@ fn give_tools_of_models(pipeline: &mut Pipeline) {
     for agent in pipeline.agents.values_mut() {
         if let Some(answers) = pipeline.models.get(agent.model_name()).and_then(|model| model.provider.tool()) {
             agent.tools.push(answers.tool.clone());
-        }
-    }
-}
-
-/// Tables that are the same file hold the same: what one of them marks, is so in all.
-fn share_marks(data: &mut IndexMap<String, Data>) {
-    let marks = data.values().map(|data| (normalised(&data.file.value), data.table.clone(), data.pii.clone(), data.is_untrusted));
-    let marks: Vec<_> = marks.filter(|(_, _, pii, is_untrusted)| !pii.is_empty() || *is_untrusted).collect();
-    for own in data.values_mut() {
-        let file = normalised(&own.file.value);
-        for (_, _, pii, is_untrusted) in marks.iter().filter(|(other, table, ..)| *other == file && *table == own.table) {
-            own.is_untrusted |= is_untrusted;
-            let new: Vec<_> = pii.iter().filter(|column| own.pii.iter().all(|known| known.value != column.value)).cloned().collect();
-            own.pii.extend(new);
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::sites::agents;
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
+use crate::labels::agents;
 use crate::model::{CallTime, Filling, Limits, MOST_STEP_RUNS, Model, Pipeline, PipelineId, STAGE_TIME, Step, StepKind, Tool, ToolName, duration_words};
 use crate::plan::{AgentUse, PipelineBounds, PipelinePlan, Plan, bounds};
 

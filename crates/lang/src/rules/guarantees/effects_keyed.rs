@@ -1,9 +1,9 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
-use super::sites::{agents, look, tools_of_models};
+use super::sites::{look, run_by, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
-use crate::labels::{ChainIx, Labels};
-use crate::model::{PipelineId, ProgramCommand, StepKind, Tool, ToolKind};
+use crate::labels::{ChainIx, Labels, agents};
+use crate::model::{PipelineId, StepKind, Tool, ToolKind};
 use crate::plan::{Plan, StepIx};
 use crate::source::Span;
 
@@ -53,11 +53,6 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
             }
         }
     })
-}
-
-/// What a tool that is a program runs.
-fn run_by(tool: &Tool) -> Option<&ProgramCommand> {
-    if let ToolKind::Program { run, .. } = &tool.kind { Some(run) } else { None }
 }
 
 /// Whether a step is `once`, and whether it is in `finally`: itself, or one around it, here or in a pipeline that calls this one.

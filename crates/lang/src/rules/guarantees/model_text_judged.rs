@@ -25,14 +25,15 @@ fn passage(step: &Step, pipeline: &Pipeline) -> GatePassage {
     if let StepKind::Approval(_) = &step.kind { GatePassage::Shut } else { GatePassage::Open }
 }
 
-fn follow(labels: &mut Labels, site: &Site, found: &mut WaysFound) {
+fn follow<'p>(labels: &mut Labels<'p>, site: &Site<'p>, found: &mut WaysFound) {
     if let Receiver::File(_) = site.receiver {
         return;
     }
     if site.is_shown {
         return found.rests_on.push(format!("a person reads what {} gives before it goes", site.what));
     }
-    let Some(way) = labels.way(site.starts(), &passage, &mut |source| source.writer == Writer::Model) else {
+    let starts = site.starts().into_iter().chain(site.opened()).collect();
+    let Some(way) = labels.way(starts, &passage, &mut |source| source.writer == Writer::Model) else {
         if site.texts.iter().any(|text| !text.reads.is_empty()) {
             found.rests_on.push(format!("what {} gives was judged, or no model wrote it", site.what));
         }

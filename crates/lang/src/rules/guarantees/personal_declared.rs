@@ -1,10 +1,10 @@
 //! No personal value reaches a model, a host, a log or a file that is not declared for it. A step declares it with `pii: true`; a gate with the check
 //! `pii: none` lets none through.
 
-use super::sites::{ModelTool, Receiver, agents, look, sites, tools_of_models};
+use super::sites::{ModelTool, Receiver, look, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{
-    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, given_back, opened_by, opens, queried_by, readable_by,
+    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, given_back, named_in, opened_by, opens, queried_by, readable_by,
 };
 use crate::model::{
     ArtefactKind, Check, DEFAULT_MODEL, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool,
@@ -21,7 +21,16 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
             match &site.receiver {
                 // What the person of the run is given is theirs; logs mask it.
                 Receiver::Person => {}
-                Receiver::Host(name) | Receiver::File(name) => follow(labels, site.starts(), &site.what, name, is_declared, found),
+                Receiver::Host(name) | Receiver::File(name) => {
+                    let named = site.program.and_then(|run| named_in(&run.args, labels.plan)).filter(|_| !is_declared);
+                    if let Some((table, column)) = named {
+                        let message = format!("{} gives {table}.{} to {name}, and is not marked pii: true", site.what, column.value);
+                        found.breaks(site.step.map_or(column.span, |ix| labels.span_of(chain, ix)), message, vec![], HELP.into());
+                    }
+                    for starts in site.opened().into_iter().map(|start| vec![start]).chain([site.starts()]) {
+                        follow(labels, starts, &site.what, name, is_declared, found);
+                    }
+                }
             }
         }
         to_models(labels, chain, found);
@@ -57,7 +66,7 @@ fn passage(step: &Step, pipeline: &Pipeline) -> GatePassage {
     ))
 }
 
-fn follow(labels: &mut Labels, from: Vec<Start>, what: &str, whom: &str, is_declared: bool, found: &mut WaysFound) {
+fn follow<'p>(labels: &mut Labels<'p>, from: Vec<Start<'p>>, what: &str, whom: &str, is_declared: bool, found: &mut WaysFound) {
     let Some(way) = labels.way(from, &passage, &mut |source| source.personal.is_some()) else { return };
     let name = way.source.personal.clone().unwrap_or_default();
     if is_declared {
@@ -95,7 +104,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::Failures]);
         let starts = starts.chain(queries.then_some(StartFrom::ReadTables));
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
-        let said = labels.history(chain, ix).into_iter().map(|(seat, text)| start(chain, seat, text, "the conversation".to_owned()));
+        let said = labels.history(chain, ix);
         follow(labels, starts.into_iter().chain(said).collect(), &what, &whom, is_declared, found);
         let of_task =
             if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };
@@ -110,7 +119,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
             let reader = format!("tool {}", used.name.value);
             let starts = own.map(|from| Start { chain, seat: Some((ix, true)), from, reader: reader.clone() }).collect();
             follow(labels, starts, &what, &whom, is_declared, found);
-            opened.extend(opened_by(used.tool, pipeline).filter(|_| reads(&used)).map(|column| (used.name.span, column)));
+            opened.extend(opened_by(used.tool, pipeline, labels.plan).filter(|_| reads(&used)).map(|column| (used.name.span, column)));
             if let Some(called) = used.tool.kind.pipeline().and_then(|id| labels.called(chain, Caller::Model(ix), id)) {
                 let name = &labels.pipeline(called).pipeline.name.value;
                 let texts = labels.pipeline(called).pipeline.outputs.texts();
@@ -129,7 +138,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
             let starts = models().flat_map(|(name, model)| model.texts().into_iter().map(move |text| (name, text)));
             let starts = starts.map(|(name, text)| start(chain, None, text, format!("model {name}"))).collect();
             follow(labels, starts, &what, &whom, is_declared, found);
-            opened.extend(program.and_then(|program| readable_by(program, pipeline)).map(|column| (step.step.kind_span, column)));
+            opened.extend(program.and_then(|program| readable_by(program, pipeline, labels.plan)).map(|column| (step.step.kind_span, column)));
         }
         for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
             let message = format!("{what} lets its model read {table}.{}, and is not marked pii: true", column.value);
@@ -151,13 +160,15 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let what = labels.step_words(chain, ix);
         let is_declared = is_marked(labels, chain, ix);
         // So do the documents.
-        let documents = tool.and_then(|tool| opened_by(tool, pipeline)).filter(|_| !is_declared);
+        let documents = tool.and_then(|tool| opened_by(tool, pipeline, labels.plan)).filter(|_| !is_declared);
         if let Some((table, column)) = documents {
             let message = format!("{what} gives {table}.{} to model {}, and is not marked pii: true", column.value, model.value);
             found.breaks(name.span, message, vec![(column.span, "personal".into())], HELP.into());
         }
         let texts = texts.into_iter().chain(knowledge.into_iter().flat_map(|own| &own.given));
-        let starts = texts.map(|text| start(chain, Some((ix, true)), text, what.clone())).collect();
+        // Documents that the run itself wrote go there, too.
+        let files = Start { chain, seat: Some((ix, true)), from: StartFrom::Files, reader: what.clone() };
+        let starts = texts.map(|text| start(chain, Some((ix, true)), text, what.clone())).chain([files]).collect();
         follow(labels, starts, &what, &format!("model {}", model.value), is_declared, found);
     }
 }

@@ -65,7 +65,10 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
         }
         // What it prints or writes may have the secret in another form, which nothing would mask.
         let is_heard = match command.by {
-            StartedBy::Step => command.run.is_some_and(|run| !run.writes.is_empty()) || is_heard(planned, command.who),
+            StartedBy::Step => {
+                let is_called = labels.caller(chain).is_some();
+                is_called || command.run.is_some_and(|run| !run.writes.is_empty()) || is_heard(planned, command.who)
+            }
             StartedBy::Tool | StartedBy::Server | StartedBy::Model => command.run.is_some(),
         };
         if is_heard && command.run.is_some_and(|run| run.network != ProgramNetwork::All) {
@@ -95,14 +98,18 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     }
 }
 
-/// Whether a text reads more of a step than how it ended.
+/// Whether a text reads more of a step, or of what is around it, than how it ended, or a failure of any.
 fn is_heard(planned: &PipelinePlan, id: &str) -> bool {
+    let own = planned.numbered_steps().filter(|(_, step)| step.step.id.value == id);
+    let around: Vec<&str> = own.flat_map(|(ix, _)| planned.around(ix)).map(|ix| planned.step(ix).step.id.value.as_str()).collect();
     let mut is_heard = false;
     planned.pipeline.each_text(&mut |authored| {
         let reads = authored.text().map_or(&[][..], |text| &text.reads);
         is_heard |= reads.iter().any(|read| match read.path.as_slice() {
-            [steps, step, member, ..] => steps == "steps" && step == id && member != "status",
-            [steps, ..] => steps == "steps" && read.path.get(1).is_none_or(|step| step == id),
+            [steps, step, member, ..] if steps == "steps" => around.contains(&step.as_str()) && member != "status",
+            [steps, step] if steps == "steps" => around.contains(&step.as_str()),
+            [failure, what, ..] if failure == "failure" => !matches!(what.as_str(), "step" | "kind"),
+            [name, ..] => matches!(name.as_str(), "steps" | "failure" | "previous"),
             [] => false,
         });
     });

@@ -1,10 +1,8 @@
 //! Where values leave a pipeline and all that it calls.
 
-use std::collections::HashSet;
-
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::grouped;
-use crate::labels::{Caller, ChainIx, Labels, Seat, Start, StartFrom};
+use crate::labels::{Caller, ChainIx, Labels, MOST_CHAINS, Seat, Start, StartFrom, agents};
 use crate::model::{
     Agent, Filling, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, SandboxMode, StartedBy, StartedCommand, Step, StepKind,
     Text, Tool, ToolKind, ToolName,
@@ -12,9 +10,6 @@ use crate::model::{
 use crate::plan::{Plan, StepIx};
 use crate::policy::{always_asks, opened, passes_unasked, sandbox_mode};
 use crate::source::Spanned;
-
-/// Most chains of calls that are looked at.
-const MOST_CHAINS: usize = 1_000;
 
 /// To whom a value goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +30,8 @@ pub(super) struct Site<'p> {
     /// What leaves, in words: `outputs.reply`, `step notify`.
     pub(super) what: String,
     pub(super) texts: Vec<&'p Text>,
+    /// A program, which opens what it likes in the project.
+    pub(super) program: Option<&'p ProgramCommand>,
     /// Whether `untrusted` of a policy lets nothing through there that a model wrote, unless a person says so, or wrote it as the author may.
     pub(super) is_judged: bool,
     /// Whether a person is asked about it before, who sees it.
@@ -45,18 +42,20 @@ impl<'p> Site<'p> {
     /// Its texts, to be followed.
     pub(super) fn starts(&self) -> Vec<Start<'p>> {
         let seat: Seat = self.step.map(|ix| (ix, true));
-        self.texts.iter().map(|text| Start { chain: self.chain, seat, from: StartFrom::Text(text), reader: self.what.clone() }).collect()
+        let start = |from| Start { chain: self.chain, seat, from, reader: self.what.clone() };
+        self.texts.iter().copied().map(StartFrom::Text).map(start).collect()
+    }
+
+    /// Files that it opens and no text names, each kind to be followed by itself.
+    pub(super) fn opened(&self) -> Vec<Start<'p>> {
+        let kinds = [StartFrom::Files, StartFrom::Folder].into_iter().filter(|_| self.program.is_some());
+        let seat: Seat = self.step.map(|ix| (ix, true));
+        kinds.map(|from| Start { chain: self.chain, seat, from, reader: self.what.clone() }).collect()
     }
 }
 
 /// Policies that are in force together, each with its name.
 type Policies<'p> = Vec<(&'p str, &'p Policy)>;
-
-/// The agents that a step may ask, those too that a plan may use.
-pub(super) fn agents<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) -> Vec<&'p Agent> {
-    let planned = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
-    kind.agents_with_tools().into_iter().chain(planned).filter_map(|name| pipeline.agents.get(&name.value)).collect()
-}
 
 /// A tool that models of a step may call.
 pub(super) struct ModelTool<'p> {
@@ -160,7 +159,8 @@ pub(super) fn look<'p>(
     let mut labels = Labels::new(plan);
     let root = labels.root(pipeline);
     let mut found = WaysFound::default();
-    let (list, is_whole) = chains(&mut labels, root);
+    let tools = |labels: &Labels<'p>, chain, ix| tools_of_models(labels, chain, ix).into_iter().map(|used| used.tool).collect();
+    let (list, is_whole) = labels.chains_below(root, &tools);
     for chain in list {
         visit(&mut labels, chain, chain == root, &mut found);
     }
@@ -170,33 +170,6 @@ pub(super) fn look<'p>(
         found.only_if(span, message, vec![], "call fewer pipelines in each other".into());
     }
     found.verdict()
-}
-
-/// All chains of calls that begin with a pipeline; `false`: there are more.
-fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool) {
-    let (mut list, mut known) = (vec![root], HashSet::from([root]));
-    let mut at = 0;
-    while let Some(chain) = list.get(at).copied() {
-        at += 1;
-        let planned = labels.pipeline(chain);
-        for (ix, step) in planned.numbered_steps() {
-            let kind = &step.step.kind;
-            let by_step = kind.called(&planned.pipeline).map(|id| (Caller::Step(ix), id));
-            let tools = tools_of_models(labels, chain, ix).into_iter();
-            let by_model = tools.filter_map(|used| used.tool.kind.pipeline()).map(|id| (Caller::Model(ix), id));
-            for (caller, id) in by_step.into_iter().chain(by_model) {
-                if let Some(next) = labels.called(chain, caller, id)
-                    && known.insert(next)
-                {
-                    if list.len() >= MOST_CHAINS {
-                        return (list, false);
-                    }
-                    list.push(next);
-                }
-            }
-        }
-    }
-    (list, true)
 }
 
 /// The places where values leave a pipeline at the end of a chain. Its outputs leave only where a run begins with it.
@@ -209,7 +182,7 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
         Outputs::Named(outputs) => outputs.iter().map(|(name, value)| (format!("outputs.{}", name.value), value.texts())).collect(),
     };
     for (what, texts) in outputs.into_iter().filter(|_| is_root) {
-        list.push(Site { chain, step: None, receiver: Receiver::Person, what, texts, is_judged: false, is_shown: false });
+        list.push(Site { chain, step: None, receiver: Receiver::Person, what, texts, program: None, is_judged: false, is_shown: false });
     }
     for (ix, step) in planned.numbered_steps() {
         let what = labels.step_words(chain, ix);
@@ -217,12 +190,16 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
         for policies in &around {
             let Some((receiver, called, given)) = of_step(&step.step, &planned.pipeline, policies) else { continue };
             let is_shown = is_asked_about(&step.step.kind, &planned.pipeline, policies);
+            let own = step.step.kind.facts().receiver.and_then(|name| Some(planned.pipeline.tool(&name.value)?.0));
+            let program = if let StepKind::Program(run) = &step.step.kind { Some(run) } else { own.and_then(run_by) };
             let is_judged = |name: &str| !passes_unasked(policies, called.0, Some(name), called.1);
             let (judged, others): (Vec<Given>, Vec<Given>) = given.into_iter().partition(|(name, _)| is_judged(name));
             for (given, is_judged) in [(others, false), (judged, true)] {
                 let texts: Vec<&Text> = given.into_iter().flat_map(|(_, texts)| texts).collect();
-                if !texts.is_empty() {
-                    list.push(Site { chain, step: Some(ix), receiver: receiver.clone(), what: what.clone(), texts, is_judged, is_shown });
+                let program = program.filter(|_| !is_judged);
+                if !texts.is_empty() || program.is_some() {
+                    let (what, receiver) = (what.clone(), receiver.clone());
+                    list.push(Site { chain, step: Some(ix), receiver, what, texts, program, is_judged, is_shown });
                 }
             }
         }
@@ -241,6 +218,7 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
                 receiver,
                 what: format!("tool {} in {what}", name.value),
                 texts,
+                program: run_by(tool),
                 is_judged: false,
                 is_shown: false,
             });
@@ -337,4 +315,9 @@ fn of_program(run: &ProgramCommand, policies: &[(&str, &Policy)]) -> Option<Rece
         (true, false) => Some(Receiver::File(format!("files of program {}", run.program.value))),
         (true, true) => None,
     }
+}
+
+/// What a tool that is a program runs.
+pub(super) fn run_by(tool: &Tool) -> Option<&ProgramCommand> {
+    if let ToolKind::Program { run, .. } = &tool.kind { Some(run) } else { None }
 }

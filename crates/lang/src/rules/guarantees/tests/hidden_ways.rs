@@ -305,9 +305,9 @@ fn the_policy_of_an_agent_is_in_force_in_the_pipelines_that_are_its_tools() {
     for step in ["agent: w", "plan: w, may_use: [g]"] {
         let told = of(step, ", sandbox: none");
         assert!(told.starts_with("broken\n") && told.contains("may run without a sandbox"), "{step}: {told}");
-        assert!(of(step, "").starts_with("holds\n"), "{step}: {}", of(step, ""));
+        assert!(of(step, "").starts_with("holds if\n4: sh of step a keeps secrets.TOK to itself"), "{step}: {}", of(step, ""));
     }
-    assert!(of("agent: v", ", sandbox: none").starts_with("holds\n"));
+    assert!(of("agent: v", ", sandbox: none").starts_with("holds if\n"));
 }
 
 #[test]
@@ -439,4 +439,80 @@ fn an_agent_is_told_why_its_work_was_not_accepted() {
     let failing = own("{ expression: 'value == (inputs.who | int | string)' }");
     assert!(failing.starts_with("holds if\n") && failing.contains("no failure of step d quotes what it only tests"), "{failing}");
     assert!(own("{ contains: GOOD }").starts_with("holds\n") || own("{ contains: GOOD }") == "holds", "{}", own("{ contains: GOOD }"));
+}
+
+#[test]
+fn a_whole_answer_of_the_author_s_words_is_closed() {
+    let of = |output: &str| {
+        let file = format!("flow: 1\nname: a\nagents: {{ w: {{ instructions: Write., output: {output} }} }}\nsteps: [{{ id: d, agent: w, prompt: x }}]\noutputs: '{{{{ steps.d.output }}}}'\n");
+        says(Guarantee::ModelTextJudged, &[("a.yaml", &file)])
+    };
+    assert!(of("{ a: { type: text, enum: [up, down] }, b: boolean, c: { type: list, items: { type: text, enum: [z] } } }").starts_with("holds\n"));
+    assert!(of("{ a: { type: text, enum: [up, down] }, b: integer }").starts_with("broken\n"));
+}
+
+#[test]
+fn a_program_with_a_network_may_send_files() {
+    let head = "flow: 1\nname: a\ninputs: { who: { type: text, pii: true } }\ndata: { people: { file: people.csv, pii: [name] } }\nagents: { w: { instructions: Write. } }\ntools: { t: { file: keep, allow: [write] } }\n";
+    let of = |guarantee, steps: &str| says(guarantee, &[&[("a.yaml", format!("{head}{steps}").as_str())], &TABLES[..]].concat());
+    let named = "steps: [{ id: s, program: [curl, -T, people.csv, 'http://a.example'], network: [a.example] }]\n";
+    let told = of(Guarantee::PersonalDeclared, named);
+    assert!(told.starts_with("broken\n7: step s gives people.name to program curl with a network"), "{told}");
+    let opened = of(Guarantee::PersonalDeclared, "steps: [{ id: s, program: [sh, x.sh], network: [a.example] }]\n");
+    assert!(opened.starts_with("holds if\n") && opened.contains("opens no file of a table with personal columns"), "{opened}");
+    let written = "steps:\n  - { id: d, agent: w, prompt: x }\n  - { id: v, tool: t.write, with: { name: f.txt, text: '{{ steps.d.output }}' } }\n  - { id: s, program: [sh, x.sh], network: [a.example] }\n";
+    assert_eq!(
+        of(Guarantee::ModelTextJudged, written).lines().take(2).collect::<Vec<_>>(),
+        ["holds if", "10: step s reads no file that the run itself has written"]
+    );
+}
+
+#[test]
+fn a_conversation_keeps_what_called_pipelines_send_and_what_agents_were_asked_anywhere() {
+    let child = "flow: 1\nname: b\ninputs: { who: { type: text, pii: true } }\nsteps: [{ id: t, send: stdout, of: inputs.who }]\n";
+    let head = "flow: 1\nname: a\ninputs: { who: { type: text, pii: true }, m: text }\nconversation: { id: c1, message: inputs.m }\nagents: { w: { instructions: Write. }, v: { instructions: Read. } }\n";
+    let of = |steps: &str| {
+        says(Guarantee::PersonalDeclared, &[("a.yaml", &format!("{head}steps:\n{steps}outputs: x\n")), ("b.yaml", child)])
+    };
+    let call = "  - { id: c, call: b.yaml, with: { who: '{{ inputs.who }}' } }\n";
+    let told = of(&format!("  - {{ id: d, agent: w, prompt: x, history: true }}\n{call}"));
+    assert!(told.starts_with("broken\n") && told.contains("step d gives"), "{told}");
+    for marked in [
+        "{ id: k, task: w, prompt: 'For {{ inputs.who }}', artefact: text, accept: [It is kind.], judge: v, max_attempts: 2, pii: true }",
+        "{ id: k, dialogue: [w, v], topic: 'On {{ inputs.who }}', max_turns: 2, pii: true }",
+        "{ id: k, plan: v, prompt: 'For {{ inputs.who }}', may_use: [w], pii: true }",
+    ] {
+        let told = of(&format!("  - {{ id: d, agent: w, prompt: x, history: own }}\n  - {marked}\n"));
+        assert!(told.starts_with("broken\n") && told.contains("step d gives"), "{marked}: {told}");
+        let other = of(&format!("  - {{ id: d, agent: w, prompt: x }}\n  - {marked}\n"));
+        assert!(!other.contains("step d gives"), "{marked}: {other}");
+    }
+}
+
+#[test]
+fn a_mark_holds_in_all_pipelines_of_a_run() {
+    let child = "flow: 1\nname: b\ndata: { p: { file: people.csv } }\nagents: { w: { instructions: Write. } }\nsteps:\n  - { id: q, sql: select name from p }\n  - { id: d, agent: w, prompt: '{{ steps.q.output }}' }\n  - { id: r, read: people.csv }\n  - { id: e, agent: w, prompt: '{{ steps.r.output }}' }\n";
+    let parent = "flow: 1\nname: a\ndata: { people: { file: people.csv, pii: [name] } }\nsteps: [{ id: c, call: b.yaml }, { id: q, sql: select city from people }]\n";
+    let told = says(Guarantee::PersonalDeclared, &[&[("a.yaml", parent), ("b.yaml", child)], &TABLES[..]].concat());
+    assert!(told.contains("step d of pipeline b gives p.name") && told.contains("step e of pipeline b gives"), "{told}");
+    let database = "flow: 1\nname: a\ndata: { p: { file: x.db, table: people, pii: [name] }, v: { file: x.db, table: people }, o: { file: x.db, table: other } }\nagents: { w: { instructions: Write. } }\nsteps:\n  - { id: q, sql: select name from TABLE }\n  - { id: d, agent: w, prompt: '{{ steps.q.output }}' }\n";
+    let of = |table: &str| says(Guarantee::PersonalDeclared, &[("a.yaml", &database.replace("TABLE", table)), ("x.db", "x")]);
+    assert!(of("v").starts_with("broken\n"), "{}", of("v"));
+    assert!(of("o").starts_with("holds if\n"), "{}", of("o"));
+}
+
+#[test]
+fn a_failure_tells_of_a_program_that_has_a_secret_wherever_it_is_read() {
+    let of = |rest: &str| {
+        let program = "program: [sh, x.sh], env: { Q: '{{ secrets.TOK }}' }";
+        says(Guarantee::SecretsKept, &[("a.yaml", &format!("flow: 1\nname: a\nsecrets: {{ TOK: A token. }}\n{}", rest.replace("PROGRAM", program)))])
+    };
+    let alone = "steps: [{ id: a, PROGRAM }]\n";
+    assert!(of(alone).starts_with("holds\n"), "{}", of(alone));
+    for heard in [
+        "steps: [{ id: a, PROGRAM }]\non_failure: [{ id: z, send: stdout, of: failure.message }]\n",
+        "steps: [{ id: g, steps: [{ id: a, PROGRAM }], on_failure: continue }, { id: z, send: stdout, of: steps.g.error.message }]\n",
+    ] {
+        assert!(of(heard).starts_with("holds if\n"), "{heard}: {}", of(heard));
+    }
 }

@@ -1,0 +1,123 @@
+//! What a conversation keeps of a run, and what agents are shown of earlier ones.
+
+use std::collections::HashSet;
+
+use super::search::{Back, Judges, ReadValue};
+use super::{Caller, ChainIx, Hop, Labels, Start, StartFrom};
+use crate::model::{History, StepKind, Text, Tool};
+use crate::plan::StepIx;
+
+/// So many chains of calls are looked at.
+pub const MOST_CHAINS: usize = 1_000;
+
+impl<'p> Labels<'p> {
+    /// All chains of calls that begin with one, itself first; `false`: there are more. `tools`: those that the models of a step may call.
+    pub fn chains_below(&mut self, first: ChainIx, tools: &dyn Fn(&Self, ChainIx, StepIx) -> Vec<&'p Tool>) -> (Vec<ChainIx>, bool) {
+        let (mut list, mut known) = (vec![first], HashSet::from([first]));
+        let mut at = 0;
+        while let Some(chain) = list.get(at).copied() {
+            at += 1;
+            let planned = self.pipeline(chain);
+            for (ix, step) in planned.numbered_steps() {
+                let by_step = step.step.kind.called(&planned.pipeline).map(|id| (Caller::Step(ix), id));
+                let by_model = tools(self, chain, ix).into_iter().filter_map(|tool| tool.kind.pipeline()).map(|id| (Caller::Model(ix), id));
+                for (caller, id) in by_step.into_iter().chain(by_model).collect::<Vec<_>>() {
+                    if let Some(next) = self.called(chain, caller, id)
+                        && known.insert(next)
+                    {
+                        if list.len() >= MOST_CHAINS {
+                            return (list, false);
+                        }
+                        list.push(next);
+                    }
+                }
+            }
+        }
+        (list, true)
+    }
+
+    /// All chains of the run that a chain is in, as far as they are looked at.
+    fn chains_of_run(&mut self, mut chain: ChainIx) -> Vec<ChainIx> {
+        while let Some((above, _)) = self.caller(chain) {
+            chain = above;
+        }
+        self.chains_below(chain, &Labels::tools_of_models).0
+    }
+
+    /// What a conversation keeps of a run, if it is part of one: what the person said, what any of its pipelines sends, the first output.
+    pub(super) fn kept(&mut self, chain: ChainIx) -> Vec<Start<'p>> {
+        let chains = self.chains_of_run(chain);
+        if chains.iter().all(|chain| self.pipeline(*chain).pipeline.conversation.is_none()) {
+            return vec![];
+        }
+        let mut found = vec![];
+        for chain in chains {
+            let planned = self.pipeline(chain);
+            let mut add = |seat, text: &'p Text| {
+                found.push(Start { chain, seat, from: StartFrom::Text(text), reader: "the conversation".to_owned() });
+            };
+            for (ix, step) in planned.numbered_steps() {
+                if let StepKind::Send(send) = &step.step.kind {
+                    add(Some((ix, true)), &send.of);
+                }
+            }
+            if let Some(conversation) = &planned.pipeline.conversation {
+                add(None, &conversation.message);
+                planned.pipeline.outputs.texts().into_iter().for_each(|text| add(None, text));
+            }
+        }
+        found
+    }
+
+    /// What an agent of a step is shown of earlier runs of the conversation: what was filled in then.
+    pub(crate) fn history(&mut self, chain: ChainIx, ix: StepIx) -> Vec<Start<'p>> {
+        let StepKind::Agent(own) = &self.pipeline(chain).step(ix).step.kind else { return vec![] };
+        match own.history {
+            History::Nothing => vec![],
+            History::Conversation => self.kept(chain),
+            History::Own => self.asked(chain, &own.agent.value),
+        }
+    }
+
+    /// What an agent of this name was asked by any step of the run, and what it was shown and said then.
+    fn asked(&mut self, chain: ChainIx, agent: &str) -> Vec<Start<'p>> {
+        let mut found = vec![];
+        for chain in self.chains_of_run(chain) {
+            let planned = self.pipeline(chain);
+            for (ix, step) in planned.numbered_steps() {
+                let kind = &step.step.kind;
+                let names = kind.agents(&planned.pipeline).into_iter().chain(kind.agents_with_tools()).chain(kind.facts().may_use);
+                if names.into_iter().all(|name| name.value != agent) {
+                    continue;
+                }
+                let mut add = |from| {
+                    found.push(Start { chain, seat: Some((ix, true)), from, reader: "the conversation".to_owned() });
+                };
+                kind.each_text(step.step.span, &mut |authored| authored.text().into_iter().for_each(|text| add(StartFrom::Text(text))));
+                [StartFrom::Output, StartFrom::Failures].into_iter().for_each(&mut add);
+                planned.is_told_again(ix).then_some(StartFrom::Refinement).into_iter().for_each(add);
+            }
+        }
+        found
+    }
+
+    /// What is one step back of where values are followed from.
+    pub(super) fn begin(&mut self, start: Start<'p>, judges: Judges, found: &mut Vec<Back>) {
+        let Start { chain, seat, from, reader } = start;
+        let step = seat.map(|(ix, _)| ix);
+        match (from, step) {
+            (StartFrom::Text(text), _) => super::search::texts(chain, seat, [(text, vec![])], &reader, None, found),
+            (StartFrom::Refinement, _) => found.extend(self.told_again(chain, seat, &reader)),
+            (StartFrom::ReadTables, _) => self.tables_of_reads(chain, judges, found),
+            (StartFrom::Files, Some(ix)) => self.read_from_files(chain, ix, found),
+            (StartFrom::Failures, Some(ix)) => self.failures_told(chain, ix, found),
+            (StartFrom::Folder, Some(ix)) => self.read_from_folder(chain, ix, found),
+            (StartFrom::Output, Some(ix)) => {
+                let path = ["steps", &*self.pipeline(chain).step(ix).id, "output"].map(str::to_owned).to_vec();
+                let hop = Hop { reader, path: self.step_words(chain, ix), span: self.span_of(chain, ix), doubt: None };
+                found.push(Back::Of(ReadValue { chain, seat, path }, hop));
+            }
+            (StartFrom::Files | StartFrom::Failures | StartFrom::Folder | StartFrom::Output, None) => {}
+        }
+    }
+}
