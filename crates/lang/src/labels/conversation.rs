@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::search::{Back, Judges, ReadValue};
 use super::{Caller, ChainIx, Hop, Labels, Start, StartFrom};
-use crate::model::{History, StepKind, Text, Tool};
-use crate::plan::StepIx;
+use crate::model::{Filling, History, OnFailure, StepKind, Text, Tool};
+use crate::plan::{PipelinePlan, StepIx};
 
 /// So many chains of calls are looked at.
 pub const MOST_CHAINS: usize = 1_000;
@@ -107,6 +107,12 @@ impl<'p> Labels<'p> {
         let step = seat.map(|(ix, _)| ix);
         match (from, step) {
             (StartFrom::Text(text), _) => super::search::texts(chain, seat, [(text, vec![])], &reader, None, found),
+            (StartFrom::Unseen(text), Some(ix)) => {
+                let shown = shown_before(self.pipeline(chain), ix);
+                let mut all = vec![];
+                super::search::texts(chain, seat, [(text, vec![])], &reader, None, &mut all);
+                found.extend(all.into_iter().filter(|back| !matches!(back, Back::Of(_, hop) if is_shown(&shown, &hop.path))));
+            }
             (StartFrom::Refinement, _) => found.extend(self.told_again(chain, seat, &reader)),
             (StartFrom::ReadTables, _) => self.tables_of_reads(chain, judges, found),
             (StartFrom::Files, Some(ix)) => self.read_from_files(chain, ix, found),
@@ -117,7 +123,38 @@ impl<'p> Labels<'p> {
                 let hop = Hop { reader, path: self.step_words(chain, ix), span: self.span_of(chain, ix), doubt: None };
                 found.push(Back::Of(ReadValue { chain, seat, path }, hop));
             }
-            (StartFrom::Files | StartFrom::Failures | StartFrom::Folder | StartFrom::Output, None) => {}
+            (StartFrom::Unseen(_) | StartFrom::Files | StartFrom::Failures | StartFrom::Folder | StartFrom::Output, None) => {}
         }
     }
+}
+
+/// The texts that approvals show a person, without whose yes a step does not run.
+fn shown_before(planned: &PipelinePlan, ix: StepIx) -> Vec<&Text> {
+    let mut shown = vec![];
+    for around in planned.around(ix).map(|around| planned.step(around)) {
+        let block = planned.block(around.block);
+        for place in 0..block.len().min(around.place) {
+            let other = &planned.step(StepIx(block.first.0 + place as u32)).step;
+            let always = other.when.is_none() && other.for_each.is_none() && other.on_failure == OnFailure::Stop;
+            if let StepKind::Approval(approval) = &other.kind
+                && always
+                && approval.on_timeout.is_none()
+                && block.is_held_back_by(around.place, place)
+            {
+                shown.extend(std::iter::once(&approval.question).chain(approval.show.iter().flat_map(Filling::texts)));
+            }
+        }
+    }
+    shown
+}
+
+/// Whether one of these texts shows a value as it is: `steps.a.output`, or `{{ steps.a.output }}` among words that always stand there.
+fn is_shown(texts: &[&Text], path: &str) -> bool {
+    texts.iter().any(|text| {
+        let source: String = text.source.split_whitespace().collect();
+        text.reads.iter().map(|read| read.path.join(".")).any(|shown| {
+            let is_whole = source == shown || source.contains(&format!("{{{{{shown}}}}}")) && !source.contains("{%");
+            is_whole && path.strip_prefix(shown.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    })
 }

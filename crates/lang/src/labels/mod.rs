@@ -52,6 +52,8 @@ pub struct Start<'p> {
 pub enum StartFrom<'p> {
     /// A text.
     Text(&'p Text),
+    /// What a text of a step reads that no approval showed a person before, without whose yes the step does not run.
+    Unseen(&'p Text),
     /// What an agent is told of the refinement when it tries once more.
     Refinement,
     /// Files, of which the run may have written some.

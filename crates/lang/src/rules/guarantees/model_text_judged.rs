@@ -2,7 +2,7 @@
 
 use super::sites::{ModelTool, Receiver, Site, look, of_tool, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
-use crate::labels::{ChainIx, GatePassage, Labels, judging};
+use crate::labels::{ChainIx, GatePassage, Labels, Start, StartFrom, judging};
 use crate::model::{Field, Pipeline, PipelineId, Step, StepKind, Tool, ToolKind, ToolName, Writer};
 use crate::plan::Plan;
 use crate::policy::{always_asks, passes_unasked};
@@ -32,7 +32,12 @@ fn follow<'p>(labels: &mut Labels<'p>, site: &Site<'p>, found: &mut WaysFound) {
     if site.is_shown {
         return found.rests_on.push(format!("a person reads what {} gives before it goes", site.what));
     }
-    let starts = site.starts().into_iter().chain(site.opened()).collect();
+    // A person was shown it, and said yes.
+    let unseen = |start: Start<'p>| match start.from {
+        StartFrom::Text(text) if site.step.is_some() => Start { from: StartFrom::Unseen(text), ..start },
+        _ => start,
+    };
+    let starts = site.starts().into_iter().map(unseen).chain(site.opened()).collect();
     let Some(way) = labels.way(starts, &passage, &mut |source| source.writer == Writer::Model) else {
         if site.texts.iter().any(|text| !text.reads.is_empty()) {
             found.rests_on.push(format!("what {} gives was judged, or no model wrote it", site.what));

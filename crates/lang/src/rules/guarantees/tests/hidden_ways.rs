@@ -516,3 +516,24 @@ fn a_failure_tells_of_a_program_that_has_a_secret_wherever_it_is_read() {
         assert!(of(heard).starts_with("holds if\n"), "{heard}: {}", of(heard));
     }
 }
+
+#[test]
+fn what_a_person_was_shown_and_allowed_is_judged() {
+    let of = |approval: &str, send: &str| {
+        let file = format!("flow: 1\nname: a\nagents: {{ w: {{ instructions: Write. }} }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: e, agent: w, prompt: z }}\n  - {{ id: ask, approval: Send this?, {approval} }}\n  - {{ id: s, http: POST https://a.example, body: {send}, needs: [ask] }}\n");
+        let said = says(Guarantee::ModelTextJudged, &[("a.yaml", &file)]);
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    let text = "'{{ steps.d.output }}'";
+    assert_eq!(of("show: '{{ steps.d.output }}'", text), "holds");
+    assert_eq!(of("show: 'It says: {{ steps.d.output }}.'", text), "holds");
+    for (approval, send) in [
+        ("show: '{{ steps.d.output[:10] }}'", text),
+        ("show: '{{ steps.d.output }}'", "'{{ steps.d.output }} {{ steps.e.output }}'"),
+        ("show: \"{% if 1 > 2 %}{{ steps.d.output }}{% endif %}\"", text),
+        ("show: '{{ steps.d.output }}', on_failure: continue", text),
+        ("show: '{{ steps.d.output }}', when: 1 > 2", text),
+    ] {
+        assert_eq!(of(approval, send), "broken", "{approval} {send}");
+    }
+}
