@@ -8,11 +8,11 @@ use super::{DECIDING, QueryNode, RESERVED, SHOWING, mentions, nodes, read};
 pub fn may_give(text: &str, column: &str) -> bool {
     let (Some(nodes), Some(read)) = (nodes(text), read(text)) else { return true };
     let rows: Vec<&str> = read.called.iter().flat_map(|(table, called)| [*table, *called]).filter(|name| !name.is_empty()).collect();
-    shows(&nodes, &Shown { text, column, rows }, Zone::Given)
+    shows(&nodes, &SoughtColumn { text, column, rows }, Zone::Given)
 }
 
 /// What must not be shown.
-struct Shown<'q> {
+struct SoughtColumn<'q> {
     text: &'q str,
     column: &'q str,
     /// Names of which each stands for a whole row.
@@ -30,7 +30,7 @@ enum Zone {
     Decides,
 }
 
-fn shows(nodes: &[QueryNode], shown: &Shown, outer: Zone) -> bool {
+fn shows(nodes: &[QueryNode], shown: &SoughtColumn, outer: Zone) -> bool {
     let mut zone = outer;
     // Without `select`, all of a table is shown.
     let is_open = outer != Zone::Decides && nodes.first().is_some_and(|first| first.is("from") || first.is_one_of(&SHOWING) && nodes.len() > 1);

@@ -117,6 +117,11 @@ impl Lower<'_> {
 
     /// F007: `label "written" is not one of: …`.
     fn not_one_of(&self, label: &str, written: &str, span: Span, allowed: &[&str]) {
+        if let Some(word) = allowed.iter().find(|word| **word == written.trim()) {
+            // Behind `|` or `>` a line break belongs to the text.
+            let message = format!("{label} {} has a line break or spaces around it", quoted(written));
+            return self.report(Diagnostic::bad_value(span, message).help(format!("write {word} on the line of its key")));
+        }
         let near = did_you_mean(written, allowed.iter().copied());
         let head = format!("{label} {} is not one of", quoted(written));
         let all = format!("{head}: {}", allowed.join(", "));

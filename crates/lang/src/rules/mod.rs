@@ -49,7 +49,7 @@ pub mod guarantees;
 mod guard_patterns;
 mod guards;
 mod history_alone;
-mod http_status;
+mod status_asked;
 mod judge_is_author;
 mod judge_missing;
 mod judge_tools;

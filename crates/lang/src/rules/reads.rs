@@ -9,7 +9,7 @@ use super::seat::{Seat, Texts};
 use super::{Code, Diagnostic, PipelinePlan, Plan};
 use super::{
     absent_section, call_inputs, check_type, constant_condition, default_unused, dollar_braces, element_unread, expression_types,
-    http_status, missing_braces, path_for_file, query_compares, query_never, route_free_text, route_open, route_value, same_file_written,
+    missing_braces, path_for_file, query_compares, query_never, route_free_text, route_open, route_value, same_file_written, status_asked,
     tool_arguments, type_mismatch, unused, whole_step, whole_value,
 };
 use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
@@ -43,7 +43,7 @@ const ASKING: &[AskingRule] = &[
     route_value::check,
     route_free_text::check,
     path_for_file::check,
-    http_status::check,
+    status_asked::check,
     check_type::check,
     call_inputs::check,
     tool_arguments::check,

@@ -4,6 +4,7 @@
 mod alternatives;
 mod bounds;
 mod fields;
+mod joined;
 mod letters;
 mod operations;
 mod presence;
@@ -252,6 +253,7 @@ impl TypingWalk<'_> {
                     }
                 }
                 self.forget(asked);
+                self.joined(expression);
                 Type::Boolean
             }
             other => self.expression(other),
@@ -269,6 +271,7 @@ impl TypingWalk<'_> {
                     self.alone(side, expression);
                 }
                 self.forget(asked);
+                self.joined(expression);
             }
             Expr::Not(inner) if !presence::is_asked(inner) => self.condition(inner),
             other => drop(self.expression(other)),
@@ -360,6 +363,7 @@ impl TypingWalk<'_> {
                 self.ask(left);
                 let kinds = vec![left_kind, self.expression(right)];
                 self.forget(asked);
+                self.joined(expression);
                 either(kinds)
             }
             Expr::Arithmetic(operator, left, right) => self.calculation(*operator, left, right),

@@ -40,7 +40,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     }
     if !open.unpriced.is_empty() {
         let message = format!("model {} has no price, so nothing bounds the money", open.unpriced.join(", "));
-        missing(&message, "write price at the model, and limits: { max_cost_usd: 1 }");
+        missing(&message, "write its price at the model (price: { input: 0, output: 0 } for one of your own), and limits: { max_cost_usd: 1 }");
     } else if open.money {
         missing("nothing bounds the money of a run", "write limits: { max_cost_usd: 1 }, or what a run may cost");
     }
