@@ -44,8 +44,13 @@ tools:
   disk: { file: out, allow: [write, read] }
 ";
 
-/// Queries, of which the first four give the personal column. Where one fails, it quotes a cell of any of its tables.
-pub(super) const QUERIES: [&str; 7] = [
+/// How many of the queries give the personal column.
+pub(super) const PERSONAL_QUERIES: usize = 6;
+
+/// Queries, of which the first ones give the personal column. Where one fails, it quotes a cell of any of its tables.
+pub(super) const QUERIES: [&str; 9] = [
+    "select distinct * from people",
+    "select phone from ((select phone from people) as z)",
     "select phone from hours, people",
     "select p.phone from main.people p",
     "select y as z from (select phone as y from people join hours on people.id = pid)",
@@ -268,7 +273,7 @@ impl Drawing<'_> {
         let name = if self.below(16) == 0 { format!(", name: {}", self.text()) } else { String::new() };
         let more = format!("{mark}{name}");
         let lines = format!("{}{}", mark.replace(", ", &format!("\n{pad}  ")), name.replacen(", ", &format!("\n{pad}  "), 1));
-        let kinds = if depth > 3 { 11 } else { 30 };
+        let kinds = if depth > 3 { 11 } else { 34 };
         match self.below(kinds) {
             10 => {
                 let text = self.text();
@@ -435,6 +440,33 @@ impl Drawing<'_> {
                 let text = self.text();
                 let _ = writeln!(out, "{pad}- {{ id: {id}{more}, program: [fail, {text}], reads_only: true, on_failure: continue }}");
                 self.knows_failure(id);
+            }
+            // A person sees a value, and it goes on.
+            30 | 31 => {
+                let (path, other) = (self.path(), self.path());
+                let path = path.split(" | ").next().unwrap_or_default();
+                let shown = if self.below(4) == 0 { &other } else { path };
+                let _ = writeln!(out, "{pad}- {{ id: {id}_ask, approval: Is this right?, show: \"{{{{ {shown} }}}}\" }}");
+                let body = format!("body: {{ x: \"{{{{ {path} }}}}\" }}");
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, http: POST https://example.com/x, {body}, needs: [{id}_ask] }}");
+                self.knows(&id, &[".body.x"]);
+            }
+            32 => {
+                let (prompt, feedback) = (self.text(), self.text());
+                let path = self.path();
+                let (check, judge) = match self.below(2) {
+                    0 => (format!("check: {{ contains: zzz }}, feedback: {feedback}"), ""),
+                    _ => ("judge: true, expected: Good.".to_owned(), "judge: j, "),
+                };
+                let accept = format!("accept: [{{ id: good, description: It is good enough., {check} }}]");
+                let with = format!("with: {{ more: \"{path}\" }}, {judge}max_attempts: 2, on_failure: continue");
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, task: w, prompt: {prompt}, artefact: text, {accept}, {with} }}");
+                self.knows_failure(id);
+            }
+            33 => {
+                let topic = self.text();
+                let _ = writeln!(out, "{pad}- {{ id: {id}{more}, dialogue: [w, careful], topic: {topic}, max_turns: 2 }}");
+                self.knows(&id, &["", ".reason", ".turns", ".ended"]);
             }
             23 => {
                 let text = self.text();

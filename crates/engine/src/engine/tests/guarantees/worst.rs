@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::world::{options, start};
-use super::drawn::{MOST_TOKENS, QUERIES};
+use super::drawn::{MOST_TOKENS, PERSONAL_QUERIES, QUERIES};
 use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run, RunSettings, Unscripted};
 use crate::event::{Canceller, Failure, FailureKind, Happening, Marks, RunStart, RunStatus, Usage};
 use crate::plan::Plan;
@@ -133,8 +133,11 @@ impl Worst<'_> {
                 Happening::StepsOpened { round: 1, .. } => self.seen.opened += 1,
                 Happening::StepsOpened { .. } => self.seen.again += 1,
                 Happening::RefinementStarted { step, .. } => self.seen.refined += usize::from(step.contains('/')),
-                // Who says yes to a call has read it.
-                Happening::ApprovalRequested { question, act, .. } if !act.is_empty() => self.judged.extend(marks(question)),
+                // Who says yes to a call, or to what is shown, has read it.
+                Happening::ApprovalRequested { question, form, .. } => {
+                    self.judged.extend(marks(question));
+                    self.judged.extend(form.iter().filter_map(|form| form.show.as_ref()).flat_map(|show| marks(show)));
+                }
                 Happening::StepSucceeded { output, details, .. } => {
                     let is_gate = details.get("verdicts").is_some() && !details["used_otherwise"].as_bool().unwrap_or(false);
                     if is_gate {
@@ -201,7 +204,7 @@ impl Worst<'_> {
                 if self.seen.outside.is_multiple_of(2) && request.query.contains("people") {
                     return Err(Failure::new(FailureKind::Program, format!("bad value: {PHONE}")));
                 }
-                let is_personal = QUERIES.iter().position(|query| *query == request.query).is_none_or(|at| at < 4);
+                let is_personal = QUERIES.iter().position(|query| *query == request.query).is_none_or(|at| at < PERSONAL_QUERIES);
                 let (name, value) = ("x".to_owned(), json!(if is_personal { PHONE } else { "1" }));
                 let rows = vec![serde_json::Map::from_iter([(name.clone(), value)])];
                 CallReply::Rows(Rows { rows, columns: vec![(name, "text".into())], ..Rows::default() })
@@ -271,7 +274,17 @@ impl Worst<'_> {
             return json!({ "verdicts": [verdict] }).to_string();
         }
         let mode = ["a", "b"][self.said % 2];
-        json!({ "mode": mode, "text": text, "sure": !self.said.is_multiple_of(3) }).to_string()
+        let answer = |(name, field): (&String, &Value)| {
+            let value = match (name.as_str(), field["type"].as_str()) {
+                ("mode", _) => json!(mode),
+                (_, Some("boolean")) => json!(!self.said.is_multiple_of(3)),
+                (_, Some("array")) => json!([]),
+                (_, _) if field["enum"].is_array() => field["enum"][0].clone(),
+                _ => json!(text),
+            };
+            (name.clone(), value)
+        };
+        Value::Object(fields.as_object().into_iter().flatten().map(answer).collect()).to_string()
     }
 }
 
