@@ -33,7 +33,8 @@ enum Zone {
 fn shows(nodes: &[QueryNode], shown: &SoughtColumn, outer: Zone) -> bool {
     let mut zone = outer;
     // Without `select`, all of a table is shown.
-    let is_open = outer != Zone::Decides && nodes.first().is_some_and(|first| first.is("from") || first.is_one_of(&SHOWING) && nodes.len() > 1);
+    let is_open =
+        outer != Zone::Decides && nodes.first().is_some_and(|first| first.is("from") || first.is_one_of(&SHOWING) && nodes.len() > 1);
     if is_open && !nodes.iter().any(|node| node.is("select")) {
         return true;
     }

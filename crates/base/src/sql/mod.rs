@@ -62,7 +62,8 @@ pub fn read(text: &str) -> Option<Query<'_>> {
         return None;
     }
     let nodes = nodes(text)?;
-    let mut reader = QueryReader { text, tables: vec![], called: vec![], own: vec![], given_places: vec![], around: vec![], left: MOST_GIVEN };
+    let mut reader =
+        QueryReader { text, tables: vec![], called: vec![], own: vec![], given_places: vec![], around: vec![], left: MOST_GIVEN };
     let mut gives = reader.query(&nodes, vec![]);
     gives.sort_by_key(|given| given.place.start);
     reader.tables.sort_by_key(|table| table.start);
@@ -256,7 +257,9 @@ impl<'q> QueryReader<'q> {
                 // Not `((select …) as x join …)`.
                 (QueryNode::Group('(', inner), _)
                     if node.is_query()
-                        && inner.get(1).is_none_or(|next| !inner[0].is_query() || next.is_one_of(&BETWEEN) || next.is_one_of(&["order", "limit"])) =>
+                        && inner
+                            .get(1)
+                            .is_none_or(|next| !inner[0].is_query() || next.is_one_of(&BETWEEN) || next.is_one_of(&["order", "limit"])) =>
                 {
                     let columns = self.query(inner, columns);
                     self.called.extend(beside.map(|name| ("", name)));
@@ -491,7 +494,13 @@ fn alias<'q>(nodes: &[QueryNode<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
 
 /// What rows call an item; empty: nobody wrote it.
 fn result_name<'q>(item: &[QueryNode<'q>]) -> &'q str {
-    let item = if let [first, rest @ ..] = item && first.is_one_of(&["distinct", "all"]) { rest } else { item };
+    let item = if let [first, rest @ ..] = item
+        && first.is_one_of(&["distinct", "all"])
+    {
+        rest
+    } else {
+        item
+    };
     let name = match item {
         [name] | [_, QueryNode::Mark('.'), name] => name.name(),
         [.., before, name] if before.is("as") => name.name(),

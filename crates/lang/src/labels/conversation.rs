@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::search::{Back, Judges, ReadValue};
 use super::{Caller, ChainIx, Hop, Labels, Start, StartFrom};
 use crate::model::{Filling, History, OnFailure, StepKind, Text, Tool};
-use crate::plan::{PipelinePlan, StepIx};
+use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
 /// So many chains of calls are looked at.
 pub const MOST_CHAINS: usize = 1_000;
@@ -140,12 +140,19 @@ fn shown_before(planned: &PipelinePlan, ix: StepIx) -> Vec<&Text> {
                 && always
                 && approval.on_timeout.is_none()
                 && block.is_held_back_by(around.place, place)
+                && is_over(planned, around.block, place)
             {
                 shown.extend(std::iter::once(&approval.question).chain(approval.show.iter().flat_map(Filling::texts)));
             }
         }
     }
     shown
+}
+
+/// Whether a step of a list runs behind the gate that may send others of the list back, so that it never runs twice, and neither does what it reads.
+fn is_over(planned: &PipelinePlan, block: BlockIx, place: usize) -> bool {
+    let refinement = planned.refinement.as_ref().filter(|refinement| refinement.block == block);
+    refinement.is_none_or(|refinement| planned.block(block).is_held_back_by(place, planned.step(refinement.gate).place))
 }
 
 /// Whether one of these texts shows a value as it is: `steps.a.output`, or `{{ steps.a.output }}` among words that always stand there.

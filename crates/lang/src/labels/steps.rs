@@ -4,15 +4,15 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables};
 use super::beside::TABLES;
+use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables};
 use super::names::{gives_closed, is_closed_answer, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, is_word_of_failure, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Source, agents};
 use crate::model::{
-    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, Step,
-    StepKind, TaskStep, Text, Tool, ToolKind, ToolName, Writer,
+    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, Step, StepKind,
+    TaskStep, Text, Tool, ToolKind, ToolName, Writer,
 };
 use crate::plan::{Plan, StepIx};
 use crate::source::{Spanned, normalised};
@@ -141,7 +141,9 @@ impl<'p> Labels<'p> {
                 found.push(own(of_tool(used, &pipeline.data), "the result"));
                 let reads_files = ToolName::of(&tool.tool.value).part != Some("write");
                 found.extend(
-                    used.filter(|_| reads_files).and_then(|tool| opened_by(tool, pipeline, self.plan)).map(|column| personal(column, at, &by)),
+                    used.filter(|_| reads_files)
+                        .and_then(|tool| opened_by(tool, pipeline, self.plan))
+                        .map(|column| personal(column, at, &by)),
                 );
                 texts(chain, here, whole(given), &by, Some(&echo), found);
                 if let Some(tool) = used {

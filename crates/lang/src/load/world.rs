@@ -199,7 +199,9 @@ impl<'f> Loader<'f> {
     /// All pipelines, each with its hash.
     pub fn program(&mut self) -> Program {
         let mut read = std::mem::take(&mut self.pipelines);
-        share_marks(read.iter_mut().filter_map(|(_, pipeline)| pipeline.as_mut()).flat_map(|pipeline| pipeline.data.values_mut()).collect());
+        share_marks(
+            read.iter_mut().filter_map(|(_, pipeline)| pipeline.as_mut()).flat_map(|pipeline| pipeline.data.values_mut()).collect(),
+        );
         self.pipelines = read.iter().map(|(file, _)| (*file, None)).collect();
         let texts = texts(&self.sources);
         let hashed = read.into_iter().filter_map(|(file, pipeline)| {
@@ -443,7 +445,8 @@ impl World for Loader<'_> {
 fn share_marks(mut tables: Vec<&mut Data>) {
     let same = |data: &Data| (normalised(&data.file.value), data.table.as_ref().map(|table| table.value.clone()));
     let is_marked = |data: &&Data| !data.pii.is_empty() || data.is_untrusted;
-    let marks: Vec<_> = tables.iter().map(|data| &**data).filter(is_marked).map(|data| (same(data), data.pii.clone(), data.is_untrusted)).collect();
+    let marks: Vec<_> =
+        tables.iter().map(|data| &**data).filter(is_marked).map(|data| (same(data), data.pii.clone(), data.is_untrusted)).collect();
     for own in &mut tables {
         let table = same(own);
         for (_, pii, is_untrusted) in marks.iter().filter(|(other, ..)| *other == table) {

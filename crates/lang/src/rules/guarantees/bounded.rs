@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
 use crate::labels::agents;
-use crate::model::{CallTime, Filling, Limits, MOST_STEP_RUNS, Model, Pipeline, PipelineId, STAGE_TIME, Step, StepKind, Tool, ToolName, duration_words};
+use crate::model::{
+    CallTime, Filling, Limits, MOST_STEP_RUNS, Model, Pipeline, PipelineId, STAGE_TIME, Step, StepKind, Tool, ToolName, duration_words,
+};
 use crate::plan::{AgentUse, PipelineBounds, PipelinePlan, Plan, bounds};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
@@ -40,7 +42,10 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     }
     if !open.unpriced.is_empty() {
         let message = format!("model {} has no price, so nothing bounds the money", open.unpriced.join(", "));
-        missing(&message, "write its price at the model (price: { input: 0, output: 0 } for one of your own), and limits: { max_cost_usd: 1 }");
+        missing(
+            &message,
+            "write its price at the model (price: { input: 0, output: 0 } for one of your own), and limits: { max_cost_usd: 1 }",
+        );
     } else if open.money {
         missing("nothing bounds the money of a run", "write limits: { max_cost_usd: 1 }, or what a run may cost");
     }
@@ -53,7 +58,8 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     }
     if !open.trusting.is_empty() {
         let names = open.trusting.join(", ");
-        let message = format!("the endpoint of {names} uses no more than it is asked for: limits of an agent or a dialogue end no run after a call");
+        let message =
+            format!("the endpoint of {names} uses no more than it is asked for: limits of an agent or a dialogue end no run after a call");
         found.only_if(span, message, vec![], "write limits: { max_tokens: 200000 } in the file, which end the run then".to_owned());
     }
     for name in &open.searched {

@@ -4,11 +4,12 @@
 use super::sites::{ModelTool, Receiver, look, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{
-    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, given_back, named_in, opened_by, opens, queried_by, readable_by,
+    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, given_back, named_in, opened_by, opens, queried_by,
+    readable_by,
 };
 use crate::model::{
-    ArtefactKind, Check, DEFAULT_MODEL, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, Tool,
-    ToolKind,
+    ArtefactKind, Check, DEFAULT_MODEL, History, Judging, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step,
+    StepKind, Text, Tool, ToolKind,
 };
 use crate::plan::{Plan, StepIx};
 
@@ -44,7 +45,11 @@ fn is_marked(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
     if let (Some(_), Some((above, caller))) = (&planned.pipeline.asked, labels.caller(chain)) {
         return is_marked(labels, above, caller.step());
     }
-    planned.around(ix).any(|around| planned.step(around).step.is_pii)
+    let is_declared =
+        |step: &Step| if let StepKind::Agent(own) = &step.kind { step.is_pii && own.history != History::Nothing } else { false };
+    // No file holds the step that sums a conversation up: it is meant to have what a marked step is shown of it.
+    let sums_up = planned.step(ix).step.id.value == SUMMARY_STEP && planned.steps.iter().any(|other| is_declared(&other.step));
+    sums_up || planned.around(ix).any(|around| planned.step(around).step.is_pii)
 }
 
 /// A gate that lets no personal data through that its check knows.
@@ -138,7 +143,9 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
             let starts = models().flat_map(|(name, model)| model.texts().into_iter().map(move |text| (name, text)));
             let starts = starts.map(|(name, text)| start(chain, None, text, format!("model {name}"))).collect();
             follow(labels, starts, &what, &whom, is_declared, found);
-            opened.extend(program.and_then(|program| readable_by(program, pipeline, labels.plan)).map(|column| (step.step.kind_span, column)));
+            opened.extend(
+                program.and_then(|program| readable_by(program, pipeline, labels.plan)).map(|column| (step.step.kind_span, column)),
+            );
         }
         for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
             let message = format!("{what} lets its model read {table}.{}, and is not marked pii: true", column.value);

@@ -444,10 +444,15 @@ fn an_agent_is_told_why_its_work_was_not_accepted() {
 #[test]
 fn a_whole_answer_of_the_author_s_words_is_closed() {
     let of = |output: &str| {
-        let file = format!("flow: 1\nname: a\nagents: {{ w: {{ instructions: Write., output: {output} }} }}\nsteps: [{{ id: d, agent: w, prompt: x }}]\noutputs: '{{{{ steps.d.output }}}}'\n");
+        let file = format!(
+            "flow: 1\nname: a\nagents: {{ w: {{ instructions: Write., output: {output} }} }}\nsteps: [{{ id: d, agent: w, prompt: x }}]\noutputs: '{{{{ steps.d.output }}}}'\n"
+        );
         says(Guarantee::ModelTextJudged, &[("a.yaml", &file)])
     };
-    assert!(of("{ a: { type: text, enum: [up, down] }, b: boolean, c: { type: list, items: { type: text, enum: [z] } } }").starts_with("holds\n"));
+    assert!(
+        of("{ a: { type: text, enum: [up, down] }, b: boolean, c: { type: list, items: { type: text, enum: [z] } } }")
+            .starts_with("holds\n")
+    );
     assert!(of("{ a: { type: text, enum: [up, down] }, b: integer }").starts_with("broken\n"));
 }
 
@@ -471,9 +476,8 @@ fn a_program_with_a_network_may_send_files() {
 fn a_conversation_keeps_what_called_pipelines_send_and_what_agents_were_asked_anywhere() {
     let child = "flow: 1\nname: b\ninputs: { who: { type: text, pii: true } }\nsteps: [{ id: t, send: stdout, of: inputs.who }]\n";
     let head = "flow: 1\nname: a\ninputs: { who: { type: text, pii: true }, m: text }\nconversation: { id: c1, message: inputs.m }\nagents: { w: { instructions: Write. }, v: { instructions: Read. } }\n";
-    let of = |steps: &str| {
-        says(Guarantee::PersonalDeclared, &[("a.yaml", &format!("{head}steps:\n{steps}outputs: x\n")), ("b.yaml", child)])
-    };
+    let of =
+        |steps: &str| says(Guarantee::PersonalDeclared, &[("a.yaml", &format!("{head}steps:\n{steps}outputs: x\n")), ("b.yaml", child)]);
     let call = "  - { id: c, call: b.yaml, with: { who: '{{ inputs.who }}' } }\n";
     let told = of(&format!("  - {{ id: d, agent: w, prompt: x, history: true }}\n{call}"));
     assert!(told.starts_with("broken\n") && told.contains("step d gives"), "{told}");
@@ -505,7 +509,10 @@ fn a_mark_holds_in_all_pipelines_of_a_run() {
 fn a_failure_tells_of_a_program_that_has_a_secret_wherever_it_is_read() {
     let of = |rest: &str| {
         let program = "program: [sh, x.sh], env: { Q: '{{ secrets.TOK }}' }";
-        says(Guarantee::SecretsKept, &[("a.yaml", &format!("flow: 1\nname: a\nsecrets: {{ TOK: A token. }}\n{}", rest.replace("PROGRAM", program)))])
+        says(
+            Guarantee::SecretsKept,
+            &[("a.yaml", &format!("flow: 1\nname: a\nsecrets: {{ TOK: A token. }}\n{}", rest.replace("PROGRAM", program)))],
+        )
     };
     let alone = "steps: [{ id: a, PROGRAM }]\n";
     assert!(of(alone).starts_with("holds\n"), "{}", of(alone));
@@ -520,7 +527,9 @@ fn a_failure_tells_of_a_program_that_has_a_secret_wherever_it_is_read() {
 #[test]
 fn what_a_person_was_shown_and_allowed_is_judged() {
     let of = |approval: &str, send: &str| {
-        let file = format!("flow: 1\nname: a\nagents: {{ w: {{ instructions: Write. }} }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: e, agent: w, prompt: z }}\n  - {{ id: ask, approval: Send this?, {approval} }}\n  - {{ id: s, http: POST https://a.example, body: {send}, needs: [ask] }}\n");
+        let file = format!(
+            "flow: 1\nname: a\nagents: {{ w: {{ instructions: Write. }} }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: e, agent: w, prompt: z }}\n  - {{ id: ask, approval: Send this?, {approval} }}\n  - {{ id: s, http: POST https://a.example, body: {send}, needs: [ask] }}\n"
+        );
         let said = says(Guarantee::ModelTextJudged, &[("a.yaml", &file)]);
         said.lines().next().unwrap_or_default().to_owned()
     };
@@ -536,4 +545,29 @@ fn what_a_person_was_shown_and_allowed_is_judged() {
     ] {
         assert_eq!(of(approval, send), "broken", "{approval} {send}");
     }
+}
+
+#[test]
+fn a_text_that_a_gate_may_send_back_was_not_shown() {
+    let of = |approval: &str, gate: &str, after: &str| {
+        let card = "scorecards: { sc: { criteria: [{ id: c, description: It has a zz., check: { contains: zz } }] } }\n";
+        let steps = format!(
+            "steps:\n  - {{ id: d, agent: w, prompt: x }}\n{approval}  - {{ id: g, gate: sc, of: steps.d.output, refine: d, otherwise: no text{gate} }}\n{after}  - {{ id: s, http: POST https://a.example, body: '{{{{ steps.d.output }}}}', needs: [g, ask] }}\n"
+        );
+        let file = format!("flow: 1\nname: a\nagents: {{ w: {{ instructions: Write. }} }}\n{card}{steps}");
+        says(Guarantee::ModelTextJudged, &[("a.yaml", &file)]).lines().next().unwrap_or_default().to_owned()
+    };
+    let ask = |needs: &str| format!("  - {{ id: ask, approval: Send it?, show: '{{{{ steps.d.output }}}}'{needs} }}\n");
+    assert_eq!(of(&ask(""), ", needs: [ask]", ""), "broken");
+    assert_eq!(of("", "", &ask(", needs: [g]")), "holds");
+}
+
+#[test]
+fn the_summary_of_a_conversation_is_declared_where_its_messages_are_read() {
+    let of = |mark: &str| {
+        let file = format!("flow: 1\nname: a\ninputs: {{ m: {{ type: text, pii: true }}, c: text }}\nconversation: {{ id: inputs.c, message: inputs.m, summary: v }}\nagents: {{ w: {{ instructions: Write. }}, v: {{ instructions: Sum. }} }}\nsteps: [{{ id: d, agent: w, prompt: '{{{{ inputs.m }}}}', history: true{mark} }}]\n");
+        says(Guarantee::PersonalDeclared, &[("a.yaml", &file)])
+    };
+    assert!(of("").starts_with("broken\n"));
+    assert!(of(", pii: true").starts_with("holds\n"), "{}", of(", pii: true"));
 }
