@@ -80,6 +80,16 @@ pub fn mentions(text: &str, word: &str) -> bool {
         .any(|(at, found)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + found.len()..].chars().next()))
 }
 
+/// Whether a query has one `select`, so that each column of its rows is called as it says, or as in its table. Others may be by place: those of a
+/// `union`, or of a table that the query makes.
+pub fn is_plain(text: &str) -> bool {
+    fn selects(nodes: &[QueryNode]) -> usize {
+        let inner: usize = nodes.iter().filter_map(QueryNode::inner).map(selects).sum();
+        inner + nodes.iter().filter(|node| node.is_one_of(&["select", "values", "from"])).count()
+    }
+    nodes(text).is_some_and(|nodes| selects(&nodes) <= 2 && nodes.first().is_some_and(|first| first.is("select")))
+}
+
 /// Words that begin a query in brackets.
 const QUERIES: [&str; 4] = ["select", "with", "values", "from"];
 /// Words of DuckDB in front of a table whose columns, or what is computed of them, are given.
@@ -401,6 +411,11 @@ impl GivenColumn<'_> {
     /// Whether the query says what its rows call it.
     pub fn is_named(&self) -> bool {
         !self.name.is_empty() && self.name != "*"
+    }
+
+    /// Whether its rows have it under the name that its table does.
+    pub fn keeps_names(&self) -> bool {
+        self.name == "*"
     }
 
     /// Whether its rows have it under another name than this one, as far as the query says. A second one of a name has a number behind it.

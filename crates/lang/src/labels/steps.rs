@@ -402,13 +402,16 @@ pub fn personal_column<'q>(query: &'q str, data: &IndexMap<String, Data>, only: 
         let (table, column) = marked.find(|(table, _)| sql::mentions(query, table))?;
         return Some((Name { text: query, start: 0 }, format!("{table}.{}", column.value)));
     };
+    let is_plain = sql::is_plain(query);
     read.gives.into_iter().find_map(|given| {
         let (table, data) = data.iter().find(|(name, _)| name.eq_ignore_ascii_case(given.table))?;
         let column = data.pii.iter().find(|column| given.column == "*" || column.value.eq_ignore_ascii_case(given.column))?;
         // A column may have another name in the rows, so only one that is no personal one of its table is left out.
-        let is_other =
-            if given.column == "*" { is_open_column(data, only) } else { only.is_some_and(|only| given.is_called_otherwise(only)) };
-        (!is_other).then(|| (given.place, format!("{table}.{}", column.value)))
+        let is_other = match given.column {
+            "*" => given.keeps_names() && is_open_column(data, only),
+            _ => only.is_some_and(|only| given.is_called_otherwise(only)),
+        };
+        (!(is_plain && is_other)).then(|| (given.place, format!("{table}.{}", column.value)))
     })
 }
 
@@ -416,12 +419,16 @@ pub fn personal_column<'q>(query: &'q str, data: &IndexMap<String, Data>, only: 
 /// database may be in another, or in a view.
 fn perhaps_personal(query: &str, data: &IndexMap<String, Data>, plan: &Plan, only: Option<&str>) -> Option<String> {
     let is_understood = sql::read(query).is_some_and(|read| {
-        only.is_some() && !read.gives.is_empty() && read.gives.iter().all(|given| given.column != "*" && given.is_named())
+        only.is_some()
+            && sql::is_plain(query)
+            && !read.gives.is_empty()
+            && read.gives.iter().all(|given| given.column != "*" && given.is_named())
     });
     if is_understood {
         return None;
     }
-    let mut named = data.iter().filter(|(table, data)| sql::mentions(query, table) && !is_open_column(data, only));
+    let is_plain = sql::is_plain(query);
+    let mut named = data.iter().filter(|(table, data)| sql::mentions(query, table) && !(is_plain && is_open_column(data, only)));
     named.find_map(|(table, data)| {
         let of_file = |other: &Data| normalised(&other.file.value) == normalised(&data.file.value);
         let mut marked = tables(plan).filter(|(_, other)| of_file(other)).flat_map(|(_, other)| &other.pii);

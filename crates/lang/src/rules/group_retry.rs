@@ -3,22 +3,54 @@
 use super::effects::has_retry;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::About;
-use crate::model::StepKind;
+use crate::model::{PipelineId, Step, StepKind};
 
-pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     for (ix, planned) in pipeline.numbered_steps() {
         let step = &planned.step;
-        let acts = step.kind.effects(&pipeline.pipeline).repeat() && step.kind.idempotency_key().is_none() && !step.is_once;
-        let holds = |holder: &StepKind| matches!(holder, StepKind::Group(_) | StepKind::Repeat(_));
+        let acts = step.is_once || step.kind.effects(&pipeline.pipeline).repeat() && step.kind.idempotency_key().is_none();
+        let holds = |holder: &StepKind| match holder {
+            StepKind::Group(_) | StepKind::Repeat(_) => true,
+            StepKind::Route(_) => step.is_once,
+            _ => false,
+        };
         let around = pipeline.around(ix).skip(1).map(|ix| &pipeline.step(ix).step);
-        let Some(holder) = around.filter(|_| acts).find(|holder| holds(&holder.kind) && has_retry(holder).is_some()) else { continue };
-        let message =
-            format!("retry of {} begins all of its steps anew, and {} acts outside", quoted(&holder.id.value), quoted(&step.id.value));
-        let found = finding(Code::GroupRetry, holder.id.span, &message)
-            .related(step.id.span, "add an idempotency_key to this step")
-            .about(About::Value("retry".to_owned()));
-        out.push(found.help("write retry at the steps that may fail, or add an idempotency_key to the step that acts"));
+        if let Some(holder) = around.filter(|_| acts).find(|holder| holds(&holder.kind) && has_retry(holder).is_some()) {
+            out.push(found(holder, step));
+        }
+        if let Some(once) = has_retry(step).and(pipeline.called(step)).and_then(|id| once_in(plan, id, &mut vec![])) {
+            out.push(found(step, once));
+        }
     }
+}
+
+fn found(holder: &Step, step: &Step) -> Diagnostic {
+    let (by, id) = (quoted(&holder.id.value), quoted(&step.id.value));
+    let (message, label, help) = match step.is_once {
+        true => (
+            format!("retry of {by} begins all of its steps anew, and {id} is once"),
+            "it runs once at most",
+            "write retry at the steps that may fail, which are not once",
+        ),
+        false => (
+            format!("retry of {by} begins all of its steps anew, and {id} acts outside"),
+            "add an idempotency_key to this step",
+            "write retry at the steps that may fail, or add an idempotency_key to the step that acts",
+        ),
+    };
+    let found = finding(Code::GroupRetry, holder.id.span, &message).related(step.id.span, label);
+    found.about(About::Value("retry".to_owned())).help(help)
+}
+
+/// A step marked `once` in a pipeline, or in one that it calls.
+fn once_in<'p>(plan: &'p Plan, id: PipelineId, seen: &mut Vec<PipelineId>) -> Option<&'p Step> {
+    if seen.contains(&id) {
+        return None;
+    }
+    seen.push(id);
+    let pipeline = plan.pipeline(id);
+    let mut steps = pipeline.steps.iter().map(|planned| &*planned.step);
+    steps.find_map(|step| if step.is_once { Some(step) } else { once_in(plan, pipeline.called(step)?, seen) })
 }
 
 #[cfg(test)]
@@ -35,5 +67,7 @@ mod tests {
         assert_eq!(group(", retry: { max_attempts: 2 }", &format!("{post}, idempotency_key: x")), "");
         assert_eq!(group(", retry: { max_attempts: 1 }", post), "");
         assert_eq!(group("", post), "");
+        let once = "F512 3:15 retry of \"g\" begins all of its steps anew, and \"a\" is once\n";
+        assert_eq!(group(", retry: { max_attempts: 2 }", &format!("{post}, idempotency_key: x, once: true")), once);
     }
 }

@@ -58,12 +58,15 @@ pub struct Documents {
     embedder: Arc<dyn Embedder>,
     clock: Arc<dyn Clock>,
     permits: Arc<Semaphore>,
+    /// Of searches that hold the lock of an index: others may wait for it with all of the other permits.
+    filling: Arc<Semaphore>,
 }
 
 impl Documents {
     /// Creates a search in which the places in `own` are not read. `embedder` makes the vectors of endpoints.
     pub fn new(own: Arc<OwnFiles>, embedder: Arc<dyn Embedder>, clock: Arc<dyn Clock>) -> Documents {
-        Documents { own, embedder, clock, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+        let permits = || Arc::new(Semaphore::new(AT_ONCE));
+        Documents { own, embedder, clock, permits: permits(), filling: permits() }
     }
 }
 
@@ -111,7 +114,7 @@ impl Documents {
             }
         };
         let (asked, all_pieces) = (Arc::clone(request), report.all_pieces);
-        let pieces = self.on_index(request, &index, move |index| best(index, &asked, all_pieces, vector.as_deref())).await?;
+        let pieces = on_index(&self.permits, request, &index, move |index| best(index, &asked, all_pieces, vector.as_deref())).await?;
         Ok(FoundPieces { pieces, ..report })
     }
 
@@ -131,26 +134,16 @@ impl Documents {
         }
     }
 
-    async fn on_index<T: Send + 'static>(
-        &self,
-        request: &SearchRequest,
-        index: &SharedIndex,
-        work: impl FnOnce(&mut DocumentIndex) -> Result<T, IndexError> + Send + 'static,
-    ) -> Result<T, IndexError> {
-        let index = Arc::clone(index);
-        on_thread(&self.permits, request.timeout, "The search", move |_| Ok(work(&mut held(&index)))).await?
-    }
-
     /// Makes the vectors that are missing. What was made is kept at once, so a search that breaks off here pays for nothing twice.
     async fn fill_in(&self, request: &SearchRequest, embed: &Embedding, index: &SharedIndex) -> Result<u64, IndexError> {
-        let all = self.on_index(request, index, |index| index.count_without_vectors()).await?;
+        let all = on_index(&self.filling, request, index, |index| index.count_without_vectors()).await?;
         let (mut done, mut tokens, mut progress) = (0, 0, IndexProgress::default());
         let each = match embed {
             Embedding::Endpoint(_) => EACH_REQUEST,
             Embedding::Scripted { .. } => EACH_SCRIPTED,
         };
         loop {
-            let missing = self.on_index(request, index, move |index| index.without_vectors(each)).await?;
+            let missing = on_index(&self.filling, request, index, move |index| index.without_vectors(each)).await?;
             if missing.is_empty() {
                 return Ok(tokens);
             }
@@ -160,7 +153,7 @@ impl Documents {
             tokens += made.tokens;
             done += hashes.len();
             let vectors: Vec<(Vec<u8>, Vec<f32>)> = hashes.into_iter().zip(made.vectors.into_iter().map(of_length_one)).collect();
-            self.on_index(request, index, move |index| index.keep_vectors(&vectors)).await?;
+            on_index(&self.filling, request, index, move |index| index.keep_vectors(&vectors)).await?;
         }
     }
 
@@ -203,6 +196,17 @@ impl Documents {
             attempt += 1;
         }
     }
+}
+
+/// Works on an index on a thread of its own.
+async fn on_index<T: Send + 'static>(
+    permits: &Arc<Semaphore>,
+    request: &SearchRequest,
+    index: &SharedIndex,
+    work: impl FnOnce(&mut DocumentIndex) -> Result<T, IndexError> + Send + 'static,
+) -> Result<T, IndexError> {
+    let index = Arc::clone(index);
+    on_thread(permits, request.timeout, "The search", move |_| Ok(work(&mut held(&index)))).await?
 }
 
 /// How long to wait before a request is made again; `None`: it is not.

@@ -343,6 +343,22 @@ fn searches_at_once_make_one_index() {
 }
 
 #[test]
+fn more_searches_at_once_than_work_at_once_end_while_the_vectors_are_made() {
+    let project = Project::with(&[("a.md", "Thirty days of paid holidays."), ("b.md", "The car park is behind the house.")]);
+    let documents = Documents::new(Arc::default(), Arc::new(Counting::default()), Arc::new(SystemClock::new()));
+    let request = SearchRequest {
+        mode: SearchMode::Meaning,
+        embed: Some(Embedding::Scripted { meanings: Default::default() }),
+        timeout: Duration::from_secs(20),
+        ..project.request(&["*.md"], "holidays")
+    };
+    let all = (0..3 * AT_ONCE).map(|_| documents.search(request.clone()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let found = runtime.block_on(futures_util::future::join_all(all));
+    assert!(found.iter().all(|found| found.as_ref().is_ok_and(|found| !found.pieces.is_empty())), "{found:?}");
+}
+
+#[test]
 fn a_search_that_is_dropped_in_the_middle_loses_nothing() {
     let files: Vec<(String, String)> =
         (0..40).map(|n| (format!("f{n}.md"), format!("fruit number{n} {}", "filler ".repeat(2_000)))).collect();

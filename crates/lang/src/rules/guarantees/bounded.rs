@@ -31,7 +31,9 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         searched: vec![],
         bounded: vec![],
     };
-    open.pipeline(pipeline, Within::default());
+    let own_limits = planned.pipeline.bounds();
+    let is_firm = (own_limits.max_tokens.is_some(), own_limits.max_cost_usd.is_some());
+    open.pipeline(pipeline, Within { is_firm, ..Within::default() });
     let mut missing = |message: &str, help: &str| found.breaks(span, message.to_owned(), vec![], help.to_owned());
     if open.tokens {
         let message = match own.calls.answer_tokens {
@@ -59,14 +61,14 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     if !open.trusting.is_empty() {
         let names = open.trusting.join(", ");
         let message =
-            format!("the endpoint of {names} uses no more than it is asked for: limits of an agent or a dialogue end no run after a call");
+            format!("the endpoint of {names} uses no more than it is asked for: limits of parts of a run do not end it after a call");
         found.only_if(span, message, vec![], "write limits: { max_tokens: 200000 } in the file, which end the run then".to_owned());
     }
     for name in &open.searched {
         let message = format!("the documents of knowledge {name} stay as many as they are: each new piece is asked of its model");
         found.only_if(span, message, vec![], "make sure of it, or search by words".into());
     }
-    let stages = [planned.on_failure, planned.finally].into_iter().flatten().count() as u32;
+    let stages = stages(plan, &all, pipeline, &mut vec![]);
     let after =
         if stages == 0 { String::new() } else { format!(" and {} for on_failure and finally", duration_words(STAGE_TIME * stages)) };
     let steps = limits.max_steps.unwrap_or(MOST_STEP_RUNS);
@@ -80,6 +82,20 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     found.rests_on.extend(limits.deadline.map(|time| format!("at most {}{after}, without the time of persons", duration_words(time))));
     found.rests_on.append(&mut open.bounded);
     found.verdict()
+}
+
+/// How many later stages may follow each other when the time is over: those of a pipeline, behind those of one that it calls.
+fn stages(plan: &Plan, all: &[PipelineBounds], id: PipelineId, above: &mut Vec<PipelineId>) -> u32 {
+    let planned = plan.pipeline(id);
+    let own = [planned.on_failure, planned.finally].into_iter().flatten().count() as u32;
+    if above.contains(&id) {
+        return own;
+    }
+    above.push(id);
+    let called = all.get(id.0).into_iter().flat_map(|own| &own.steps).flat_map(|part| &part.called);
+    let most = called.map(|called| stages(plan, all, *called, above)).max().unwrap_or_default();
+    above.pop();
+    own + most
 }
 
 /// The knowledge that a step or its models may search and that asks a model for each piece.
@@ -98,17 +114,23 @@ struct Within {
     tokens: bool,
     money: bool,
     time: bool,
-    /// Whether a list decides how often, and how long the list is, is not written.
+    /// Whether limits of the file that the run begins with bound tokens, and money: a call that passes them ends the run.
+    is_firm: (bool, bool),
+    /// Whether values decide how often: a list of unknown length, or a model that calls a tool.
     is_repeated: bool,
 }
 
 impl Within {
+    /// Limits of a part bound it each time. So many times an unknown number is no bound.
     fn and(self, limits: &Limits) -> Within {
+        if self.is_repeated {
+            return self;
+        }
         Within {
             tokens: self.tokens || limits.max_tokens.is_some(),
             money: self.money || limits.max_cost_usd.is_some(),
             time: self.time || limits.deadline.is_some(),
-            is_repeated: self.is_repeated,
+            ..self
         }
     }
 }
@@ -125,7 +147,7 @@ struct OpenParts<'p> {
     programs: bool,
     /// Models without a price.
     unpriced: Vec<String>,
-    /// Agents of which only limits of their own, or of a dialogue, bound tokens or money.
+    /// Agents of which only limits of their own, of a dialogue or of a called pipeline bound tokens or money.
     trusting: Vec<String>,
     /// Knowledge that asks a model for each piece.
     searched: Vec<&'p str>,
@@ -153,28 +175,33 @@ impl<'p> OpenParts<'p> {
             // How long a wait is may be filled in, and how often it is made.
             let waits = if let StepKind::Wait(time) = &step.kind { is_repeated || !time.texts().is_empty() } else { false };
             self.time |= !own.time && (waits || step.kind.facts().calls_when != CallTime::Never) && planned.called(step).is_none();
-            part.askings.iter().for_each(|asking| self.asking(planned, asking, own, inside));
+            part.askings.iter().for_each(|asking| self.asking(planned, asking, own));
             let searched = searched_by_meaning(&planned.pipeline, step).filter(|name| !self.searched.contains(name));
             let searched: Vec<&str> = searched.collect();
             self.searched.extend(searched);
             // Limits of an agent or a dialogue count its own calls, and not those of pipelines that are its tools.
-            part.called.iter().for_each(|called| self.pipeline(*called, inside));
+            let own = planned.called(step);
+            let is_counted =
+                agents(&planned.pipeline, &step.kind).iter().all(|agent| planned.pipeline.bounds_of(agent).max_steps.is_some());
+            for called in &part.called {
+                let by_model = own != Some(*called) && !is_counted;
+                self.pipeline(*called, Within { is_repeated: is_repeated || by_model, ..inside });
+            }
         }
     }
 
-    /// `of_files`: what limits of files bound of it.
-    fn asking(&mut self, planned: &PipelinePlan, asking: &AgentUse, around: Within, of_files: Within) {
+    fn asking(&mut self, planned: &PipelinePlan, asking: &AgentUse, around: Within) {
         let limits = planned.pipeline.agents.get(&asking.agent).map(|agent| planned.pipeline.bounds_of(agent)).unwrap_or_default();
         let within = around.and(&limits);
         let models = || asking.models.iter().map(|(name, _)| (name, planned.pipeline.models.get(name)));
         let asks_program = models().any(|(_, model)| model.is_some_and(|model| model.provider.program().is_some()));
         self.programs |= asks_program;
         self.tokens |= !within.tokens;
-        if (within.tokens && !of_files.tokens || within.money && !of_files.money) && !self.trusting.contains(&asking.agent) {
+        if (within.tokens && !within.is_firm.0 || within.money && !within.is_firm.1) && !self.trusting.contains(&asking.agent) {
             self.trusting.push(asking.agent.clone());
         }
         for (name, model) in models() {
-            let is_free = model.is_some_and(|model| model.provider.answers_from_a_file());
+            let is_free = model.is_some_and(|model| model.provider.answers_from_a_file() || model.provider.tool().is_some());
             let is_priced = model.is_some_and(|model| model.price.is_some() || within.money && Model::is_priced(model));
             if !is_free && !is_priced && !self.unpriced.contains(name) {
                 self.unpriced.push(name.clone());

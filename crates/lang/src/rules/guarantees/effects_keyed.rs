@@ -1,23 +1,36 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
-use super::sites::{look, run_by, tools_of_models};
+use super::super::effects::has_retry;
+use super::sites::{look, may_start_loose, run_by, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
-use crate::labels::{ChainIx, Labels, agents};
-use crate::model::{PipelineId, StepKind, Tool, ToolKind};
-use crate::plan::{Plan, StepIx};
+use crate::labels::{ChainIx, Labels};
+use crate::model::{AgentProgram, Form, PipelineId, StepKind, Tool, ToolKind};
+use crate::plan::{PipelineBounds, Plan, StepIx, bounds};
 use crate::source::Span;
 
+/// What decides whether a step runs again: itself, or a step around it, here or in a pipeline that calls this one.
+struct AroundStep {
+    /// After a crash a person is asked, and nothing else starts it again.
+    asks_first: bool,
+    /// The step that is `once` is in a `finally`.
+    is_at_the_end: bool,
+    /// A step around begins all that is in it anew when it fails.
+    retried_by: Option<String>,
+    /// It is `once`.
+    is_once: bool,
+    /// The refinement runs it again.
+    is_refined: bool,
+}
+
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
+    let bounds = bounds(plan, None, &|_, _| None);
     look(plan, pipeline, &mut |labels, chain, _, found| {
         let planned = labels.pipeline(chain);
         for (ix, step) in planned.numbered_steps() {
             let (step, pipeline) = (&step.step, &planned.pipeline);
             let by = labels.step_words(chain, ix);
-            // What runs in both tries cannot be `once` (F402).
-            let runs_again =
-                planned.around(ix).any(|around| planned.refined().any(|again| again.step.id.span == planned.step(around).step.id.span));
-            let (asks_first, is_at_the_end) = around(labels, chain, ix);
-            if asks_first && is_at_the_end {
+            let around = around(labels, chain, ix);
+            if around.asks_first && around.is_at_the_end {
                 let message = format!("no run that a signal ended is resumed: then its finally runs again, and {by} with it");
                 found.only_if(step.kind_span, message, vec![], "move the step out of finally, or make sure of it".into());
             }
@@ -32,40 +45,104 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
             }
             if kind.effects(pipeline).changes {
                 let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
-                keyed(&by, tool, kind, (asks_first, runs_again), step.kind_span, found);
+                keyed(&by, tool, kind, &around, step.kind_span, found);
             }
-            for agent in agents(pipeline, kind) {
-                let program = pipeline.models.get(agent.model_name()).and_then(|model| model.provider.program());
-                if program.is_some_and(|program| !program.run.reads_only && !program.run.writes.is_empty()) && !asks_first {
-                    let message = format!("{by} asks an agent program that changes files, and may ask it again after a crash");
-                    let help = if runs_again {
-                        "move it below the gate, and write once: true at the step: after a crash a person decides"
-                    } else {
-                        "write once: true at the step: after a crash a person decides"
-                    };
-                    found.breaks(step.kind_span, message, vec![], help.into());
-                }
+            let programs = agent_programs(labels, &bounds, chain, ix);
+            let tries = programs.iter().map(|(_, tries)| *tries).sum();
+            for (program, _) in programs {
+                asked(&by, (program, tries), &around, may_start_loose(labels, chain, ix), step.kind_span, found);
             }
             for used in used {
                 if used.tool.effects(used.part).changes {
-                    keyed(&format!("the agent of {by}"), Some(used.tool), kind, (asks_first, runs_again), used.name.span, found);
+                    keyed(&format!("the agent of {by}"), Some(used.tool), kind, &around, used.name.span, found);
                 }
             }
         }
     })
 }
 
-/// Whether a step is `once`, and whether it is in `finally`: itself, or one around it, here or in a pipeline that calls this one.
-fn around(labels: &Labels, chain: ChainIx, ix: StepIx) -> (bool, bool) {
+/// The programs that models of a step are, of its agents and judges, and those tried after them; each with how often it is asked when it fails.
+fn agent_programs<'p>(labels: &Labels<'p>, bounds: &[PipelineBounds], chain: ChainIx, ix: StepIx) -> Vec<(&'p AgentProgram, u64)> {
+    let planned = labels.pipeline(chain);
+    let own = bounds.get(labels.id(chain).0).map(|own| own.steps.as_slice()).unwrap_or_default();
+    let askings = own.iter().filter(|part| part.step == ix).flat_map(|part| &part.askings);
+    let mut names: Vec<(&str, u64)> = askings.flat_map(|asking| &asking.models).map(|(name, tries)| (name.as_str(), *tries)).collect();
+    // A text that is filled in may name any.
+    if planned.step(ix).step.kind.facts().model.is_some_and(|text| text.form != Form::Plain) {
+        let most = names.iter().map(|(_, tries)| *tries).max().unwrap_or(1);
+        names.extend(planned.pipeline.models.keys().map(|name| (name.as_str(), most)));
+    }
+    let mut found: Vec<(&str, (&AgentProgram, u64))> = vec![];
+    for (name, tries) in names {
+        let known = planned.pipeline.models.get_key_value(name);
+        let Some((name, program)) = known.and_then(|(name, model)| Some((name.as_str(), model.provider.program()?))) else { continue };
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => known.1 = known.1.max(tries),
+            None => found.push((name, (program, tries))),
+        }
+    }
+    found.into_iter().map(|(_, program)| program).collect()
+}
+
+/// A program that is an agent gets no key.
+fn asked(by: &str, (program, tries): (&AgentProgram, u64), around: &AroundStep, is_loose: bool, span: Span, found: &mut WaysFound) {
+    let run = &program.run;
+    if run.reads_only && run.network.is_none() && !is_loose {
+        return;
+    }
+    if run.reads_only || run.writes.is_empty() {
+        let message = format!("an agent program of {by} changes nothing outside: it may be asked again");
+        return found.only_if(span, message, vec![], "make sure of it in the settings of the program".into());
+    }
+    if !around.asks_first {
+        let message = format!("{by} asks an agent program that changes files, and may ask it again after a crash");
+        return found.breaks(span, message, vec![], around.help("write once: true at the step: after a crash a person decides"));
+    }
+    if tries > 1 {
+        let message = format!("an agent program of {by} that fails has changed nothing: up to {tries} are started");
+        found.only_if(span, message, vec![], "write retry: { max_attempts: 1 } at the step or at its model, and no fallback".into());
+    }
+}
+
+/// What decides whether a step runs again.
+fn around(labels: &Labels, chain: ChainIx, ix: StepIx) -> AroundStep {
     let planned = labels.pipeline(chain);
     let list = || planned.around(ix).map(|around| planned.step(around));
-    let own = (list().any(|around| around.step.is_once), list().any(|around| Some(around.block) == planned.finally));
-    let above = labels.caller(chain).map(|(above, caller)| around(labels, above, caller.step())).unwrap_or_default();
-    (own.0 || above.0, own.1 || above.1)
+    let above = labels.caller(chain).map(|(above, caller)| self::around(labels, above, caller.step()));
+    let is_once = list().any(|around| around.step.is_once) || above.as_ref().is_some_and(|above| above.is_once);
+    let is_at_the_end =
+        list().any(|around| Some(around.block) == planned.finally) || above.as_ref().is_some_and(|above| above.is_at_the_end);
+    // The retry of a step itself is told by F502, but for one that calls a pipeline, which begins anew.
+    let retried = list().skip(1).find(|around| has_retry(&around.step).is_some()).map(|around| format!("step {}", around.step.id.value));
+    let of_caller = || {
+        let (above, caller) = labels.caller(chain)?;
+        let step = &labels.pipeline(above).step(caller.step()).step;
+        has_retry(step).map(|_| format!("step {}", step.id.value))
+    };
+    let retried_by = retried.or_else(of_caller).or_else(|| above.and_then(|above| above.retried_by));
+    // What runs in both tries cannot be `once` (F402).
+    let is_refined =
+        planned.around(ix).any(|around| planned.refined().any(|again| again.step.id.span == planned.step(around).step.id.span));
+    AroundStep { asks_first: is_once && retried_by.is_none(), is_at_the_end, retried_by, is_once, is_refined }
+}
+
+impl AroundStep {
+    /// What to do so that nothing runs twice, where `once: true` at the step does not do it.
+    fn help(&self, otherwise: &str) -> String {
+        match (&self.retried_by, self.is_refined) {
+            (Some(by), _) => format!("remove retry from {by}, and write it at the steps that may fail; and {otherwise}"),
+            (None, true) => format!("move it below the gate, and {otherwise}"),
+            (None, false) => otherwise.to_owned(),
+        }
+    }
 }
 
 /// How a call is known again when it is made twice.
-fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, (asks_first, runs_again): (bool, bool), span: Span, found: &mut WaysFound) {
+fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, around: &AroundStep, span: Span, found: &mut WaysFound) {
+    if let Some(holder) = &around.retried_by {
+        let message = format!("{by} does the same each time that retry of {holder} begins it anew: its key stays the same");
+        found.only_if(span, message, vec![], format!("make sure of it, or remove retry from {holder}"));
+    }
     let without = match (tool.map(|tool| &tool.kind), kind) {
         (Some(ToolKind::Http { .. }), _) | (None, StepKind::Http(_)) => {
             let written = kind.idempotency_key().map(|key| key.place.span).or_else(|| own_header(tool, kind));
@@ -88,17 +165,19 @@ fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, (asks_first, runs_again
             return;
         }
     };
-    if asks_first {
+    if around.asks_first {
         return found.rests_on.push(format!("{by} is once: after a crash a person decides"));
     }
-    let message = format!("{by} calls a {without} that gets no key, and may do so again after a crash");
-    let help = match (kind.facts().starts, runs_again) {
-        (Some(_), false) => "write reads_only: true if it changes nothing, or once: true at the step",
-        (Some(_), true) => "write reads_only: true if it changes nothing, or move it below the gate and write once: true at the step",
-        (None, false) => "write once: true at the step: after a crash a person decides",
-        (None, true) => "move it below the gate, and write once: true at the step: after a crash a person decides",
+    let message = match &around.retried_by {
+        Some(holder) if around.is_once => format!("{by} calls a {without} that gets no key, and retry of {holder} runs it again unasked"),
+        Some(_) | None => format!("{by} calls a {without} that gets no key, and may do so again after a crash"),
     };
-    found.breaks(span, message, vec![], help.into());
+    let help = match kind.facts().starts {
+        Some(_) if around.is_once => around.help("write reads_only: true if it changes nothing"),
+        Some(_) => around.help("write reads_only: true if it changes nothing, or once: true at the step"),
+        None => around.help("write once: true at the step: after a crash a person decides"),
+    };
+    found.breaks(span, message, vec![], help);
 }
 
 /// Where an author wrote the header of the key.

@@ -117,6 +117,11 @@ pub(super) fn may_run_loose(labels: &Labels, chain: ChainIx, command: &StartedCo
     })
 }
 
+/// Whether what a step starts may run without a sandbox.
+pub(super) fn may_start_loose(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
+    policies_around(labels, chain, ix).iter().any(|policies| sandbox_mode(policies) != SandboxMode::Required)
+}
+
 /// The policies that are in force for whatever a step does, whoever does it: of its dialogue, of its file, and of the files and agents that call
 /// it. One list for each agent that may be the one that calls.
 fn policies_around<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<Policies<'p>> {

@@ -414,8 +414,7 @@ fn bounds_and_keys_are_told() {
     };
     let (priced, limits) = (", price: { input: 1, output: 2 }", " limits: { max_tokens: 1000, deadline: 1m } ");
     let asked = "{ id: d, agent: w, prompt: x }";
-    let trusting =
-        "holds if\n2: the endpoint of w uses no more than it is asked for: limits of an agent or a dialogue end no run after a call";
+    let trusting = "holds if\n2: the endpoint of w uses no more than it is asked for: limits of parts of a run do not end it after a call";
     assert_eq!(parts(limits, priced, asked), trusting);
     assert_eq!(parts(" limits: { max_tokens: 1000 } ", priced, asked), "broken\n2: no limits.deadline bounds the time of a run");
     assert!(parts(" limits: { max_cost_usd: 1, deadline: 1m } ", priced, asked).starts_with("broken\n2: nothing bounds the tokens"));

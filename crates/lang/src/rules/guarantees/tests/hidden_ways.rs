@@ -565,9 +565,81 @@ fn a_text_that_a_gate_may_send_back_was_not_shown() {
 #[test]
 fn the_summary_of_a_conversation_is_declared_where_its_messages_are_read() {
     let of = |mark: &str| {
-        let file = format!("flow: 1\nname: a\ninputs: {{ m: {{ type: text, pii: true }}, c: text }}\nconversation: {{ id: inputs.c, message: inputs.m, summary: v }}\nagents: {{ w: {{ instructions: Write. }}, v: {{ instructions: Sum. }} }}\nsteps: [{{ id: d, agent: w, prompt: '{{{{ inputs.m }}}}', history: true{mark} }}]\n");
+        let file = format!(
+            "flow: 1\nname: a\ninputs: {{ m: {{ type: text, pii: true }}, c: text }}\nconversation: {{ id: inputs.c, message: inputs.m, summary: v }}\nagents: {{ w: {{ instructions: Write. }}, v: {{ instructions: Sum. }} }}\nsteps: [{{ id: d, agent: w, prompt: '{{{{ inputs.m }}}}', history: true{mark} }}]\n"
+        );
         says(Guarantee::PersonalDeclared, &[("a.yaml", &file)])
     };
     assert!(of("").starts_with("broken\n"));
     assert!(of(", pii: true").starts_with("holds\n"), "{}", of(", pii: true"));
+}
+
+#[test]
+fn a_union_gives_columns_by_their_place() {
+    let of = |query: &str| {
+        let steps = format!(
+            "steps:\n  - {{ id: q, sql: \"{query}\" }}\n  - {{ id: d, agent: w, prompt: \"{{{{ steps.q.output | map(attribute='city') | join }}}}\" }}\n"
+        );
+        personal(&steps).lines().next().unwrap_or_default().to_owned()
+    };
+    for holds in ["select * from people", "select id, city, name from people", "select distinct city, name from people"] {
+        assert_eq!(of(holds), "holds", "{holds}");
+    }
+    for query in [
+        "select pid as id, hours as city, pid as x from hours union all select * from people",
+        "with t(id, city, name) as (select * from people) select id, city, name from t",
+        "with recursive t(id, city, name) as (select id, city, name from people union all select id, name, city from t) select city from t",
+    ] {
+        assert_ne!(of(query), "holds", "{query}");
+    }
+}
+
+#[test]
+fn limits_of_a_part_that_runs_an_unknown_number_of_times_bound_nothing() {
+    let child = "flow: 1\nname: b\nlimits: { max_tokens: 1000, max_cost_usd: 1, deadline: 5s }\nmodels: { default: { provider: openai, model: m, price: { input: 1, output: 1 } } }\nagents: { w: { instructions: Write. } }\nsteps: [{ id: x, agent: w, prompt: x }]\nfinally: [{ id: end, set: 1 }]\n";
+    let of = |steps: &str| {
+        let head = "inputs: { l: { type: list, items: text } }\nmodels: { default: { provider: openai, model: m, price: { input: 1, output: 1 } } }\ntools: { b: { pipeline: b.yaml } }\nagents: { v: { instructions: Write., tools: [b], limits: { max_tokens: 100, deadline: 3s, max_cost_usd: 1MORE } } }\n";
+        says(
+            Guarantee::Bounded,
+            &[("a.yaml", &format!("flow: 1\nname: a\n{}", format!("{head}{steps}").replace("MORE", ""))), ("b.yaml", child)],
+        )
+    };
+    let told = of("steps: [{ id: c, call: b.yaml }]\n");
+    assert!(told.starts_with("holds if\n") && told.contains("the endpoint of w uses no more than it is asked for"), "{told}");
+    for open in ["steps: [{ id: c, for_each: inputs.l, call: b.yaml }]\n", "steps: [{ id: c, agent: v, prompt: x }]\n"] {
+        let told = of(open);
+        assert!(told.starts_with("broken\n") && told.contains("tokens"), "{told}");
+    }
+    let late =
+        of("limits: { max_tokens: 1000, max_cost_usd: 1, deadline: 3s }\nsteps: [{ id: c, call: b.yaml }]\nfinally: [{ id: z, set: 1 }]\n");
+    assert!(late.contains("at most 3s and 2m for on_failure and finally"), "{late}");
+}
+
+#[test]
+fn what_is_once_runs_again_where_a_step_around_begins_anew() {
+    let keyed = |list: &str| says(Guarantee::EffectsKeyed, &[("a.yaml", &format!("flow: 1\nname: a\n{list}\n"))]);
+    let step = "{ id: p, once: true, program: [/usr/bin/touch, x] }";
+    assert_eq!(
+        keyed(&format!("steps: [{{ id: g, retry: {{ max_attempts: 2 }}, steps: [{step}] }}]")),
+        "broken\n3: step g/p calls a program that gets no key, and retry of step g runs it again unasked"
+    );
+    let model = |more: &str, step: &str| {
+        let head = format!(
+            "models: {{ default: {{ provider: cli, program: [agent], network: [a.example]{more} }}, m: {{ provider: openai, model: m }} }}\nagents: {{ w: {{ instructions: Write. }}, j: {{ instructions: Judge., model: m }} }}\n"
+        );
+        says(Guarantee::EffectsKeyed, &[("a.yaml", &format!("flow: 1\nname: a\n{head}steps: [{step}]\n"))])
+    };
+    let asked = "{ id: d, agent: w, prompt: x }";
+    assert_eq!(model("", asked), "holds if\n5: an agent program of step d changes nothing outside: it may be asked again");
+    assert!(model(", writes: [out]", asked).starts_with("broken\n"));
+    let once = "{ id: d, agent: w, prompt: x, once: true }";
+    assert!(model(", writes: [out]", once).starts_with("holds if\n5: an agent program of step d that fails has changed nothing"));
+    assert!(
+        model(", writes: [out], retry: { max_attempts: 1 }", once).starts_with("holds"),
+        "{}",
+        model(", writes: [out], retry: { max_attempts: 1 }", once)
+    );
+    // A step names another model for its agent.
+    assert!(model(", writes: [out]", "{ id: d, agent: j, prompt: x }").starts_with("holds"));
+    assert!(model(", writes: [out]", "{ id: d, agent: j, prompt: x, model: default }").starts_with("broken\n"));
 }
