@@ -9,10 +9,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     for (ix, planned) in pipeline.numbered_steps() {
         let step = &planned.step;
         let acts = step.is_once || step.kind.effects(&pipeline.pipeline).repeat() && step.kind.idempotency_key().is_none();
-        let holds = |holder: &StepKind| match holder {
-            StepKind::Group(_) | StepKind::Repeat(_) => true,
-            StepKind::Route(_) => step.is_once,
-            _ => false,
+        let holds = |holder: &StepKind| {
+            matches!(holder, StepKind::Group(_) | StepKind::Repeat(_)) || step.is_once && matches!(holder, StepKind::Route(_))
         };
         let around = pipeline.around(ix).skip(1).map(|ix| &pipeline.step(ix).step);
         if let Some(holder) = around.filter(|_| acts).find(|holder| holds(&holder.kind) && has_retry(holder).is_some()) {

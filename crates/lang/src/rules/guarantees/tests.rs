@@ -4,6 +4,7 @@ use super::super::testing::loaded;
 use super::*;
 use crate::plan;
 
+mod bounds_and_keys;
 mod hidden_ways;
 
 /// The verdict, and on lines below it the place and message of each exception and, deeper, its way.
