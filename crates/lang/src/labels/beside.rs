@@ -142,7 +142,8 @@ impl<'p> Labels<'p> {
         self.tools_of_models(chain, ix).into_iter().chain(own).for_each(|tool| tool.each_text(&mut add));
         let by = self.step_words(chain, ix);
         // `until` sees the steps of its round.
-        let inner = step.kind.repeat().and_then(|_| planned.step(ix).cases.first()).map(|block| (planned.block(*block).first, false));
+        let inner = step.kind.repeat().and_then(|_| planned.step(ix).cases.first()).map(|block| planned.block(*block));
+        let inner = inner.filter(|block| block.len() > 0).map(|block| (block.first, false));
         for seat in std::iter::once((ix, true)).chain(inner) {
             tested_in(chain, Some(seat), &list, &by, found);
         }

@@ -522,3 +522,11 @@ fn a_union_gives_columns_by_their_place() {
         assert_ne!(of(query), "holds", "{query}");
     }
 }
+
+#[test]
+fn a_loop_without_steps_is_looked_at() {
+    let text = "flow: 1\nname: a\nsteps:\n  - { id: r, repeat: { until: round > 1, at_most: 2 } }\noutputs: '{{ steps.r.details }}'\n";
+    let files = crate::port::MemoryFiles::from_iter([("a.yaml", text)]);
+    let checked = crate::check::check_file(std::path::Path::new("a.yaml"), std::path::Path::new(""), &files);
+    of(&checked.plan, PipelineId(0), Guarantee::ModelTextJudged);
+}
