@@ -353,8 +353,17 @@ impl<'q> QueryReader<'q> {
 
     /// Reads a column of a result.
     fn item(&mut self, nodes: &[QueryNode<'q>], sources: &[Source<'q>], given: &mut Vec<GivenColumn<'q>>) {
+        let mut decided = 0;
         for (at, node) in nodes.iter().enumerate() {
             let (before, next) = (at.checked_sub(1).map(|at| &nodes[at]), nodes.get(at + 1));
+            // `case when a = 1 then …`, `a is null`
+            if node.is("when") {
+                decided = nodes[at..].iter().position(|node| node.is("then")).map_or(at, |then| at + then);
+                self.decide(&nodes[at + 1..decided.max(at + 1)]);
+            }
+            if at < decided || next.is_some_and(|next| next.is("is")) && node.inner().is_none() {
+                continue;
+            }
             match node {
                 QueryNode::Group(_, inner) if before.is_some_and(|before| before.is_one_of(&DECIDING)) => match node.is_query() {
                     true => drop(self.query(inner, vec![])),

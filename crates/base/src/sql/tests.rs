@@ -16,7 +16,7 @@ fn a_value_among_the_columns_of_a_result_may_be_in_what_a_query_gives() {
     for (query, given) in [
         ("select name from people where id = $id limit $n", ""),
         ("select $label as label, name from people where id = $id", "$label"),
-        ("select case when day = $day then 1 else $other end from a", "$day $other"),
+        ("select case when day = $day then 1 else $other end from a", "$other"),
         ("with d as (select date($today) as first) select name from people, d where day >= d.first", "$today"),
         ("select value from json_each($list) where value > $least", "$list"),
         ("select name from people where id in (select id from b where x = $x)", ""),
@@ -90,6 +90,8 @@ fn columns_are_given_by_items_and_by_what_they_are_made_of() {
         ("select b from t as p(a, b)", "t.*"),
         ("select distinct on (a) b from t", "t.a t.b"),
         ("select distinct * from t", "t.*"),
+        ("select sum(case when a is null then b else 0 end), iif(c is null, d, 'x') from t", "t.b t.end t.null t.d"),
+        ("select case a when (select b from u) then c end from t", "t.a t.c"),
         ("select all * from t", "t.*"),
         ("select a from ((t))", "t.a"),
         ("select a from ((select a from t) as z)", "t.a"),

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::files::{first, is_in, of_field, own_texts, tables};
 use super::search::{Back, Judges, ReadValue, below_list, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source, agents};
-use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, StepKind, Text, Tool, ToolKind, Writer};
-use crate::plan::{PipelinePlan, StepIx};
+use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, SandboxMode, StepKind, Text, Tool, ToolKind, Writer};
+use crate::plan::{PipelinePlan, Plan, StepIx};
 use crate::sql;
 use crate::template::reached;
 
@@ -143,7 +143,7 @@ impl<'p> Labels<'p> {
         let by = self.step_words(chain, ix);
         // `until` sees the steps of its round.
         let inner = step.kind.repeat().and_then(|_| planned.step(ix).cases.first()).map(|block| planned.block(*block));
-        let inner = inner.filter(|block| block.len() > 0).map(|block| (block.first, false));
+        let inner = inner.filter(|block| !block.is_empty()).map(|block| (block.first, false));
         for seat in std::iter::once((ix, true)).chain(inner) {
             tested_in(chain, Some(seat), &list, &by, found);
         }
@@ -177,7 +177,7 @@ impl<'p> Labels<'p> {
 
     /// What is read from files may have been written by the run itself, if one of its pipelines writes any.
     pub(super) fn read_from_files(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        if !self.plan.pipelines.iter().any(writes_files) {
+        if !self.plan.pipelines.iter().any(|planned| writes_files(planned, self.plan)) {
             return;
         }
         let doubt = format!("{} reads no file that the run itself has written", self.step_words(chain, ix));
@@ -210,7 +210,7 @@ impl<'p> Labels<'p> {
 
     /// Whether a pipeline may write a file by a `file` tool or a program.
     pub(super) fn may_write(&self, file: &Path) -> bool {
-        self.plan.pipelines.iter().filter(|planned| writes_files(planned)).any(|planned| {
+        self.plan.pipelines.iter().filter(|planned| writes_files(planned, self.plan)).any(|planned| {
             let of_tools = planned
                 .pipeline
                 .tools
@@ -239,11 +239,17 @@ fn has_personal(pipeline: &Pipeline) -> bool {
 }
 
 /// Whether a pipeline writes files itself: by a `file` tool, or by a program that has folders to write into. What tool servers do is not known.
-fn writes_files(planned: &PipelinePlan) -> bool {
+fn writes_files(planned: &PipelinePlan, plan: &Plan) -> bool {
     let pipeline: &Pipeline = &planned.pipeline;
+    // Without a sandbox a program writes where it likes, and a policy may come from a pipeline that calls this one.
+    let is_loose = plan
+        .pipelines
+        .iter()
+        .flat_map(|planned| planned.pipeline.policies.values())
+        .any(|policy| policy.sandbox.is_some_and(|sandbox| sandbox != SandboxMode::Required));
     let by_tool = pipeline.tools.values().any(|tool| match &tool.kind {
         ToolKind::File(_) => tool.effects(None).changes || planned.steps.iter().any(|step| matches!(&step.step.kind, StepKind::Send(_))),
-        ToolKind::Program { run, .. } => !run.writes.is_empty(),
+        ToolKind::Program { run, .. } => is_loose || !run.writes.is_empty(),
         ToolKind::Http { .. }
         | ToolKind::Sql(_)
         | ToolKind::Python { .. }
@@ -253,7 +259,8 @@ fn writes_files(planned: &PipelinePlan) -> bool {
         | ToolKind::Server(_)
         | ToolKind::Broken => false,
     });
-    let by_model = pipeline.models.values().filter_map(|model| model.provider.program()).any(|program| !program.run.writes.is_empty());
-    let by_step = planned.steps.iter().filter_map(|step| step.step.kind.facts().starts).any(|run| !run.writes.is_empty());
+    let by_model =
+        pipeline.models.values().filter_map(|model| model.provider.program()).any(|program| is_loose || !program.run.writes.is_empty());
+    let by_step = planned.steps.iter().filter_map(|step| step.step.kind.facts().starts).any(|run| is_loose || !run.writes.is_empty());
     by_tool || by_model || by_step
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::names::personal_part;
 use crate::model::{AgentProgram, ArtefactKind, Data, Field, FilePattern, Pipeline, TaskStep, Text, Tool, ToolKind};
 use crate::plan::Plan;
 use crate::source::{Spanned, normalised};
@@ -34,12 +35,12 @@ pub fn named_in<'p>(args: &[Text], plan: &'p Plan) -> Option<PersonalColumn<'p>>
 }
 
 /// The tables of all pipelines.
-pub(super) fn tables(plan: &Plan) -> impl Iterator<Item = (&String, &Data)> {
+pub fn tables(plan: &Plan) -> impl Iterator<Item = (&String, &Data)> {
     plan.pipelines.iter().flat_map(|planned| &planned.pipeline.data)
 }
 
 /// The first personal column of tables.
-pub(super) fn first<'p>(mut tables: impl Iterator<Item = (&'p String, &'p Data)>) -> Option<PersonalColumn<'p>> {
+pub fn first<'p>(mut tables: impl Iterator<Item = (&'p String, &'p Data)>) -> Option<PersonalColumn<'p>> {
     tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
 }
 
@@ -121,4 +122,10 @@ pub(super) fn of_field(field: &Field) -> Option<Vec<String>> {
     let below = || field.fields.iter().chain(field.items.as_deref()).find_map(of_field);
     let rest = if field.is_pii { Some(vec![]) } else { below() };
     rest.map(|rest| [vec![field.name.clone()], rest].concat())
+}
+
+/// The path of the first field of what a tool gives that its author marks as personal.
+pub fn marked_result(tool: &Tool) -> Option<Vec<String>> {
+    let shape = if let ToolKind::Program { run, .. } = &tool.kind { run.shape() } else { None };
+    personal_part(shape?, &[])
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::beside::TABLES;
-use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables};
+use super::files::{OpenedFiles, given_back, marked_result, named_in, opened_by, opens, own_texts, queried_by, tables};
 use super::names::{gives_closed, is_closed_answer, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, is_word_of_failure, texts, written};
@@ -69,7 +69,13 @@ impl<'p> Labels<'p> {
         // A field of the result that its author marks.
         let inside = if let StepKind::Http(_) = &step.kind { path.get(1..).unwrap_or_default() } else { path };
         let of_agent = || step.kind.agents_with_tools().into_iter().find_map(|name| pipeline.agents.get(&name.value)?.output.as_ref());
-        let marked = step.kind.facts().output.or_else(of_agent).and_then(|shape| personal_part(shape, inside));
+        let mut marked = step.kind.facts().output.or_else(of_agent).and_then(|shape| personal_part(shape, inside));
+        let receiver = step.kind.facts().receiver.and_then(|name| Some(pipeline.tool(&name.value)?.0));
+        marked = marked.or_else(|| receiver.and_then(marked_result).filter(|part| path.is_empty() || part.first() == path.first()));
+        // Of a plan any step may have given it, and so may the tools of a model.
+        let used = if let StepKind::Plan(_) = &step.kind { agents(pipeline, &step.kind) } else { vec![] };
+        let of_used = || used.iter().filter_map(|agent| agent.output.as_ref()).find_map(|shape| personal_part(shape, &[]));
+        marked = marked.or_else(of_used).or_else(|| self.tools_of_models(chain, ix).into_iter().find_map(marked_result));
         if let Some(part) = marked {
             let personal = Some(format!("steps.{}.output.{}", step.id.value, part.join(".")));
             found.push(Back::From(Source { writer: Writer::Author, personal, at, words: format!("what is asked for in {by}"), span }));
@@ -148,7 +154,9 @@ impl<'p> Labels<'p> {
                 texts(chain, here, whole(given), &by, Some(&echo), found);
                 if let Some(tool) = used {
                     texts(chain, here, whole(own_texts(tool)), &by, Some(&echo), found);
-                    self.opened_files(chain, ix, tool, found);
+                    if reads_files {
+                        self.opened_files(chain, ix, tool, found);
+                    }
                 }
             }
             StepKind::Call(call) => {
@@ -233,6 +241,10 @@ impl<'p> Labels<'p> {
             StepKind::Route(_) | StepKind::Group(_) | StepKind::Repeat(_) => {}
             StepKind::Approval(approval) => {
                 found.push(own(Writer::Person, "the answer"));
+                // Its fields are called as whoever wrote the questions says.
+                if path.is_empty() {
+                    texts(chain, here, whole(approval.questions.iter().collect()), &by, None, found);
+                }
                 if (asked.judges)(step, pipeline) == GatePassage::Open {
                     let defaults = approval.defaults.iter().flat_map(|(_, value)| value.texts());
                     texts(chain, here, whole(defaults.collect()), &by, None, found);
@@ -432,7 +444,7 @@ fn perhaps_personal(query: &str, data: &IndexMap<String, Data>, plan: &Plan, onl
     named.find_map(|(table, data)| {
         let of_file = |other: &Data| normalised(&other.file.value) == normalised(&data.file.value);
         let mut marked = tables(plan).filter(|(_, other)| of_file(other)).flat_map(|(_, other)| &other.pii);
-        let column = marked.find(|column| sql::may_give(query, &column.value))?;
+        let column = marked.find(|column| sql::may_give(query, table, &column.value))?;
         Some(format!("{table}.{}", column.value))
     })
 }

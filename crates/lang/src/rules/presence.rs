@@ -98,7 +98,7 @@ fn step(names: &PipelineNames, seat: &Seat, id: &str, rest: &[String]) -> Option
         [error] if error == "error" => {
             let why = format!("its error is empty, not missing, when \"{id}\" succeeded");
             if step.for_each.is_some() && step.on_failure == OnFailure::Continue {
-                return AlwaysThere::new(why, elements_failed(id));
+                return AlwaysThere::new(why, elements_failed(step));
             }
             match may_have_failed(names, seat, ix, step) {
                 true => AlwaysThere::new(why, status("failed")),
@@ -116,8 +116,11 @@ fn step(names: &PipelineNames, seat: &Seat, id: &str, rest: &[String]) -> Option
 }
 
 /// How a condition asks whether elements of a `for_each` failed that may.
-pub(super) fn elements_failed(id: &str) -> [String; 2] {
-    [">", "=="].map(|sign| format!("steps.{id}.details.failed {sign} 0"))
+pub(super) fn elements_failed(step: &Step) -> [String; 2] {
+    let counted = format!("steps.{}.details.failed", step.id.value);
+    // Of one that is skipped nothing is counted.
+    let counted = if step.when.is_some() { format!("({counted} | default(0))") } else { counted };
+    [">", "=="].map(|sign| format!("{counted} {sign} 0"))
 }
 
 /// Names that are there and never empty.

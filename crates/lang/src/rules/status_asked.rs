@@ -38,10 +38,8 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             let is_for_failed = groups.get(3).or(groups.get(4)).is_some_and(|word| word.as_str() == "failed");
             // With `when`, a step that succeeded is one that ran.
             let is_about = |step: &Arc<Step>| goes_on(step) && (is_for_failed || step.when.is_none());
-            if !is_read || !asked(id).is_some_and(is_about) {
-                continue;
-            }
-            let [failed, none] = elements_failed(id);
+            let Some(step) = asked(id).filter(|step| is_read && is_about(step)) else { continue };
+            let [failed, none] = elements_failed(step);
             let help = if (&groups[2] == "==") == is_for_failed { failed } else { none };
             let message = format!("{} asks about no element: with on_failure: continue a for_each succeeds when they fail", &groups[0]);
             out.push(found(placed.text.place.span, message).help(format!("write {help}")));

@@ -27,7 +27,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
 use crate::engine::{RecordedEnd, Run};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
-use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind, step_path};
+use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
 
 /// Output and details of a step, or `None` when it continues.
 pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
@@ -170,7 +170,9 @@ impl Run {
                 return Err(Failure::new(FailureKind::WrongType, format!("for_each takes a list, found {}", kind_of(&list))));
             };
             if list.is_empty() {
-                self.succeed(at, json!([]), None);
+                // As after a list of which no element failed.
+                let details = (step.on_failure == OnFailure::Continue).then(|| json!({ "failed": 0 }));
+                self.succeed(at, json!([]), details);
                 return Ok(());
             }
             self.begin_attempt(at, &step, Some(list.into_iter().map(Arc::new).collect()));

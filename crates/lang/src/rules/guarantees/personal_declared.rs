@@ -1,15 +1,15 @@
 //! No personal value reaches a model, a host, a log or a file that is not declared for it. A step declares it with `pii: true`; a gate with the check
 //! `pii: none` lets none through.
 
-use super::sites::{ModelTool, Receiver, look, sites, tools_of_models};
+use super::sites::{ModelTool, Receiver, look, may_start_loose, models_of, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{
-    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, given_back, named_in, opened_by, opens, queried_by,
-    readable_by,
+    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, first, given_back, marked_result, named_in,
+    opened_by, opens, queried_by, readable_by, tables,
 };
 use crate::model::{
-    ArtefactKind, Check, DEFAULT_MODEL, History, Judging, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step,
-    StepKind, Text, Tool, ToolKind,
+    ArtefactKind, Check, History, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind,
+    Text, Tool, ToolKind,
 };
 use crate::plan::{Plan, StepIx};
 
@@ -125,6 +125,10 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
             let starts = own.map(|from| Start { chain, seat: Some((ix, true)), from, reader: reader.clone() }).collect();
             follow(labels, starts, &what, &whom, is_declared, found);
             opened.extend(opened_by(used.tool, pipeline, labels.plan).filter(|_| reads(&used)).map(|column| (used.name.span, column)));
+            if let Some(part) = marked_result(used.tool).filter(|_| !is_declared) {
+                let message = format!("{what} gives {} of tool {} to {whom}, and is not marked pii: true", part.join("."), used.name.value);
+                found.breaks(used.name.span, message, vec![], HELP.into());
+            }
             if let Some(called) = used.tool.kind.pipeline().and_then(|id| labels.called(chain, Caller::Model(ix), id)) {
                 let name = &labels.pipeline(called).pipeline.name.value;
                 let texts = labels.pipeline(called).pipeline.outputs.texts();
@@ -132,20 +136,17 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
                 follow(labels, starts, &what, &whom, is_declared, found);
             }
         }
-        // The model of the step or of its agent; a text that is filled in may name any.
-        let of_step = kind.facts().model;
-        for agent in names.iter().filter_map(|name| pipeline.agents.get(*name)) {
-            let of_agent = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
-            let named = of_step.map_or(Some(of_agent), |text| text.reads.is_empty().then(|| text.source.trim()));
-            let models = || pipeline.models.iter().filter(|(name, _)| named.is_none_or(|named| named == *name));
-            let program = models().find_map(|(_, model)| model.provider.program());
+        let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
+        let is_loose = may_start_loose(labels, chain, ix);
+        for (name, model) in agents(pipeline, kind).into_iter().chain(judges).flat_map(|agent| models_of(pipeline, kind, agent)) {
             // Its name and its address go to whoever answers.
-            let starts = models().flat_map(|(name, model)| model.texts().into_iter().map(move |text| (name, text)));
-            let starts = starts.map(|(name, text)| start(chain, None, text, format!("model {name}"))).collect();
+            let starts = model.texts().into_iter().map(|text| start(chain, None, text, format!("model {name}"))).collect();
             follow(labels, starts, &what, &whom, is_declared, found);
-            opened.extend(
-                program.and_then(|program| readable_by(program, pipeline, labels.plan)).map(|column| (step.step.kind_span, column)),
-            );
+            let Some(program) = model.provider.program() else { continue };
+            let column = if is_loose { first(tables(labels.plan)) } else { readable_by(program, pipeline, labels.plan) };
+            opened.extend(column.map(|column| (step.step.kind_span, column)));
+            let files = Start { chain, seat: Some((ix, true)), from: StartFrom::Files, reader: format!("model {name}") };
+            follow(labels, vec![files], &what, &whom, is_declared, found);
         }
         for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
             let message = format!("{what} lets its model read {table}.{}, and is not marked pii: true", column.value);
@@ -172,7 +173,8 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
             let message = format!("{what} gives {table}.{} to model {}, and is not marked pii: true", column.value, model.value);
             found.breaks(name.span, message, vec![(column.span, "personal".into())], HELP.into());
         }
-        let texts = texts.into_iter().chain(knowledge.into_iter().flat_map(|own| &own.given));
+        let of_model = pipeline.models.get(&model.value).map(Model::texts).unwrap_or_default();
+        let texts = texts.into_iter().chain(knowledge.into_iter().flat_map(|own| &own.given)).chain(of_model);
         // Documents that the run itself wrote go there, too.
         let files = Start { chain, seat: Some((ix, true)), from: StartFrom::Files, reader: what.clone() };
         let starts = texts.map(|text| start(chain, Some((ix, true)), text, what.clone())).chain([files]).collect();

@@ -4,7 +4,7 @@ use super::super::secret_to_open_host::{carried, is_secret, named_by, outgoing};
 use super::sites::{look, may_run_loose};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{ChainIx, Labels};
-use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, StartedBy, Text, ToolKind};
+use crate::model::{HostSource, Model, PipelineId, ProgramNetwork, Read, StartedBy, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::may_carry_secret;
 
@@ -53,7 +53,13 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     for command in planned.pipeline.commands() {
         let given = command.args.iter().chain(command.env.iter().map(|(_, text)| text));
         let of_run = command.run.into_iter().flat_map(|run| run.texts());
-        let secrets: Vec<&Read> = given.chain(of_run).flat_map(|text: &Text| &text.reads).filter(|read| is_secret(read)).collect();
+        // The key and the address of a model go into its environment.
+        let of_model = match command.by {
+            StartedBy::Model => planned.pipeline.models.get(command.who).map(Model::texts).unwrap_or_default(),
+            StartedBy::Step | StartedBy::Tool | StartedBy::Server => vec![],
+        };
+        let secrets: Vec<&Read> =
+            given.chain(of_run).chain(of_model).flat_map(|text: &Text| &text.reads).filter(|read| is_secret(read)).collect();
         let Some(secret) = secrets.first() else { continue };
         let (name, program) = (secret.path.join("."), &command.program.value);
         let by = format!("{} {}", command.by.section(), command.who);

@@ -4,8 +4,8 @@ use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::grouped;
 use crate::labels::{Caller, ChainIx, Labels, MOST_CHAINS, Seat, Start, StartFrom, agents};
 use crate::model::{
-    Agent, Filling, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, SandboxMode, StartedBy, StartedCommand, Step, StepKind,
-    Text, Tool, ToolKind, ToolName,
+    Agent, Filling, Form, Model, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, SandboxMode, StartedBy, StartedCommand,
+    Step, StepKind, Text, Tool, ToolKind, ToolName,
 };
 use crate::plan::{Plan, StepIx};
 use crate::policy::{always_asks, opened, passes_unasked, sandbox_mode};
@@ -325,4 +325,16 @@ fn of_program(run: &ProgramCommand, policies: &[(&str, &Policy)]) -> Option<Rece
 /// What a tool that is a program runs.
 pub(super) fn run_by(tool: &Tool) -> Option<&ProgramCommand> {
     if let ToolKind::Program { run, .. } = &tool.kind { Some(run) } else { None }
+}
+
+/// The models that may answer for an agent of a step, those tried after them too. A text of the step that is filled in may name any.
+pub(super) fn models_of<'p>(pipeline: &'p Pipeline, kind: &StepKind, agent: &'p Agent) -> Vec<(&'p str, &'p Model)> {
+    let named = match kind.facts().model {
+        Some(text) if text.form != Form::Plain => None,
+        Some(text) => Some(text.source.trim()),
+        None => Some(agent.model_name()),
+    };
+    let first = pipeline.models.iter().filter(|(name, _)| named.is_none_or(|named| named == *name));
+    let tried_after = first.clone().flat_map(|(_, model)| &model.fallback).filter_map(|name| pipeline.models.get_key_value(&name.value));
+    first.chain(tried_after).map(|(name, model)| (name.as_str(), model)).collect()
 }
