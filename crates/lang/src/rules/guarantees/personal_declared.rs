@@ -107,7 +107,9 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
         let queries = matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
         let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::Failures]);
-        let starts = starts.chain(queries.then_some(StartFrom::ReadTables));
+        // Who checks a plan, and plans again, sees what its steps gave.
+        let is_checked = matches!(kind, StepKind::Plan(plan) if plan.check.is_some());
+        let starts = starts.chain(queries.then_some(StartFrom::ReadTables)).chain(is_checked.then_some(StartFrom::Output));
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
         let said = labels.history(chain, ix);
         follow(labels, starts.into_iter().chain(said).collect(), &what, &whom, is_declared, found);

@@ -6,6 +6,7 @@ use crate::plan;
 
 mod bounds_and_keys;
 mod hidden_ways;
+mod who_answers;
 
 /// The verdict, and on lines below it the place and message of each exception and, deeper, its way.
 fn says(guarantee: Guarantee, files: &[(&str, &str)]) -> String {
