@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::names::personal_part;
 use crate::model::{AgentProgram, ArtefactKind, Data, Field, FilePattern, Pipeline, TaskStep, Text, Tool, ToolKind};
 use crate::plan::Plan;
 use crate::source::{Spanned, normalised};
@@ -122,10 +121,4 @@ pub(super) fn of_field(field: &Field) -> Option<Vec<String>> {
     let below = || field.fields.iter().chain(field.items.as_deref()).find_map(of_field);
     let rest = if field.is_pii { Some(vec![]) } else { below() };
     rest.map(|rest| [vec![field.name.clone()], rest].concat())
-}
-
-/// The path of the first field of what a tool gives that its author marks as personal.
-pub fn marked_result(tool: &Tool) -> Option<Vec<String>> {
-    let shape = if let ToolKind::Program { run, .. } = &tool.kind { run.shape() } else { None };
-    personal_part(shape?, &[])
 }

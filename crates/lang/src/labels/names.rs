@@ -8,7 +8,7 @@ use super::outputs::element_of;
 use super::search::{Back, Judges, ReadValue, below, is_word_of_failure, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
 use crate::model::StepKind;
-use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Writer};
+use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, Tool, ToolKind, Writer};
 use crate::plan::StepIx;
 use crate::source::Span;
 use crate::template::{EACH, is_place};
@@ -321,6 +321,12 @@ pub(super) fn personal_part(shape: &Shape, path: &[String]) -> Option<Vec<String
         Shape::Fields(fields) if path.is_empty() => fields.iter().find_map(of_field),
         shape => personal_input(&along(shape, path), path),
     }
+}
+
+/// The path of the first field of what a tool gives that its author marks as personal.
+pub fn marked_result(tool: &Tool) -> Option<Vec<String>> {
+    let shape = if let ToolKind::Program { run, .. } = &tool.kind { run.shape() } else { None };
+    personal_part(shape?, &[])
 }
 
 /// The path of the personal field on the way to a path of an input, or below it.

@@ -5,8 +5,8 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::beside::TABLES;
-use super::files::{OpenedFiles, given_back, marked_result, named_in, opened_by, opens, own_texts, queried_by, tables};
-use super::names::{gives_closed, is_closed_answer, of_tables, personal_part};
+use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables};
+use super::names::{gives_closed, is_closed_answer, marked_result, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, is_word_of_failure, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Source, agents};

@@ -339,8 +339,7 @@ fn a_field_of_a_result_that_is_marked_is_personal() {
 #[test]
 fn the_time_zone_of_a_run_is_that_of_the_person() {
     let steps = |column: &str| {
-        format!("person: {{ id: Ana, from: people }}\nsteps:\n  - {{ id: d, agent: w, prompt: 'Here {{{{ run.time_zone }}}}' }}\n")
-            .replace("people }", &format!("{column} }}"))
+        format!("person: {{ id: Ana, from: {column} }}\nsteps:\n  - {{ id: d, agent: w, prompt: 'Here {{{{ run.time_zone }}}}' }}\n")
     };
     assert!(!personal(&steps("people")).starts_with("broken"));
     let file = format!("{}{}", PEOPLE.replace(", tools: [TOOL]", "").replace("pii: [name]", "pii: [time_zone]"), steps("people"));
