@@ -1,6 +1,6 @@
 //! Whether a column may be in the result of a query, by its words alone.
 //!
-//! [`read`](super::read) follows what it understands. This one needs no understanding: whatever is not sure to decide only is given.
+//! [`read`] follows what it understands. This one needs no understanding: whatever is not sure to decide only is given.
 
 use super::{DECIDING, QueryNode, RESERVED, SHOWING, mentions, nodes, read};
 
