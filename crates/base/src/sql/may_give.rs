@@ -52,6 +52,8 @@ fn shows(nodes: &[QueryNode], shown: &SoughtColumn, outer: Zone) -> bool {
             zone = in_part(Zone::Given);
         } else if node.is("from") && !before.is_some_and(|before| before.is("distinct")) || zone == Zone::Decides && node.is("join") {
             zone = in_part(Zone::Tables);
+        } else if node.is("group") && before.is_some_and(|before| before.is("within")) {
+            // `mode() within group (order by a)` gives one of them.
         } else if node.is_one_of(&["where", "having", "qualify", "order", "limit", "on", "using", "group"]) {
             // `distinct on (a) b`
             let is_of_items = node.is("on") && before.is_some_and(|before| before.is("distinct"));
@@ -70,6 +72,10 @@ fn shows(nodes: &[QueryNode], shown: &SoughtColumn, outer: Zone) -> bool {
         match node {
             QueryNode::Group(..) if before.is_some_and(|before| before.is_one_of(&DECIDING)) => false,
             QueryNode::Group('[', _) => true,
+            QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("group")) => {
+                let by = inner.iter().position(|node| node.is("by")).map_or(0, |by| by + 1);
+                shows(&inner[by..], shown, Zone::Given)
+            }
             QueryNode::Group(_, inner) => {
                 let is_list_of_tables = zone == Zone::Tables && !node.is_query() && before.is_none_or(|before| before.is_one_of(RESERVED));
                 shows(inner, shown, if is_list_of_tables { Zone::Tables } else { Zone::Given })
@@ -128,6 +134,8 @@ mod tests {
             "select 1 from a union select name from people where 1",
             "select * from query('select name from people')",
             "select $$x$$",
+            "select mode() within group (order by city) as m, name as x from people",
+            "select mode() within group (order by name) as m from people",
             "select case when city = 'Ulm' then name else city end from people",
             "select case city when 'Ulm' then upper(name) end from people",
             "with g as (select * from people) select * from g",

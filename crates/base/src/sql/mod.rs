@@ -80,7 +80,7 @@ pub fn mentions(text: &str, word: &str) -> bool {
         .any(|(at, found)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + found.len()..].chars().next()))
 }
 
-/// Whether a query has one `select`, so that each column of its rows is called as it says, or as in its table. Others may be by place: those of a
+/// Whether a query has one `select` and its `from`, so that each column of its rows is called as it says, or as in its table. Others may be by place: those of a
 /// `union`, or of a table that the query makes.
 pub fn is_plain(text: &str) -> bool {
     fn selects(nodes: &[QueryNode]) -> usize {
@@ -97,14 +97,14 @@ const SHOWING: [&str; 8] = ["table", "summarize", "describe", "show", "pivot", "
 /// Words between the selects of a query.
 const BETWEEN: [&str; 3] = ["union", "intersect", "except"];
 /// Words before brackets in which nothing is given: it is counted, or it decides.
-const DECIDING: [&str; 6] = ["count", "exists", "in", "over", "filter", "within"];
+const DECIDING: [&str; 5] = ["count", "exists", "in", "over", "filter"];
 /// Words that are no name beside a table or an expression.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "all", "and", "anti", "as", "asof", "between", "case", "collate", "cross", "distinct", "else", "escape", "except", "exists", "from", "full",
     "glob", "group", "having", "ilike", "in", "indexed", "inner", "intersect", "is", "join", "left", "like", "limit", "match", "natural", "not",
     "offset", "on", "or", "order", "outer", "positional", "qualify", "regexp", "right", "select", "semi", "tablesample", "then", "union", "using",
-    "when", "where", "window",
+    "when", "where", "window", "within",
 ];
 /// So many columns are followed in all: each table that a query makes may double them (`select *, * from x`).
 const MOST_GIVEN: usize = 10_000;
@@ -176,7 +176,7 @@ impl<'q> QueryReader<'q> {
             let end = shown.iter().position(|node| node.is_one_of(&["on", "using"])).unwrap_or(shown.len());
             self.sources(&shown[..end], &mut sources);
             self.decide(&shown[end..]);
-            return made(sources);
+            return self.taken(made(&sources));
         }
         let parts = clauses(nodes);
         for (clause, part) in &parts {
@@ -188,7 +188,8 @@ impl<'q> QueryReader<'q> {
         }
         if parts.iter().all(|(clause, _)| *clause != Clause::Items) {
             // DuckDB: `from people`.
-            return if names.is_empty() { sources.iter().flat_map(|(_, given)| given.iter().copied()).collect() } else { made(sources) };
+            let all = if names.is_empty() { sources.iter().flat_map(|(_, given)| given.iter().copied()).collect() } else { made(&sources) };
+            return self.taken(all);
         }
         let items = parts.iter().filter(|(clause, _)| *clause == Clause::Items);
         // Behind `*` nobody can count which of the names that are written beside is for which column: each may be.
@@ -314,6 +315,13 @@ impl<'q> QueryReader<'q> {
         (inner.len() > 1 || inner[0].is_one_of(RESERVED)).then_some(Name { text, start: first.start })
     }
 
+    /// As many of these as may still be followed.
+    fn taken(&mut self, mut columns: Vec<GivenColumn<'q>>) -> Vec<GivenColumn<'q>> {
+        columns.truncate(self.left);
+        self.left -= columns.len();
+        columns
+    }
+
     /// DuckDB: reads the tables and queries that stand in texts: `query_table('people')`.
     fn texts(&mut self, nodes: &[QueryNode<'q>], given: &mut Vec<GivenColumn<'q>>) {
         for node in nodes {
@@ -369,6 +377,10 @@ impl<'q> QueryReader<'q> {
                     true => drop(self.query(inner, vec![])),
                     false => self.decide(inner),
                 },
+                QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("group")) => {
+                    let by = inner.iter().position(|node| node.is("by")).map_or(0, |by| by + 1);
+                    self.item(&inner[by..], sources, given);
+                }
                 QueryNode::Group(_, inner) if node.is_query() => {
                     let around = std::mem::replace(&mut self.around, sources.to_vec());
                     given.extend(self.query(inner, vec![]));
@@ -377,14 +389,14 @@ impl<'q> QueryReader<'q> {
                 // DuckDB: `columns('n.*')`, and `#1` for the first one.
                 QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("columns")) => {
                     self.item(inner, sources, given);
-                    given.extend(made(sources.to_vec()));
+                    given.extend(self.taken(made(sources)));
                 }
                 // SQLite: `[first name]`, `[order]`.
                 QueryNode::Group('[', inner) if let Some(name) = self.in_brackets(inner) => {
                     self.item(inner, sources, given);
                     given.extend(columns(sources, None, name));
                 }
-                QueryNode::Mark('#') => given.extend(made(sources.to_vec())),
+                QueryNode::Mark('#') => given.extend(self.taken(made(sources))),
                 QueryNode::Group(_, inner) => self.item(inner, sources, given),
                 // `string_agg(name order by day)`
                 QueryNode::Word(word) if word.is("order") => return self.decide(&nodes[at..]),
@@ -441,7 +453,7 @@ impl Name<'_> {
 }
 
 /// All columns of what is read, under names that nobody wrote.
-fn made<'q>(sources: Vec<Source<'q>>) -> Vec<GivenColumn<'q>> {
+fn made<'q>(sources: &[Source<'q>]) -> Vec<GivenColumn<'q>> {
     sources.iter().flat_map(|(_, given)| given.iter()).map(|given| GivenColumn { name: "", ..*given }).collect()
 }
 
@@ -493,6 +505,8 @@ fn clauses<'n, 'q>(nodes: &'n [QueryNode<'q>]) -> Vec<(Clause, &'n [QueryNode<'q
             _ if before(1).is_some_and(|node| *node == QueryNode::Mark('.') || node.is("as")) => continue,
             _ if node.is_one_of(&["select", "values"]) => Clause::Items,
             _ if node.is("from") && !is_comparison => Clause::Sources,
+            // `mode() within group (order by a)` gives one of them.
+            _ if node.is("group") && before(1).is_some_and(|node| node.is("within")) => continue,
             _ if node.is_one_of(&["where", "group", "having", "qualify", "window", "order", "limit", "offset"]) => Clause::Other,
             _ => continue,
         };

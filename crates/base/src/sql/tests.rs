@@ -90,6 +90,7 @@ fn columns_are_given_by_items_and_by_what_they_are_made_of() {
         ("select b from t as p(a, b)", "t.*"),
         ("select distinct on (a) b from t", "t.a t.b"),
         ("select distinct * from t", "t.*"),
+        ("select mode() within group (order by a) as m, b from t", "t.a t.b"),
         ("select sum(case when a is null then b else 0 end), iif(c is null, d, 'x') from t", "t.b t.end t.null t.d"),
         ("select case a when (select b from u) then c end from t", "t.a t.c"),
         ("select all * from t", "t.*"),
@@ -146,6 +147,10 @@ fn columns_that_double_with_each_table_are_read_in_time() {
     let query = format!("with x0 as (select * from t){doubled} select * from x999, last");
     assert_eq!(read(&query).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>(), ["t", "last"]);
     assert!(read(&"select 1 ".repeat(MOST_QUERY_BYTES)).is_none());
+    for form in ["from x, x", "select #1, #1 from x", "select columns('a'), columns('b') from x"] {
+        let doubled = (1..200).map(|n| format!(", x{n} as ({})", form.replace('x', &format!("x{}", n - 1)))).collect::<String>();
+        read(&format!("with x0 as (select * from t){doubled} select * from x199")).unwrap();
+    }
 }
 
 #[test]

@@ -7,6 +7,12 @@ use super::{Caller, ChainIx, Hop, Labels, Start, StartFrom};
 use crate::model::{Filling, History, OnFailure, StepKind, Text, Tool};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
+/// The name under which is followed what a conversation keeps; no text can read it.
+pub(super) const KEPT: &str = "<kept>";
+
+/// The name under which is followed what an agent was asked, whose name is behind it; no text can read it.
+pub(super) const ASKED: &str = "<asked>";
+
 /// So many chains of calls are looked at.
 pub const MOST_CHAINS: usize = 1_000;
 
@@ -36,17 +42,29 @@ impl<'p> Labels<'p> {
         (list, true)
     }
 
-    /// All chains of the run that a chain is in, as far as they are looked at.
-    fn chains_of_run(&mut self, mut chain: ChainIx) -> Vec<ChainIx> {
+    /// The pipeline that the run of a chain begins with.
+    fn root_of(&self, mut chain: ChainIx) -> ChainIx {
         while let Some((above, _)) = self.caller(chain) {
             chain = above;
         }
-        self.chains_below(chain, &Labels::tools_of_models).0
+        chain
+    }
+
+    /// What a conversation keeps of the run, as one value.
+    pub(super) fn kept(&self, chain: ChainIx, reader: &str) -> Back {
+        self.of_run(chain, vec![KEPT.to_owned()], reader)
+    }
+
+    fn of_run(&self, chain: ChainIx, path: Vec<String>, reader: &str) -> Back {
+        let chain = self.root_of(chain);
+        let span = self.pipeline(chain).pipeline.name.span;
+        let hop = Hop { reader: reader.to_owned(), path: "the conversation".to_owned(), span, doubt: None };
+        Back::Of(ReadValue { chain, seat: None, path }, hop)
     }
 
     /// What a conversation keeps of a run, if it is part of one: what the person said, what any of its pipelines sends, the first output.
-    pub(super) fn kept(&mut self, chain: ChainIx) -> Vec<Start<'p>> {
-        let chains = self.chains_of_run(chain);
+    pub(super) fn kept_of_run(&mut self, root: ChainIx) -> Vec<Start<'p>> {
+        let chains = self.chains_below(root, &Labels::tools_of_models).0;
         if chains.iter().all(|chain| self.pipeline(*chain).pipeline.conversation.is_none()) {
             return vec![];
         }
@@ -70,19 +88,20 @@ impl<'p> Labels<'p> {
     }
 
     /// What an agent of a step is shown of earlier runs of the conversation: what was filled in then.
-    pub(crate) fn history(&mut self, chain: ChainIx, ix: StepIx) -> Vec<Start<'p>> {
-        let StepKind::Agent(own) = &self.pipeline(chain).step(ix).step.kind else { return vec![] };
+    pub(super) fn history(&self, chain: ChainIx, ix: StepIx) -> Option<Back> {
+        let StepKind::Agent(own) = &self.pipeline(chain).step(ix).step.kind else { return None };
+        let by = self.step_words(chain, ix);
         match own.history {
-            History::Nothing => vec![],
-            History::Conversation => self.kept(chain),
-            History::Own => self.asked(chain, &own.agent.value),
+            History::Nothing => None,
+            History::Conversation => Some(self.kept(chain, &by)),
+            History::Own => Some(self.of_run(chain, vec![ASKED.to_owned(), own.agent.value.clone()], &by)),
         }
     }
 
     /// What an agent of this name was asked by any step of the run, and what it was shown and said then.
-    fn asked(&mut self, chain: ChainIx, agent: &str) -> Vec<Start<'p>> {
+    pub(super) fn asked_in_run(&mut self, root: ChainIx, agent: &str) -> Vec<Start<'p>> {
         let mut found = vec![];
-        for chain in self.chains_of_run(chain) {
+        for chain in self.chains_below(root, &Labels::tools_of_models).0 {
             let planned = self.pipeline(chain);
             for (ix, step) in planned.numbered_steps() {
                 let kind = &step.step.kind;
@@ -116,6 +135,7 @@ impl<'p> Labels<'p> {
             (StartFrom::Refinement, _) => found.extend(self.told_again(chain, seat, &reader)),
             (StartFrom::ReadTables, _) => self.tables_of_reads(chain, judges, found),
             (StartFrom::Files, Some(ix)) => self.read_from_files(chain, ix, found),
+            (StartFrom::History, Some(ix)) => found.extend(self.history(chain, ix)),
             (StartFrom::Failures, Some(ix)) => self.failures_told(chain, ix, found),
             (StartFrom::Folder, Some(ix)) => self.read_from_folder(chain, ix, found),
             (StartFrom::Output, Some(ix)) => {
@@ -123,7 +143,8 @@ impl<'p> Labels<'p> {
                 let hop = Hop { reader, path: self.step_words(chain, ix), span: self.span_of(chain, ix), doubt: None };
                 found.push(Back::Of(ReadValue { chain, seat, path }, hop));
             }
-            (StartFrom::Unseen(_) | StartFrom::Files | StartFrom::Failures | StartFrom::Folder | StartFrom::Output, None) => {}
+            (StartFrom::Unseen(_) | StartFrom::Files | StartFrom::Failures | StartFrom::Folder, None) => {}
+            (StartFrom::Output | StartFrom::History, None) => {}
         }
     }
 }
@@ -158,10 +179,14 @@ fn is_over(planned: &PipelinePlan, block: BlockIx, place: usize) -> bool {
 /// Whether one of these texts shows a value as it is: `steps.a.output`, or `{{ steps.a.output }}` among words that always stand there.
 fn is_shown(texts: &[&Text], path: &str) -> bool {
     texts.iter().any(|text| {
-        let source: String = text.source.split_whitespace().collect();
+        let source: &str = &text.source;
+        let pieces: Vec<&str> = source.split("{{").skip(1).map(|piece| piece.split("}}").next().unwrap_or_default()).collect();
+        // What stands in a comment, a condition or quotes is not shown.
+        let is_plain = !source.contains("{#") && !source.contains("{%") && pieces.iter().all(|piece| !piece.contains(['\'', '"']));
+        let shows = |shown: &str| source.trim() == shown || is_plain && pieces.iter().any(|piece| piece.trim() == shown);
         text.reads.iter().map(|read| read.path.join(".")).any(|shown| {
-            let is_whole = source == shown || source.contains(&format!("{{{{{shown}}}}}")) && !source.contains("{%");
-            is_whole && path.strip_prefix(shown.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            let rest = path.strip_prefix(shown.as_str());
+            shows(&shown) && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
     })
 }

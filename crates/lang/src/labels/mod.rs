@@ -65,6 +65,8 @@ pub enum StartFrom<'p> {
     Failures,
     /// The output of a step.
     Output,
+    /// What an agent is shown of earlier runs of a conversation.
+    History,
     /// The folder of the project, in which the files of tables may lie.
     Folder,
 }
@@ -72,7 +74,7 @@ pub enum StartFrom<'p> {
 /// The values of a plan's pipelines.
 #[derive(Debug)]
 pub struct Labels<'p> {
-    /// The plan.
+    /// The plan whose values are followed.
     pub plan: &'p Plan,
     chains: Chains,
 }

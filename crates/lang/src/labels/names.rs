@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::beside::{FILES, MEMBERS, TABLES};
+use super::conversation::{ASKED, KEPT};
 use super::files::of_field;
 use super::outputs::element_of;
 use super::search::{Back, Judges, ReadValue, below, is_word_of_failure, texts, written};
@@ -49,6 +50,8 @@ impl Labels<'_> {
                     members.iter().for_each(|member| self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found));
                 }
             }
+            [KEPT] => self.kept_of_run(*chain).into_iter().for_each(|start| self.begin(start, judges, &mut found)),
+            [ASKED, agent] => self.asked_in_run(*chain, agent).into_iter().for_each(|start| self.begin(start, judges, &mut found)),
             [FILES] => found.push(self.written_files(*chain)),
             [TABLES] => found.extend(self.table_files(*chain)),
             ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), judges, &mut found),
@@ -68,9 +71,7 @@ impl Labels<'_> {
                 // What was said earlier is as personal as what is said now.
                 let id = planned.pipeline.conversation.iter().flat_map(|own| below(&own.id, &[]));
                 texts(*chain, None, id, "conversation", None, &mut found);
-                for start in self.kept(*chain) {
-                    self.begin(start, judges, &mut found);
-                }
+                found.push(self.kept(*chain, "conversation"));
             }
             ["failure", ..] if is_word_of_failure(path.get(1..).unwrap_or_default()) => {}
             // It tells of any step.

@@ -293,9 +293,7 @@ impl<'p> Labels<'p> {
         let of_agents = agents(&planned.pipeline, kind).into_iter();
         let instructions = of_agents.filter_map(|agent| agent.instructions.as_ref());
         texts(chain, Some((ix, true)), instructions.map(|text| (text, vec![])), &by, None, found);
-        for start in self.history(chain, ix) {
-            self.begin(start, judges, found);
-        }
+        found.extend(self.history(chain, ix));
         self.personal_of_tools(chain, ix, judges, found);
         self.failures_told(chain, ix, found);
         if planned.is_told_again(ix) {

@@ -13,7 +13,7 @@ use crate::model::{
     Channel, Data, FilePattern, Pipeline, PipelineId, PreparedQuery, Program, Replies, StyleGuide, TableLook, Touch, own_by_name,
 };
 use crate::port::{Files, ReadFileError, TableSource};
-use crate::source::{FileId, Sources, Span};
+use crate::source::{FileId, Sources, Span, Spanned};
 use crate::syntax::{self, Node, NodeKind};
 
 /// Most files of one load.
@@ -442,17 +442,19 @@ impl World for Loader<'_> {
 }
 
 /// Tables that are the same hold the same, whatever pipelines call them: what one of them marks, is so in all.
-fn share_marks(mut tables: Vec<&mut Data>) {
+fn share_marks(tables: Vec<&mut Data>) {
     let same = |data: &Data| (normalised(&data.file.value), data.table.as_ref().map(|table| table.value.clone()));
-    let is_marked = |data: &&Data| !data.pii.is_empty() || data.is_untrusted;
-    let marks: Vec<_> =
-        tables.iter().map(|data| &**data).filter(is_marked).map(|data| (same(data), data.pii.clone(), data.is_untrusted)).collect();
-    for own in &mut tables {
-        let table = same(own);
-        for (_, pii, is_untrusted) in marks.iter().filter(|(other, ..)| *other == table) {
-            own.is_untrusted |= is_untrusted;
-            let new: Vec<_> = pii.iter().filter(|column| own.pii.iter().all(|known| known.value != column.value)).cloned().collect();
-            own.pii.extend(new);
-        }
+    let mut marks: HashMap<_, (Vec<Spanned<String>>, bool)> = HashMap::new();
+    for data in tables.iter().filter(|data| !data.pii.is_empty() || data.is_untrusted) {
+        let (pii, is_untrusted) = marks.entry(same(data)).or_default();
+        let new: Vec<_> = data.pii.iter().filter(|column| pii.iter().all(|known| known.value != column.value)).cloned().collect();
+        pii.extend(new);
+        *is_untrusted |= data.is_untrusted;
+    }
+    for own in tables.into_iter().filter(|_| !marks.is_empty()) {
+        let Some((pii, is_untrusted)) = marks.get(&same(own)) else { continue };
+        own.is_untrusted |= is_untrusted;
+        let new: Vec<_> = pii.iter().filter(|column| own.pii.iter().all(|known| known.value != column.value)).cloned().collect();
+        own.pii.extend(new);
     }
 }

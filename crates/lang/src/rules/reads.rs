@@ -67,9 +67,7 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
         for read in &placed.text.reads {
             let Some(problem) = names.read(seat, read).problem else { continue };
             // `failure is not none and failure.kind == 'timeout'`
-            let asks_itself = || {
-                read.path.first().is_some_and(|root| root == "failure") && placed.text.reads.iter().any(|other| other.path == ["failure"])
-            };
+            let asks_itself = || read.path.first().is_some_and(|root| root == "failure") && asks_for_failure(&placed.text.source);
             if matches!(problem, ReadProblem::MaybeMissing(_)) && asks_itself() {
                 continue;
             }
@@ -116,6 +114,11 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
             });
         }
     }
+}
+
+/// Whether a text asks if there is a failure, before it reads what it says.
+fn asks_for_failure(source: &str) -> bool {
+    ["failure is ", "if failure ", "failure and ", "not failure "].iter().any(|test| source.contains(test))
 }
 
 /// The finding of a problem that a text has with a name.

@@ -9,7 +9,7 @@ use super::Diagnostic;
 use super::constant_condition::found;
 use super::names::PipelineNames;
 use super::presence::elements_failed;
-use super::seat::{TextRole, Texts};
+use super::seat::{TextRole, Texts, Viewpoint};
 use crate::model::{OnFailure, Step, StepKind};
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -38,7 +38,12 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             let is_for_failed = groups.get(3).or(groups.get(4)).is_some_and(|word| word.as_str() == "failed");
             // With `when`, a step that succeeded is one that ran.
             let is_about = |step: &Arc<Step>| goes_on(step) && (is_for_failed || step.when.is_none());
-            let Some(step) = asked(id).filter(|step| is_read && is_about(step)) else { continue };
+            // In `finally` it tells whether the step ran.
+            let reader = if let Viewpoint::Step(ix, _) = &texts.seats[placed.seat].at { Some(*ix) } else { None };
+            let is_beside = reader
+                .zip(names.pipeline.numbered_steps().find(|(_, planned)| planned.step.id.value == id))
+                .is_some_and(|(reader, (ix, _))| names.root_of(reader).1 == names.root_of(ix).1);
+            let Some(step) = asked(id).filter(|step| is_read && is_beside && is_about(step)) else { continue };
             let [failed, none] = elements_failed(step);
             let help = if (&groups[2] == "==") == is_for_failed { failed } else { none };
             let message = format!("{} asks about no element: with on_failure: continue a for_each succeeds when they fail", &groups[0]);

@@ -1,7 +1,7 @@
 //! Calls, tokens, money and time are bounded: by `limits` of the run, or those of each part that uses them: an agent, a dialogue, a called pipeline,
 //! of time a step.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
@@ -68,7 +68,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         let message = format!("the documents of knowledge {name} stay as many as they are: each new piece is asked of its model");
         found.only_if(span, message, vec![], "make sure of it, or search by words".into());
     }
-    let stages = stages(plan, &all, pipeline, &mut vec![]);
+    let stages = stages(plan, &all, pipeline, &mut HashMap::new());
     let after =
         if stages == 0 { String::new() } else { format!(" and {} for on_failure and finally", duration_words(STAGE_TIME * stages)) };
     let steps = limits.max_steps.unwrap_or(MOST_STEP_RUNS);
@@ -85,16 +85,17 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
 }
 
 /// How many later stages may follow each other when the time is over: those of a pipeline, behind those of one that it calls.
-fn stages(plan: &Plan, all: &[PipelineBounds], id: PipelineId, above: &mut Vec<PipelineId>) -> u32 {
+fn stages(plan: &Plan, all: &[PipelineBounds], id: PipelineId, known: &mut HashMap<PipelineId, u32>) -> u32 {
+    if let Some(known) = known.get(&id) {
+        return *known;
+    }
     let planned = plan.pipeline(id);
     let own = [planned.on_failure, planned.finally].into_iter().flatten().count() as u32;
-    if above.contains(&id) {
-        return own;
-    }
-    above.push(id);
+    // Of a circle, which is an error, this is what counts.
+    known.insert(id, own);
     let called = all.get(id.0).into_iter().flat_map(|own| &own.steps).flat_map(|part| &part.called);
-    let most = called.map(|called| stages(plan, all, *called, above)).max().unwrap_or_default();
-    above.pop();
+    let most = called.map(|called| stages(plan, all, *called, known)).max().unwrap_or_default();
+    known.insert(id, own + most);
     own + most
 }
 

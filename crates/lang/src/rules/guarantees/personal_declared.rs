@@ -106,13 +106,12 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
         let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
         let queries = matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
-        let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::Failures]);
+        let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::Failures, StartFrom::History]);
         // Who checks a plan, and plans again, sees what its steps gave.
         let is_checked = matches!(kind, StepKind::Plan(plan) if plan.check.is_some());
         let starts = starts.chain(queries.then_some(StartFrom::ReadTables)).chain(is_checked.then_some(StartFrom::Output));
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
-        let said = labels.history(chain, ix);
-        follow(labels, starts.into_iter().chain(said).collect(), &what, &whom, is_declared, found);
+        follow(labels, starts, &what, &whom, is_declared, found);
         let of_task =
             if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };
         let mut opened: Vec<_> = of_task.into_iter().collect();

@@ -117,9 +117,19 @@ pub(super) fn may_run_loose(labels: &Labels, chain: ChainIx, command: &StartedCo
     })
 }
 
-/// Whether what a step starts may run without a sandbox.
+/// Whether a program that an agent of a step is may run without a sandbox.
 pub(super) fn may_start_loose(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
-    policies_around(labels, chain, ix).iter().any(|policies| sandbox_mode(policies) != SandboxMode::Required)
+    let planned = labels.pipeline(chain);
+    let (pipeline, kind) = (&planned.pipeline, &planned.step(ix).step.kind);
+    let judges = kind.agents(pipeline).into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+    let own =
+        agents(pipeline, kind).into_iter().chain(judges).map(|agent| agent.policy.as_ref().and_then(|name| known_policy(pipeline, name)));
+    let around = policies_around(labels, chain, ix);
+    own.into_iter().any(|own| {
+        around
+            .iter()
+            .any(|around| sandbox_mode(&own.into_iter().chain(around.iter().copied()).collect::<Vec<_>>()) != SandboxMode::Required)
+    })
 }
 
 /// The policies that are in force for whatever a step does, whoever does it: of its dialogue, of its file, and of the files and agents that call

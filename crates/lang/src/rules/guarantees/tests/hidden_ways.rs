@@ -468,6 +468,7 @@ fn what_a_person_was_shown_and_allowed_is_judged() {
         ("show: '{{ steps.d.output[:10] }}'", text),
         ("show: '{{ steps.d.output }}'", "'{{ steps.d.output }} {{ steps.e.output }}'"),
         ("show: \"{% if 1 > 2 %}{{ steps.d.output }}{% endif %}\"", text),
+        ("show: \"{# {{ steps.d.output }} #}{{ steps.d.output | length }}\"", text),
         ("show: '{{ steps.d.output }}', on_failure: continue", text),
         ("show: '{{ steps.d.output }}', when: 1 > 2", text),
     ] {

@@ -51,3 +51,15 @@ fn what_a_tool_gives_is_marked_in_its_output() {
     let told = step("  - { id: d, agent: w, prompt: x }\n");
     assert!(told.contains("step d gives a of tool t to the model of agent w"), "{told}");
 }
+
+#[test]
+fn the_policy_of_an_agent_decides_about_the_sandbox_of_its_program() {
+    let head = |own: &str| {
+        format!(
+            "data: {{ people: {{ file: people.csv, pii: [name] }} }}\nmodels: {{ default: {{ provider: cli, program: [agent], folder: bin, network: [a.example] }} }}\npolicies: {{ open: {{ sandbox: none, allowed_tools: [agent] }} }}\nagents: {{ w: {{ instructions: Write.{own} }} }}\n"
+        )
+    };
+    let step = "  - { id: d, agent: w, prompt: x }\n";
+    assert!(of(Guarantee::PersonalDeclared, &head(", policy: open"), step).starts_with("broken\n"));
+    assert!(!of(Guarantee::PersonalDeclared, &head(""), step).starts_with("broken\n"));
+}
