@@ -2,14 +2,14 @@
 //!
 //! [`read`] follows what it understands. This one needs no understanding: whatever is not sure to decide only is given.
 
-use super::{DECIDING, QueryNode, RESERVED, SHOWING, mentions, nodes, read};
+use super::{DECIDING, QueryNode, RESERVED, SHOWING, mentions, nodes, ordered_by, read};
 
 /// Whether a query may give a column of a table that it reads: rather once too often than once too seldom.
 pub fn may_give(text: &str, table: &str, column: &str) -> bool {
     let (Some(nodes), Some(read)) = (nodes(text), read(text)) else { return true };
     let rows = read.called.iter().flat_map(|(table, called)| [*table, *called]).filter(|name| !name.is_empty()).collect();
-    let others =
-        read.called.iter().filter(|(name, _)| !name.is_empty() && !name.eq_ignore_ascii_case(table)).map(|(_, called)| *called).collect();
+    let is_other = |name: &str| !name.is_empty() && !name.eq_ignore_ascii_case(table);
+    let others = read.called.iter().filter(|(name, _)| is_other(name)).flat_map(|(name, called)| [*name, *called]).collect();
     shows(&nodes, &SoughtColumn { text, table, column, rows, others }, Zone::Given)
 }
 
@@ -20,7 +20,7 @@ struct SoughtColumn<'q> {
     column: &'q str,
     /// Names of which each stands for a whole row.
     rows: Vec<&'q str>,
-    /// What other tables are called.
+    /// Other tables, and what they are called.
     others: Vec<&'q str>,
 }
 
@@ -53,7 +53,7 @@ fn shows(nodes: &[QueryNode], shown: &SoughtColumn, outer: Zone) -> bool {
         } else if node.is("from") && !before.is_some_and(|before| before.is("distinct")) || zone == Zone::Decides && node.is("join") {
             zone = in_part(Zone::Tables);
         } else if node.is("group") && before.is_some_and(|before| before.is("within")) {
-            // `mode() within group (order by a)` gives one of them.
+            // It begins no clause.
         } else if node.is_one_of(&["where", "having", "qualify", "order", "limit", "on", "using", "group"]) {
             // `distinct on (a) b`
             let is_of_items = node.is("on") && before.is_some_and(|before| before.is("distinct"));
@@ -72,10 +72,7 @@ fn shows(nodes: &[QueryNode], shown: &SoughtColumn, outer: Zone) -> bool {
         match node {
             QueryNode::Group(..) if before.is_some_and(|before| before.is_one_of(&DECIDING)) => false,
             QueryNode::Group('[', _) => true,
-            QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("group")) => {
-                let by = inner.iter().position(|node| node.is("by")).map_or(0, |by| by + 1);
-                shows(&inner[by..], shown, Zone::Given)
-            }
+            QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("group")) => shows(ordered_by(inner), shown, Zone::Given),
             QueryNode::Group(_, inner) => {
                 let is_list_of_tables = zone == Zone::Tables && !node.is_query() && before.is_none_or(|before| before.is_one_of(RESERVED));
                 shows(inner, shown, if is_list_of_tables { Zone::Tables } else { Zone::Given })
@@ -157,6 +154,7 @@ mod tests {
             "with g as (select id from people) select region, count(*) as k from sales where customer_id in (select id from g) group by region",
             "select * from sales where customer_id in (select id from people where tier = 'gold')",
             "select s.* from sales s join people p on p.id = s.customer_id",
+            "select * from sales s where customer_id in (select id from people)",
         ] {
             assert!(!may_give(query, "people", "name"), "{query}");
         }

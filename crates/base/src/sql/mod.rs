@@ -332,7 +332,8 @@ impl<'q> QueryReader<'q> {
                     match nodes::nodes(text).unwrap_or_default().as_slice() {
                         [QueryNode::Word(name) | QueryNode::Quoted(name)] => {
                             let place = Name { text: name.text, start: value.start + 1 + name.start };
-                            given.extend(self.table(place).iter());
+                            let columns = self.table(place).to_vec();
+                            given.extend(self.taken(columns));
                         }
                         query => given.extend(self.query(query, vec![])),
                     }
@@ -378,8 +379,7 @@ impl<'q> QueryReader<'q> {
                     false => self.decide(inner),
                 },
                 QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("group")) => {
-                    let by = inner.iter().position(|node| node.is("by")).map_or(0, |by| by + 1);
-                    self.item(&inner[by..], sources, given);
+                    self.item(ordered_by(inner), sources, given);
                 }
                 QueryNode::Group(_, inner) if node.is_query() => {
                     let around = std::mem::replace(&mut self.around, sources.to_vec());
@@ -394,7 +394,7 @@ impl<'q> QueryReader<'q> {
                 // SQLite: `[first name]`, `[order]`.
                 QueryNode::Group('[', inner) if let Some(name) = self.in_brackets(inner) => {
                     self.item(inner, sources, given);
-                    given.extend(columns(sources, None, name));
+                    given.extend(self.taken(columns(sources, None, name).collect()));
                 }
                 QueryNode::Mark('#') => given.extend(self.taken(made(sources))),
                 QueryNode::Group(_, inner) => self.item(inner, sources, given),
@@ -505,7 +505,6 @@ fn clauses<'n, 'q>(nodes: &'n [QueryNode<'q>]) -> Vec<(Clause, &'n [QueryNode<'q
             _ if before(1).is_some_and(|node| *node == QueryNode::Mark('.') || node.is("as")) => continue,
             _ if node.is_one_of(&["select", "values"]) => Clause::Items,
             _ if node.is("from") && !is_comparison => Clause::Sources,
-            // `mode() within group (order by a)` gives one of them.
             _ if node.is("group") && before(1).is_some_and(|node| node.is("within")) => continue,
             _ if node.is_one_of(&["where", "group", "having", "qualify", "window", "order", "limit", "offset"]) => Clause::Other,
             _ => continue,
@@ -528,6 +527,12 @@ fn alias<'q>(nodes: &[QueryNode<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
     let name = nodes.first().filter(|node| !node.is_one_of(RESERVED)).and_then(QueryNode::name);
     let columns = nodes.get(1).and_then(QueryNode::inner).filter(|_| name.is_some()).unwrap_or_default();
     (name.map(|name| name.text), columns.iter().filter_map(QueryNode::name).map(|name| name.text).collect())
+}
+
+/// What stands behind `order by` in the brackets of `mode() within group (order by a)`, which gives one of them.
+fn ordered_by<'n, 'q>(inner: &'n [QueryNode<'q>]) -> &'n [QueryNode<'q>] {
+    let by = inner.iter().position(|node| node.is("by")).map_or(0, |by| by + 1);
+    &inner[by..]
 }
 
 /// What rows call an item; empty: nobody wrote it.

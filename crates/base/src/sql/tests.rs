@@ -147,7 +147,7 @@ fn columns_that_double_with_each_table_are_read_in_time() {
     let query = format!("with x0 as (select * from t){doubled} select * from x999, last");
     assert_eq!(read(&query).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>(), ["t", "last"]);
     assert!(read(&"select 1 ".repeat(MOST_QUERY_BYTES)).is_none());
-    for form in ["from x, x", "select #1, #1 from x", "select columns('a'), columns('b') from x"] {
+    for form in ["from x, x", "select #1, #1 from x", "select columns('a'), columns('b') from x", "select [a b], [a b] from x"] {
         let doubled = (1..200).map(|n| format!(", x{n} as ({})", form.replace('x', &format!("x{}", n - 1)))).collect::<String>();
         read(&format!("with x0 as (select * from t){doubled} select * from x199")).unwrap();
     }

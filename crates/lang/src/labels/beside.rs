@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::files::{first, is_in, of_field, own_texts, tables};
+use super::files::{first_personal, is_in, of_field, own_texts, tables_of_run};
 use super::search::{Back, Judges, ReadValue, below_list, texts, written};
 use super::{Caller, ChainIx, Hop, Labels, Seat, Source, agents};
 use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, SandboxMode, StepKind, Text, Tool, ToolKind, Writer};
@@ -186,7 +186,7 @@ impl<'p> Labels<'p> {
 
     /// A program reads what it likes in the project, and so the files of tables with personal columns.
     pub(super) fn read_from_folder(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        if first(tables(self.plan)).is_none() {
+        if first_personal(tables_of_run(self.plan)).is_none() {
             return;
         }
         let doubt = format!("the program of {} opens no file of a table with personal columns", self.step_words(chain, ix));
@@ -195,7 +195,7 @@ impl<'p> Labels<'p> {
 
     /// The first personal column of tables, of the pipeline's own before others.
     pub(super) fn table_files(&self, chain: ChainIx) -> Option<Back> {
-        let (table, column) = first(self.pipeline(chain).pipeline.data.iter().chain(tables(self.plan)))?;
+        let (table, column) = first_personal(self.pipeline(chain).pipeline.data.iter().chain(tables_of_run(self.plan)))?;
         let (personal, words) = (Some(format!("{table}.{}", column.value)), format!("the file of table {table}"));
         Some(Back::From(Source { writer: Writer::File, personal, at: (chain, None), words, span: column.span }))
     }

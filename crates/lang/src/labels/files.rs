@@ -12,11 +12,11 @@ type PersonalColumn<'p> = (&'p str, &'p Spanned<String>);
 /// The first personal column of the tables that a tool opens, by itself or as files of its folder, whichever pipeline marks it.
 pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline, plan: &'p Plan) -> Option<PersonalColumn<'p>> {
     match &tool.kind {
-        ToolKind::Sql(tables) => first(pipeline.data.iter().filter(|(name, _)| tables.iter().any(|table| table.value == **name))),
-        ToolKind::File(folder) => first(tables(plan).filter(|(_, data)| is_in(&data.file.value, folder))),
-        ToolKind::Knowledge(knowledge) => {
-            first(tables(plan).filter(|(_, data)| knowledge.files.iter().any(|entry| covers(&entry.value, &data.file.value))))
-        }
+        ToolKind::Sql(tables) => first_personal(pipeline.data.iter().filter(|(name, _)| tables.iter().any(|table| table.value == **name))),
+        ToolKind::File(folder) => first_personal(tables_of_run(plan).filter(|(_, data)| is_in(&data.file.value, folder))),
+        ToolKind::Knowledge(knowledge) => first_personal(
+            tables_of_run(plan).filter(|(_, data)| knowledge.files.iter().any(|entry| covers(&entry.value, &data.file.value))),
+        ),
         ToolKind::Program { run, .. } => named_in(&run.args, plan),
         ToolKind::Http { .. }
         | ToolKind::Python { .. }
@@ -30,16 +30,16 @@ pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline, plan: &'p Plan) -> Opt
 /// The first personal column of the tables whose files the arguments of a program name.
 pub fn named_in<'p>(args: &[Text], plan: &'p Plan) -> Option<PersonalColumn<'p>> {
     let is_named = |file: &Path| args.iter().any(|text| text.reads.is_empty() && file.ends_with(normalised(Path::new(&*text.source))));
-    first(tables(plan).filter(|(_, data)| is_named(&data.file.value)))
+    first_personal(tables_of_run(plan).filter(|(_, data)| is_named(&data.file.value)))
 }
 
 /// The tables of all pipelines.
-pub fn tables(plan: &Plan) -> impl Iterator<Item = (&String, &Data)> {
+pub fn tables_of_run(plan: &Plan) -> impl Iterator<Item = (&String, &Data)> {
     plan.pipelines.iter().flat_map(|planned| &planned.pipeline.data)
 }
 
 /// The first personal column of tables.
-pub fn first<'p>(mut tables: impl Iterator<Item = (&'p String, &'p Data)>) -> Option<PersonalColumn<'p>> {
+pub fn first_personal<'p>(mut tables: impl Iterator<Item = (&'p String, &'p Data)>) -> Option<PersonalColumn<'p>> {
     tables.find_map(|(name, data)| Some((name.as_str(), data.pii.first()?)))
 }
 
@@ -105,7 +105,7 @@ pub fn given_back(tool: &Tool) -> Vec<&Text> {
 pub fn readable_by<'p>(program: &AgentProgram, pipeline: &'p Pipeline, plan: &'p Plan) -> Option<PersonalColumn<'p>> {
     let folder = program.folder.as_ref().map_or(&pipeline.folder, |folder| &folder.value);
     let places = || std::iter::once(folder).chain(program.reads.iter().map(|place| &place.value));
-    first(tables(plan).filter(|(_, data)| places().any(|place| is_in(&data.file.value, place))))
+    first_personal(tables_of_run(plan).filter(|(_, data)| places().any(|place| is_in(&data.file.value, place))))
 }
 
 /// The first personal column that the queries or the code of a task may read.
@@ -113,7 +113,7 @@ pub fn queried_by<'p>(task: &TaskStep, pipeline: &'p Pipeline) -> Option<Persona
     if task.fixed_artefact() == Some(ArtefactKind::Text) {
         return None;
     }
-    first(pipeline.data.iter())
+    first_personal(pipeline.data.iter())
 }
 
 /// The path of the first personal field that a field is or holds.

@@ -23,7 +23,7 @@ use chains::Chains;
 
 pub use chains::{Caller, ChainIx};
 pub use conversation::MOST_CHAINS;
-pub use files::{OpenedFiles, first, given_back, named_in, opened_by, opens, queried_by, readable_by, tables};
+pub use files::{OpenedFiles, first_personal, given_back, named_in, opened_by, opens, queried_by, readable_by, tables_of_run};
 pub use names::marked_result;
 pub use outputs::{
     OutputRead, ReadHop, Reads, format_shows_text, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of,

@@ -5,7 +5,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::beside::TABLES;
-use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables};
+use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables_of_run};
 use super::names::{gives_closed, is_closed_answer, marked_result, of_tables, personal_part};
 use super::outputs::{OutputPart, StepOutput, format_shows_text, output_parts, passed_on};
 use super::search::{Back, GatePassage, Judges, ReadValue, below, below_list, is_word_of_failure, texts, written};
@@ -217,7 +217,7 @@ impl<'p> Labels<'p> {
                     Filling::Text(_) | Filling::List(_) | Filling::Map(_) => true,
                 };
                 let plan = self.plan;
-                let tables = || tables(plan).map(|(_, data)| data).filter(|data| is_table(data));
+                let tables = || tables_of_run(plan).map(|(_, data)| data).filter(|data| is_table(data));
                 let is_untrusted = tables().any(|data| data.is_untrusted)
                     || pipeline.tools.values().filter_map(Tool::knowledge).any(|own| own.is_untrusted);
                 let writer = if is_untrusted { Writer::Stranger } else { Writer::File };
@@ -441,7 +441,7 @@ fn perhaps_personal(query: &str, data: &IndexMap<String, Data>, plan: &Plan, onl
     let mut named = data.iter().filter(|(table, data)| sql::mentions(query, table) && !(is_plain && is_open_column(data, only)));
     named.find_map(|(table, data)| {
         let of_file = |other: &Data| normalised(&other.file.value) == normalised(&data.file.value);
-        let mut marked = tables(plan).filter(|(_, other)| of_file(other)).flat_map(|(_, other)| &other.pii);
+        let mut marked = tables_of_run(plan).filter(|(_, other)| of_file(other)).flat_map(|(_, other)| &other.pii);
         let column = marked.find(|column| sql::may_give(query, table, &column.value))?;
         Some(format!("{table}.{}", column.value))
     })

@@ -58,7 +58,7 @@ pub struct Documents {
     embedder: Arc<dyn Embedder>,
     clock: Arc<dyn Clock>,
     permits: Arc<Semaphore>,
-    /// Of searches that hold the lock of an index: others may wait for it with all of the other permits.
+    /// Permits of their own for searches that hold the lock of an index: those that wait for it may hold all of `permits`.
     filling: Arc<Semaphore>,
 }
 

@@ -1,7 +1,7 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
 use super::super::effects::has_retry;
-use super::sites::{look, may_start_loose, run_by, tools_of_models};
+use super::sites::{look, run_by, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{ChainIx, Labels};
 use crate::model::{AgentProgram, Form, PipelineId, StepKind, Tool, ToolKind};
@@ -50,7 +50,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
             let programs = agent_programs(labels, &bounds, chain, ix);
             let tries = programs.iter().map(|(_, tries)| *tries).sum();
             for (program, _) in programs {
-                asked(&by, (program, tries), &around, may_start_loose(labels, chain, ix), step.kind_span, found);
+                asked(&by, (program, tries), &around, step.kind_span, found);
             }
             for used in used {
                 if used.tool.effects(used.part).changes {
@@ -85,12 +85,8 @@ fn agent_programs<'p>(labels: &Labels<'p>, bounds: &[PipelineBounds], chain: Cha
 }
 
 /// A program that is an agent gets no key.
-fn asked(by: &str, (program, tries): (&AgentProgram, u64), around: &AroundStep, is_loose: bool, span: Span, found: &mut WaysFound) {
-    let run = &program.run;
-    if run.reads_only && run.network.is_none() && !is_loose {
-        return;
-    }
-    if run.reads_only || run.writes.is_empty() {
+fn asked(by: &str, (program, tries): (&AgentProgram, u64), around: &AroundStep, span: Span, found: &mut WaysFound) {
+    if program.run.writes.is_empty() {
         let message = format!("an agent program of {by} changes nothing outside: it may be asked again");
         return found.only_if(span, message, vec![], "make sure of it in the settings of the program".into());
     }

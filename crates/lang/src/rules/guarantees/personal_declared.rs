@@ -4,8 +4,8 @@
 use super::sites::{ModelTool, Receiver, look, may_start_loose, models_of, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{
-    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, first, given_back, marked_result, named_in,
-    opened_by, opens, queried_by, readable_by, tables,
+    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, first_personal, given_back, marked_result, named_in,
+    opened_by, opens, queried_by, readable_by, tables_of_run,
 };
 use crate::model::{
     ArtefactKind, Check, History, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind,
@@ -144,7 +144,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
             let starts = model.texts().into_iter().map(|text| start(chain, None, text, format!("model {name}"))).collect();
             follow(labels, starts, &what, &whom, is_declared, found);
             let Some(program) = model.provider.program() else { continue };
-            let column = if is_loose { first(tables(labels.plan)) } else { readable_by(program, pipeline, labels.plan) };
+            let column = if is_loose { first_personal(tables_of_run(labels.plan)) } else { readable_by(program, pipeline, labels.plan) };
             opened.extend(column.map(|column| (step.step.kind_span, column)));
             let files = Start { chain, seat: Some((ix, true)), from: StartFrom::Files, reader: format!("model {name}") };
             follow(labels, vec![files], &what, &whom, is_declared, found);

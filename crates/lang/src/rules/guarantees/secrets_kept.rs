@@ -104,7 +104,7 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     }
 }
 
-/// Whether a text reads more of a step, or of what is around it, than how it ended, or a failure of any.
+/// Whether a text reads more than the status of a step or of one around it, or what a failure says, of whichever step.
 fn is_heard(planned: &PipelinePlan, id: &str) -> bool {
     let own = planned.numbered_steps().filter(|(_, step)| step.step.id.value == id);
     let around: Vec<&str> = own.flat_map(|(ix, _)| planned.around(ix)).map(|ix| planned.step(ix).step.id.value.as_str()).collect();
