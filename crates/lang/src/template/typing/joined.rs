@@ -47,9 +47,9 @@ impl TypingWalk<'_> {
         let more = if is_of_numbers { ", or other numbers" } else { "" };
         let help = format!("write \"{other}\" in place of \"{word}\"{more}");
         if is_and && excludes(first, last) {
-            self.push(about, TypeProblemKind::Comparison(format!("{pair} never holds: both cannot be"), help, Near::default()));
+            self.push(about, TypeProblemKind::Comparison(format!("{pair} never holds: no value meets both"), help, Near::default()));
         } else if !is_and && excludes(&first.negated(), &last.negated()) {
-            self.push(about, TypeProblemKind::Comparison(format!("{pair} always holds: one of both is always so"), help, Near::default()));
+            self.push(about, TypeProblemKind::Comparison(format!("{pair} always holds: every value meets one of them"), help, Near::default()));
         }
     }
 }
