@@ -49,7 +49,10 @@ impl TypingWalk<'_> {
         if is_and && excludes(first, last) {
             self.push(about, TypeProblemKind::Comparison(format!("{pair} never holds: no value meets both"), help, Near::default()));
         } else if !is_and && excludes(&first.negated(), &last.negated()) {
-            self.push(about, TypeProblemKind::Comparison(format!("{pair} always holds: every value meets one of them"), help, Near::default()));
+            self.push(
+                about,
+                TypeProblemKind::Comparison(format!("{pair} always holds: every value meets one of them"), help, Near::default()),
+            );
         }
     }
 }
