@@ -366,7 +366,7 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: O
     let replaced = matches!(world::default_model(env), Ok(Some(_)));
     let own = pipeline.models.iter().filter(|(name, _)| !(replaced && *name == "default")).map(|(_, model)| model);
     let is_given = !replaced && !pipeline.models.contains_key("default") && asks_default(pipeline);
-    let models = own.chain(of_settings.filter(|_| is_given)).filter_map(|model| model.endpoint().map(str::to_owned));
+    let models = own.chain(of_settings.filter(|_| is_given)).filter_map(|model| model.address().map(str::to_owned));
     let variable = if replaced { env.get("FLOW_MODEL_BASE_URL").map(|url| url.reveal().to_string()) } else { None };
     let tools = pipeline.tools.values().filter_map(|tool| match tool.kind.address()? {
         RequestAddress::Web(url) => Some(url.source.to_string()),

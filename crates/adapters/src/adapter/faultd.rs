@@ -13,6 +13,8 @@ use tokio::sync::mpsc;
 pub(crate) enum FaultAct {
     /// Sends bytes.
     Send(Vec<u8>),
+    /// Sends what this makes of the request.
+    Reply(Arc<dyn Fn(&str) -> Vec<u8> + Send + Sync>),
     /// Sends bytes in separate pieces of this size.
     Trickle(Vec<u8>, usize),
     /// Sends bytes repeatedly, with a pause, until the client disconnects.
@@ -99,12 +101,17 @@ pub(crate) fn stream(body: impl AsRef<[u8]>) -> Vec<u8> {
 async fn serve(mut stream: TcpStream, script: Vec<FaultAct>, seen: Arc<Mutex<Vec<String>>>, gone: mpsc::UnboundedSender<()>) {
     let _ = stream.set_nodelay(true);
     while let Some(request) = request(&mut stream).await {
-        seen.lock().unwrap().push(request);
+        seen.lock().unwrap().push(request.clone());
         for act in &script {
             match act {
                 FaultAct::Send(bytes) => {
                     if stream.write_all(bytes).await.is_err() {
                         let _ = gone.send(());
+                        return;
+                    }
+                }
+                FaultAct::Reply(make) => {
+                    if stream.write_all(&make(&request)).await.is_err() {
                         return;
                     }
                 }

@@ -27,8 +27,10 @@ pub const MOST_PLAN_REPAIRS: u32 = 1;
 pub const DEFAULT_MODEL: &str = "default";
 /// Messages of a conversation that a run sees when `keep` is not written.
 pub const KEPT_MESSAGES: u64 = 50;
-/// Time for one try of a model call.
-pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for one try of a model call when neither `timeout` nor the step's `deadline` is written.
+pub const MODEL_TIMEOUT: Duration = Duration::from_secs(600);
+/// Longest silence of a model when neither `timeout` nor the step's `deadline` is written: not one byte arrives, not even a ping.
+pub const MODEL_SILENCE: Duration = Duration::from_secs(60);
 /// Time for one call of a program that is an agent.
 pub const AGENT_PROGRAM_TIMEOUT: Duration = Duration::from_secs(600);
 /// Most tokens of an answer of a judge or a planner when the model has no `max_output_tokens`; one that thinks first needs most of them.
@@ -63,6 +65,11 @@ pub const SHORTEST_DESCRIPTION: usize = 10;
 pub const STAGE_TIME: Duration = Duration::from_secs(60);
 
 impl Retry {
+    /// `retry` of a request with a written `idempotency_key`, when nothing is written.
+    pub fn of_keyed_requests() -> Retry {
+        Retry { on: vec![FailureKind::RateLimited, FailureKind::ServerError, FailureKind::Connection], ..Retry::of_model_calls() }
+    }
+
     /// `retry` of a model call, when nothing is written; also what a written `retry` leaves out.
     pub fn of_model_calls() -> Retry {
         Retry {

@@ -1,12 +1,13 @@
 //! What follows from the kind of a step or a tool. Each is answered once, by a function that names every kind: of a step by `StepKind::facts`
 //! beside its type, of a tool here.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
 use super::{
     Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, ProgramCommand, PythonCode, QUERY_TIMEOUT,
-    SEARCH_TIMEOUT, StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Retry, SEARCH_TIMEOUT, Step, StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -170,6 +171,21 @@ impl StepKind {
     /// The key that its author wrote, by which a receiver knows a call again.
     pub fn idempotency_key(&self) -> Option<&Text> {
         self.text_under(TextKey::IdempotencyKey)
+    }
+}
+
+impl Step {
+    /// Whether a receiver knows its request again: the author wrote a key, which goes out with an HTTP request.
+    pub fn is_keyed(&self, pipeline: &Pipeline) -> bool {
+        let facts = self.kind.facts();
+        let of_tool = || facts.receiver.and_then(|name| pipeline.tool(&name.value)?.0.kind.method());
+        self.kind.idempotency_key().is_some() && facts.method.or_else(of_tool).is_some()
+    }
+
+    /// When it is tried again: what is written, else that of a request with a key; `None`: never.
+    pub fn retries(&self, pipeline: &Pipeline) -> Option<Cow<'_, Retry>> {
+        let default = || self.is_keyed(pipeline).then(|| Cow::Owned(Retry::of_keyed_requests()));
+        self.retry.as_ref().map(Cow::Borrowed).or_else(default)
     }
 }
 

@@ -10,6 +10,7 @@ mod conversation;
 mod defaults;
 mod dialogue;
 mod duration;
+mod endpoint;
 mod facts;
 mod fields;
 mod gate;
@@ -49,12 +50,13 @@ pub use conversation::{Conversation, History, HistoryBounds, LONGEST_SUMMARY, Me
 pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
     AGENT_PROGRAM_TIMEOUT, ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, FOUND_PIECES, IDENTICAL_FAILURES, INDICATOR,
-    KEPT_MESSAGES, MODEL_TIMEOUT, MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS,
-    MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION, STAGE_TIME,
-    TOO_LONG,
+    KEPT_MESSAGES, MODEL_SILENCE, MODEL_TIMEOUT, MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS,
+    MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION,
+    STAGE_TIME, TOO_LONG,
 };
 pub use dialogue::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
+pub use endpoint::{Addition, Effort, EndpointSettings, Reasoning};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName, asking_tool};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, LetterCase, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};

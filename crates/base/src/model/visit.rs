@@ -9,9 +9,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Agent, Check, Conversation, Criterion, Filling, ForEach, Judging, Knowledge, Model, Outputs, Person, PersonSource, Pipeline,
-    ProgramCommand, Provider, PythonCode, ReplyBody, ReplySet, Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text,
-    Tool, ToolKind,
+    Agent, Check, Conversation, Criterion, EndpointSettings, Filling, ForEach, Judging, Knowledge, Model, Outputs, Person, PersonSource,
+    Pipeline, ProgramCommand, Provider, PythonCode, ReplyBody, ReplySet, Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind,
+    Step, Text, Tool, ToolKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -191,9 +191,13 @@ pub(super) fn request<'p>(
     visit: Visit<'_, 'p>,
 ) {
     texts(TextKey::Url, [url], visit);
+    beside_address(owner, headers, query, visit);
+    body.iter().for_each(|body| filling(TextKey::Body, "", owner, body, true, visit));
+}
+
+fn beside_address<'p>(owner: Span, headers: &'p [(String, Text)], query: &'p [(String, Filling)], visit: Visit<'_, 'p>) {
     headers.iter().for_each(|(name, text)| named_text(TextKey::Header, name, text, visit));
     query.iter().for_each(|(name, value)| filling(TextKey::Query, name, owner, value, true, visit));
-    body.iter().for_each(|body| filling(TextKey::Body, "", owner, body, true, visit));
 }
 
 /// These steps and those inside them, each before those inside it.
@@ -287,6 +291,7 @@ impl Model {
             model,
             base_url,
             api_key,
+            endpoint: EndpointSettings { headers, query, reasoning: _, context: _, extra: _, omit: _ },
             temperature: _,
             max_output_tokens: _,
             seed: _,
@@ -298,6 +303,7 @@ impl Model {
         texts(TextKey::ModelName, model, visit);
         texts(TextKey::BaseUrl, base_url, visit);
         texts(TextKey::ApiKey, api_key, visit);
+        beside_address(*span, headers, query, visit);
         match provider {
             Provider::Scripted(replies) => {
                 replies.by_step.values().flat_map(ReplySet::all).for_each(|reply| reply.each_text(visit));

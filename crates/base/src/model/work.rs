@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use strum::VariantArray;
 
-use super::{AgentProgram, Field, Filling, Knowledge, Limits, Method, PipelineId, ProgramCommand, PythonCode, Replies, Retry, Shape, Text};
+use super::{
+    AgentProgram, EndpointSettings, Field, Filling, Knowledge, Limits, Method, PipelineId, ProgramCommand, PythonCode, Replies, Retry,
+    Shape, Text,
+};
 use crate::source::{Span, Spanned};
 
 /// An agent: a model with instructions.
@@ -51,13 +54,15 @@ pub struct Model {
     pub base_url: Option<Text>,
     /// The key; reads `secrets` or `env`.
     pub api_key: Option<Text>,
+    /// What its endpoint wants beside that.
+    pub endpoint: EndpointSettings,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Most tokens of one answer.
     pub max_output_tokens: Option<u64>,
     /// Seed of the sampling.
     pub seed: Option<i64>,
-    /// Time for one attempt (60 s).
+    /// Time for one attempt (10 minutes, of which 60 s in silence).
     pub timeout: Option<Duration>,
     /// Retries of its calls.
     pub retry: Option<Retry>,
@@ -226,7 +231,7 @@ pub enum WireFormat {
 
 impl Model {
     /// Where it is asked: its `base_url` as it is written, else that of its provider; `None`: it asks nobody.
-    pub fn endpoint(&self) -> Option<&str> {
+    pub fn address(&self) -> Option<&str> {
         let preset = self.provider.preset()?;
         Some(self.base_url.as_ref().map_or(preset.base_url, |url| &url.source))
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{AgentDecision, Pending};
 use crate::event::{Failure, Message, ToolCall, TraceContext, Usage};
-use crate::model::{HostSource, ToolCalls, WireFormat};
+use crate::model::{Addition, HostSource, Reasoning, Service, ToolCalls, WireFormat};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -55,6 +55,21 @@ pub struct ToolDescription {
     pub parameters: Value,
 }
 
+/// What the endpoint of a model wants beside the messages; see [`EndpointSettings`](crate::model::EndpointSettings).
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the names of the settings")]
+pub struct EndpointOptions {
+    /// The service that the file names; `None`: an endpoint of a test.
+    pub service: Option<Service>,
+    pub headers: Vec<(String, Secret)>,
+    /// Percent-encoded, without `?`.
+    pub query: String,
+    pub reasoning: Option<Reasoning>,
+    pub context: Option<u64>,
+    pub extra: Map<String, Value>,
+    pub omit: Option<Vec<Addition>>,
+}
+
 /// One call of a model.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
@@ -68,6 +83,8 @@ pub struct ModelRequest {
     pub model: String,
     /// The key; `None`: no authorisation header.
     pub api_key: Option<Secret>,
+    /// What its endpoint wants beside the messages.
+    pub endpoint: EndpointOptions,
     /// System, user, assistant and tool messages in order.
     pub messages: Vec<Arc<Message>>,
     /// JSON Schema the answer must fit; asked of the endpoint where it can enforce it. The engine checks it again.
@@ -86,6 +103,8 @@ pub struct ModelRequest {
     pub seed: Option<i64>,
     /// Time for the whole attempt.
     pub timeout: Duration,
+    /// Longest time in which not one byte arrives; `None` where an author wrote the time of the attempt, which alone ends it then.
+    pub silence: Option<Duration>,
     /// Time to connect.
     pub connect_timeout: Duration,
     /// Who is told the text of the answer while it comes.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Listener, Pending, Secret};
+use super::{EndpointOptions, Listener, Pending, Secret};
 use crate::model::{FilePattern, HostSource, Retry, SearchMode};
 
 /// One search.
@@ -83,6 +83,8 @@ pub struct EmbedEndpoint {
     pub model: String,
     /// The key; `None`: no authorisation header.
     pub api_key: Option<Secret>,
+    /// What the endpoint wants beside the texts.
+    pub endpoint: EndpointOptions,
     /// Time for one request.
     pub timeout: Duration,
     /// Time to connect.

@@ -372,8 +372,11 @@ impl Run {
             return;
         }
         let may_have_acted = matches!(node.work, StepWork::Call(call) if !self.unsent.contains_key(&call) && self.call_acts(call));
-        let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
-        let failure = Failure::new(kind, message);
+        let failure = if may_have_acted {
+            Failure::unknown_outcome(FailureKind::Timeout, message)
+        } else {
+            Failure::new(FailureKind::Timeout, message)
+        };
         if bound == Bound::Timeout { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
     }
 

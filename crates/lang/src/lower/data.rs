@@ -12,7 +12,7 @@ use super::reader::KeyReader;
 use super::values::wrong_type;
 use crate::diagnostic::{Diagnostic, Near, did_you_mean_zone, listed};
 use crate::model::{
-    AgentStep, Conversation, Data, DataKind, FieldKind, Filling, Form, History, KEPT_MESSAGES, MODEL_TIMEOUT, OnFailure, Person,
+    AgentStep, Conversation, Data, DataKind, FieldKind, Filling, Form, History, KEPT_MESSAGES, MODEL_SILENCE, OnFailure, Person,
     PersonSource, SUMMARY_STEP, Step, StepKind, TextPlace,
 };
 use crate::source::{Span, Spanned};
@@ -151,7 +151,7 @@ pub fn summary_step(lower: &Lower, conversation: &Conversation, run: Option<Dura
         kind_span: span,
         when: Some(when),
         on_failure: OnFailure::Continue,
-        deadline: Some(run.map_or(MODEL_TIMEOUT, |run| MODEL_TIMEOUT.min(run / 3))),
+        deadline: Some(run.map_or(MODEL_SILENCE, |run| MODEL_SILENCE.min(run / 3))),
         kind: StepKind::Agent(kind),
         ..Step::default()
     })

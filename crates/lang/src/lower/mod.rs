@@ -16,6 +16,7 @@ mod context;
 mod data;
 mod definitions;
 mod dialogue;
+mod endpoint;
 mod fields;
 mod foreign;
 mod ids;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::agent_programs;
 use super::context::{Lower, quoted};
+use super::endpoint;
 use super::keys::{self, KeyTable};
 use super::presets::{ACP_PRESETS, PRESETS};
 use super::reader::KeyReader;
@@ -31,6 +32,9 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model.model = keys.text("model");
     model.base_url = keys.text("base_url");
     model.api_key = keys.text("api_key");
+    if keys.allows("extra") {
+        model.endpoint = endpoint::settings(&keys);
+    }
     model.temperature = keys.read("temperature", Lower::number);
     model.max_output_tokens = keys.limit("max_output_tokens");
     model.seed = keys.read("seed", Lower::whole).and_then(|seed| i64::try_from(seed).ok());

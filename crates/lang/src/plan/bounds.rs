@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
     Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, History, JudgingStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model,
-    PipelineId, PlanStep, Retry, Step, StepKind, Text,
+    Pipeline, PipelineId, PlanStep, Retry, Step, StepKind, Text,
 };
 use crate::source::Spanned;
 
@@ -260,7 +260,7 @@ impl Counter<'_> {
     fn step(&mut self, id: PipelineId, ix: StepIx, around: Factors, steps: &mut Vec<StepBounds>) -> Calls {
         let planned = self.plan.pipeline(id);
         let step = planned.step(ix).step.clone();
-        let factors = Factors { restarts: around.restarts.saturating_mul(restarts(&step)), ..around };
+        let factors = Factors { restarts: around.restarts.saturating_mul(restarts(&planned.pipeline, &step)), ..around };
         let (askings, called, own) = self.own(planned, &step);
         let elements = match &step.for_each {
             None => Elements::One,
@@ -495,8 +495,8 @@ fn turns(planned: &PipelinePlan, name: &str) -> u64 {
 }
 
 /// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` has ended.
-fn restarts(step: &Step) -> u64 {
-    let Some(retry) = &step.retry else { return 1 };
+fn restarts(pipeline: &Pipeline, step: &Step) -> u64 {
+    let Some(retry) = step.retries(pipeline) else { return 1 };
     let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Task(_) | StepKind::Dialogue(_));
     let may = !asks || (step.timeout.is_some() && retry.on.contains(&FailureKind::Timeout));
     if may { retry.max_attempts.max(1) } else { 1 }

@@ -106,7 +106,7 @@ impl Wishes {
     }
 
     fn add_model(&mut self, model: &Model, by: String) {
-        let Some(endpoint) = model.endpoint() else { return };
+        let Some(endpoint) = model.address() else { return };
         add(&mut self.hosts, address(endpoint), by.clone());
         // Those of a file are among its users; those of the project's settings are not.
         for read in [&model.base_url, &model.api_key, &model.model].into_iter().flatten().flat_map(|text| &text.reads) {

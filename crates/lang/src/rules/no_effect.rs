@@ -1,17 +1,21 @@
-//! F423: what a style guide or a channel sets, and a pipeline never uses: words that no gate looks for, a name that nobody knows, a check that fails no text.
+//! F423: what a file, a style guide or a channel sets, and a pipeline never uses: words that no gate looks for, a name that nobody knows, a check that
+//! fails no text, a second try that never comes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::absent_section::is_person_field_given;
+use super::effects::has_retry;
 use super::giving::sole_output;
 use super::scorecards::{checks_of, named_scorecards};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
-use crate::model::{Channel, Check, Criterion, Judging, Phrase, PlainCheck, ScorecardRef, StepKind, StyleGuide};
+use crate::diagnostic::About;
+use crate::model::{CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, PlainCheck, ScorecardRef, StepKind, StyleGuide};
 use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     check_of_channels(pipeline, out);
+    check_of_retries(pipeline, out);
     let file = &pipeline.pipeline;
     // What its file has, the run fills for an agent that others ask, too.
     if file.asked.is_some() {
@@ -42,6 +46,37 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             out.push(Diagnostic::no_effect(place, message).help(help).related(style.span, "this style guide"));
         }
     }
+}
+
+/// `retry` of a step that meets none of the failures after which it would try again.
+fn check_of_retries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    for step in pipeline.steps.iter().map(|planned| &planned.step) {
+        let Some(retry) = has_retry(step) else { continue };
+        let holds_steps = step.kind.cases().next().is_some();
+        let judges = step.kind.facts().judges.is_some();
+        let what = match step.kind.method(&pipeline.pipeline) {
+            None if step.kind.facts().calls_when == CallTime::Never && !holds_steps && !judges => {
+                "it calls nothing that may fail in passing"
+            }
+            Some(method) if !method.is_idempotent() && !step.is_keyed(&pipeline.pipeline) && retry.on.iter().all(after_the_act) => {
+                "a request that may have been done is not sent again without idempotency_key"
+            }
+            _ => continue,
+        };
+        let message = format!("retry of {} has no effect: {what}", quoted(&step.id.value));
+        let help = match step.kind.method(&pipeline.pipeline) {
+            None => "remove retry".to_owned(),
+            Some(_) => {
+                format!("add idempotency_key: \"{}-{{{{ run.id }}}}\" if the receiver knows such keys, or remove retry", step.id.value)
+            }
+        };
+        out.push(Diagnostic::no_effect(step.id.span, message).about(About::Value("retry".to_owned())).help(help));
+    }
+}
+
+/// Whether a failure is only met once a request may have been done.
+fn after_the_act(kind: &FailureKind) -> bool {
+    matches!(kind, FailureKind::ServerError | FailureKind::BadResponse)
 }
 
 /// The style guides of what `format` steps make for people, each where it is named first.

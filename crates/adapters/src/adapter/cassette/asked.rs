@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::event::MessageRole;
 use crate::port::{
-    AgentCall, HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall, PythonReply,
-    ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
+    AgentCall, EndpointOptions, HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall,
+    PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
 };
 
 /// Maximum size of a picture in bytes. It is larger than what models accept.
@@ -26,7 +26,10 @@ pub fn model(request: &ModelRequest) -> Value {
             ("max_output_tokens", request.max_output_tokens.filter(|_| request.bounded_as.is_none()).map(Value::from)),
             ("seed", request.seed.map(Value::from)),
         ];
-        numbers.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| asked[name] = value);
+        let EndpointOptions { service: _, headers: _, query: _, reasoning, context: _, extra, omit: _ } = &request.endpoint;
+        let extra = (!extra.is_empty()).then(|| Value::Object(extra.clone()));
+        let further = [("reasoning", reasoning.map(|reasoning| json!(reasoning))), ("extra", extra)];
+        numbers.into_iter().chain(further).filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| asked[name] = value);
     }
     asked["messages"] = request.messages.iter().map(|one| message(one)).collect();
     if let Some(schema) = &request.schema {
@@ -39,7 +42,7 @@ pub fn model(request: &ModelRequest) -> Value {
 }
 
 /// The keys of [`model`] that identify the model and not the request.
-pub(crate) const OF_THE_MODEL: [&str; 4] = ["model", "temperature", "max_output_tokens", "seed"];
+pub(crate) const OF_THE_MODEL: [&str; 6] = ["model", "temperature", "max_output_tokens", "seed", "reasoning", "extra"];
 
 fn message(message: &Message) -> Value {
     let mut value = json!(message);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER};
 use serde_json::Value;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
 use super::HttpSettings;
 use super::fault::{HttpFault, class_of_body, in_words, last_cause, retry_after_ms, status_class};
@@ -40,8 +40,6 @@ pub(crate) struct HttpAnswer {
 /// What the reader of an event returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// The event had no new content: the idle timer continues.
-    Nothing,
     /// More events are expected.
     More,
     /// The stream is complete.
@@ -113,7 +111,7 @@ impl HttpAnswer {
             return Ok(self);
         }
         let wait = self.header(RETRY_AFTER).and_then(|value| retry_after_ms(value, now));
-        let (said, is_filtered) = self.error_text().await;
+        let (said, is_filtered, body) = self.error_text().await;
         let kind = if is_filtered && status == 400 { FailureKind::Refused } else { status_class(status) };
         let reason = self.response.status().canonical_reason().unwrap_or("unknown status");
         let said = match advice {
@@ -123,19 +121,22 @@ impl HttpAnswer {
             Some(advice) => format!("; {advice}; it says: {}", cut(&said, MOST_BESIDE)),
         };
         let wait = wait.filter(|_| matches!(kind, FailureKind::RateLimited | FailureKind::ServerError));
-        let asks = wait.map(|wait| format!("; it asks to wait {}", in_words(Duration::from_millis(wait)))).unwrap_or_default();
+        let asks = wait
+            .filter(|wait| *wait != Failure::ENDLESS)
+            .map(|wait| format!("; it asks to wait {}", in_words(Duration::from_millis(wait))))
+            .unwrap_or_default();
         let mut failure = self.failure(kind, format!("answered {status} ({reason}){said}{asks}"));
         failure.retry_after_ms = wait;
         // A 4xx status is a rejection: nothing was done. For 408, the request was not read to its end.
-        Err(HttpFault { failure, may_have_acted: !(200..500).contains(&status) })
+        Err(HttpFault { failure, may_have_acted: !(200..500).contains(&status), rejection: Some(Box::new((status, body))) })
     }
 
-    /// The error message in the body, ready to be shown, and whether it comes from a content filter. Never fails, because the status is already
-    /// known.
-    async fn error_text(&mut self) -> (String, bool) {
+    /// The error message in the body, ready to be shown, whether it comes from a content filter, and the body as it came. Never fails, because the
+    /// status is already known.
+    async fn error_text(&mut self) -> (String, bool, String) {
         let content_type = self.content_type();
         let mut bytes = Vec::new();
-        let read = timeout(ERROR_TIME.min(self.settings.idle), async {
+        let read = timeout(self.settings.silence.map_or(ERROR_TIME, |silence| silence.min(ERROR_TIME)), async {
             while let Ok(Some(piece)) = self.response.chunk().await {
                 bytes.extend_from_slice(&piece);
                 if bytes.len() > ERROR_BODY {
@@ -147,7 +148,7 @@ impl HttpAnswer {
         let is_whole = read.await.unwrap_or(false);
         bytes.truncate(ERROR_BODY);
         if content_type == "text/html" {
-            return ("a page in HTML".to_owned(), false);
+            return ("a page in HTML".to_owned(), false, String::new());
         }
         let value = serde_json::from_slice::<Value>(&bytes).ok();
         let said = match value.as_ref().and_then(error_sentence) {
@@ -155,7 +156,8 @@ impl HttpAnswer {
             None => self.scrub.quote(&String::from_utf8_lossy(&bytes), !is_whole),
         };
         let code = value.as_ref().and_then(|value| value.pointer("/error/code")?.as_str());
-        (said, code.is_some_and(|code| FILTERED.contains(&code)))
+        let is_filtered = code.is_some_and(|code| FILTERED.contains(&code));
+        (said, is_filtered, String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Reads the next decompressed chunk of the body; `None` at its end.
@@ -179,8 +181,10 @@ impl HttpAnswer {
         let _ = timeout(LAST_BYTES, rest).await;
     }
 
-    fn idle(&self) -> HttpFault {
-        self.fault(FailureKind::Timeout, format!("sent nothing new for {}", in_words(self.settings.idle)))
+    /// Reads the next chunk, unless the other side is silent for too long.
+    async fn next_piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpFault> {
+        let piece = unless_silent(self.settings.silence, self.piece()).await;
+        piece.map_err(|silence| self.fault(FailureKind::Timeout, format!("sent nothing for {}", in_words(silence))))?
     }
 
     /// Reads the whole body.
@@ -191,7 +195,7 @@ impl HttpAnswer {
     /// Reads the whole body. Fails as soon as it exceeds `most` bytes.
     pub(crate) async fn bytes_within(&mut self, most: usize) -> Result<Vec<u8>, HttpFault> {
         let mut bytes = Vec::new();
-        while let Some(piece) = timeout(self.settings.idle, self.piece()).await.map_err(|_| self.idle())?? {
+        while let Some(piece) = self.next_piece().await? {
             bytes.extend_from_slice(piece.as_ref());
             if bytes.len() > most {
                 return Err(self.fault(FailureKind::TooLarge, format!("sent a document of more than {most} bytes")));
@@ -222,10 +226,8 @@ impl HttpAnswer {
     ) -> Result<(), HttpFault> {
         let mut decoder = SseDecoder::new(self.settings.max_line);
         let mut events = Vec::new();
-        let mut deadline = Instant::now() + self.settings.idle;
         loop {
-            let Ok(piece) = timeout_at(deadline, self.piece()).await else { return Err(self.idle()) };
-            let Some(piece) = piece? else {
+            let Some(piece) = self.next_piece().await? else {
                 return Err(self.fault(FailureKind::BadResponse, "ended its answer before the end mark"));
             };
             let decoded = decoder.push(piece.as_ref(), &mut events);
@@ -234,8 +236,7 @@ impl HttpAnswer {
             }
             for event in events.drain(..) {
                 match read(&event).map_err(HttpFault::after_sending)? {
-                    ReadProgress::Nothing => {}
-                    ReadProgress::More => deadline = Instant::now() + self.settings.idle,
+                    ReadProgress::More => {}
                     ReadProgress::Done => {
                         self.finish().await;
                         return Ok(());
@@ -250,6 +251,14 @@ impl HttpAnswer {
                 SseError::Nul => self.fault(FailureKind::BadResponse, "sent a NUL character"),
             })?;
         }
+    }
+}
+
+/// Waits for something that may be silent for at most so long; else fails with that time.
+pub(super) async fn unless_silent<T>(silence: Option<Duration>, wait: impl Future<Output = T>) -> Result<T, Duration> {
+    match silence {
+        Some(silence) => timeout(silence, wait).await.map_err(|_| silence),
+        None => Ok(wait.await),
     }
 }
 

@@ -17,17 +17,19 @@ pub(crate) struct HttpFault {
     pub(crate) failure: Failure,
     /// Whether the request may have reached the other side, and no answer rules out that it had an effect.
     pub(crate) may_have_acted: bool,
+    /// The status of an error and its body as it came, which may hold secrets.
+    pub(crate) rejection: Option<Box<(u16, String)>>,
 }
 
 impl HttpFault {
     /// A fault of a request that was not sent, or whose answer shows that it had no effect.
     pub(crate) fn before_sending(failure: Failure) -> HttpFault {
-        HttpFault { failure, may_have_acted: false }
+        HttpFault { failure, may_have_acted: false, rejection: None }
     }
 
     /// A fault of a request that was sent.
     pub(crate) fn after_sending(failure: Failure) -> HttpFault {
-        HttpFault { failure, may_have_acted: true }
+        HttpFault { failure, may_have_acted: true, rejection: None }
     }
 }
 
@@ -136,7 +138,7 @@ pub(crate) fn in_words(time: Duration) -> String {
 pub(super) fn retry_after_ms(value: &str, now: DateTime<Utc>) -> Option<u64> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return value.parse::<u64>().ok()?.checked_mul(1000);
+        return Some(value.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1000)).unwrap_or(Failure::ENDLESS));
     }
     let wait = http_date(value)?.signed_duration_since(now).num_milliseconds();
     u64::try_from(wait).ok().filter(|wait| *wait > 0)
@@ -163,6 +165,7 @@ mod tests {
     fn seconds_and_all_three_forms_of_a_date_are_read() {
         assert_eq!(wait("7"), Some(7_000));
         assert_eq!(wait(" 0 "), Some(0));
+        assert_eq!((wait("99999999999999999999"), wait("18446744073709551615")), (Some(Failure::ENDLESS), Some(Failure::ENDLESS)));
         assert_eq!(wait("Sun, 08 Nov 2026 08:49:37 GMT"), Some(7_000));
         assert_eq!(wait("Sunday, 08-Nov-26 08:49:37 GMT"), Some(7_000));
         assert_eq!(wait("Sun Nov  8 08:49:37 2026"), Some(7_000));
@@ -170,8 +173,7 @@ mod tests {
 
     #[test]
     fn missing_negative_past_and_garbled_values_say_nothing() {
-        for value in ["", "-1", "1.5", "soon", "+3", "99999999999999999999", "18446744073709551615", "Sun, 08 Nov 2026 08:49:29 GMT", "٣"]
-        {
+        for value in ["", "-1", "1.5", "soon", "+3", "Sun, 08 Nov 2026 08:49:29 GMT", "٣"] {
             assert_eq!(wait(value), None, "{value}");
         }
     }

@@ -39,10 +39,8 @@ use crate::port::{Clock, Secret};
 /// Limits of every call. The defaults are those in the manual.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Time until the status and headers have arrived.
-    pub first_byte: Duration,
-    /// Time without new content in an answer. Comments and pings of a stream are not new content.
-    pub idle: Duration,
+    /// Longest time in which not one byte arrives; comments and pings of a stream count as life. `None`: only the caller's own time limit ends a call.
+    pub silence: Option<Duration>,
     /// Time for a whole exchange with a small answer, from connecting to the last byte: the documents and tokens of logins.
     pub exchange: Duration,
     /// Maximum size of a body after decompression, in bytes.
@@ -62,8 +60,7 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> HttpSettings {
         HttpSettings {
-            first_byte: Duration::from_secs(60),
-            idle: Duration::from_secs(60),
+            silence: None,
             exchange: Duration::from_secs(30),
             max_body: 8 << 20,
             max_line: 1 << 20,
@@ -122,9 +119,9 @@ impl Http {
         Http { settings, connections, clock, answered: Arc::default(), last_scrub: Arc::default() }
     }
 
-    /// Returns the same connections with another idle timeout.
-    pub(crate) fn with_idle(&self, idle: Duration) -> Http {
-        Http { settings: Arc::new(HttpSettings { idle, ..(*self.settings).clone() }), ..self.clone() }
+    /// Returns the same connections with another bound for silence.
+    pub(crate) fn with_silence(&self, silence: Option<Duration>) -> Http {
+        Http { settings: Arc::new(HttpSettings { silence, ..(*self.settings).clone() }), ..self.clone() }
     }
 
     /// Returns a scrub that removes the secrets of a call from texts.
@@ -187,14 +184,10 @@ impl Http {
                 (sent, _) => sent.map_err(|error| fault(&error)),
             }
         };
-        let response = match tokio::time::timeout(self.settings.first_byte, sent).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(fault)) => return Err(fault),
-            Err(_) => {
-                let message = format!("{origin} gave no answer within {}", in_words(self.settings.first_byte));
-                return Err(HttpFault::after_sending(call.scrub.failure(FailureKind::Timeout, message)));
-            }
-        };
+        let response = answer::unless_silent(self.settings.silence, sent).await.map_err(|silence| {
+            let message = format!("{origin} gave no answer within {}", in_words(silence));
+            HttpFault::after_sending(call.scrub.failure(FailureKind::Timeout, message))
+        })??;
         held(&self.answered).insert(origin.clone());
         HttpAnswer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone())
     }

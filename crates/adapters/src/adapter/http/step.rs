@@ -51,6 +51,7 @@ pub(crate) fn honest(fault: HttpFault) -> Failure {
     if fault.may_have_acted && is_retryable {
         return Failure {
             kind: FailureKind::UnknownOutcome,
+            met: Some(fault.failure.kind),
             message: format!("{}; it is unknown whether the request had an effect", fault.failure.message),
             ..fault.failure
         };

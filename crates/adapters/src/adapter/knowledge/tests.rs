@@ -107,6 +107,7 @@ fn texts(found: &FoundPieces) -> Vec<&str> {
 
 fn endpoint() -> Embedding {
     Embedding::Endpoint(EmbedEndpoint {
+        endpoint: Default::default(),
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         host_from: HostSource::File,
         model: "m".to_owned(),

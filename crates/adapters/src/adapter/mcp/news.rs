@@ -50,7 +50,7 @@ impl Web {
     pub(super) fn listen(self: &Arc<Web>, request: Option<Value>) {
         let listener = ServerListener {
             web: Arc::downgrade(self),
-            endpoint: WebEndpoint { http: self.endpoint.http.with_idle(LONGEST_SILENCE), ..self.endpoint.clone() },
+            endpoint: WebEndpoint { http: self.endpoint.http.with_silence(Some(LONGEST_SILENCE)), ..self.endpoint.clone() },
             headers: self.headers(request.as_ref(), &BTreeMap::new()),
             request: request.map(|request| request.to_string().into_bytes()),
         };
@@ -90,7 +90,7 @@ impl ServerListener {
         let _ = answer
             .marked_events(marks, |event| {
                 if !event.event.is_empty() && event.event != "message" {
-                    return Ok(ReadProgress::Nothing);
+                    return Ok(ReadProgress::More);
                 }
                 let back = self.endpoint.inbox.take(event.data.as_bytes()).inspect_err(|failure| flood = Some(failure.clone()))?;
                 if let Some(web) = self.web.upgrade() {

@@ -33,8 +33,6 @@ const MOST_TOKENS: usize = 3;
 const NOTICE_TIME: Duration = Duration::from_secs(2);
 /// Maximum length of the id of a session or an event, in bytes.
 pub(super) const LONGEST_ID: usize = 1024;
-/// Maximum silence of an answer whose server may ask a person: it may wait for that person. The call's own time limit bounds everything else.
-const PERSONS_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Headers that belong to the protocol; a file cannot set them.
 const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
@@ -144,7 +142,6 @@ impl Web {
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
         let (connect_timeout, command) = (server.connect_timeout, logins.command);
-        let http = if server.questions { http.with_idle(PERSONS_TIME) } else { http };
         let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout, command };
         let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins.folder);
         Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
@@ -292,7 +289,7 @@ impl Web {
             }
             let message = format!("answered {status}: {}", self.endpoint.inbox.scrub.quote(&String::from_utf8_lossy(&bytes), false));
             let failure = answer.failure(status_class(status), message);
-            return Err(HttpFault { failure, may_have_acted: status >= 500 }.into());
+            return Err(HttpFault { may_have_acted: status >= 500, ..HttpFault::after_sending(failure) }.into());
         }
         let wanted = answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok()).map(str::to_owned);
         let challenge = self.wanted().unwrap_or_default();
@@ -347,7 +344,7 @@ impl Web {
             let mut said = None;
             let read = answer.marked_events(&mut marks, |event| {
                 if !event.event.is_empty() && event.event != "message" {
-                    return Ok(ReadProgress::Nothing);
+                    return Ok(ReadProgress::More);
                 }
                 let (back, answer) = self.taken(id, event.data.as_bytes())?;
                 back.into_iter().for_each(|message| self.notify_soon(message));

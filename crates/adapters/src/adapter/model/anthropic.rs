@@ -11,31 +11,37 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::dialect::Dialect;
 use super::draft::{
     Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, system_text, text, tokens,
 };
 use super::pictures::{Picture, Pictures};
 use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, is_at, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::{MessageRole, Usage};
-use crate::model::FailureKind;
+use crate::event::{Failure, MessageRole, Usage};
+use crate::model::{Addition, Effort, FailureKind, Reasoning};
 use crate::port::{Message, ModelReply, ModelRequest, Secret};
 
 /// `max_tokens` is required; this value is used if the author sets none.
 const DEFAULT_MAX_TOKENS: u64 = 4096;
+/// The fewest tokens that thoughts may be bounded to.
+const LEAST_THOUGHT: u64 = 1_024;
 /// The tool whose arguments are the answer.
 const ANSWER_TOOL: &str = "flow_answer";
 
 /// Builds a call of `{base_url}/v1/messages`. The base URL may already end in `/v1`.
-pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
+pub(super) fn call(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Result<WireCall, Failure> {
     let mut headers = vec![("anthropic-version".to_owned(), Secret::new("2023-06-01"))];
     headers.extend(request.api_key.iter().map(|key| ("x-api-key".to_owned(), key.clone())));
+    let (thinking, most) = thinking(request)?;
     let mut body = json!({
         "model": request.model,
-        "max_tokens": request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+        "max_tokens": most,
         "messages": messages(&request.messages, pictures),
-        "stream": true,
+        "stream": dialect.has(Addition::Stream),
     });
+    let thinks = thinking.as_ref().is_some_and(|thinking| thinking["type"] == "enabled");
+    set(&mut body, "thinking", thinking);
     set(&mut body, "temperature", request.temperature);
     let tool = |name: &str, description: &str, schema: &Value| json!({ "name": name, "description": description, "input_schema": schema });
     let mut tools: Vec<Value> =
@@ -46,9 +52,13 @@ pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
         while request.tools.iter().any(|tool| tool.name == name) {
             name.push('_');
         }
-        body["tool_choice"] = if tools.is_empty() { json!({ "type": "tool", "name": name }) } else { json!({ "type": "any" }) };
+        // A model that thinks first cannot be forced to call a tool.
+        let is_forced = dialect.has(Addition::ToolChoice) && !thinks;
+        if is_forced {
+            body["tool_choice"] = if tools.is_empty() { json!({ "type": "tool", "name": name }) } else { json!({ "type": "any" }) };
+        }
         tools.push(tool(&name, "Gives the final answer.", schema));
-        in_words = (!is_at(&request.base_url, "api.anthropic.com")).then(|| {
+        in_words = (!is_forced || !is_at(&request.base_url, "api.anthropic.com")).then(|| {
             format!(
                 "Give the final answer by calling the tool {name}. If you cannot call tools, answer with one JSON value and nothing else. \
                  It must fit this JSON Schema: {schema}"
@@ -60,8 +70,37 @@ pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
     if !tools.is_empty() {
         body["tools"] = tools.into();
     }
+    request.endpoint.extra.iter().for_each(|(key, value)| body[key] = value.clone());
     let reader = Box::new(MessageReader { answer_tool, ..MessageReader::default() });
-    WireCall { url: joined(&request.base_url, "/v1", "/messages"), headers, body, reader }
+    Ok(WireCall { url: joined(&request.base_url, "/v1", "/messages"), headers, body, reader })
+}
+
+/// What the request says of thoughts, and the bound of the answer, of which thoughts are a part
+/// (<https://docs.claude.com/en/docs/build-with-claude/extended-thinking>).
+fn thinking(request: &ModelRequest) -> Result<(Option<Value>, u64), Failure> {
+    let most = request.max_output_tokens;
+    let wanted = match request.endpoint.reasoning {
+        None => return Ok((None, most.unwrap_or(DEFAULT_MAX_TOKENS))),
+        Some(Reasoning::Off) => return Ok((Some(json!({ "type": "disabled" })), most.unwrap_or(DEFAULT_MAX_TOKENS))),
+        Some(Reasoning::Budget(tokens)) => tokens,
+        Some(Reasoning::Effort(effort)) => {
+            let usual = match effort {
+                Effort::Minimal => LEAST_THOUGHT,
+                Effort::Low => 2_048,
+                Effort::Medium => 8_192,
+                Effort::High => 16_384,
+                Effort::Xhigh => 32_768,
+            };
+            most.map_or(usual, |most| usual.min(most / 2))
+        }
+    };
+    if wanted < LEAST_THOUGHT || most.is_some_and(|most| most <= wanted) {
+        let message = format!(
+            "reasoning needs at least {LEAST_THOUGHT} tokens, and max_output_tokens must be above those of reasoning ({wanted}); raise it, or write reasoning: off"
+        );
+        return Err(Failure::new(FailureKind::BadRequest, message));
+    }
+    Ok((Some(json!({ "type": "enabled", "budget_tokens": wanted })), most.unwrap_or(wanted + DEFAULT_MAX_TOKENS)))
 }
 
 /// Roles whose messages are sent as one text, separate from the others.
@@ -130,7 +169,7 @@ impl AnswerReader for MessageReader {
         let value = event_json(&event.data)?;
         let kind = value["type"].as_str().unwrap_or(&event.event);
         match kind {
-            "ping" => return Ok(ReadProgress::Nothing),
+            "ping" => return Ok(ReadProgress::More),
             "error" => return Err(error_complaint(&value, !self.draft.text.is_empty() || !self.draft.calls.is_empty())),
             "message_start" if !self.has_begun => {
                 let message = value.get("message").ok_or_else(|| bad("started its answer without a message"))?;
@@ -162,7 +201,7 @@ impl AnswerReader for MessageReader {
             }
             "message_start" | "content_block_start" | "message_delta" | "message_stop" => return Err(out_of_order()),
             // The format may add new kinds of events; they are ignored.
-            _ => return Ok(ReadProgress::Nothing),
+            _ => return Ok(ReadProgress::More),
         }
         Ok(ReadProgress::More)
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::http::{Http, HttpCall, HttpFault, connect_time, in_words};
 use super::super::scrub::Scrub;
-use super::{AnswerFault, draft, joined};
+use super::{AnswerFault, dialect, draft, joined, key_header, secrets, with_own, with_query};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{EmbedEndpoint, Embedded, Embedder, Pending, Secret};
@@ -30,7 +30,7 @@ impl Embedder for HttpEmbedder {
     fn embed(&self, endpoint: EmbedEndpoint, texts: Vec<String>) -> Pending<Embedded> {
         let http = self.http.clone();
         Box::pin(async move {
-            let scrub = http.scrub(&endpoint.api_key);
+            let scrub = http.scrub(secrets(&endpoint.api_key, &endpoint.endpoint));
             let too_slow = |_| {
                 let message = format!("model {:?} gave no vectors within {}", endpoint.model, in_words(endpoint.timeout));
                 scrub.failure(FailureKind::Timeout, message)
@@ -42,13 +42,15 @@ impl Embedder for HttpEmbedder {
 }
 
 async fn ask(http: &Http, endpoint: &EmbedEndpoint, texts: &[String], scrub: &Scrub) -> Result<Embedded, HttpFault> {
-    let url = joined(&endpoint.base_url, "", "/embeddings");
-    let key = endpoint.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal()))));
+    let url = with_query(joined(&endpoint.base_url, "", "/embeddings"), &endpoint.endpoint.query);
+    let family = dialect::family(&endpoint.base_url, endpoint.endpoint.service);
+    let key = key_header(endpoint.api_key.as_ref(), family.and_then(|family| family.key_header.as_deref()));
+    let accept = ("accept".to_owned(), Secret::new("application/json"));
     let body = json!({ "model": endpoint.model, "input": texts, "encoding_format": "float" });
     let call = HttpCall {
         method: "POST",
         url: &url,
-        headers: key.chain([("accept".to_owned(), Secret::new("application/json"))]).collect(),
+        headers: with_own(key.into_iter().chain([accept]).collect(), &endpoint.endpoint.headers),
         body: Some(("application/json".to_owned(), body.to_string().into_bytes())),
         is_repeatable: true,
         connect_timeout: connect_time(endpoint.connect_timeout, endpoint.timeout),

@@ -7,12 +7,14 @@
 //! [`ask`] (the compiler requires it), and rows in `tests`. To add a provider that uses an existing format, see [`Service`](crate::model::Service).
 
 mod anthropic;
+mod dialect;
 mod draft;
 pub mod embeddings;
 mod in_words;
 mod openai;
 mod pictures;
 mod responses;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -21,12 +23,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use dialect::{Dialect, Rejected};
+pub use dialect::{Family, families, family};
+use pictures::Pictures;
+
 use super::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseEvent, connect_time, in_words as time_in_words};
 use super::own::OwnFiles;
 use super::scrub::Scrub;
 use crate::event::{Failure, TraceContext};
 use crate::model::FailureKind;
-use crate::port::{Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
+use crate::port::{EndpointOptions, Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
 use crate::redact::is_recognised;
 
 /// Calls models over HTTP, in every wire format.
@@ -34,12 +40,13 @@ use crate::redact::is_recognised;
 pub struct HttpModelClient {
     http: Http,
     own: Arc<OwnFiles>,
+    rejected: Rejected,
 }
 
 impl HttpModelClient {
     /// Creates a client that uses these connections. Pictures in the protected places of `own` are not sent.
     pub fn new(http: Http, own: Arc<OwnFiles>) -> HttpModelClient {
-        HttpModelClient { http, own }
+        HttpModelClient { http, own, rejected: Rejected::default() }
     }
 }
 
@@ -47,7 +54,7 @@ impl ModelClient for HttpModelClient {
     fn call(&self, request: ModelRequest) -> Pending<ModelReply> {
         let client = self.clone();
         Box::pin(async move {
-            let scrub = client.http.scrub(&request.api_key);
+            let scrub = client.http.scrub(secrets(&request.api_key, &request.endpoint));
             let too_slow = |_| {
                 let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
                 scrub.failure(FailureKind::Timeout, message)
@@ -114,17 +121,34 @@ async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub
     in_words::read(request, reply).map_err(|complaint| HttpFault::after_sending(complain(complaint)))
 }
 
-async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
-    let pictures = pictures::load(request, own).await?;
-    let WireCall { url, mut headers, body, reader } = match request.wire {
-        WireFormat::OpenAiChat => openai::call(request, &pictures),
-        WireFormat::OpenAiResponses => responses::call(request, &pictures),
-        WireFormat::AnthropicMessages => anthropic::call(request, &pictures),
-        WireFormat::Recorded => {
-            let message = "this model replays recordings, and none are loaded";
-            return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
+/// Makes the call. What the endpoint rejects by name, and flow added by itself, is left out, and the call made again.
+async fn ask(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
+    let pictures = pictures::load(request, &client.own).await?;
+    let mut dialect = Dialect::of(request, &client.rejected);
+    let mut rejected = vec![];
+    loop {
+        match send(&client.http, request, &dialect, &pictures, scrub).await {
+            Ok(reply) => {
+                client.rejected.remember(request, rejected);
+                return Ok(reply);
+            }
+            Err(fault) => rejected.push(dialect.leave_out(request, &fault).ok_or(fault)?),
         }
+    }
+}
+
+async fn send(http: &Http, request: &ModelRequest, dialect: &Dialect, pictures: &Pictures, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
+    window::fits(request).map_err(HttpFault::before_sending)?;
+    let told = dialect.in_words(request);
+    let call = match request.wire {
+        WireFormat::OpenAiChat => openai::call(&told, dialect, pictures),
+        WireFormat::OpenAiResponses => responses::call(&told, dialect, pictures),
+        WireFormat::AnthropicMessages => anthropic::call(&told, dialect, pictures),
+        WireFormat::Recorded => Err(Failure::new(FailureKind::Unavailable, "this model replays recordings, and none are loaded")),
     };
+    let WireCall { url, headers, body, reader } = call.map_err(HttpFault::before_sending)?;
+    let url = with_query(url, &request.endpoint.query);
+    let mut headers = with_own(headers, &request.endpoint.headers);
     headers.push(("accept".to_owned(), Secret::new("text/event-stream, application/json")));
     headers.extend(request.trace.iter().flat_map(TraceContext::fields).map(|(name, value)| (name.to_owned(), Secret::new(value))));
     let call = HttpCall {
@@ -136,7 +160,7 @@ async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelReq
         connect_timeout: connect_time(request.connect_timeout, request.timeout),
         scrub,
     };
-    read(http.send(call).await?, reader, request.listener.as_ref()).await
+    read(http.with_silence(request.silence).send(call).await?, reader, request.listener.as_ref()).await
 }
 
 async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, listener: Option<&Listener>) -> Result<ModelReply, HttpFault> {
@@ -173,9 +197,34 @@ async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, listene
     reader.reply().map_err(|complaint| HttpFault::after_sending(Failure { tokens, ..complain(complaint) }))
 }
 
-/// The `Authorization` header that most endpoints use.
-fn bearer(request: &ModelRequest) -> Vec<(String, Secret)> {
-    request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal())))).collect()
+/// The header with the key, as the family of the endpoint has it.
+fn bearer(request: &ModelRequest, dialect: &Dialect) -> Vec<(String, Secret)> {
+    key_header(request.api_key.as_ref(), dialect.key_header()).into_iter().collect()
+}
+
+/// The header with a key: `Authorization`, which most endpoints use, or another one.
+fn key_header(key: Option<&Secret>, name: Option<&str>) -> Option<(String, Secret)> {
+    key.map(|key| match name {
+        Some(name) => (name.to_owned(), key.clone()),
+        None => ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal()))),
+    })
+}
+
+/// The headers of flow, and those of the file, which replace them.
+fn with_own(headers: Vec<(String, Secret)>, own: &[(String, Secret)]) -> Vec<(String, Secret)> {
+    let is_replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    headers.into_iter().filter(|(name, _)| !is_replaced(name)).chain(own.iter().cloned()).collect()
+}
+
+/// A URL with more values behind it.
+fn with_query(url: String, query: &str) -> String {
+    if query.is_empty() { url } else { format!("{url}?{query}") }
+}
+
+/// What must not appear in messages: the key, and headers that look like one. Other headers may be ordinary words.
+fn secrets<'a>(key: &'a Option<Secret>, endpoint: &'a EndpointOptions) -> impl Iterator<Item = &'a Secret> {
+    let headers = endpoint.headers.iter().map(|(_, value)| value).filter(|value| is_recognised(value.reveal()));
+    key.iter().chain(headers)
 }
 
 /// The URL of a method below a base URL. `version` is inserted between them unless the base URL ends with it.
@@ -187,6 +236,11 @@ fn joined(base_url: &str, version: &str, method: &str) -> String {
 
 /// Whether a base URL is on a host.
 fn is_at(base_url: &str, host: &str) -> bool {
+    host_of(base_url).eq_ignore_ascii_case(host)
+}
+
+/// The host of a base URL.
+fn host_of(base_url: &str) -> &str {
     let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    rest.split(['/', ':']).next().is_some_and(|found| found.eq_ignore_ascii_case(host))
+    rest.split(['/', ':']).next().unwrap_or_default()
 }

@@ -4,35 +4,45 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::dialect::Dialect;
 use super::draft::{Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, text, usage};
 use super::pictures::{Picture, Pictures};
 use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, bearer, is_at, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::MessageRole;
-use crate::model::FailureKind;
+use crate::event::{Failure, MessageRole};
+use crate::model::{Addition, FailureKind};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
 /// Builds a call of `{base_url}/chat/completions`. The base URL contains the version (`http://127.0.0.1:11434/v1`).
-pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
+pub(super) fn call(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Result<WireCall, Failure> {
     let url = joined(&request.base_url, "", "/chat/completions");
-    WireCall { url, headers: bearer(request), body: body(request, pictures), reader: Box::new(ChatReader::default()) }
+    let mut body = body(request, dialect, pictures);
+    dialect.complete(&mut body, request)?;
+    Ok(WireCall { url, headers: bearer(request, dialect), body, reader: Box::new(ChatReader::default()) })
 }
 
-fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
-    let mut body = json!({
-        "model": request.model,
-        "messages": messages(&request.messages, pictures),
-        "stream": true,
-        "stream_options": { "include_usage": true },
-    });
+fn body(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Value {
+    let is_stream = dialect.has(Addition::Stream);
+    let mut body = json!({ "model": request.model, "messages": messages(&request.messages, pictures), "stream": is_stream });
+    if is_stream && dialect.has(Addition::StreamOptions) {
+        body["stream_options"] = json!({ "include_usage": true });
+    }
     set(&mut body, "temperature", request.temperature);
-    // OpenAI's newer models reject the old name, which is the only one that other endpoints know.
-    let most = if is_at(&request.base_url, "api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
-    set(&mut body, most, request.max_output_tokens);
+    if let Some(name) = dialect.bound_name(request) {
+        set(&mut body, name, request.max_output_tokens);
+    }
     set(&mut body, "seed", request.seed);
-    if let Some(schema) = sent_schema(request) {
-        let json_schema = json!({ "name": "answer", "strict": is_strict(&schema), "schema": schema });
-        body["response_format"] = json!({ "type": "json_schema", "json_schema": json_schema });
+    match dialect.schema_sent(request) {
+        Some(true) => {
+            let schema = sent_schema(request);
+            let mut json_schema = json!({ "name": "answer", "schema": schema });
+            if dialect.has(Addition::Strict) {
+                json_schema["strict"] = schema.is_some_and(|schema| is_strict(&schema)).into();
+            }
+            body["response_format"] = json!({ "type": "json_schema", "json_schema": json_schema });
+        }
+        Some(false) => body["response_format"] = json!({ "type": "json_object" }),
+        None => {}
     }
     if !request.tools.is_empty() {
         let function =

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::dialect::Dialect;
 use super::draft::{
     Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, system_text, text, tokens, usage,
 };
@@ -19,32 +20,44 @@ use super::openai::{is_strict, sent_schema};
 use super::pictures::{Picture, Pictures};
 use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, bearer, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::MessageRole;
-use crate::model::FailureKind;
+use crate::event::{Failure, MessageRole};
+use crate::model::{Addition, FailureKind};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
 /// Builds a call of `{base_url}/responses`. The base URL contains the version.
-pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
+pub(super) fn call(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Result<WireCall, Failure> {
+    let mut body = body(request, dialect, pictures);
+    dialect.complete(&mut body, request)?;
     let reader = Box::new(ResponseReader { most: request.max_output_tokens, ..ResponseReader::default() });
-    WireCall { url: joined(&request.base_url, "", "/responses"), headers: bearer(request), body: body(request, pictures), reader }
+    Ok(WireCall { url: joined(&request.base_url, "", "/responses"), headers: bearer(request, dialect), body, reader })
 }
 
-fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
+fn body(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Value {
     let others = request.messages.iter().filter(|message| message.role != MessageRole::System);
     let input = others.flat_map(|message| items(message, pictures));
-    let mut body = json!({ "model": request.model, "input": input.collect::<Value>(), "stream": true, "store": false });
+    let is_stream = dialect.has(Addition::Stream);
+    let mut body = json!({ "model": request.model, "input": input.collect::<Value>(), "stream": is_stream, "store": false });
     set(&mut body, "instructions", system_text(&request.messages, &[MessageRole::System], None));
     set(&mut body, "temperature", request.temperature);
     set(&mut body, "max_output_tokens", request.max_output_tokens);
-    if let Some(schema) = sent_schema(request) {
-        body["text"] = json!({ "format": { "type": "json_schema", "name": "answer", "strict": is_strict(&schema), "schema": schema } });
+    let strict = |schema: &Value| dialect.has(Addition::Strict).then(|| is_strict(schema));
+    match dialect.schema_sent(request) {
+        Some(true) => {
+            let schema = sent_schema(request).unwrap_or_default();
+            let mut format = json!({ "type": "json_schema", "name": "answer" });
+            set(&mut format, "strict", strict(&schema));
+            format["schema"] = schema;
+            body["text"] = json!({ "format": format });
+        }
+        Some(false) => body["text"] = json!({ "format": { "type": "json_object" } }),
+        None => {}
     }
     if !request.tools.is_empty() {
         let tool = |tool: &Arc<ToolDescription>| {
-            json!({
-                "type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters,
-                "strict": is_strict(&tool.parameters),
-            })
+            let mut described =
+                json!({ "type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters });
+            set(&mut described, "strict", strict(&tool.parameters));
+            described
         };
         body["tools"] = request.tools.iter().map(tool).collect();
     }
@@ -106,7 +119,7 @@ impl AnswerReader for ResponseReader {
             "error" => return Err(error_complaint(&value, self.has_begun)),
             kind if kind.starts_with("response.") => {}
             // The format may add new kinds of events; they are ignored.
-            _ => return Ok(ReadProgress::Nothing),
+            _ => return Ok(ReadProgress::More),
         }
         Ok(ReadProgress::More)
     }

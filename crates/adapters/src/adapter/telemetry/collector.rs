@@ -57,7 +57,7 @@ impl Collector {
         // Whoever names a collector wants it to be reached, wherever it is.
         let hosts = [&settings.traces, &settings.metrics].into_iter().flatten().map(|endpoint| CallFacts::server_of(endpoint).0);
         let settings_of_http =
-            HttpSettings { first_byte: TIMEOUT, exchange: TIMEOUT, private_hosts: hosts.collect(), ..HttpSettings::default() };
+            HttpSettings { silence: Some(TIMEOUT), exchange: TIMEOUT, private_hosts: hosts.collect(), ..HttpSettings::default() };
         let http = Http::new(settings_of_http, Arc::new(SystemClock::new()));
         Ok(Collector {
             client: CollectorClient { http, runtime: handle, reason: Arc::default() },

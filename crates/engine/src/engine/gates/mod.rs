@@ -83,7 +83,7 @@ impl Kind for GateStep {
     fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
         let question = run.question(at, self)?;
         if question.criteria.is_empty() {
-            return run.not_met(at, self, &question, vec![], "no scorecard has a criterion");
+            return run.not_met(at, self, &question, vec![], vec![], "no scorecard has a criterion");
         }
         let Some(answers) = run.ask_judges(at, &question)? else { return Ok(()) };
         let made_for = run.judged_for(at, self, Some(&question.output));
@@ -94,8 +94,14 @@ impl Kind for GateStep {
             run.succeed(at, question.output.into_value(), Some(details));
             return Ok(());
         }
-        let cause = format!("not met: {}", failed_ids(&verdicts));
-        run.not_met(at, self, &question, verdicts, &cause)
+        // A judge that could not answer found no fault with the text, so it is no reason to write the text anew.
+        let unjudged = question.unjudged(&answers);
+        let (faults, wrong): (Vec<Verdict>, Vec<Verdict>) =
+            verdicts.iter().filter(|verdict| !verdict.passed).cloned().partition(|verdict| unjudged.contains(&verdict.id.as_str()));
+        let causes = [("not met", &wrong), ("the judge could not answer", &faults)];
+        let causes: Vec<String> =
+            causes.iter().filter(|(_, of)| !of.is_empty()).map(|(what, of)| format!("{what}: {}", failed_ids(of))).collect();
+        run.not_met(at, self, &question, verdicts, wrong, &causes.join("; "))
     }
 }
 
@@ -355,12 +361,23 @@ impl Run {
     }
 
     /// Handles a criterion that did not pass: starts the one refinement, or ends the gate.
-    fn not_met(&mut self, at: NodeRef, gate: &GateStep, question: &Question, verdicts: Vec<Verdict>, cause: &str) -> Result<(), Failure> {
+    /// `wrong` are the verdicts that say what is wrong with the text.
+    fn not_met(
+        &mut self,
+        at: NodeRef,
+        gate: &GateStep,
+        question: &Question,
+        verdicts: Vec<Verdict>,
+        wrong: Vec<Verdict>,
+        cause: &str,
+    ) -> Result<(), Failure> {
         let planned = self.planned_of(at);
         let node = self.state.node(at);
         let target = planned.refinement.as_ref().filter(|r| r.gate == node.step).map(|r| planned.step(r.target).place);
         let going = self.state.frame(at.frame).mood == Mood::Going;
-        let target = target.filter(|_| node.round == 1 && going).map(|place| NodeRef { frame: at.frame, node: place as u32 });
+        let target = target
+            .filter(|_| node.round == 1 && going && (!wrong.is_empty() || verdicts.is_empty()))
+            .map(|place| NodeRef { frame: at.frame, node: place as u32 });
         let target = target.filter(|target| self.state.node(*target).status == StepStatus::Succeeded);
         let (step, round) = (node.path.clone(), node.round);
         self.emit(Happening::GateFailed {
@@ -376,10 +393,9 @@ impl Run {
             self.end_unmet(at, gate, Some(&question.output), &verdicts);
             return Ok(());
         };
-        let failed: Vec<Verdict> = verdicts.into_iter().filter(|v| !v.passed).collect();
-        let feedback = failed_lines(&failed);
+        let feedback = failed_lines(&wrong);
         let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
-        self.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed, feedback });
+        self.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed: wrong, feedback });
         Ok(())
     }
 
@@ -500,6 +516,15 @@ impl Question {
     pub(crate) fn unanswered(&self, answers: &[JudgeAnswer]) -> Option<Failure> {
         let of = |asked: &JudgeQuestion| answers.get(asked.judge?)?.as_ref().err().cloned();
         self.criteria.iter().filter(|asked| asked.on_judge_error == OnJudgeError::Fail).find_map(of)
+    }
+
+    /// The criteria that count as failed since their judge could not answer.
+    fn unjudged(&self, answers: &[JudgeAnswer]) -> Vec<&str> {
+        let is_unjudged = |asked: &&JudgeQuestion| {
+            let failed = asked.judge.and_then(|judge| answers.get(judge)).is_some_and(Result::is_err);
+            failed && !asked.is_skipped && asked.on_judge_error == OnJudgeError::Fail
+        };
+        self.criteria.iter().filter(is_unjudged).map(|asked| asked.criterion.id.as_str()).collect()
     }
 
     /// The criteria that a judge decides.

@@ -5,7 +5,7 @@ use crate::engine::model_calls::Brief;
 use crate::engine::state::NodeRef;
 use crate::engine::state::tally::SetAside;
 use crate::event::{Bound, Limit, Message, StepPath, Usage};
-use crate::model::{Limits, Model, Price};
+use crate::model::{Limits, Model, Price, Reasoning};
 use crate::port::ModelRequest;
 
 /// Tokens reserved for an answer when nothing bounds it.
@@ -140,5 +140,6 @@ pub(crate) fn worst_case(request: &ModelRequest) -> u64 {
     let schema = request.schema.as_ref().map_or(0, |s| s.to_string().len());
     let tools: usize = request.tools.iter().map(|t| t.parameters.to_string().len() + t.description.len() + t.name.len() + 16).sum();
     let pictures: usize = request.messages.iter().map(|m| m.pictures.len()).sum();
-    (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + request.max_output_tokens.unwrap_or(UNBOUNDED_ANSWER)
+    let thoughts = if let Some(Reasoning::Budget(most)) = request.endpoint.reasoning { most } else { 0 };
+    (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + thoughts + request.max_output_tokens.unwrap_or(UNBOUNDED_ANSWER)
 }

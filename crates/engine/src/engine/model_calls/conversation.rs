@@ -6,7 +6,7 @@ use crate::engine::Run;
 use crate::engine::model_calls::{Brief, TalkTurn};
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{Offered, TalkStage};
-use crate::event::{Failure, FailureKind, Happening};
+use crate::event::{Failure, FailureKind, Happening, Purpose};
 use crate::model::{MOST_REPAIRS, Retry};
 
 /// Makes a brief; with the first messages if it opens a conversation.
@@ -100,7 +100,11 @@ impl Run {
                 let brief = brief(self, false)?;
                 let chain = self.models(at, &brief);
                 let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
-                let policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
+                let mut policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
+                // Another judgement may be shorter, and without one a good text would not be sent.
+                if brief.purpose == Purpose::Judge && policy.max_attempts > 1 {
+                    policy.on.push(FailureKind::Truncated);
+                }
                 let has_another = fallback + 1 < chain.len();
                 if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
                     self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });

@@ -3,11 +3,13 @@
 pub(crate) mod attachments;
 pub(crate) mod budget;
 pub(crate) mod conversation;
+mod endpoint;
 pub(crate) mod programs;
 mod relay;
 pub(crate) mod scripted;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -30,7 +32,8 @@ use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
     ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY,
-    Limits, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text, ToolModel,
+    Limits, MODEL_SILENCE, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
+    ToolModel,
 };
 use crate::policy::{Act, decide};
 use crate::port::{AgentDecision, ModelReply, ModelRequest, WireFormat};
@@ -423,6 +426,7 @@ impl Run {
             Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
             _ => (base_url, HostSource::File),
         };
+        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
         // Messages are shared with the state, except those whose calls have other names on the wire.
         let with_wire_names = |message: &Arc<Message>| {
             let mut message = Arc::clone(message);
@@ -434,12 +438,15 @@ impl Run {
             }
             message
         };
+        let step = self.step(at);
+        let written = step.timeout.or(model.timeout).or(step.deadline);
         Ok(ModelRequest {
             wire: format,
-            base_url: base_url.trim_end_matches('/').to_string(),
+            base_url,
             host_from,
             model: text(&model.model)?.unwrap_or_default(),
             api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
+            endpoint,
             messages: messages.map(with_wire_names).collect(),
             schema,
             tools: tools.iter().map(|tool| Arc::clone(&tool.description)).collect(),
@@ -447,11 +454,8 @@ impl Run {
             max_output_tokens: model.max_output_tokens.or(own_bound.map(|(most, _)| most)),
             bounded_as: own_bound.filter(|_| model.max_output_tokens.is_none()).map(|(_, what)| what),
             seed: model.seed,
-            timeout: [Some(self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT)), self.time_of_dialogue(at)]
-                .into_iter()
-                .flatten()
-                .min()
-                .unwrap_or(MODEL_TIMEOUT),
+            timeout: self.time_of_dialogue(at).into_iter().fold(written.unwrap_or(MODEL_TIMEOUT), Duration::min),
+            silence: if written.is_none() { Some(MODEL_SILENCE) } else { None },
             tool_calls: model.tool_calls,
             connect_timeout: CONNECT_TIMEOUT,
             listener: None,

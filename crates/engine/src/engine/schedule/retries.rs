@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
-use crate::event::{Failure, Happening};
+use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Backoff, Retry};
 
 impl Run {
@@ -17,7 +17,12 @@ impl Run {
     pub(crate) fn fail_attempt_told(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         let step = self.step(at);
         let attempt = self.state.node(at).attempt.max(1);
-        match step.retry.as_ref().and_then(|retry| self.retry_at(at, retry, attempt, &failure)) {
+        let pipeline = &self.planned_of(at).pipeline;
+        let retry = step.retries(pipeline);
+        // A receiver that knows the key does not act twice.
+        let met = failure.met.filter(|_| failure.kind == FailureKind::UnknownOutcome && step.is_keyed(pipeline));
+        match retry.and_then(|retry| self.retry_at(at, &retry, attempt, &Failure { kind: met.unwrap_or(failure.kind), ..failure.clone() }))
+        {
             Some(retry_at_ms) => {
                 self.stop_calls(at);
                 self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
@@ -33,6 +38,7 @@ impl Run {
         }
         let most = retry.max_delay.as_millis() as u64;
         let wait = match failure.retry_after_ms {
+            Some(Failure::ENDLESS) => most,
             Some(asked) if asked > most => return None,
             Some(asked) => asked,
             None => {

@@ -44,7 +44,7 @@ impl RunState {
         let nodes = nodes(planned, block_ix, prefix, base, round);
         let refines = || planned.refinement.as_ref().is_some_and(|refinement| refinement.block == block_ix);
         // What counts is known when its holder is over: a second try, or another attempt, takes back what the first one left.
-        let is_tried_again = |parent| refines() || planned.step(self.node(parent).step).step.retry.is_some();
+        let is_tried_again = |parent| refines() || planned.step(self.node(parent).step).step.retries(&planned.pipeline).is_some();
         let ending = parent.filter(|parent| is_tried_again(*parent)).map(|_| Box::default());
         self.add_frame(Frame { ending, ..Frame::new(instance, FrameKind::Block(block_ix), parent, nodes) });
         for node in 0..block.len() as u32 {

@@ -49,13 +49,7 @@ impl Run {
         let secrets = self.secret_names();
         let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
         let (mut url, host_from) = self.address(at, parts.url, giver, &all)?;
-        let mut pairs = vec![];
-        for (name, value) in parts.query {
-            let value = self.filling_with(at, value, &all)?;
-            if !value.is_null() {
-                pairs.push(format!("{}={}", percent(name), percent(&plain(&value))));
-            }
-        }
+        let pairs = self.query_pairs(at, parts.query, &all)?;
         if !pairs.is_empty() {
             url.push(if url.contains('?') { '&' } else { '?' });
             url.push_str(&pairs.join("&"));
@@ -70,6 +64,25 @@ impl Run {
             Some(value) => Some(("application/json".to_string(), value.to_string().into_bytes())),
         };
         Ok(HttpRequest { method: parts.method, url, host_from, headers, body, timeout, connect_timeout })
+    }
+}
+
+impl Run {
+    /// The values behind an address, percent-encoded; those that are null are left out.
+    pub(crate) fn query_pairs(
+        &self,
+        at: NodeRef,
+        query: &[(String, Filling)],
+        names: crate::engine::names::Extra,
+    ) -> Result<Vec<String>, Failure> {
+        let mut pairs = vec![];
+        for (name, value) in query {
+            let value = self.filling_with(at, value, names)?;
+            if !value.is_null() {
+                pairs.push(format!("{}={}", percent(name), percent(&plain(&value))));
+            }
+        }
+        Ok(pairs)
     }
 }
 

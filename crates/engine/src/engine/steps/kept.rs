@@ -9,7 +9,7 @@ use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest, Command};
 use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, Happening};
-use crate::port::{ModelRequest, PythonCall};
+use crate::port::{EndpointOptions, ModelRequest, PythonCall};
 
 /// Time limit of a lookup, in milliseconds.
 const RECALL_MS: u64 = 5_000;
@@ -133,6 +133,10 @@ fn add_model(request: &ModelRequest, add: &mut dyn FnMut(&str)) {
     add(&request.model);
     let most = request.max_output_tokens.filter(|_| request.bounded_as.is_none());
     add(&format!("{:?} {:?} {:?} {:?}", request.wire, request.temperature, most, request.seed));
+    let EndpointOptions { service: _, headers: _, query, reasoning, context: _, extra, omit: _ } = &request.endpoint;
+    if !query.is_empty() || reasoning.is_some() || !extra.is_empty() {
+        add(&format!("{query} {reasoning:?} {}", Value::Object(extra.clone())));
+    }
     for message in &request.messages {
         add(&format!("{:?}", message.role));
         add(&message.text);

@@ -108,7 +108,7 @@ impl Run {
         let seconds = crate::engine::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
         let open_at = open.node;
         let has_gone_out = self.unsent.remove(&call).is_none();
-        let kind = if has_gone_out && self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
+        let acts = has_gone_out && self.call_acts(call);
         self.commands.push_back(Command::Cancel { call });
         let message = match self.state.listing(call).filter(|_| has_gone_out) {
             Some(server) => format!("server \"{server}\" did not start and list its tools within {seconds} (connect_timeout)"),
@@ -118,7 +118,9 @@ impl Run {
             },
             None => format!("not sent, since the record of the run could not be written within {seconds}"),
         };
-        self.replied(call, Err(Failure::new(kind, message)));
+        let failure =
+            if acts { Failure::unknown_outcome(FailureKind::Timeout, message) } else { Failure::new(FailureKind::Timeout, message) };
+        self.replied(call, Err(failure));
     }
 
     /// What a step starts, as messages name it; `None`: it starts neither a program nor code.

@@ -13,8 +13,7 @@ use crate::engine::words::{kind_of, ms};
 use crate::engine::{Run, Unscripted};
 use crate::event::{Failure, FailureKind};
 use crate::model::{
-    CONNECT_TIMEOUT, FOUND_PIECES, HostSource, Knowledge, MODEL_TIMEOUT, MOST_FOUND, Provider, Retry, SEARCH_TIMEOUT, SearchStep, Step,
-    Text,
+    CALL_TIMEOUT, CONNECT_TIMEOUT, FOUND_PIECES, HostSource, Knowledge, MOST_FOUND, Provider, Retry, SEARCH_TIMEOUT, SearchStep, Step, Text,
 };
 use crate::port::{EmbedEndpoint, Embedding, FoundPieces, SearchRequest, Secret};
 
@@ -145,12 +144,14 @@ impl Run {
             Some(own) => self.address(at, own, Giver::NOBODY, &secrets)?,
             None => (preset.base_url.to_owned(), HostSource::File),
         };
+        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
         Ok(Embedding::Endpoint(EmbedEndpoint {
-            base_url: base_url.trim_end_matches('/').to_owned(),
+            base_url,
+            endpoint,
             host_from,
             model: text(&model.model)?.unwrap_or_default(),
             api_key: text(&model.api_key)?.filter(|key| !key.is_empty()).map(Secret::new),
-            timeout: model.timeout.unwrap_or(MODEL_TIMEOUT),
+            timeout: model.timeout.unwrap_or(CALL_TIMEOUT),
             connect_timeout: CONNECT_TIMEOUT,
             retry: model.retry.clone().unwrap_or_else(Retry::of_model_calls),
         }))

@@ -6,7 +6,7 @@ use super::Takes::*;
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::{KeyRule, KeyTable, Takes, key};
 use crate::lower::presets::{ACP_PRESETS, PRESETS};
-use crate::model::{AgentOutput, Api, Backoff, FailureKind, Grant, OnJudgeError, OutputWord, PlanStrategy, ToolCalls};
+use crate::model::{Addition, AgentOutput, Api, Backoff, FailureKind, Grant, OnJudgeError, OutputWord, PlanStrategy, Reasoning, ToolCalls};
 
 /// The key that every file begins with.
 pub(crate) const FLOW: KeyRule = key("flow", Version, "version of the language: 1");
@@ -42,9 +42,18 @@ pub static MODEL: KeyTable = KeyTable::of("model").keys(&[
 
 /// What providers have besides the keys of [`MODEL`].
 pub static PROVIDERS: &[&KeyTable] = &[
-    &KeyTable::of("openai").keys(&[key("api", Word(Api::VARIANTS), "how the endpoint is spoken to"), TOOL_CALLS]),
-    &KeyTable::of("anthropic").keys(&[TOOL_CALLS]),
-    &KeyTable::of("ollama").keys(&[TOOL_CALLS]),
+    &KeyTable::of("openai").keys(&[
+        key("api", Word(Api::VARIANTS), "how the endpoint is spoken to"),
+        TOOL_CALLS,
+        REASONING,
+        CONTEXT,
+        ENDPOINT_HEADERS,
+        ENDPOINT_QUERY,
+        EXTRA,
+        OMIT,
+    ]),
+    &KeyTable::of("anthropic").keys(&[TOOL_CALLS, REASONING, CONTEXT, ENDPOINT_HEADERS, ENDPOINT_QUERY, EXTRA, OMIT]),
+    &KeyTable::of("ollama").keys(&[TOOL_CALLS, REASONING, CONTEXT, ENDPOINT_HEADERS, ENDPOINT_QUERY, EXTRA, OMIT]),
     &PRINTING_AGENT,
     &TALKING_AGENT,
     &KeyTable::of("tool").keys(&[
@@ -68,6 +77,20 @@ const PROVIDER_NAMES: [&str; PROVIDERS.len()] = {
 
 const TOOL_CALLS: KeyRule =
     key("tool_calls", Word(ToolCalls::VARIANTS), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
+
+const REASONING: KeyRule =
+    key("reasoning", Either(&[Word(&Reasoning::WORDS), Limit]), "how much it thinks before it answers: off, a word, or most tokens");
+const CONTEXT: KeyRule = key("context", Limit, "size of its window in tokens; sent to Ollama, and longer prompts are not sent");
+const ENDPOINT_HEADERS: KeyRule = key("headers", Named(&Loose), "more headers of each request, by name");
+const ENDPOINT_QUERY: KeyRule = key("query", Named(&Value), "more query values of each request, by name");
+const EXTRA: KeyRule = key("extra", Named(&Constant), "more keys of the body, passed on as they are");
+/// The words of `omit`.
+pub static OMITTED: &[&str] = <Addition as VariantNames>::VARIANTS;
+const OMIT: KeyRule = key(
+    "omit",
+    List(&Word(<Addition as VariantNames>::VARIANTS)),
+    "what flow leaves out of its requests, instead of what it knows of the endpoint",
+);
 
 const PRESET: KeyRule = key("preset", Word(&PRESET_NAMES), "a program that flow knows; the other keys change what it says");
 

@@ -35,7 +35,7 @@ pub(crate) fn small() -> HttpSettings {
 
 /// Small caps and short times, for answers that do not come.
 pub(crate) fn hasty() -> HttpSettings {
-    HttpSettings { first_byte: Duration::from_millis(150), idle: Duration::from_millis(150), ..small() }
+    HttpSettings { silence: Some(Duration::from_millis(150)), ..small() }
 }
 
 fn get(url: &str) -> HttpRequest {
@@ -181,7 +181,7 @@ async fn slow_answers_end_at_the_clocks() {
     let slow_head = FaultAct::Forever(b"x".to_vec(), Duration::from_millis(20));
     assert!(in_time(vec![FaultAct::Send(head.clone()), slow_head.clone()], 10_000).await.contains("no answer within 150 ms"));
     let begun = [head, b"\r\nbegun".to_vec()].concat();
-    assert!(in_time(vec![FaultAct::Send(begun.clone()), FaultAct::Stall], 10_000).await.contains("nothing new for 150 ms"));
+    assert!(in_time(vec![FaultAct::Send(begun.clone()), FaultAct::Stall], 10_000).await.contains("nothing for 150 ms"));
     assert!(in_time(vec![FaultAct::Send(begun), slow_head], 400).await.contains("no whole answer within 400 ms"));
 }
 

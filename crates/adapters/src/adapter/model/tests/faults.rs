@@ -183,20 +183,30 @@ async fn statuses_redirects_and_foreign_content_have_their_class() {
 }
 
 #[tokio::test]
-async fn comments_pings_and_silence_do_not_keep_a_stream_alive() {
-    let head = stream("");
+async fn silence_ends_an_attempt_whose_time_nobody_wrote_and_comments_and_pings_are_life() {
+    let hasty = |silence: bool, wire, server: &Faultd| ModelRequest {
+        timeout: Duration::from_millis(600),
+        silence: silence.then_some(Duration::from_millis(150)),
+        ..request(wire, server.url())
+    };
     for (wire, noise) in [(WIRES[0], ": still here\n\n"), (WIRES[1], ": x\n"), (WIRES[1], "event: ping\ndata: {\"type\": \"ping\"}\n\n")] {
-        let script = vec![FaultAct::Send(head.clone()), FaultAct::Forever(noise.as_bytes().to_vec(), Duration::from_millis(10))];
+        let script = vec![FaultAct::Send(stream("")), FaultAct::Forever(noise.as_bytes().to_vec(), Duration::from_millis(10))];
         let mut server = Faultd::start(script).await;
-        let failure = client(hasty()).call(request(wire, server.url())).await.unwrap_err();
+        let failure = call(hasty(true, wire, &server)).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
-        assert!(failure.message.contains("nothing new"), "{}", failure.message);
+        assert!(failure.message.contains("did not finish its answer within 600 ms"), "{}", failure.message);
         server.gone().await;
     }
     for wire in WIRES {
         let half = good(wire).as_bytes()[..200].to_vec();
-        let failure = play_to(&client(hasty()), wire, vec![FaultAct::Send(stream(half)), FaultAct::Stall]).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Timeout);
+        for (script, told) in [(vec![FaultAct::Send(stream(half))], "sent nothing for 150 ms"), (vec![], "gave no answer within 150 ms")] {
+            let server = Faultd::start([script.clone(), vec![FaultAct::Stall]].concat()).await;
+            let failure = call(hasty(true, wire, &server)).await.unwrap_err();
+            assert!(failure.kind == FailureKind::Timeout && failure.message.contains(told), "{}", failure.message);
+            let server = Faultd::start([script, vec![FaultAct::Stall]].concat()).await;
+            let failure = call(hasty(false, wire, &server)).await.unwrap_err();
+            assert!(failure.message.contains("did not finish its answer within 600 ms"), "{}", failure.message);
+        }
     }
 }
 

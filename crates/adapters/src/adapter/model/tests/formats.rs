@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::adapter::clock::SystemClock;
-use crate::adapter::model::pictures::Pictures;
 use crate::event::MessageRole;
 
 #[tokio::test]
@@ -131,15 +130,11 @@ async fn a_request_says_what_was_asked_in_each_format() {
 #[test]
 fn the_providers_own_endpoints_get_what_only_they_know() {
     let with = |wire, base: &str| ModelRequest { schema: Some(schema()), max_output_tokens: Some(9), ..request(wire, base.to_owned()) };
-    let body = openai::call(&with(WIRES[0], "https://api.openai.com/v1"), &Pictures::default()).body;
+    let body = written(&with(WIRES[0], "https://api.openai.com/v1")).body;
     assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(9), None));
-    let body = anthropic::call(&with(WIRES[1], "https://api.anthropic.com"), &Pictures::default()).body;
+    let body = written(&with(WIRES[1], "https://api.anthropic.com")).body;
     assert_eq!((&body["system"], &body["tool_choice"]["name"]), (&json!("Be brief."), &json!("flow_answer")));
-    let url = |wire: WireFormat, base_url: &str| {
-        let request = request(wire, base_url.to_owned());
-        let call = if wire == WIRES[1] { anthropic::call } else { openai::call };
-        call(&request, &Pictures::default()).url
-    };
+    let url = |wire: WireFormat, base_url: &str| written(&request(wire, base_url.to_owned())).url;
     assert_eq!(url(WIRES[1], "https://api.anthropic.com/"), "https://api.anthropic.com/v1/messages");
     assert_eq!(url(WIRES[0], "https://api.openai.com/v1/"), "https://api.openai.com/v1/chat/completions");
 }
@@ -147,8 +142,7 @@ fn the_providers_own_endpoints_get_what_only_they_know() {
 #[test]
 fn a_schema_is_strict_only_where_openai_would_take_it() {
     let strict = |schema: Value| {
-        openai::call(&ModelRequest { schema: Some(schema), ..request(WIRES[0], String::new()) }, &Pictures::default()).body["response_format"]
-            ["json_schema"]["strict"]
+        written(&ModelRequest { schema: Some(schema), ..request(WIRES[0], String::new()) }).body["response_format"]["json_schema"]["strict"]
             == true
     };
     assert!(strict(schema()));
@@ -173,9 +167,8 @@ fn openai_is_sent_no_lengths_of_texts_and_so_keeps_to_the_schema() {
     let schema = json!({ "type": "object", "properties": { "maxLength": text }, "required": ["maxLength"], "additionalProperties": false });
     for (base, is_strict) in [("https://api.openai.com/v1", true), ("http://127.0.0.1:1/v1", false)] {
         let asked = |wire| ModelRequest { schema: Some(schema.clone()), ..request(wire, base.to_owned()) };
-        let chat = openai::call(&asked(WIRES[0]), &Pictures::default()).body["response_format"]["json_schema"].take();
-        let responses =
-            crate::adapter::model::responses::call(&asked(WireFormat::OpenAiResponses), &Pictures::default()).body["text"]["format"].take();
+        let chat = written(&asked(WIRES[0])).body["response_format"]["json_schema"].take();
+        let responses = written(&asked(WireFormat::OpenAiResponses)).body["text"]["format"].take();
         for sent in [chat, responses] {
             let lengths = if is_strict { json!({ "type": "string" }) } else { text.clone() };
             assert_eq!((&sent["strict"], &sent["schema"]["properties"]["maxLength"]), (&json!(is_strict), &lengths), "{base}");
@@ -254,7 +247,7 @@ async fn anthropics_answer_tool_becomes_the_text_and_other_calls_come_first() {
     }
     let named = Arc::new(ToolDescription { name: "flow_answer".to_owned(), ..ToolDescription::clone(&tool()) });
     let request = ModelRequest { schema: Some(schema()), tools: vec![named], ..request(WIRES[1], String::new()) };
-    let body = anthropic::call(&request, &Pictures::default()).body;
+    let body = written(&request).body;
     assert_eq!(body["tools"][1]["name"], "flow_answer_");
 }
 

@@ -1,5 +1,6 @@
 //! Both wire formats against a server that plays faults.
 
+mod endpoints;
 mod faults;
 mod formats;
 mod responses;
@@ -9,12 +10,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::dialect::{Dialect, Rejected};
+use super::pictures::Pictures;
 use super::*;
 use crate::adapter::faultd::{FaultAct, Faultd, answer, stream};
 use crate::adapter::http::HttpSettings;
-use crate::adapter::http::tests::{StoppedClock, hasty, small};
+use crate::adapter::http::tests::{StoppedClock, small};
 use crate::event::{MessageRole, Usage};
-use crate::model::ToolCalls;
+use crate::model::{Addition, ToolCalls};
 use crate::port::{Message, ToolCall, ToolDescription};
 
 const WIRES: [WireFormat; 3] = [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OpenAiResponses];
@@ -115,6 +118,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
         host_from: Default::default(),
         model: "m".to_owned(),
         api_key: Some(Secret::new("sk-canary-1")),
+        endpoint: Default::default(),
         messages: shared([message(MessageRole::System, "Be brief."), message(MessageRole::User, "Hello")]),
         schema: None,
         tools: Vec::new(),
@@ -124,10 +128,23 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
         bounded_as: None,
         seed: None,
         timeout: Duration::from_secs(10),
+        silence: None,
         connect_timeout: Duration::from_secs(5),
         listener: None,
         trace: None,
     }
+}
+
+/// A request as it goes out to an endpoint that rejected nothing so far.
+fn written(request: &ModelRequest) -> WireCall {
+    let dialect = Dialect::of(request, &Rejected::default());
+    let call = match request.wire {
+        WireFormat::OpenAiChat => openai::call,
+        WireFormat::OpenAiResponses => super::responses::call,
+        WireFormat::AnthropicMessages => anthropic::call,
+        WireFormat::Recorded => unreachable!(),
+    };
+    call(&dialect.in_words(request), &dialect, &Pictures::default()).unwrap()
 }
 
 fn client(settings: HttpSettings) -> HttpModelClient {

@@ -3,7 +3,6 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::adapter::model::pictures::Pictures;
 use crate::event::MessageRole;
 use crate::port::Listener;
 
@@ -54,7 +53,7 @@ async fn a_request_tells_the_whole_conversation_and_asks_to_keep_nothing() {
                         "strict": false }],
         })
     );
-    let bare = super::super::responses::call(&request_without_system(), &Pictures::default()).body;
+    let bare = written(&request_without_system()).body;
     assert!(bare.get("instructions").is_none() && bare.get("tools").is_none() && bare.get("text").is_none());
 }
 
