@@ -34,6 +34,8 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
         base_url: format!("{url}/v1"),
         host_from: Default::default(),
         model: "smollm2".to_owned(),
+        endpoint: Default::default(),
+        silence: None,
         api_key: None,
         messages: vec![message(MessageRole::System, "You are brief."), message(MessageRole::User, "Name a city and its country.")],
         schema: None,

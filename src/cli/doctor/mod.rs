@@ -1,5 +1,6 @@
 //! `flow doctor`: is everything here that the project needs? The only command that tests the surroundings.
 
+mod models;
 mod programs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -266,6 +267,7 @@ impl Examination {
             if let Some((is, what)) = default_model(pipeline, &self.env, self.settled.model.is_some()) {
                 self.sign(is, what);
             }
+            self.endpoints(pipeline);
             let Some(agreed) = &agreed else { continue };
             for (name, seen) in look(pipeline, &self.env, self.settled.hosts_with(&self.env), agreed, self.command.clone()) {
                 self.server(&name, pipeline.tools.get(&name), seen);

@@ -194,6 +194,7 @@ codes! {
     ShortTimeout = "F511", "short-timeout", Warning, true;
     GroupRetry = "F512", "group-retry", Error, false;
     EffectInRepeat = "F513", "effect-in-repeat", Warning, true;
+    ExtraUnchecked = "F514", "extra-unchecked", Info, true;
     SecretInFile = "F600", "secret-in-file", Error, true;
     SecretInText = "F601", "secret-in-text", Error, false;
     SecretInAddress = "F602", "secret-in-address", Error, false;

@@ -37,6 +37,7 @@ mod effects;
 mod element_unread;
 mod embed_model;
 mod expression_types;
+mod extra_unchecked;
 mod fallback_circle;
 mod feedback_unread;
 mod gate_no_way_out;
@@ -236,6 +237,7 @@ const RULES: &[Rule] = &[
     tools_of_program::check,
     tool_model_place::check,
     unpriced_model::check,
+    extra_unchecked::check,
     nested_retry::check,
     cache_hides_effect::check,
     same_key::check,

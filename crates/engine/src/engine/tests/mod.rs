@@ -10,6 +10,7 @@ mod growth;
 mod guarantees;
 mod held_back;
 mod keeping;
+mod keyed;
 mod mixing;
 mod mocking;
 mod plan_bounds;
