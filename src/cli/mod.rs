@@ -44,6 +44,7 @@ mod validate;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 
+use crate::adapter::raise_open_files;
 use crate::runtime::{STACK, first_stage, shown};
 
 use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
@@ -57,6 +58,7 @@ pub fn main() -> std::process::ExitCode {
     if let Some(code) = first_stage() {
         return code;
     }
+    raise_open_files();
     std::panic::set_hook(Box::new(tell::panicked));
     let worker = std::thread::Builder::new().name("flow".into()).stack_size(STACK).spawn(command);
     let exit = match worker.map(std::thread::JoinHandle::join) {

@@ -86,6 +86,7 @@ impl<'a> TrialTape<'a> {
             mocks: Mocks { by_name, refuses_effects: true, ..Mocks::default() },
             written: Box::new(WrittenRules),
             limits: Limits::default(),
+            most_calls: u64::MAX,
         }
     }
 

@@ -20,9 +20,9 @@ use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::encryption::Sealing;
 use crate::adapter::environment;
-use crate::adapter::held;
 use crate::adapter::sandbox::ReadableFolder;
 use crate::adapter::sqlite_cache::SqliteCache;
+use crate::adapter::{held, open_files};
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
 use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
@@ -30,9 +30,14 @@ use crate::event::{ConversationSoFar, Event, Happening, RunStart};
 use crate::journal::{AuditTrail, PersonalMask};
 use crate::load::WrittenRules;
 use crate::model::{History, Limits, PastMessage, Pipeline, Step, StepKind};
-use crate::plan::Plan;
+use crate::plan::{Plan, Wishes};
 use crate::port::{PrintError, Printer, Secret};
 use crate::redact::{Redactor, is_recognised};
+
+/// Files that a run has open besides its calls, those of one call over the network, and of one that starts a program: its pipes, its folders and its guards.
+const FILES_OF_RUN: u64 = 64;
+const FILES_OF_CALL: u64 = 4;
+const FILES_OF_PROGRAM: u64 = 20;
 
 /// What a run needs besides its beginning.
 pub(crate) struct Surroundings {
@@ -230,7 +235,7 @@ impl Surroundings {
     pub(crate) fn unrecognised(&self) -> Vec<String> {
         let declared = self.runner.workflow.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let unique: BTreeSet<&String> = declared.collect();
-        let lines = unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env));
+        let lines = unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env)).chain(self.fewer_calls());
         // A replay needs none.
         if self.runner.taping.is_replay() {
             return lines.collect();
@@ -255,7 +260,26 @@ impl Surroundings {
             mocks: Mocks::default(),
             written: Box::new(WrittenRules),
             limits,
+            most_calls: self.most_calls(),
         }
+    }
+
+    /// The most calls for which this process may open files.
+    fn most_calls(&self) -> u64 {
+        let checked = &self.runner.workflow.checked;
+        let is_heavy = !Wishes::of(&checked.plan, self.runner.default_model.as_ref()).programs.is_empty();
+        let each = if is_heavy { FILES_OF_PROGRAM } else { FILES_OF_CALL };
+        (open_files().saturating_sub(FILES_OF_RUN) / each).max(1)
+    }
+
+    /// That fewer calls are out at once than the file or a setting wants.
+    fn fewer_calls(&self) -> Option<String> {
+        let own = self.runner.workflow.pipeline.limits.max_parallel;
+        let wanted = [own, self.runner.limits.max_parallel].into_iter().flatten().min()?;
+        let (most, files) = (self.most_calls(), open_files());
+        let told =
+            || format!("at most {most} of {wanted} calls (max_parallel) are out at once: this process may open {files} files (ulimit -n)");
+        (most < wanted).then(told)
     }
 
     /// What a cassette of this run says of it.

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "data")]
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::process::geteuid;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 /// Identifies a file or folder independently of its name: its device, and its number there.
 pub(super) type FileId = (u64, u64);
@@ -72,6 +72,24 @@ pub(super) fn is_pipe(what: &Metadata) -> bool {
 /// The user and the group that own it.
 pub(super) fn owner(what: &Metadata) -> (u32, u32) {
     (what.uid(), what.gid())
+}
+
+/// More files than this are open at once only where a person set it so: programs that flow starts have the same limit, and some are slow with a large one.
+const WANTED_FILES: u64 = 8_192;
+
+/// Lets this process open more files, sockets and pipes at once, as far as the system allows: the limit that shells set is often 256 or 1,024.
+pub fn raise_open_files() {
+    let now = getrlimit(Resource::Nofile);
+    let most = now.maximum.map_or(WANTED_FILES, |most| most.min(WANTED_FILES));
+    if now.current.is_some_and(|current| current < most) {
+        // What cannot be raised stays as it is, and bounds how many calls are out at once.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: now.maximum });
+    }
+}
+
+/// How many files, sockets and pipes this process may open at once.
+pub fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// The user that runs this process.

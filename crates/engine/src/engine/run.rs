@@ -53,6 +53,8 @@ pub struct RunSettings {
     pub written: Box<dyn WrittenCheck>,
     /// The smallest limits of flags and settings; the `limits` of the file apply too.
     pub limits: crate::model::Limits,
+    /// The most calls that may be out at once, whatever `max_parallel` says: for more the machine lacks descriptors.
+    pub most_calls: u64,
 }
 
 /// What happens when a model has no scripted reply.

@@ -262,6 +262,7 @@ pub(super) fn run(plan: Arc<Plan>) -> Run {
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),
         limits: Limits::default(),
+        most_calls: u64::MAX,
     };
     Run::new("r_test", plan, options, Moment { wall: DateTime::from_timestamp(1_800_000_000, 0).unwrap(), ms: 0 })
 }

@@ -57,7 +57,8 @@ impl Run {
     /// Whether one more call may go out in this run.
     fn has_any_permit(&self) -> bool {
         let file = self.own_pipeline().and_then(|own| own.limits.max_parallel);
-        let most = [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(MOST_PARALLEL);
+        let most =
+            [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(MOST_PARALLEL).min(self.options.most_calls);
         self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
     }
 

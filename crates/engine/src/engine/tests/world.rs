@@ -30,6 +30,7 @@ pub(super) fn options() -> RunSettings {
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),
         limits: Limits::default(),
+        most_calls: u64::MAX,
     }
 }
 
