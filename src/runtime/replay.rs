@@ -1,7 +1,7 @@
 //! A run again, against its own record: what models and tools answered then is what they answer now, and nothing outside is touched.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,10 +10,10 @@ use super::session::begun;
 use super::surroundings::{Surroundings, start_of};
 use super::{RunError, VirtualRun};
 use crate::driver::CallResult;
-use crate::engine::{CallReply, CallRequest, Mocks, RecordedEnd};
+use crate::engine::{CallReply, CallRequest, Mocks, RecordedEnd, RecordedRun};
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepPath, ToolCall, Usage};
 use crate::journal::record;
-use crate::model::{Limits, Mock, step_path};
+use crate::model::{Limits, step_path};
 use crate::port::{ModelReply, ModelRequest};
 
 /// What a replay came to.
@@ -36,11 +36,9 @@ type Answers = HashMap<StepPath, VecDeque<(u64, ModelAnswer, Usage)>>;
 #[derive(Default)]
 struct RunAnswers {
     answers: Answers,
-    /// What tools gave.
-    mocks: BTreeMap<String, Mock>,
-    /// How the steps ended that called something themselves.
-    recorded: BTreeMap<String, RecordedEnd>,
-    /// Those of them that were cancelled: when, in the time of a replay, is not known.
+    /// How the steps ended that called something themselves, and what tools gave.
+    recorded: RecordedRun,
+    /// Those of these steps that were cancelled: when, in the time of a replay, is not known.
     cut: BTreeSet<String>,
     given: BTreeSet<String>,
     /// Steps that failed since nothing was scripted for them.
@@ -56,13 +54,13 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     if before.status.is_none() {
         return Err(refused("it has not ended; flow runs resume continues it"));
     }
-    let RunAnswers { answers, mocks, recorded, cut, given, unanswered, mut missing } = RunAnswers::of(&counted(events));
+    let RunAnswers { answers, recorded, cut, given, unanswered, mut missing } = RunAnswers::of(&counted(events));
     if !missing.is_empty() {
         return Ok(ReplayedRun { status: [before.status, None], difference: None, missing, given });
     }
     let (answers, callers) = (RefCell::new(answers), RefCell::new(Callers::default()));
     let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
-    options.mocks = Mocks { by_name: mocks, recorded, refuses_effects: true };
+    options.mocks = Mocks { by_name: BTreeMap::new(), recorded: Some(recorded), refuses_effects: true };
     let mut start = start.clone();
     begun(on, &mut start);
     let (now, door) = (start.now, on.ports.door.clone());
@@ -205,21 +203,26 @@ impl RunAnswers {
         let mut all = RunAnswers::default();
         // `None`: it was cancelled.
         let mut ended: BTreeMap<String, Vec<Option<RecordedEnd>>> = BTreeMap::new();
-        let mut tools: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
-        let mut asked: HashMap<(StepPath, u64), String> = HashMap::new();
+        let mut calls: BTreeMap<String, Vec<Result<Value, Failure>>> = BTreeMap::new();
+        // The last answers with calls of tools, and the calls of them that were made.
+        let mut asked: HashMap<StepPath, &[ToolCall]> = HashMap::new();
+        let mut made: HashSet<(&StepPath, u64)> = HashSet::new();
         for event in events {
             match &event.happening {
                 Happening::ModelReplied { step, reply, usage, .. } => {
+                    if let ModelAnswer::Said { calls, .. } = reply {
+                        asked.insert(step.clone(), calls);
+                    }
                     all.answers.entry(step.clone()).or_default().push_back((event.seq, reply.clone(), *usage));
                 }
-                Happening::ToolCalled { step, call, tool, asked: Some(_), .. } => drop(asked.insert((step.clone(), *call), tool.clone())),
-                Happening::ToolReplied { step, call, failure, result, asked: Some(_), .. } => {
-                    let Some(tool) = asked.get(&(step.clone(), *call)) else { continue };
-                    let gave = match failure {
-                        Some(failure) => Mock::Error(failure.kind),
-                        None => Mock::Output(result.clone().unwrap_or_default()),
-                    };
-                    tools.entry(tool.clone()).or_default().push(gave);
+                Happening::ToolCalled { step, call, asked: Some(_), .. } => drop(made.insert((step, *call))),
+                Happening::ToolReplied { step, call, failure, result, asked: Some(place), .. } => {
+                    // What is wrong with a call itself is found again.
+                    let is_wrong = |failure: &Failure| matches!(failure.kind, FailureKind::BadRequest | FailureKind::Limit);
+                    let is_found_again = !made.contains(&(step, *call)) && failure.as_ref().is_some_and(is_wrong);
+                    let Some(asked) = asked.get(step).and_then(|asked| asked.get(*place)).filter(|_| !is_found_again) else { continue };
+                    let gave = failure.clone().map_or_else(|| Ok(result.clone().unwrap_or_default()), Err);
+                    calls.entry(RecordedRun::call(step, &asked.tool, &asked.arguments)).or_default().push(gave);
                 }
                 Happening::ToolCalled { step, asked: None, .. }
                 | Happening::StepPaused { step, .. }
@@ -241,21 +244,18 @@ impl RunAnswers {
             }
         }
         ended.retain(|step, _| all.given.contains(step));
-        let several = |name: &str| format!("\"{name}\" gave several results, and the record does not say which belongs to which call");
-        for (name, mut gave) in tools {
-            gave.dedup();
-            match gave.pop() {
-                Some(mock) if gave.is_empty() => drop(all.mocks.insert(name, mock)),
-                _ => all.missing.push(several(&name)),
-            }
-        }
+        let result = |end: &Option<RecordedEnd>| end.as_ref().map(|end| end.result.clone());
+        let is_alone = |gave: &[Result<Value, Failure>]| gave.windows(2).all(|two| two.first() == two.last());
+        calls.values_mut().filter(|gave| is_alone(gave)).for_each(|gave| gave.truncate(1));
+        all.recorded.calls = calls;
         for (name, mut ends) in ended {
-            ends.dedup_by(|a, b| a.as_ref().map(|end| &end.result) == b.as_ref().map(|end| &end.result));
-            match ends.pop() {
-                Some(Some(end)) if ends.is_empty() => drop(all.recorded.insert(name, end)),
-                Some(None) if ends.is_empty() => drop(all.cut.insert(name)),
-                _ => all.missing.push(several(&name)),
+            if ends.windows(2).all(|two| two.first().map(result) == two.last().map(result)) {
+                ends.truncate(1);
             }
+            if ends.iter().any(Option::is_none) {
+                all.cut.insert(name.clone());
+            }
+            all.recorded.ends.insert(name, ends);
         }
         all
     }

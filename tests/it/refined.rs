@@ -162,7 +162,7 @@ outputs: { text: \"{{ steps.group.output.check }}\" }
 }
 
 #[test]
-fn a_second_try_that_its_time_ended_cannot_be_replayed_and_only_that_is_said() {
+fn a_second_try_that_its_time_ended_is_replayed_as_what_it_was() {
     let steps = "steps:
   - id: a
     timeout: 200ms
@@ -176,9 +176,7 @@ outputs: { a: \"{{ steps.a.status }}\" }
     let folder = project(&format!("{GOOD}{steps}"), "flow: 1\nreplies: { a/draft: bad }\n");
     assert_eq!(flow(folder.path(), &["run", "p.yaml"]).exit, 6);
     let again = flow(folder.path(), &["runs", "replay", &last_run(folder.path())]);
-    let reasons: Vec<&str> = again.err.lines().filter(|line| line.starts_with("  ")).collect();
-    let wanted = "  \"a/pause\" gave several results, and the record does not say which belongs to which call";
-    assert_eq!((again.exit, reasons), (6, vec![wanted]), "{}{}", again.out, again.err);
+    assert_eq!((again.exit, again.out.contains("equal (failed)")), (0, true), "{}{}", again.out, again.err);
 }
 
 #[test]

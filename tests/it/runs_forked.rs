@@ -208,3 +208,47 @@ fn a_replay_asks_nobody_and_shows_the_first_place_that_is_not_what_it_was() {
     says(&flow(at, &["runs", "replay", &open]), 6, "it has not ended");
     says(&flow(at, &["runs", "replay", "r_none"]), 2, "not found");
 }
+
+#[test]
+fn what_an_agent_was_told_of_each_call_is_told_again_in_a_replay() {
+    let pipeline = "flow: 1
+name: asks
+description: An agent that calls one tool again and again.
+models: { default: { provider: scripted, replies: said.yaml } }
+data: { facts: { file: facts.csv } }
+agents: { clerk: { instructions: You look facts up., tools: [look, stamp.read], max_turns: 9 } }
+tools: { look: { sql: [facts] }, stamp: { file: ., allow: [read] } }
+steps:
+  - { id: first, agent: clerk, prompt: Look them up. }
+  - { id: each, agent: clerk, prompt: \"Look {{ item }} up.\", for_each: [a, b], max_parallel: 1 }
+outputs: { first: \"{{ steps.first.details.tool_calls | length }}\", each: \"{{ steps.each.output }}\" }
+";
+    let look = |name: &str| format!("{{ tool: look, with: {{ query: \"select fact from facts where name = '{name}'\" }} }}");
+    let (a, b, none, item) = (look("a"), look("b"), look("none"), look("{{ item }}"));
+    let said = format!(
+        "flow: 1
+replies:
+  first:
+    - calls: [{a}, {b}, {{ tool: stamp.read, with: {{ name: stamp.txt }} }}, {{ tool: stamp.read, with: {{ name: no.txt }} }}]
+    - calls: [{{ tool: look, with: {{ wrong: 7 }} }}, {none}, {a}]
+    - Done.
+  each: [{{ calls: [{item}] }}, \"Looked {{{{ item }}}} up.\", {{ calls: [{item}] }}, \"Looked {{{{ item }}}} up.\"]
+"
+    );
+    let place = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    let facts = ("facts.csv", "name,fact\na,alpha\nb,beta\n");
+    let files = [("flow.toml", ""), ("asks.yaml", pipeline), ("said.yaml", &said), facts, ("stamp.txt", "one")];
+    files.iter().for_each(|(name, text)| put(name, text));
+    let ran = flow(place.path(), &["run", "asks.yaml", "--trust"]);
+    assert!(ran.exit == 0 && ran.out.contains("\"first\": 7"), "{}{}", ran.out, ran.err);
+    put("facts.csv", "name,fact\na,other\n");
+    let runs: Value = serde_json::from_str(&flow(place.path(), &["runs", "list", "--json"]).out).unwrap();
+    let run = runs[0]["run"].as_str().unwrap();
+    let equal = flow(place.path(), &["runs", "replay", run]);
+    assert!(equal.exit == 0 && equal.out.contains("equal (succeeded)"), "{}{}", equal.out, equal.err);
+    // A change of the file shows.
+    put("asks.yaml", &pipeline.replace("max_turns: 9", "max_turns: 1"));
+    let other = flow(place.path(), &["runs", "replay", run]);
+    assert_eq!(other.exit, 1, "{}{}", other.out, other.err);
+}

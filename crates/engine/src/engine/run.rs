@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::engine::command::{CallReply, CallRequest, Command, Input};
 #[cfg(test)]
@@ -74,12 +74,28 @@ pub enum Unscripted {
 pub struct Mocks {
     /// The mocks.
     pub by_name: BTreeMap<String, Mock>,
-    /// How steps ended in the run whose record they are taken from, by path. Such a step needs no mock.
-    pub recorded: BTreeMap<String, RecordedEnd>,
+    /// What is taken from the record of a run; `None`: no run is replayed.
+    pub recorded: Option<RecordedRun>,
     /// Whether side effects are rejected: a step that has any needs a mock, and `send` prints what it would deliver as [`CallRequest::Print`].
     ///
     /// [`CallRequest::Print`]: crate::engine::CallRequest::Print
     pub refuses_effects: bool,
+}
+
+/// What the record of a run answers with, in the order of then. One answer alone is given again and again.
+#[derive(Debug, Clone, Default)]
+pub struct RecordedRun {
+    /// How steps ended, by path. Such a step needs no mock. `None`: it was cancelled, and is begun again.
+    pub ends: BTreeMap<String, Vec<Option<RecordedEnd>>>,
+    /// What agents were told of the calls that they made, by [`RecordedRun::call`].
+    pub calls: BTreeMap<String, Vec<Result<Value, Failure>>>,
+}
+
+impl RecordedRun {
+    /// The name of a call of an agent: who made it, of what, and with which arguments.
+    pub fn call(step: &str, tool: &str, arguments: &Value) -> String {
+        json!([step, tool, arguments]).to_string()
+    }
 }
 
 /// How a step ended, as a record tells it.
@@ -100,6 +116,8 @@ pub struct Noted {
     pub replies_used: BTreeMap<String, u64>,
     /// Calls without a scripted reply.
     pub missing_replies: Vec<MissingReply>,
+    /// How many answers of a record were given, by name.
+    pub given: BTreeMap<String, usize>,
     /// Steps that have side effects and no mock.
     pub refused: Vec<StepPath>,
     /// Steps that ask a person and have no mock, each with the tool that the question was about, or an empty string if it was about the step itself.

@@ -18,6 +18,7 @@ mod send;
 mod sql;
 mod tool;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
-use crate::engine::{RecordedEnd, Run};
+use crate::engine::{RecordedEnd, RecordedRun, Run};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
 
@@ -147,7 +148,7 @@ impl Run {
             self.emit(Happening::LimitReached { step: "".into(), limit, message: over });
             return Ok(());
         }
-        if let Some(RecordedEnd { result, details }) = self.options.mocks.recorded.get(&*self.path(at)).cloned() {
+        if let Some(RecordedEnd { result, details }) = self.recorded(&self.path(at), |run| &run.ends).flatten() {
             self.begin_attempt(at, &step, None);
             let details = details.map(|details| (*details).clone());
             match result {
@@ -259,6 +260,16 @@ impl Run {
         let (name, mock) = mocks.get_key_value(&*name)?;
         self.noted.borrow_mut().mocks_used.insert(name.clone());
         Some(mock.clone())
+    }
+
+    /// The next of the answers with this name in the record that is replayed.
+    pub(crate) fn recorded<T: Clone>(&self, name: &str, answers: impl FnOnce(&RecordedRun) -> &BTreeMap<String, Vec<T>>) -> Option<T> {
+        let all = answers(self.options.mocks.recorded.as_ref()?).get(name)?;
+        let mut noted = self.noted.borrow_mut();
+        let given = noted.given.entry(name.to_owned()).or_default();
+        let answer = if all.len() == 1 { all.first() } else { all.get(*given) };
+        *given += 1;
+        answer.cloned()
     }
 
     /// Whether a step reaches anything other than tables, files that it reads, and the receiver of a `send`.

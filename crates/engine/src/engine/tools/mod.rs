@@ -20,7 +20,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
 use crate::engine::steps::requests::RepeatKey;
 use crate::engine::words::ms;
-use crate::engine::{Run, shape};
+use crate::engine::{RecordedRun, Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
 use crate::gate::result;
 use crate::model::{Agent, FilePart, Knowledge, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
@@ -167,9 +167,11 @@ impl Run {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
         // A failure that ends the step must do so before any call of this answer is sent.
+        let mocks = &self.options.mocks;
         let is_refused = |asked: &&RequestedCall| {
             let tool = &asked.asked.tool;
-            self.options.mocks.refuses_effects && !self.options.mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
+            let is_tested = mocks.refuses_effects && mocks.recorded.is_none();
+            is_tested && !mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
         };
         if let Some(refused) = talk.asked().iter().find(is_refused) {
             let message = format!("tool \"{}\" has side effects; add a mock", refused.asked.tool);
@@ -247,6 +249,12 @@ impl Run {
         }
         let answers = self.server_answers(at, place)?;
         let timeout = self.time_of_tool(at, &asked.tool)?;
+        let name = RecordedRun::call(&self.path(at), &asked.tool, &asked.arguments);
+        if let Some(gave) = self.recorded(&name, |run| &run.calls) {
+            let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
+            self.asked_replied(at, call, place, gave, vec![]);
+            return Ok(());
+        }
         if let Some(mock) = self.mock_named(&asked.tool) {
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
             let result = match mock {
