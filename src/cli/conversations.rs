@@ -19,7 +19,7 @@ use crate::journal::added;
 use crate::model::{MessageRole, PastMessage, read_json};
 use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, MessageThread, RunFilter, RunMatch, Store};
 use crate::report::escape::json_visible;
-use crate::runtime::{conversations_file, kept, shown as shown_path};
+use crate::runtime::{catch_up, conversations_file, kept, shown as shown_path};
 
 /// Lists, shows, writes out or erases conversations.
 pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -57,7 +57,10 @@ fn open(journal: &Path, store: &StoreOption, shared: &SharedOptions) -> Result<S
     if !file.exists() {
         return Err(Refusal::new(Exit::NothingRan, format!("no conversations yet: {} does not exist", file.display())));
     }
-    Ok(SqliteConversations::existing(&file, &kept::of_kept_runs(&shared.current_project())?)?)
+    let sealing = kept::of_kept_runs(&shared.current_project())?;
+    let mut opened = SqliteConversations::existing(&file, &sealing)?;
+    catch_up(&mut opened, journal, &sealing, None, None)?;
+    Ok(opened)
 }
 
 fn list(store: &mut SqliteConversations, as_json: bool) -> Result<Exit, Refusal> {
@@ -137,7 +140,9 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
         messages.push(added.kept(&batch).map_err(wrong)?);
     }
     let place = store.store.clone().unwrap_or_else(|| conversations_file(journal));
-    let mut opened = SqliteConversations::open(&place, &kept::of_additions(&shared.current_project())?, store.store.is_none())?;
+    let sealing = kept::of_additions(&shared.current_project())?;
+    let mut opened = SqliteConversations::open(&place, &sealing, store.store.is_none())?;
+    catch_up(&mut opened, journal, &sealing, Some(id), None)?;
     opened.add(id, &messages)?;
     if !shared.quiet {
         tell!("added {}", counted(messages.len() as u64, "message", "messages"));

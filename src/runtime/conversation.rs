@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapter::encryption::Sealing;
+use crate::adapter::run_lock::RunLock;
 use crate::adapter::shared_store::{SharedConversations, SharedStores};
+use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::driver::StopReceiver;
 use crate::event::{Canceller, ConversationSoFar, Event};
@@ -107,14 +109,14 @@ impl ConversationTurn {
         self.store.store().begin(&self.of, &self.run)
     }
 
-    /// Keeps what was said in runs whose process ended between their last event and this.
+    /// Continues with a run that is part of the conversation already.
+    pub(super) fn go_on(&mut self) -> Result<(), StoreError> {
+        self.catch_up()?;
+        self.store.store().go_on(&self.run)
+    }
+
     fn catch_up(&mut self) -> Result<(), StoreError> {
-        for run in self.store.store().unsettled(&self.of)? {
-            // A record that cannot be read any more keeps nobody from talking.
-            let events = SqliteStore::existing(&self.journal, &self.sealing).and_then(|mut store| store.events(&run)).unwrap_or_default();
-            self.store.store().settle(&run, &spoken(&run, &events))?;
-        }
-        Ok(())
+        catch_up(self.store.store(), &self.journal, &self.sealing, Some(&self.of), Some(&self.run))
     }
 
     /// Keeps what was said in a run that has ended.
@@ -122,6 +124,30 @@ impl ConversationTurn {
         let messages = spoken(&self.run, events);
         if messages.is_empty() { Ok(()) } else { self.store.store().settle(&self.run, &messages) }
     }
+}
+
+/// Keeps what was said in runs of a conversation, or of all, whose process ended between their last event and this. Everything that looks at messages, or
+/// removes some, does so first: else they would come back with the next run. `own`: a run that this process has.
+pub(crate) fn catch_up(
+    store: &mut SqliteConversations,
+    journal: &Path,
+    sealing: &Sealing,
+    of: Option<&str>,
+    own: Option<&str>,
+) -> Result<(), StoreError> {
+    for run in store.unsettled(of)? {
+        let is_own = own == Some(&*run);
+        if !is_own && RunLock::is_held(journal, &run) {
+            continue;
+        }
+        // A record that cannot be read keeps nobody from talking, and one that is not here may be elsewhere.
+        let events = SqliteStore::existing(journal, sealing).and_then(|mut store| store.events(&run)).unwrap_or_default();
+        let messages = spoken(&run, &events);
+        if !messages.is_empty() || !events.is_empty() && !is_own {
+            store.settle(&run, &messages)?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for ConversationTurn {

@@ -46,7 +46,7 @@ pub use asking::{Answer, RunQuestion};
 pub(crate) use asking::{Decide, Decided, Nobody};
 pub use changed::ChangedFiles;
 pub use consent::Consent;
-pub(crate) use conversation::conversations_file;
+pub(crate) use conversation::{catch_up, conversations_file};
 pub(crate) use fork::ForkFrom;
 pub use kept::Storage;
 pub(crate) use outcome::drawn;

@@ -163,6 +163,7 @@ impl RunSession {
                             let agents = on.agents_with_own_history();
                             start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(most, agents, so_far)).map(|()| waited)
                         }
+                        (Input::Resume { .. }, _) if matches!(waited, Waited::Over) => turn.go_on().map(|()| waited),
                         _ => Ok(waited),
                     }
                 });

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::conversation::{catch_up, conversations_file};
 use super::surroundings::start_of;
 use super::{ChangedFiles, PlayedRun, RunError, RunOutcome, RunQuestion, Runner, Taping, kept};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
+use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -58,6 +60,18 @@ impl StoredRun {
     pub(crate) fn end(&self) -> Option<&RunEnd> {
         let Happening::RunFinished(end) = &self.events.last()?.happening else { return None };
         asked_to_end(&self.events).is_none_or(|by| by == Canceller::Person).then_some(end)
+    }
+
+    /// Keeps what was said in it, and in others of its conversation, if their process ended before it could.
+    /// Errors: the conversations cannot be read or written.
+    pub(crate) fn keep_messages(&self) -> Result<(), StoreError> {
+        let Some(own) = start_of(&self.events).and_then(|start| start.conversation.as_deref()) else { return Ok(()) };
+        let file = own.store.as_ref().map_or_else(|| conversations_file(&self.file), PathBuf::from);
+        if !file.exists() {
+            return Ok(());
+        }
+        let sealing = self.store.sealing();
+        catch_up(&mut SqliteConversations::existing(&file, sealing)?, &self.file, sealing, Some(&own.of), Some(&self.id))
     }
 
     /// Ends it for good, and runs nothing for that: what was not over is cancelled, what it asked is not decided any more.

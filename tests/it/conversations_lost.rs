@@ -130,3 +130,57 @@ fn messages_of_one_client_are_answered_in_the_order_in_which_they_came() {
         messages.filter(|message| message["role"] == "user").map(|message| message["text"].as_str().unwrap().to_owned()).collect();
     assert_eq!(kept, sent);
 }
+
+/// What was stored of a run whose process was killed between its last event and that.
+fn take_back(folder: &Path, run: &str) {
+    let store = rusqlite::Connection::open(folder.join(".flow/conversations.db")).unwrap();
+    let removed = store.execute("delete from messages where run = ?1", [run]).unwrap();
+    assert_eq!(removed, 2);
+    store.execute("update conversations set messages = messages - 2", []).unwrap();
+    assert_eq!(store.execute("update runs set state = 0 where run = ?1", [run]).unwrap(), 1);
+}
+
+#[test]
+fn whatever_looks_at_messages_first_stores_those_of_a_run_that_was_killed_before_it_could() {
+    let said = |folder: &Path, text: &str| {
+        let ran = flow(folder, &["run", "p.yaml", "-q", "--input", &format!("message={text}")]);
+        assert_eq!(ran.exit, 0, "{}", ran.err);
+        let runs: Value = serde_json::from_str(&flow(folder, &["runs", "list", "--json"]).out).unwrap();
+        runs[0]["run"].as_str().unwrap().to_owned()
+    };
+    let killed = || {
+        let folder = place("");
+        said(folder.path(), "zero");
+        let run = said(folder.path(), "private");
+        take_back(folder.path(), &run);
+        (folder, run)
+    };
+    let exported = |folder: &Path| flow(folder, &["conversations", "export", "maria"]).out;
+    for words in [&["list"][..], &["show", "maria"], &["export", "maria"]] {
+        let (folder, _) = killed();
+        let told = flow(folder.path(), &[&["conversations"], words].concat()).out;
+        assert!(told.contains("private") || told.contains("4 messages"), "{words:?}: {told}");
+    }
+    let (folder, _) = killed();
+    let cleared = flow(folder.path(), &["conversations", "clear", "maria"]);
+    assert!(cleared.exit == 0 && cleared.err.contains("removed 4 messages"), "{}", cleared.err);
+    said(folder.path(), "next");
+    assert!(!exported(folder.path()).contains("private"), "{}", exported(folder.path()));
+    // In the order in which it was said.
+    let (folder, _) = killed();
+    std::fs::write(folder.path().join("more.jsonl"), "{\"role\":\"user\",\"text\":\"later\"}\n").unwrap();
+    assert_eq!(flow(folder.path(), &["conversations", "add", "maria", "more.jsonl"]).exit, 0);
+    let told = exported(folder.path());
+    assert!(told.find("private").unwrap() < told.find("later").unwrap(), "{told}");
+    let (folder, run) = killed();
+    assert_eq!(flow(folder.path(), &["runs", "resume", &run]).exit, 0);
+    let store = rusqlite::Connection::open(folder.path().join(".flow/conversations.db")).unwrap();
+    let stored: i64 = store.query_row("select count(*) from messages where run = ?1", [&run], |row| row.get(0)).unwrap();
+    assert_eq!(stored, 2);
+    // A run whose record is elsewhere keeps its place for whoever has it.
+    let (folder, run) = killed();
+    std::fs::rename(folder.path().join(".flow/runs.db"), folder.path().join("runs.db")).unwrap();
+    said(folder.path(), "meanwhile");
+    std::fs::rename(folder.path().join("runs.db"), folder.path().join(".flow/runs.db")).unwrap();
+    assert!(exported(folder.path()).contains("private"), "{run}");
+}

@@ -19,6 +19,7 @@ pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &S
     let stored = StoredRun::open(store, journal, id)?;
     let reach = shared.reach(&shared.current_project());
     if stored.end().is_some() {
+        stored.keep_messages()?;
         // Its process ended before it could tell; whether its file is the same does not matter any more.
         let printed = OutputTargets::open(output, reach)?;
         let sent = if stored.events.iter().any(has_printed) { "; what it printed is not printed again" } else { "" };

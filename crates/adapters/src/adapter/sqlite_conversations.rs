@@ -462,11 +462,20 @@ impl Conversations for SqliteConversations {
         })
     }
 
-    fn unsettled(&mut self, conversation: &str) -> Result<Vec<String>, StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
+    fn go_on(&mut self, run: &str) -> Result<(), StoreError> {
+        let update = "update runs set state = ?2 where run = ?1 and state <> ?3";
+        self.atomically(|connection| connection.execute(update, params![run, STARTED, FOUND]).map(drop))
+    }
+
+    fn unsettled(&mut self, conversation: Option<&str>) -> Result<Vec<String>, StoreError> {
+        let of = match conversation.map(|conversation| self.found(conversation)).transpose()? {
+            Some(None) => return Ok(vec![]),
+            Some(Some(number)) => format!("conversation = {number} and"),
+            None => String::new(),
+        };
         let read = || -> rusqlite::Result<Vec<String>> {
-            let mut query = self.connection.prepare_cached("select run from runs where conversation = ?1 and state = ?2")?;
-            query.query_map([number, STARTED], |row| row.get(0))?.collect()
+            let mut query = self.connection.prepare_cached(&format!("select run from runs where {of} state = ?1 order by rowid"))?;
+            query.query_map([STARTED], |row| row.get(0))?.collect()
         };
         read().map_err(self.told())
     }

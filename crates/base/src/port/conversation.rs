@@ -105,8 +105,11 @@ pub trait Conversations: Send {
     /// Notes that a run is part of a conversation; what is said in it is kept when it ends.
     fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError>;
 
-    /// Runs of a conversation that have begun, and whose messages nobody has kept or looked for since.
-    fn unsettled(&mut self, conversation: &str) -> Result<Vec<String>, StoreError>;
+    /// Notes that a run that began before is continued: what is said in it is kept when it ends.
+    fn go_on(&mut self, run: &str) -> Result<(), StoreError>;
+
+    /// Runs of a conversation, or of all, that have begun, and whose messages nobody has kept or looked for since. In the order in which they began.
+    fn unsettled(&mut self, conversation: Option<&str>) -> Result<Vec<String>, StoreError>;
 
     /// Keeps what was said in a run that has begun, in the place of what was kept of it, and takes it from the queue. Without messages: they were
     /// looked for, and it has not ended.

@@ -88,7 +88,7 @@ fn a_turn_costs_as_much_after_a_thousand_messages_as_after_ten() {
         assert_eq!(store.newest(of, 10, true).unwrap().messages.len(), 10);
         assert_eq!(store.newest_of(of, "clerk", 10).unwrap().messages.len(), 10);
         store.begin(of, &run).unwrap();
-        store.unsettled(of).unwrap();
+        store.unsettled(Some(of)).unwrap();
         store.settle(&run, &[message(&run, "now")]).unwrap();
         store.leave(&run).unwrap();
         store.connection.progress_handler(1, None::<fn() -> bool>).unwrap();
