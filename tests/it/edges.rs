@@ -12,7 +12,8 @@ use flow::port::{RunFilter, Store, StoreError};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::program::{command, flow, ran, until};
+use crate::endpoint::served;
+use crate::program::{clean, command, flow, ran, until};
 
 const KEY: &str = "sk-canary/AbC+1234567890";
 
@@ -349,4 +350,47 @@ fn limits_of_the_system_end_a_run_cleanly() {
         let again = flow(folder.path(), &["run", "p.yaml", "-q"]);
         assert_eq!(again.exit, 0, "{limit}: afterwards all is well: {}", again.err);
     }
+}
+
+#[test]
+fn a_run_that_asks_for_more_at_once_than_there_are_descriptors_makes_as_many_calls_as_there_are() {
+    let answer = json!({ "choices": [{ "message": { "content": "Yes." }, "finish_reason": "stop" }] });
+    let model = served(move |_, _| answer.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!(
+        "flow: 1\nname: many\ndescription: Asks for much at once.\nlimits: {{ max_parallel: 1000 }}\nmodels:\n  default: {{ provider: openai, base_url: \"http://{model}/v1\", model: m }}\n\
+         agents: {{ one: {{ instructions: You say yes. }} }}\nsteps:\n  - {{ id: ask, agent: one, prompt: \"{{{{ item }}}}\", for_each: \"range(0, 400)\", max_parallel: 1000 }}\n\
+         outputs: {{ n: \"{{{{ steps.ask.output | length }}}}\" }}\n"
+    );
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    std::fs::write(folder.path().join("many.yaml"), file).unwrap();
+    // What a shell sets is raised as far as the system allows, and where it does not, fewer calls are out.
+    for (limit, is_told) in [("ulimit -S -n 256", false), ("ulimit -n 256", true), ("ulimit -n 100", true)] {
+        let mut shell = Command::new("/bin/sh");
+        let line = format!("{limit}; exec \"$0\" run many.yaml --trust");
+        shell.current_dir(folder.path()).args(["-c", &line]).arg(command(folder.path(), &[]).get_program());
+        clean(&mut shell);
+        let ran = ran(shell.env("XDG_STATE_HOME", folder.path().join(".state")));
+        assert_eq!((ran.exit, ran.out.trim()), (0, "400"), "{limit}: {}", ran.err);
+        assert_eq!(ran.err.contains("of 1000 calls (max_parallel) are out at once"), is_told, "{limit}: {}", ran.err);
+    }
+}
+
+#[test]
+fn an_output_that_is_too_large_is_named_with_its_kind_and_a_part_of_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    std::fs::write(folder.path().join("large.txt"), "word ".repeat(500_000)).unwrap();
+    let run = |output: &str| {
+        let file = format!(
+            "flow: 1\nname: large\ndescription: Reads much.\nsteps: [{{ id: r, read: large.txt }}]\noutputs:\n  small: 1\n  part: \"{output}\"\n"
+        );
+        std::fs::write(folder.path().join("large.yaml"), file).unwrap();
+        flow(folder.path(), &["run", "large.yaml"])
+    };
+    let part = run("{{ steps.r.output.text[:9] }}");
+    assert!(part.exit == 0 && part.out.contains("\"word word\""), "{}{}", part.out, part.err);
+    let whole = run("{{ steps.r.output.text | upper }}");
+    let told = "output \"part\": this makes a text of more than 1 MiB; take a part of it, as in text[:1000] (too_large)";
+    assert!(whole.exit == 6 && whole.err.contains(told), "{}", whole.err);
 }

@@ -49,7 +49,8 @@ impl Run {
     ) -> Result<T, Failure> {
         let scope = self.scope(instance, at, text, extra);
         let filled = template::compile(text).and_then(|compiled| fill(&compiled, &scope));
-        filled.map_err(|error| Failure::new(FailureKind::WrongType, error.message))
+        let kind = |error: &FillError| if error.is_too_large { FailureKind::TooLarge } else { FailureKind::WrongType };
+        filled.map_err(|error| Failure::new(kind(&error), error.message))
     }
 
     /// Fills in a text and returns what it prints.

@@ -43,14 +43,16 @@ impl Budget {
     /// Pays for one part of an expression or one statement.
     pub(super) fn step(&mut self) -> Result<(), FillStop> {
         self.fuel =
-            self.fuel.checked_sub(1).ok_or_else(|| FillStop::failed("this takes more than 100,000 small steps; do less in one text"))?;
+            self.fuel.checked_sub(1).ok_or_else(|| FillStop::too_large("this takes more than 100,000 small steps; do less in one text"))?;
         Ok(())
     }
 
     /// Pays for reading or making this many bytes of text.
     pub(super) fn bytes(&mut self, count: usize) -> Result<(), FillStop> {
-        self.work =
-            self.work.checked_sub(count).ok_or_else(|| FillStop::failed("this works on more than 16 MiB in all; do less in one text"))?;
+        self.work = self
+            .work
+            .checked_sub(count)
+            .ok_or_else(|| FillStop::too_large("this works on more than 16 MiB in all; do less in one text"))?;
         Ok(())
     }
 
@@ -62,7 +64,7 @@ impl Budget {
     /// Pays for a list of `count` elements about to be made; rejects one above the limit.
     pub(super) fn list(&mut self, count: usize) -> Result<(), FillStop> {
         if count > ELEMENTS {
-            return Err(FillStop::failed("this makes a list of more than 100,000 elements"));
+            return Err(FillStop::too_large("this makes a list of more than 100,000 elements"));
         }
         self.elements(count)
     }
@@ -75,6 +77,10 @@ impl Budget {
 
     /// Rejects a text of `count` bytes above the limit.
     pub(super) fn within(&self, count: usize) -> Result<(), FillStop> {
-        if count > TEXT_BYTES { Err(FillStop::failed("this makes a text of more than 1 MiB")) } else { Ok(()) }
+        if count > TEXT_BYTES {
+            Err(FillStop::too_large("this makes a text of more than 1 MiB; take a part of it, as in text[:1000]"))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -126,10 +126,11 @@ impl Compiled<'_> {
         let is_kept = |read: &&Read| read.path.first().is_some_and(|root| root == "secrets" || root == "env");
         let told = match self.text.reads.iter().find(is_kept) {
             None => stop,
-            Some(read) => FillStop::failed(format!(
-                "the text that reads {} cannot be filled in; the reason may quote the value, so it is not shown",
-                read.path.join(".")
-            )),
+            Some(read) => {
+                let message = "cannot be filled in; the reason may quote the value, so it is not shown";
+                let told = FillStop::failed(format!("the text that reads {} {message}", read.path.join(".")));
+                FillStop { is_too_large: stop.is_too_large, ..told }
+            }
         };
         FillError::new(told, Some(self.text.place.span))
     }

@@ -177,9 +177,7 @@ pub(super) fn slice(value: &Value, bounds: &[Option<Value>; 3], budget: &mut Bud
         };
     }
     if let Some(text) = value.as_str() {
-        budget.text(text.len())?;
-        let characters: Vec<char> = text.chars().collect();
-        return Ok(Value::from(picked(&characters, numbers)?.into_iter().collect::<String>()));
+        return part(text, numbers, budget).map(Value::from);
     }
     if value.is_none() {
         return Ok(value.clone());
@@ -192,6 +190,32 @@ pub(super) fn slice(value: &Value, bounds: &[Option<Value>; 3], budget: &mut Bud
     let kept = picked(&items, numbers)?;
     budget.list(kept.len())?;
     Ok(kept.into())
+}
+
+/// A part of a text, however long that is.
+fn part(text: &str, numbers: [Option<i64>; 3], budget: &mut Budget) -> Result<String, FillStop> {
+    let [start, stop, None | Some(1)] = numbers else {
+        budget.bytes(text.len())?;
+        let characters: Vec<char> = text.chars().collect();
+        let part: String = picked(&characters, numbers)?.into_iter().collect();
+        return budget.text(part.len()).map(|()| part);
+    };
+    // Only as much as lies before such a place is read; behind it, where it counts from the end.
+    let mut place = |at: i64| {
+        let count = usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX);
+        let (place, read) = if at < 0 {
+            let place = text.char_indices().nth_back(count - 1).map_or(0, |(place, _)| place);
+            (place, text.len() - place)
+        } else {
+            let place = text.char_indices().nth(count).map_or(text.len(), |(place, _)| place);
+            (place, place)
+        };
+        budget.bytes(read).map(|()| place)
+    };
+    let (start, stop) = (start.map_or(Ok(0), &mut place)?, stop.map_or(Ok(text.len()), &mut place)?);
+    let part = text.get(start..stop.max(start)).unwrap_or_default();
+    budget.text(part.len())?;
+    Ok(part.to_owned())
 }
 
 fn picked<T: Clone>(items: &[T], [start, stop, step]: [Option<i64>; 3]) -> Result<Vec<T>, FillStop> {

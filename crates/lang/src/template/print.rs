@@ -18,7 +18,7 @@ impl PrintedText {
     /// Adds a piece of text.
     pub(super) fn push(&mut self, piece: &str) -> Result<(), FillStop> {
         if self.text.len() + piece.len() > TEXT_BYTES {
-            return Err(FillStop::failed("the text grows past 1 MiB"));
+            return Err(FillStop::too_large("the text grows past 1 MiB"));
         }
         self.text.push_str(piece);
         Ok(())
@@ -118,7 +118,7 @@ impl PrintedText {
     /// A text as JSON writes it: quotes, backslash and control characters escaped, all else as it is (RFC 8259, section 7).
     fn quoted(&mut self, text: &str) -> Result<(), FillStop> {
         if text.len() > TEXT_BYTES {
-            return Err(FillStop::failed("the text grows past 1 MiB"));
+            return Err(FillStop::too_large("the text grows past 1 MiB"));
         }
         self.push(&serde_json::Value::from(text).to_string())
     }

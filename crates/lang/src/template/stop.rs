@@ -12,12 +12,19 @@ pub(super) struct FillStop {
     pub(super) help: String,
     /// Something is not there, which `default(…)` and `is defined` may catch; false for every other mistake.
     pub(super) is_missing: bool,
+    /// What would be made, or worked on, is too large.
+    pub(super) is_too_large: bool,
 }
 
 impl FillStop {
     /// A mistake nothing catches.
     pub(super) fn failed(message: impl Into<String>) -> FillStop {
-        FillStop { message: message.into(), help: String::new(), is_missing: false }
+        FillStop { message: message.into(), help: String::new(), is_missing: false, is_too_large: false }
+    }
+
+    /// A limit that is passed.
+    pub(super) fn too_large(message: impl Into<String>) -> FillStop {
+        FillStop { is_too_large: true, ..FillStop::failed(message) }
     }
 
     /// The same with what to write instead.
@@ -27,7 +34,7 @@ impl FillStop {
 
     /// Something that is not there.
     pub(super) fn missing(message: impl Into<String>) -> FillStop {
-        FillStop { message: message.into(), help: String::new(), is_missing: true }
+        FillStop { is_missing: true, ..FillStop::failed(message) }
     }
 
     /// The same reason, no longer to be caught: the missing thing was used.
@@ -48,11 +55,13 @@ pub struct FillError {
     pub message: String,
     /// The expression that failed, where that is known.
     pub span: Option<Span>,
+    /// Whether something was too large.
+    pub is_too_large: bool,
 }
 
 impl FillError {
     pub(super) fn new(stop: FillStop, span: Option<Span>) -> FillError {
         let message = if stop.help.is_empty() { stop.message } else { format!("{}; {}", stop.message, stop.help) };
-        FillError { message: cut_bytes(message, MESSAGE_BYTES), span }
+        FillError { message: cut_bytes(message, MESSAGE_BYTES), span, is_too_large: stop.is_too_large }
     }
 }

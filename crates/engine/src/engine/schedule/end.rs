@@ -265,13 +265,15 @@ impl Run {
             OutputReach::IfNotRead => Ok(fill().unwrap_or_default()),
             OutputReach::Empty => Ok(Value::Null),
         };
+        let told = |what: &str, failure: Failure| Failure { message: format!("{what}: {}", failure.message), ..failure };
         match &planned.pipeline.outputs {
             Outputs::None => Ok(json!({})),
-            Outputs::Whole(text) => filled(&[text], &|| self.fill_in_pipeline(ix, text)),
+            Outputs::Whole(text) => filled(&[text], &|| self.fill_in_pipeline(ix, text)).map_err(|failure| told("outputs", failure)),
             Outputs::Named(outputs) => {
                 let mut values = Map::new();
                 for (name, filling) in outputs {
-                    let value = filled(&filling.texts(), &|| self.filling_in_pipeline(ix, filling))?;
+                    let value = filled(&filling.texts(), &|| self.filling_in_pipeline(ix, filling));
+                    let value = value.map_err(|failure| told(&format!("output \"{}\"", name.value), failure))?;
                     values.insert(name.value.clone(), value);
                 }
                 Ok(Value::Object(values))

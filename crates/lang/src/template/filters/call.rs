@@ -1,5 +1,7 @@
 //! What a filter is, and one use of it.
 
+use std::sync::Arc;
+
 use super::super::Value;
 use super::super::budget::Budget;
 use super::super::number::Number;
@@ -88,15 +90,19 @@ impl<'a> FilterCall<'a> {
         FillStop::failed(format!("{} of the filter {} must be {wanted}; it is {}", name, self.filter.name, kind_and_value(found)))
     }
 
-    /// The value as a text: texts, numbers, true, false and empty have one.
-    pub(super) fn text(&mut self) -> Result<String, FillStop> {
-        match self.value.as_str() {
-            Some(text) => {
-                self.budget.text(text.len())?;
-                Ok(text.to_owned())
-            }
+    /// The value as a text, of which all is read: texts, numbers, true, false and empty have one. It may be longer than what a filter may make.
+    pub(super) fn text(&mut self) -> Result<Arc<str>, FillStop> {
+        let text = self.text_to_cut()?;
+        self.budget.bytes(text.len())?;
+        Ok(text)
+    }
+
+    /// The same for filters that read only a part of it, and pay for that.
+    pub(super) fn text_to_cut(&self) -> Result<Arc<str>, FillStop> {
+        match self.value.to_str() {
+            Some(text) => Ok(text),
             None if matches!(kind(&self.value), "a list" | "an object") => Err(self.wrong_value("a text")),
-            None => printed(&self.value),
+            None => printed(&self.value).map(Into::into),
         }
     }
 

@@ -32,16 +32,14 @@ pub(super) fn title(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     call.give(titled)
 }
 
-pub(super) fn trim(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
-    let text = call.text()?;
-    let trimmed = match call.text_argument(0)? {
-        Some(characters) => {
-            call.budget.bytes(text.len().saturating_mul(characters.len()) / 8)?;
-            text.trim_matches(|c| characters.contains(c))
-        }
-        None => text.trim(),
+pub(super) fn trim(call: FilterCall<'_>) -> Result<Value, FillStop> {
+    let text = call.text_to_cut()?;
+    let (trimmed, per_byte) = match call.text_argument(0)? {
+        Some(characters) => (text.trim_matches(|c| characters.contains(c)), 1 + characters.len() / 8),
+        None => (text.trim(), 1),
     };
-    Ok(Value::from(trimmed))
+    call.budget.bytes((text.len() - trimmed.len()).saturating_mul(per_byte))?;
+    call.give(trimmed.to_owned())
 }
 
 pub(super) fn replace(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
@@ -85,13 +83,12 @@ fn split_at_blanks(text: &str, most: usize) -> Vec<&str> {
 }
 
 /// At most `length` characters, `end` included; between words unless `killwords`.
-pub(super) fn truncate(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
-    let text = call.text()?;
+pub(super) fn truncate(call: FilterCall<'_>) -> Result<Value, FillStop> {
+    let text = call.text_to_cut()?;
     let length = usize::try_from(call.whole_argument(0)?.unwrap_or(255)).unwrap_or(0);
     let end = call.text_argument(2)?.unwrap_or("...");
-    if text.chars().nth(length).is_none() {
-        return Ok(Value::from(text));
-    }
+    let Some((whole, _)) = text.char_indices().nth(length) else { return call.give(text.to_string()) };
+    call.budget.bytes(whole)?;
     let room = length.saturating_sub(end.chars().count());
     let cut = text.char_indices().nth(room).map_or(text.len(), |(index, _)| index);
     let (kept, rest) = text.split_at(cut);
@@ -100,7 +97,7 @@ pub(super) fn truncate(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
         _ => kept,
     };
     let end: String = end.chars().take(length).collect();
-    Ok(Value::from(format!("{}{end}", kept.trim_end())))
+    call.give(format!("{}{end}", kept.trim_end()))
 }
 
 pub(super) fn tojson(call: FilterCall<'_>) -> Result<Value, FillStop> {
@@ -121,7 +118,7 @@ pub(super) fn string(call: FilterCall<'_>) -> Result<Value, FillStop> {
 pub(super) fn fromjson(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let Some(text) = call.value.as_str() else { return Err(call.wrong_value("a text that holds JSON")) };
     // Each value takes one sign at least, and more room than that.
-    call.budget.text(text.len())?;
+    call.budget.bytes(text.len())?;
     call.budget.elements(text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count())?;
     let read: serde_json::Value = serde_json::from_str(text).map_err(|_| call.wrong_value("a text that holds JSON"))?;
     Ok(from_json(&read))

@@ -132,6 +132,44 @@ fn every_amplifier_ends_in_an_error() {
     }
 }
 
+/// What is read may be longer than what is made.
+#[test]
+fn a_part_of_a_text_is_taken_however_long_that_is() {
+    let long = format!("  {}", "ab é".repeat(600_000));
+    let scope = scope(json!({ "long": long, "json": format!("[{}1]", " ".repeat(3 << 20)), "blanks": format!("{:4000000}", "x") }));
+    for (source, part) in [
+        ("{{ long[:6] }}", json!("  ab é")),
+        ("{{ long[2:4] }}", json!("ab")),
+        ("{{ long[-1:] }}", json!("é")),
+        ("{{ long[-4:-2] }}", json!("ab")),
+        ("{{ long[4:2] }}", json!("")),
+        ("{{ long[::-1][:2] }}", json!(null)),
+        ("{{ long[2:12:4] }}", json!("aaa")),
+        ("{{ long[9000000:] }}", json!("")),
+        ("{{ long[:-2400001] }}", json!(" ")),
+        ("{{ (long | default(''))[:3] }}", json!("  a")),
+        ("{{ long | truncate(8) }}", json!("  ab...")),
+        ("{{ long | truncate(7, true, '') }}", json!("  ab éa")),
+        ("{{ (long | split('é', 2))[1] }}", json!("ab ")),
+        ("{{ (long | split(none, 1))[0] }}", json!("ab")),
+        ("{{ long | replace('ab é', '') }}", json!("  ")),
+        ("{{ long | regex_replace('(ab é)+', 'x') }}", json!("  x")),
+        ("{{ blanks | trim }}", json!("x")),
+        ("{{ json | fromjson }}", json!([1])),
+        ("{{ long | length }}", json!(2_400_002)),
+        ("{{ long | trim | length }}", json!(null)),
+    ] {
+        let filled = try_fill(source, &scope);
+        match part {
+            serde_json::Value::Null => assert!(filled.unwrap_err().is_too_large, "{source}"),
+            part => assert_eq!(filled.map(|value| to_json(&value).unwrap()).map_err(|error| error.message), Ok(part), "{source}"),
+        }
+    }
+    // What is walked through is paid for.
+    let many = "{% for a in range(100) %}{{ long[1000000:1000001] }}{% endfor %}";
+    assert!(try_fill(many, &scope).unwrap_err().message.contains("more than 16 MiB"));
+}
+
 #[test]
 fn values_deeper_than_128_are_refused_both_ways() {
     on_engine_stack(|| {
