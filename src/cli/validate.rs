@@ -18,7 +18,7 @@ use crate::model::PipelineId;
 use crate::port::{AskedFiles, Overlay};
 use crate::report::{self, Findings};
 use crate::rules::unmet;
-use crate::runtime::{each_once, find, place_of};
+use crate::runtime::{each_once, find, find_all, place_of};
 
 /// Checks files.
 pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -113,13 +113,25 @@ fn default_format() -> Format {
     if is_set("GITHUB_ACTIONS") { Format::Github } else { Format::Human }
 }
 
+/// Why no file is found where there are some.
+const EXCLUDED: &str = ": exclude in flow.toml leaves out all there are";
+
+/// Whether there is a file that the project does not count as its own.
+fn has_excluded(folder: &Path) -> bool {
+    let mut all = vec![];
+    find_all(folder, &mut all);
+    !all.is_empty()
+}
+
 /// The files to check: as named; of a folder, all that look like ours. Errors: there is none (exit 4).
 pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
     let none = |why: &str| Refusal::new(Exit::NothingRan, visible(&format!("no file found{why}")));
     let mut found = vec![];
     if paths.is_empty() {
-        find(&shared.current_project(), &mut found);
-        return if found.is_empty() { Err(none(": this project has no YAML file with the key flow")) } else { Ok(relative(found)) };
+        let project = shared.current_project();
+        find(&project, &mut found);
+        let why = |is_excluded| if is_excluded { EXCLUDED } else { ": this project has no YAML file with the key flow" };
+        return if found.is_empty() { Err(none(why(has_excluded(&project)))) } else { Ok(relative(found)) };
     }
     for path in paths {
         if is_input(path) {
@@ -128,7 +140,7 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
             let before = found.len();
             find(path, &mut found);
             if found.len() == before {
-                return Err(none(&format!(" in {}", path.display())));
+                return Err(none(&format!(" in {}{}", path.display(), if has_excluded(path) { EXCLUDED } else { "" })));
             }
         } else if path.exists() {
             found.push(path.clone());

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::adapter::disk_files::DiskFiles;
-use crate::adapter::files::{FileError, cannot, open, stays_in, yaml_files};
+use crate::adapter::files::{FileError, cannot, open, stays_in};
 use crate::driver::Ports;
 use crate::load::Loaded;
 use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
 use crate::plan::Plan;
 use crate::port::{Files, Secret};
-use crate::runtime::{each_once, has_keys, is_test_file};
+use crate::runtime::{each_once, has_keys, is_test_file, yaml_of_project};
 use crate::source::{Sources, Span};
 
 /// A test file without errors, and what it tests.
@@ -154,7 +154,7 @@ pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
     let mut found = vec![];
     for path in paths {
         if path.is_dir() {
-            found.extend(yaml_files(path).into_iter().filter(|file| holds_tests(file)));
+            found.extend(yaml_of_project(path).into_iter().filter(|file| holds_tests(file)));
         } else if path.is_file() {
             found.push(path.clone());
         } else if let Err(why) = open(path)

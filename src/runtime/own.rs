@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::consent::{named, real as real_folder};
-use super::{RunError, conversations_file, find, has_keys, kept, settings};
+use super::{RunError, conversations_file, find_all, has_keys, kept, settings};
 use crate::adapter::audit_file::AuditFile;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
@@ -62,7 +62,8 @@ fn of_others(project: &Path) -> OwnFiles {
     let mut own = OwnFiles { project: project.to_path_buf(), ..OwnFiles::default() };
     let env = environment::variables(None).unwrap_or_default();
     let mut files = vec![];
-    find(project, &mut files);
+    // A pipeline that the project excludes runs its servers all the same.
+    find_all(project, &mut files);
     // Also those that no search finds, if somebody trusted them: in a hidden folder, of another name, in a project below.
     let trusted = environment::trusted_folder().ok().and_then(|folder| Trusted::new(folder).all().ok()).map(|(entries, _)| entries);
     let home = real(project);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::{read, yaml_files};
-use crate::load::{in_our_folder, project_of, says_flow};
+use crate::load::{SettingsOf, fits_pattern, in_our_folder, load_settings, project_of, says_flow};
 use crate::model::Pipeline;
 use crate::port::Files;
 use crate::source::{FileId, SourceFile, from_folder};
@@ -111,17 +111,39 @@ pub(crate) fn each_once(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-/// The files in a folder that are ours.
+/// The YAML files in a folder that belong to its project: `exclude` of its `flow.toml` leaves out the others. Who names a folder that is left out wants what
+/// is in it.
+pub(crate) fn yaml_of_project(folder: &Path) -> Vec<PathBuf> {
+    let mut found = yaml_files(folder);
+    let Ok(place) = folder.canonicalize() else { return found };
+    let project = project_of(&place.join("flow.toml"), &place, &DiskFiles);
+    let Ok(inside) = place.strip_prefix(&project) else { return found };
+    let settings = load_settings(&project.join("flow.toml"), SettingsOf::Project, &DiskFiles).map(|found| found.settings);
+    let excluded = settings.iter().flat_map(|settings| &settings.exclude).filter_map(|pattern| fits_pattern(&pattern.value));
+    let excluded: Vec<_> = excluded.filter(|fits| !fits(inside)).collect();
+    found.retain(|file| file.strip_prefix(folder).map_or(true, |rest| !excluded.iter().any(|fits| fits(&inside.join(rest)))));
+    found
+}
+
+/// The files in a folder that are ours, and belong to its project.
 pub(crate) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
+    found.extend(yaml_of_project(folder).into_iter().filter(|path| is_ours(path)));
+}
+
+/// The files in a folder that are ours, whatever `exclude` says.
+pub(crate) fn find_all(folder: &Path, found: &mut Vec<PathBuf>) {
+    found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));
+}
+
+fn is_ours(path: &Path) -> bool {
     // What cannot be read as text is reported where it must be ours: a test, or in a folder of ours.
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
-    let is_ours = |path: &Path| match DiskFiles.read_text(path) {
+    match DiskFiles.read_text(path) {
         Ok(text) => in_our_folder(path) || is_test_file(path) || says_flow(&text),
         Err(_) => {
             is_test_file(path)
                 || may_be_ours(path)
                 || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
         }
-    };
-    found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));
+    }
 }

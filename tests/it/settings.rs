@@ -364,3 +364,50 @@ fn a_model_whose_address_is_none_is_reported_before_anything_runs() {
         assert!(ran.exit == 2 && ran.err.contains("FLOW_MODEL_BASE_URL is not a web address"), "{address}: {} {}", ran.exit, ran.err);
     }
 }
+
+#[test]
+fn what_a_project_excludes_is_left_out_of_searches_and_checked_where_it_is_named() {
+    let broken = "flow: 1\nname: broken\ndescription: Broken.\nsteps: [{ id: a, set: x, nope: 1 }]\n";
+    let fails = "flow: 1\nname: fails\ndescription: Its test fails.\nsteps: [{ id: a, set: x }]\noutputs: { a: \"{{ steps.a.output }}\" }\n\
+                 tests: [{ id: wrong, expect: { outputs: { a: y } } }]\n";
+    let files = [
+        ("fine.yaml", fails.replace("a: y", "a: x")),
+        ("fixtures/deep/broken.yaml", broken.to_owned()),
+        ("fixtures/fails.yaml", fails.to_owned()),
+        ("old/one/fails.yaml", fails.to_owned()),
+        ("one.yaml", broken.to_owned()),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let folder = project(&files);
+    let set = |patterns: &str| std::fs::write(folder.path().join("flow.toml"), format!("exclude = {patterns}\n")).unwrap();
+    let exits = |words: &[&[&str]]| words.iter().map(|words| flow(folder.path(), words).exit).collect::<Vec<_>>();
+    set("[]");
+    assert_eq!(exits(&[&["validate"], &["test"], &["fix", "--check"]]), [1, 1, 1]);
+    for patterns in [
+        r#"["fixtures", "old", "one.yaml"]"#,
+        r#"["./fixtures/", "old/**", "one.yaml"]"#,
+        r#"["fixtures/**", "**/one/*", "one.*"]"#,
+        r#"["{fixtures,old}", "one.yaml"]"#,
+    ] {
+        set(patterns);
+        assert_eq!(exits(&[&["validate"], &["test"], &["validate", "."], &["test", "."], &["fix"]]), [0; 5], "{patterns}");
+        assert_eq!(std::fs::read_to_string(folder.path().join("one.yaml")).unwrap(), broken, "{patterns}");
+        // Who names a file or a folder wants it.
+        let named: [&[&str]; 5] = [
+            &["validate", "one.yaml"],
+            &["validate", "fixtures"],
+            &["validate", "fixtures/deep"],
+            &["test", "fixtures"],
+            &["test", "old/one/fails.yaml"],
+        ];
+        assert_eq!(exits(&named), [1; 5], "{patterns}");
+    }
+    let below = ran(command(&folder.path().join("fixtures"), &["validate"]).env("FLOW_CONFIG", ""));
+    assert_eq!(below.exit, 0, "it is the project that is checked: {}", below.out);
+    set(r#"["*.yaml", "old", "fixtures"]"#);
+    let nothing = flow(folder.path(), &["validate"]);
+    assert!(nothing.exit == 4 && nothing.err.contains("exclude in flow.toml leaves out all there are"), "{}", nothing.err);
+    set(r#"["[a"]"#);
+    let unreadable = flow(folder.path(), &["validate", "flow.toml"]);
+    assert!(unreadable.exit == 1 && unreadable.out.contains("the pattern \"[a\" cannot be read"), "{}", unreadable.out);
+}

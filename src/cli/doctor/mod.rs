@@ -441,7 +441,7 @@ fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
 
 /// What a file sets. `has_model`: overridden by a stronger setting.
 fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingOrigin> {
-    let Settings { default_model, limits, policy, private_hosts, state_dir, readable, journal, lint, telemetry } = settings;
+    let Settings { default_model, limits, policy, private_hosts, state_dir, readable, journal, exclude, lint, telemetry } = settings;
     let mut origins = vec![];
     let mut set = |name: &str, value: String, unless: Option<&str>| {
         let unless = unless.map(|why| format!(" (not used: {why})")).unwrap_or_default();
@@ -470,6 +470,7 @@ fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingO
     if telemetry.content {
         set("telemetry.content", "true".into(), None);
     }
+    exclude.iter().for_each(|pattern| set("exclude", pattern.value.clone(), None));
     lint.deny.iter().for_each(|code| set("lint.deny", code.value.clone(), None));
     for path in &lint.paths {
         let codes: Vec<&str> = path.ignore.iter().map(|code| code.value.as_str()).collect();

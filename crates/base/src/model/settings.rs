@@ -18,6 +18,8 @@ pub struct Settings {
     pub state_dir: Option<Spanned<String>>,
     /// Folders that programs in the sandbox may read, beginning with `/` or `~/`; only in the user's own file.
     pub readable: Vec<Spanned<String>>,
+    /// Patterns of paths of what lies in the project's folder and does not belong to it; only in `flow.toml`.
+    pub exclude: Vec<Spanned<String>>,
     /// How findings are judged; only in `flow.toml`.
     pub lint: Lint,
     /// How runs are kept.

@@ -144,16 +144,7 @@ fn untested(loaded: &Loaded) -> Option<Diagnostic> {
 /// Judges findings as the project wants it: `lint.paths` hides, `lint.deny` makes errors.
 fn apply(lint: &Lint, judged: &mut SuppressionResult, sources: &Sources, project: &Path, files: &dyn Files) {
     let project = load::real(project, files);
-    // A folder's name means all that is in it.
-    let patterns = lint.paths.iter().filter_map(|path| {
-        let plain = path.pattern.value.trim_start_matches("./").trim_end_matches('/');
-        let mut all = globset::GlobSet::builder();
-        for pattern in [plain.to_owned(), format!("{plain}/**")] {
-            all.add(globset::GlobBuilder::new(&pattern).literal_separator(true).build().ok()?);
-        }
-        Some((all.build().ok()?, path))
-    });
-    let patterns: Vec<_> = patterns.collect();
+    let patterns: Vec<_> = lint.paths.iter().filter_map(|path| Some((load::fits_pattern(&path.pattern.value)?, path))).collect();
     let place = |id| {
         let real = load::real(Path::new(&sources.file(id).name), files);
         real.strip_prefix(&project).map(Path::to_path_buf).unwrap_or(real)
@@ -162,8 +153,8 @@ fn apply(lint: &Lint, judged: &mut SuppressionResult, sources: &Sources, project
     let has = |codes: &[Spanned<String>], code: Code| codes.iter().any(|written| written.value == code.id());
     for mut found in std::mem::take(&mut judged.shown) {
         let path = places.get(&found.span.file);
-        let hiding = patterns.iter().find(|(matcher, path_lint)| {
-            found.code.is_suppressible() && has(&path_lint.ignore, found.code) && path.is_some_and(|path| matcher.is_match(path))
+        let hiding = patterns.iter().find(|(fits, path_lint)| {
+            found.code.is_suppressible() && has(&path_lint.ignore, found.code) && path.is_some_and(|path| fits(path))
         });
         match hiding {
             Some((_, by)) => {

@@ -35,6 +35,18 @@ pub fn says_flow(text: &str) -> bool {
     first.is_some_and(|line| value(line).is_some()) || text.lines().any(has_version)
 }
 
+/// Whether a path, from the project's folder, fits a pattern of settings. The name of a folder means the folder and all that is in it. `None`: it cannot
+/// be read as a pattern.
+pub fn fits_pattern(written: &str) -> Option<impl Fn(&Path) -> bool + use<>> {
+    let plain = written.trim_start_matches("./").trim_end_matches("/**").trim_end_matches('/');
+    let mut all = globset::GlobSet::builder();
+    for pattern in [plain.to_owned(), format!("{plain}/**")] {
+        all.add(globset::GlobBuilder::new(&pattern).literal_separator(true).build().ok()?);
+    }
+    let all = all.build().ok()?;
+    Some(move |path: &Path| all.is_match(path))
+}
+
 /// A path as people see it, with `/`.
 pub fn shown(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")

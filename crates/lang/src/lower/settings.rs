@@ -39,6 +39,8 @@ fn settings(
     let has = |key: &str| place.key(key).is_some();
     let policy = if has("policy") { keys.get("policy") } else { None };
     let policy = policy.map(|node| super::policies::policy(&lower, "policy of the user", keys.key_span("policy"), node));
+    let exclude = if has("exclude") { keys.names("exclude").unwrap_or_default() } else { vec![] };
+    let exclude = exclude.into_iter().filter(|pattern| is_readable(&lower, pattern)).collect();
     let lint = if has("lint") { keys.section("lint", &keys::LINT) } else { None };
     let lint = lint.map(|lint| read_lint(&lower, &lint)).unwrap_or_default();
     let of_journal = if has("lint") { &keys::PROJECT_JOURNAL } else { &keys::USER_JOURNAL };
@@ -55,7 +57,7 @@ fn settings(
         content: telemetry.boolean("content").unwrap_or_default(),
     });
     let telemetry = telemetry.unwrap_or_default();
-    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, readable, lint, journal, telemetry }
+    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, readable, exclude, lint, journal, telemetry }
 }
 
 /// Whether a text is an address over HTTP; if not, it is reported.
@@ -88,17 +90,26 @@ fn read_lint(lower: &Lower, keys: &KeyReader) -> Lint {
     let deny = codes(lower, keys, "deny", |code| code.severity() != crate::diagnostic::Severity::Error);
     let mut paths = vec![];
     for (pattern, node) in keys.get("paths").and_then(Node::as_map).into_iter().flat_map(|map| &map.entries) {
-        if let Err(problem) = readable(&pattern.text) {
-            let message = format!("the pattern {} cannot be read: {problem}", quoted(&pattern.text));
-            lower.report(Diagnostic::bad_value(pattern.span, message).help("write a path with * or **"));
+        let pattern = Spanned::new(pattern.text.clone(), pattern.span);
+        if !is_readable(lower, &pattern) {
             continue;
         }
-        let owner = format!("paths {}", quoted(&pattern.text));
+        let owner = format!("paths {}", quoted(&pattern.value));
         let Some(keys) = KeyReader::new(lower, owner, &[&keys::LINT_PATH], node) else { continue };
         let ignore = codes(lower, &keys, "ignore", Code::is_suppressible);
-        paths.push(LintPath { pattern: Spanned::new(pattern.text.clone(), pattern.span), ignore });
+        paths.push(LintPath { pattern, ignore });
     }
     Lint { deny, paths }
+}
+
+/// Whether a pattern of paths can be read; if not, it is reported.
+fn is_readable(lower: &Lower, pattern: &Spanned<String>) -> bool {
+    let problem = readable(&pattern.value).err();
+    if let Some(problem) = &problem {
+        let message = format!("the pattern {} cannot be read: {problem}", quoted(&pattern.value));
+        lower.report(Diagnostic::bad_value(pattern.span, message).help("write a path with * or **"));
+    }
+    problem.is_none()
 }
 
 /// Most bytes of a pattern, and most alternatives in it: each opens a level of the reader of patterns.

@@ -10,6 +10,7 @@ const SMALLEST: KeyRule = key("limits", Keys(&LIMITS), "bounds of every run; the
 pub(crate) static PROJECT_SETTINGS: KeyTable = KeyTable::of("flow.toml").keys(&[
     MODELS,
     SMALLEST,
+    key("exclude", List(&Fixed), "files and folders that are not the project's own: flow validate and flow test leave them out"),
     key("lint", Keys(&LINT), "how findings are judged in this project"),
     key("journal", Keys(&PROJECT_JOURNAL), "how runs of this project are kept"),
 ]);
