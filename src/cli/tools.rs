@@ -164,6 +164,9 @@ fn tell_difference(name: &str, look: &ServerLook) -> usize {
         for (tool, about) in &look.tools {
             tell!("  {tool}: {}", about.chars().take(200).collect::<String>());
         }
+        for (tool, why) in &look.left_out {
+            tell!("  left out: {tool}: {why}");
+        }
         if !look.instructions.is_empty() {
             tell!("  {INSTRUCTIONS}: {}", look.instructions.chars().take(200).collect::<String>());
         }

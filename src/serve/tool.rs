@@ -6,7 +6,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use crate::engine::inputs_schema;
-use crate::model::{Outputs, Pipeline, PipelineId};
+use crate::model::{FieldKind, Filling, Form, Outputs, Pipeline, PipelineId, Shape, Text};
 use crate::plan::Plan;
 use crate::rules::effects_of;
 
@@ -25,6 +25,9 @@ pub fn tool(plan: &Plan) -> Tool {
 fn input(pipeline: &Pipeline) -> Map<String, Value> {
     let Value::Object(mut schema) = inputs_schema(pipeline) else { return Map::new() };
     schema.insert("type".into(), json!("object"));
+    if let (Shape::Fields(_), Some(Value::Object(properties))) = (&pipeline.inputs, schema.get_mut("properties")) {
+        properties.values_mut().for_each(without_null);
+    }
     if !pipeline.channels.is_empty()
         && let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({}))
     {
@@ -36,13 +39,60 @@ fn input(pipeline: &Pipeline) -> Map<String, Value> {
     schema
 }
 
-/// An output of a step that did not end well is left out, so that none is promised.
+/// An argument that may be left out is null only for flow; clients read one type more easily than two.
+fn without_null(property: &mut Value) {
+    match property.get("type").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([kind, Value::Null | Value::String(_)]) if property["type"][1] == "null" => property["type"] = kind.clone(),
+        _ => return,
+    }
+    if let Some(values) = property.get_mut("enum").and_then(Value::as_array_mut) {
+        values.retain(|value| !value.is_null());
+    }
+}
+
+/// An output of a step that did not end well is left out, so that none is promised. A type is told where every run gives it.
 fn output(pipeline: &Pipeline) -> Map<String, Value> {
-    let names: Vec<&str> = match &pipeline.outputs {
-        Outputs::None => vec![],
-        Outputs::Named(named) => named.iter().map(|(name, _)| name.value.as_str()).collect(),
-        Outputs::Whole(_) => vec!["output"],
+    let properties: Map<String, Value> = match &pipeline.outputs {
+        Outputs::None => Map::new(),
+        Outputs::Named(named) => named.iter().map(|(name, filling)| (name.value.clone(), given(pipeline, filling))).collect(),
+        Outputs::Whole(text) => Map::from_iter([("output".to_owned(), of_text(pipeline, text))]),
     };
-    let properties: Map<String, Value> = names.into_iter().map(|name| (name.to_owned(), json!({}))).collect();
     Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), Value::Object(properties))])
+}
+
+fn given(pipeline: &Pipeline, filling: &Filling) -> Value {
+    match filling {
+        Filling::Text(text) => of_text(pipeline, text),
+        Filling::List(_) | Filling::Constant(Value::Array(_)) => json!({ "type": "array" }),
+        Filling::Map(_) | Filling::Constant(Value::Object(_)) => json!({ "type": "object" }),
+        Filling::Constant(Value::String(_)) => json!({ "type": "string" }),
+        Filling::Constant(Value::Bool(_)) => json!({ "type": "boolean" }),
+        Filling::Constant(Value::Number(_)) => json!({ "type": "number" }),
+        Filling::Constant(Value::Null) => json!({}),
+    }
+}
+
+/// A text with more than one expression is a text; one that only reads an input that every run has is of its type.
+fn of_text(pipeline: &Pipeline, text: &Text) -> Value {
+    match text.form {
+        Form::Plain | Form::Template => return json!({ "type": "string" }),
+        Form::Sole | Form::Bare => {}
+    }
+    let inner = text.source.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
+    let input = inner.strip_prefix("inputs.").and_then(|name| pipeline.input_fields().iter().find(|field| field.name == name));
+    let field = input.filter(|field| field.is_required || field.default.is_some());
+    field.and_then(|field| field_type(field.kind)).map_or_else(|| json!({}), |kind| json!({ "type": kind }))
+}
+
+/// The type of a field in JSON Schema; `None`: it has no one type.
+fn field_type(kind: FieldKind) -> Option<&'static str> {
+    Some(match kind {
+        FieldKind::Text | FieldKind::File | FieldKind::Folder | FieldKind::Date | FieldKind::Datetime => "string",
+        FieldKind::Number => "number",
+        FieldKind::Integer => "integer",
+        FieldKind::Boolean => "boolean",
+        FieldKind::List => "array",
+        FieldKind::Object | FieldKind::Plan | FieldKind::Scorecard => "object",
+        FieldKind::Any => return None,
+    })
 }

@@ -61,6 +61,12 @@ fn acts_as_a_server() {
                 let shout = json!({ "name": "shout", "inputSchema": input });
                 let mut tools = vec![json!({ "name": "echo", "description": about, "inputSchema": input }), shout];
                 tools.extend(about.contains("has more").then(|| json!({ "name": "echo_all", "inputSchema": input })));
+                if about == "Odd." {
+                    let strict = json!({ "type": "object", "properties": { "text": { "type": "string", "pattern": "^(?=.*h)" } } });
+                    let odd = [("get page title", input), ("tab\tname", json!({})), ("no object", json!([])), ("strict", strict)];
+                    tools.extend(odd.map(|(name, schema)| json!({ "name": name, "inputSchema": schema })));
+                    tools.push(json!({ "name": "x".repeat(130) }));
+                }
                 json!({ "tools": tools })
             }
             Some("tools/call") if message["params"]["arguments"]["text"] == "wait" => {
@@ -330,6 +336,43 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     until("it is left", || !runs(&begun[1]));
     let listed = command(home.path(), &["runs", "list", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("\"status\": \"succeeded\"").count(), 7);
+}
+
+#[test]
+fn tools_are_called_by_any_name_and_those_that_cannot_be_are_named_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "");
+    let file = folder.path().join("p.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let long = "x".repeat(130);
+    let calls = |name: &str| {
+        let allow = format!("allow: [echo, \"{name}\"]");
+        std::fs::write(&file, text.replace("allow: [echo]", &allow).replace("tool: echo.echo", &format!("tool: \"echo.{name}\""))).unwrap();
+        done(folder.path(), &["run", "p.yaml", "--input", "text=hi", "--events", "e.jsonl"], "Odd.")
+    };
+    for name in ["get page title", &long, "strict"] {
+        let (exit, out, told) = calls(name);
+        assert!(exit == Some(0) && out.contains("You said: "), "{name}: {exit:?} {out} {told}");
+        assert!(!told.contains("F617"), "{told}");
+    }
+    for (name, why) in [("tab\\tname", "its name holds control characters"), ("no object", "its inputSchema is no JSON object")] {
+        let (exit, _, told) = calls(name);
+        assert!(exit == Some(6) && told.contains("cannot be used: ") && told.contains(why), "{name}: {exit:?} {told}");
+    }
+    let (exit, out, _) = done(folder.path(), &["doctor"], "Odd.");
+    assert!(
+        exit == Some(1) && out.contains("fault") && out.contains("its tool \"no object\" cannot be called: its inputSchema is no JSON"),
+        "{out}"
+    );
+    assert!(out.contains("cannot be called: its name holds control characters or invisible ones"), "{out}");
+    let (_, _, _) = calls("strict");
+    let (exit, out, _) = done(folder.path(), &["doctor"], "Odd.");
+    assert!(
+        exit == Some(0) && out.contains("only the server checks this of the arguments of strict: \"pattern\" of text"),
+        "{exit:?} {out}"
+    );
+    let events = std::fs::read_to_string(folder.path().join("e.jsonl")).unwrap();
+    assert!(events.contains("only the server checks this in the schema of tool"), "{events}");
 }
 
 #[test]

@@ -193,6 +193,11 @@ fn a_person_logs_in_once_and_runs_use_the_login() {
     assert!(kept.len() == 1 && kept[0].contains("state/flow/logins/"), "{kept:?}");
     let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&kept[0]), mode(&folder.join("state/flow/logins").display().to_string())), (0o600, 0o700));
+    for (open, told) in [(0o644, "it can be read by other users"), (0o606, "it can be changed by every user")] {
+        std::fs::set_permissions(&kept[0], std::fs::Permissions::from_mode(open)).unwrap();
+        let (exit, said) = done(folder, &run);
+        assert!(exit == Some(6) && said.contains(told) && said.contains("log in again"), "{exit:?} {said}");
+    }
     let (exit, said) = done(folder, &["tools", "logout", "tracker"]);
     assert!(exit == Some(0) && said.contains("logged out") && holds(folder, "canary").is_empty(), "{said}");
     let (_, said) = done(folder, &["tools", "logout", "tracker"]);

@@ -28,6 +28,7 @@ use crate::cli::tools::{Seen, look, pipelines};
 use crate::cli::{Exit, stdout, tell, trust};
 use crate::diagnostic::{counted, cut, has_errors, shell_path, visible};
 use crate::engine::secret_values;
+use crate::gate::checkable;
 use crate::load::{SettingsOf, load_settings};
 use crate::model::{Model, Pipeline, Program, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
 use crate::plan::{asks_default, known_address};
@@ -321,6 +322,19 @@ impl Examination {
         let names: Vec<&str> = look.tools.iter().map(|(name, _)| name.as_str()).collect();
         let names = if names.is_empty() { "no tools".into() } else { names.join(", ") };
         self.ok(format!("server {name} answers (protocol {}); it has {names}", look.version));
+        for (part, why) in &look.left_out {
+            let is_named = tool.and_then(|tool| tool.allow.as_ref()).is_some_and(|allow| allow.iter().any(|entry| entry.value == *part));
+            self.sign(if is_named { "fault" } else { "note" }, format!("server {name}: its tool \"{part}\" cannot be called: {why}"));
+        }
+        for (part, said) in &look.said {
+            let left = checkable(&said["inputSchema"]).left_out;
+            if !left.is_empty() && tool.is_some_and(|tool| opens(tool, part, None).is_allowed()) {
+                self.sign(
+                    "note",
+                    format!("server {name}: only the server checks this of the arguments of {}: {}", visible(part), left.join(", ")),
+                );
+            }
+        }
         if !look.resources.is_empty() {
             let uris: Vec<&str> = look.resources.iter().map(String::as_str).collect();
             self.ok(format!("server {name} has resources, for read: {{ server: {name}, uri: … }}: {}", cut(&uris.join(", "), 1_000)));

@@ -75,8 +75,8 @@ fn a_pipeline_is_a_tool_with_its_inputs_and_outputs() {
     assert_eq!((&tool["name"], &tool["description"]), (&json!("p"), &json!("It doubles.")));
     let input = &tool["inputSchema"];
     assert_eq!(input["required"], json!(["n"]));
-    assert_eq!(input["properties"]["n"], json!({ "type": "integer", "minimum": 1.0, "examples": [4] }));
-    assert_eq!(input["properties"]["tone"]["default"], "kind");
+    assert_eq!(input["properties"]["n"], json!({ "type": "integer", "minimum": 1, "examples": [4] }));
+    assert_eq!(input["properties"]["tone"], json!({ "type": "string", "default": "kind" }));
     assert!(input["properties"].get("channel").is_none(), "{input}");
     assert_eq!(tool["outputSchema"], json!({ "type": "object", "properties": { "doubled": {} } }));
     assert_eq!(tool["annotations"], json!({ "readOnlyHint": true, "openWorldHint": false }));
@@ -88,4 +88,20 @@ fn a_pipeline_that_acts_outside_says_so_and_one_without_description_says_its_nam
     assert_eq!(tool["annotations"], json!({ "readOnlyHint": false, "openWorldHint": true }));
     assert_eq!(tool["description"], "Runs the pipeline p.");
     assert_eq!(tool["outputSchema"]["properties"], json!({ "output": {} }));
+}
+
+#[test]
+fn outputs_have_a_type_where_every_run_gives_it() {
+    let outputs = |outputs: &str| {
+        let inputs = "inputs:\n  n: { type: integer }\n  tone: { type: text, default: kind }\n  note: { type: text, required: false, enum: [a, b] }\n";
+        tool_of(&format!("{inputs}steps: [{{ id: a, set: '{{{{ inputs.n }}}}' }}]\noutputs: {outputs}\n"))
+    };
+    let typed = outputs(
+        "{ n: '{{ inputs.n }}', tone: '{{ inputs.tone }}', note: '{{ inputs.note }}', text: 'n is {{ steps.a.output }}', sum: '{{ inputs.n + 1 }}', list: ['{{ inputs.n }}'], step: '{{ steps.a.output }}' }",
+    );
+    let kinds = json!({ "n": { "type": "integer" }, "tone": { "type": "string" }, "note": {}, "text": { "type": "string" }, "sum": {},
+        "list": { "type": "array" }, "step": {} });
+    assert_eq!(typed["outputSchema"]["properties"], kinds);
+    assert_eq!(typed["inputSchema"]["properties"]["note"], json!({ "type": "string", "enum": ["a", "b"] }));
+    assert_eq!(outputs("'Number {{ inputs.n }}'")["outputSchema"]["properties"], json!({ "output": { "type": "string" } }));
 }

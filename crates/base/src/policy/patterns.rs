@@ -20,7 +20,7 @@ pub fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
         None => (entry.trim(), None),
     };
     let server = ToolName::of(tool).tool;
-    let is_named = name == tool || name == server || glob(name, tool, false);
+    let is_named = name == tool || name == server || glob(name, tool, false) || entry == tool && !entry.contains('(');
     let is_open = !entry.contains('(');
     is_named && (is_open || arguments.is_none_or(|given| pattern.is_some_and(|pattern| glob(pattern, &argument_text(given), false))))
 }

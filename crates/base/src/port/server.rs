@@ -65,7 +65,7 @@ pub enum ServerTransport {
     },
 }
 
-/// The name under which a server's instructions are pinned beside its tools. A tool's own name has no space.
+/// The name under which a server's instructions are pinned beside its tools. A tool of this name cannot be called.
 pub const INSTRUCTIONS: &str = "server instructions";
 
 /// How a token for a server is fetched (`auth`).
@@ -96,6 +96,9 @@ pub struct ToolList {
     pub hash: String,
     /// All its tools, in the order of their names.
     pub tools: Vec<ServerTool>,
+    /// Tools that cannot be called: the name, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
     /// What it says of itself as a whole; pinned as [`INSTRUCTIONS`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,

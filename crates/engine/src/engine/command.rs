@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use crate::channel::{clean, cleaned};
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
     AgentCall, Embedding, FileContent, FileToWrite, FoundPieces, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall,
@@ -221,4 +222,28 @@ pub enum CallReply {
     Sent(String),
     /// The result of listing or opening files, or a stored step result.
     Value(Value),
+}
+
+impl CallReply {
+    /// The reply without deceptive characters in the values that others wrote. Rows, files, documents and the values of code are the author's own and
+    /// stay as they are; what a program printed is cleaned where it is read, and a model's text where it is read as JSON or sent.
+    pub(crate) fn cleaned(self) -> CallReply {
+        match self {
+            CallReply::Http(reply) => {
+                let headers = reply.headers.into_iter().map(|(name, value)| (name, clean(&value).0.into_owned())).collect();
+                CallReply::Http(HttpReply { headers, body: cleaned(reply.body), ..reply })
+            }
+            CallReply::Tool(reply) => CallReply::Tool(ServerReply { value: cleaned(reply.value), ..reply }),
+            CallReply::Model(_)
+            | CallReply::Rows(_)
+            | CallReply::Files(_)
+            | CallReply::Program(_)
+            | CallReply::Python(_)
+            | CallReply::Found(_)
+            | CallReply::Tools(_)
+            | CallReply::Resource(..)
+            | CallReply::Sent(_)
+            | CallReply::Value(_) => self,
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde_json::Value;
 
 /// The text without hostile characters, and how many were taken out: bidirectional overrides and isolates (CVE-2021-42574), tag
 /// characters (but those of the three flag emojis that have them), control characters other than tab and line break, and
@@ -42,6 +43,17 @@ pub fn clean(text: &str) -> (Cow<'_, str>, usize) {
         rest = after;
     }
     if made == text { (Cow::Borrowed(text), 0) } else { (Cow::Owned(made), removed) }
+}
+
+/// The value with each of its texts and keys as [`clean`] leaves them. JSON can write any character as an escape, so a text that was cleaned
+/// may hold JSON whose texts were not: whoever reads JSON of others cleans what was read.
+pub fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text).0.into_owned()),
+        Value::Array(list) => list.into_iter().map(cleaned).collect(),
+        Value::Object(map) => map.into_iter().map(|(name, value)| (clean(&name).0.into_owned(), cleaned(value))).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
 }
 
 /// Whether a text shows anything to a reader: a character that is neither blank nor invisible (white space, controls, Unicode's

@@ -28,7 +28,7 @@ mod tags;
 mod terminal;
 mod words;
 
-pub use clean::clean;
+pub use clean::{clean, cleaned};
 pub(crate) use definitions::markdown_options;
 pub use emoji::count_emojis;
 pub(crate) use emoji::is_emoji;

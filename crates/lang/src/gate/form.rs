@@ -14,11 +14,6 @@ pub fn form(fields: &[Field], filled: &Map<String, Value>) -> Value {
         let default = filled.get(&field.name).or(field.default.as_ref());
         let Some(rules) = form["properties"][&field.name].as_object_mut() else { continue };
         rules.extend(default.map(|default| ("default".to_owned(), default.clone())));
-        // As people write them: at least 1, not 1.0.
-        for bound in ["minimum", "maximum"] {
-            let whole = rules.get(bound).and_then(Value::as_f64).filter(|bound| bound.fract() == 0.0 && bound.abs() < 1e15);
-            rules.extend(whole.map(|whole| (bound.to_owned(), Value::from(whole as i64))));
-        }
     }
     form
 }

@@ -9,6 +9,7 @@
 
 mod apart;
 mod artefact;
+mod checkable;
 mod fill;
 pub mod form;
 mod judge;
@@ -33,6 +34,7 @@ mod words;
 
 pub use apart::check_apart_from;
 pub use artefact::{ReadArtefact, read_artefact};
+pub use checkable::{CheckableSchema, checkable};
 pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
 pub use judge::check;
 pub(crate) use language::letters_of;

@@ -13,6 +13,7 @@ use serde_json::{Map, Number, Value};
 use super::lenient::{LenientReader, lenient};
 use super::shape::tasks_as_steps;
 use super::{schema_problems, wanted};
+use crate::channel::cleaned;
 use crate::model::Usable;
 
 /// Deepest nesting that values are changed in.
@@ -62,13 +63,13 @@ impl Reading {
     }
 }
 
-/// What a tool gave as text: JSON, also in a code fence.
+/// What a tool gave as text: JSON, also in a code fence. What deceives is taken out of its texts.
 ///
 /// # Errors
 /// It is no JSON.
 pub fn json_of_tool(text: &str) -> Result<Value, NotJsonError> {
     let text = text.trim();
-    Ok(serde_json::from_str(fenced(text).unwrap_or(text))?)
+    Ok(cleaned(serde_json::from_str(fenced(text).unwrap_or(text))?))
 }
 
 /// The JSON of an answer, before it is held to what is wanted.
@@ -77,7 +78,7 @@ pub fn json_of_tool(text: &str) -> Result<Value, NotJsonError> {
 /// See [`read`].
 pub fn json_in(text: &str, schema: &Value) -> Result<Reading, NotJsonError> {
     let (value, note) = found_in(text, schema)?;
-    Ok(Reading { value, notes: note.map(str::to_owned).into_iter().collect() })
+    Ok(Reading { value: cleaned(value), notes: note.map(str::to_owned).into_iter().collect() })
 }
 
 /// A value with what was certainly meant in the place of what does not fit.
@@ -465,7 +466,7 @@ fn of_text(text: String, schema: &Value, place: &mut Place, depth: usize) -> Val
         && let Ok(value) = serde_json::from_str::<Value>(trimmed)
     {
         place.note("JSON in a text was read");
-        return fitted(value, schema, place, depth + 1);
+        return fitted(cleaned(value), schema, place, depth + 1);
     }
     if allows(schema, "array") && !allows(schema, "string") && !trimmed.is_empty() {
         let list = Value::Array(vec![Value::String(text.clone())]);

@@ -47,6 +47,11 @@ pub fn schema_problems(schema: &Value, value: &Value) -> Vec<String> {
     }
 }
 
+/// Whether values can be held to a schema.
+pub(super) fn is_usable(schema: &Value) -> bool {
+    ready(schema).is_ok()
+}
+
 fn ready(schema: &Value) -> Result<Rc<Validator>, Box<ValidationError<'static>>> {
     if let Some(validator) = READY.with_borrow(|ready| ready.get(schema).cloned()) {
         return Ok(validator);

@@ -42,8 +42,8 @@ pub fn field_schema(field: &Field) -> Value {
     let rules = [
         (lengths.0, field.min_length.map(Value::from)),
         (lengths.1, field.max_length.map(Value::from)),
-        ("minimum", field.minimum.map(Value::from)),
-        ("maximum", field.maximum.map(Value::from)),
+        ("minimum", field.minimum.map(bound)),
+        ("maximum", field.maximum.map(bound)),
         ("pattern", field.pattern.clone().map(Value::from)),
         ("format", field.format.clone().map(Value::from)),
         ("description", field.description.clone().map(Value::from)),
@@ -62,6 +62,11 @@ pub fn field_schema(field: &Field) -> Value {
         }
     }
     schema
+}
+
+/// A bound as people write it: 1, not 1.0.
+fn bound(bound: f64) -> Value {
+    if bound.fract() == 0.0 && bound.abs() < 1e15 { Value::from(bound as i64) } else { Value::from(bound) }
 }
 
 /// What `flow` knows by heart as `plan` (docs/language.md, section 6).

@@ -16,7 +16,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             ("disallowed_tools", policy.disallowed_tools.as_slice()),
             ("approval_required", policy.approval_required.as_slice()),
         ];
-        names(&lists, out);
+        let is_of_server = |entry: &str| ToolName::of(entry).part.is_some() && file.tool(entry).is_some_and(|(tool, _)| tool.is_server());
+        names(&lists, is_of_server, out);
         if called.are_of(policy, pipeline) {
             for (key, entry) in lists.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
                 out.extend(fits_nothing(called, key, entry));
@@ -45,7 +46,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         unknown_parts(policy, |name| file.tools.get(name), out);
     }
     for tool in file.tools.values() {
-        names(&[("allow", tool.allow.as_deref().unwrap_or_default()), ("deny", tool.deny.as_slice())], out);
+        let lists = [("allow", tool.allow.as_deref().unwrap_or_default()), ("deny", tool.deny.as_slice())];
+        names(&lists, |_| tool.is_server(), out);
     }
 }
 
@@ -111,11 +113,14 @@ fn is_mistyped(name: &str, program: &str) -> bool {
     letters(name) == letters(program) || is_long && !nearest(name, [program]).is_empty()
 }
 
-/// Entries that are no name and no pattern of one.
-fn names(lists: &[(&str, &[Spanned<String>])], out: &mut Vec<Diagnostic>) {
+/// Entries that are no name and no pattern of one. A server may name its tools with blanks.
+fn names(lists: &[(&str, &[Spanned<String>])], is_of_server: impl Fn(&str) -> bool, out: &mut Vec<Diagnostic>) {
     for (key, entry) in lists.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
-        if let Some(meant) = with_words(&entry.value) {
-            let message = format!("{} in {key} fits nothing: no tool and no program has a blank in its name", quoted(&entry.value));
+        if let Some(meant) = with_words(&entry.value).filter(|_| !is_of_server(&entry.value)) {
+            let message = format!(
+                "{} in {key} fits nothing: no program, and no tool but one of a server, has a blank in its name",
+                quoted(&entry.value)
+            );
             out.push(found(entry, &message).help(format!("write {}: the words behind a program's name stand in brackets", quoted(&meant))));
         } else if let Some(meant) = of_regex(&entry.value) {
             let message =
@@ -214,6 +219,22 @@ mod tests {
         assert_eq!(says_of(check, &[("a.yaml", &format!("flow: 1\nname: a\n{POLICY}{programs}"))]), "");
         let model = "models: { m: { provider: cli, program: [claude], output: text } }\n";
         assert_eq!(says_of(check, &[("a.yaml", &format!("flow: 1\nname: a\n{POLICY}{model}{STEPS}"))]), "");
+    }
+
+    #[test]
+    fn only_tools_of_servers_have_blanks_in_their_names() {
+        let file = |allow: &str, confirm: &str| {
+            format!(
+                "flow: 1\nname: a\ntools: {{ desk: {{ command: d, allow: [{allow}] }} }}\n\
+                 policies: {{ p: {{ permission_mode: auto, approval_required: [{confirm}] }} }}\n{STEPS}"
+            )
+        };
+        assert_eq!(says_of(check, &[("a.yaml", &file("get page title", "desk.get page title"))]), "");
+        let found = says_of(check, &[("a.yaml", &file("get_page", "git push"))]);
+        assert_eq!(
+            found,
+            "F617 4:63 \"git push\" in approval_required fits nothing: no program, and no tool but one of a server, has a blank in its name\n"
+        );
     }
 
     #[test]

@@ -101,6 +101,8 @@ pub struct ServerLook {
     pub version: String,
     /// The names of its tools, each with its description.
     pub tools: Vec<(String, String)>,
+    /// The names of tools that cannot be called, each with the reason.
+    pub left_out: Vec<(String, String)>,
     /// The server's description of itself.
     pub instructions: String,
     /// The URIs of its resources, and its resource templates.
@@ -316,6 +318,7 @@ impl McpServers {
         Ok(ServerLook {
             version: session.version().to_string(),
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
+            left_out: listed.left_out.iter().map(|(name, why)| (visible(name), why.clone())).collect(),
             instructions: visible(&session.instructions()),
             resources: resources.iter().map(|uri| visible(uri)).collect(),
             difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
@@ -341,6 +344,7 @@ impl McpServers {
             version: session.version().to_string(),
             hash: listed.hash.clone(),
             tools: listed.tools.clone(),
+            left_out: listed.left_out.clone(),
             instructions: session.instructions(),
             changed: difference.changed,
             unpinned: difference.new,

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::questions;
+use crate::diagnostic::{cut, visible};
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::{INSTRUCTIONS, ResourceFile, ResourceReply, ServerReply};
 
@@ -19,7 +20,7 @@ pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// The version that the handshake requests.
 pub(super) const WITH_HANDSHAKE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 /// Maximum length of a tool's name, in bytes. Tools with longer names cannot be called.
-const LONGEST_NAME: usize = 128;
+const LONGEST_NAME: usize = 1_000;
 /// Maximum number of pictures kept of one result.
 const MOST_PICTURES: usize = 20;
 /// Maximum number of characters pinned of a server's instructions.
@@ -111,17 +112,45 @@ pub(super) fn listen(version: &ProtocolVersion, id: u64, asks: bool) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params })
 }
 
-/// Reads one tool of a list; `None` if it cannot be called.
-pub(super) fn tool(item: &Value) -> Option<ServerTool> {
-    let tool: rmcp::model::Tool = serde_json::from_value(item.clone()).ok()?;
-    let name = tool.name.into_owned();
-    let is_name = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(|c| c.is_control() || c.is_whitespace());
-    let schema = |schema: &rmcp::model::JsonObject| Value::Object(schema.clone());
-    is_name.then(|| ServerTool {
-        name,
-        description: tool.description.map(std::borrow::Cow::into_owned).unwrap_or_default(),
-        input: schema(&tool.input_schema),
-        output: tool.output_schema.as_deref().map(schema),
+/// Reads one tool of a list. Only what a call needs is read, so that a mistake elsewhere in its description does not matter.
+///
+/// # Errors
+/// Says why it cannot be called.
+pub(super) fn tool(item: &Value) -> Result<ServerTool, String> {
+    let name = item.get("name").and_then(Value::as_str).ok_or("it has no name")?;
+    if name.trim().is_empty() {
+        return Err("its name is empty".to_owned());
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(format!("its name has more than {LONGEST_NAME} bytes"));
+    }
+    if visible(name) != name {
+        return Err("its name holds control characters or invisible ones".to_owned());
+    }
+    if name == INSTRUCTIONS {
+        return Err("its name is the one under which flow pins the instructions of a server".to_owned());
+    }
+    let input = match item.get("inputSchema") {
+        None | Some(Value::Null | Value::Bool(true)) => json!({ "type": "object" }),
+        Some(schema @ Value::Object(_)) => schema.clone(),
+        Some(_) => return Err("its inputSchema is no JSON object".to_owned()),
+    };
+    let takes_object = match &input["type"] {
+        Value::String(kind) => kind.eq_ignore_ascii_case("object"),
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+        _ => true,
+    };
+    if !takes_object {
+        return Err(format!(
+            "its inputSchema is of type {}, and the arguments of a call are an object",
+            cut(&input["type"].to_string(), 40)
+        ));
+    }
+    Ok(ServerTool {
+        name: name.to_owned(),
+        description: item.get("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        input,
+        output: item.get("outputSchema").filter(|schema| schema.is_object()).cloned(),
         hash: hash(&said_of(item)),
     })
 }

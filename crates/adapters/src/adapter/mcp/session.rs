@@ -52,6 +52,8 @@ pub(super) struct ServerSession {
 /// The tools of a server, as last listed.
 pub(super) struct ListedTools {
     pub(super) tools: Vec<ServerTool>,
+    /// The names of tools that cannot be called, and why.
+    pub(super) left_out: BTreeMap<String, String>,
     /// The pinned parts of each tool's description.
     pub(super) said: BTreeMap<String, Value>,
     pub(super) hash: String,

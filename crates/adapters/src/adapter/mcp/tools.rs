@@ -25,6 +25,8 @@ use crate::port::{INSTRUCTIONS, ServerCall, ServerReply};
 /// Maximum number of tools or resources of a server, and of pages of a list.
 const MOST_TOOLS: usize = 1_000;
 const MOST_PAGES: usize = 100;
+/// Maximum number of tools that cannot be called that are noted by name.
+const MOST_LEFT_OUT: usize = 5;
 /// Maximum size of a whole list, in bytes.
 const LARGEST_LIST: usize = 8 << 20;
 
@@ -62,27 +64,36 @@ impl ServerSession {
         if !instructions.trim().is_empty() {
             said.insert(INSTRUCTIONS.to_owned(), protocol::said_of_instructions(&instructions));
         }
-        let mut tools: Vec<ServerTool> = items.iter().filter_map(protocol::tool).collect();
+        let mut left_out: BTreeMap<String, String> = BTreeMap::new();
+        let mut tools: Vec<ServerTool> = vec![];
+        for item in &items {
+            let name = || item.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            match protocol::tool(item) {
+                Ok(tool) => tools.push(tool),
+                Err(why) => drop(left_out.insert(name(), why)),
+            }
+        }
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(self.fault(FailureKind::BadResponse, &format!("it has two tools called \"{}\"", pair[0].name)));
-        }
-        if tools.len() < items.len() {
-            self.inbox()
-                .note(format!("{} of its tools cannot be called: their name or schema is missing or invalid", items.len() - tools.len()));
         }
         // Headers are not sent to programs, and do not exist in older versions.
         if matches!(self.link, ServerLink::Web(_)) && !self.version().has_initialize() {
             tools.retain(|tool| {
                 let why = wrong_header(&tool.input);
-                why.iter()
-                    .for_each(|why| self.inbox().note(format!("its tool \"{}\" cannot be called: {}", visible(&tool.name), visible(why))));
+                why.iter().for_each(|why| drop(left_out.insert(tool.name.clone(), visible(why))));
                 why.is_none()
             });
         }
+        for (name, why) in left_out.iter().take(MOST_LEFT_OUT) {
+            self.inbox().note(format!("its tool \"{}\" cannot be called: {why}", visible(name)));
+        }
+        if left_out.len() > MOST_LEFT_OUT {
+            self.inbox().note(format!("{} more of its tools cannot be called", left_out.len() - MOST_LEFT_OUT));
+        }
         let named = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
         let as_tasks = items.iter().filter(|item| tasks::are_required(item)).filter_map(named).collect();
-        let listed = Arc::new(ListedTools { as_tasks, hash: protocol::hash(&json!(said)), said, tools, changes });
+        let listed = Arc::new(ListedTools { as_tasks, hash: protocol::hash(&json!(said)), said, tools, left_out, changes });
         let mut last = held(&self.listed);
         if last.as_ref().is_none_or(|last| last.changes <= changes) {
             *last = Some(Arc::clone(&listed));

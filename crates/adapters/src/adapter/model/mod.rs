@@ -14,6 +14,7 @@ mod in_words;
 mod openai;
 mod pictures;
 mod responses;
+mod tool_schemas;
 mod window;
 
 #[cfg(test)]
@@ -115,7 +116,11 @@ struct WireCall {
 }
 
 async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
-    let Some(told) = in_words::told(request) else { return ask(client, request, scrub).await };
+    let Some(told) = in_words::told(request) else {
+        let (accepted, renamed) = tool_schemas::accepted(request);
+        let reply = ask(client, &accepted, scrub).await?;
+        return Ok(tool_schemas::as_the_server_names(reply, &renamed));
+    };
     let reply = ask(client, &told, scrub).await?;
     let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
     in_words::read(request, reply).map_err(|complaint| HttpFault::after_sending(complain(complaint)))

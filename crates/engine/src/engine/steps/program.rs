@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
+use crate::channel::{clean, cleaned};
 use crate::engine::Run;
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
@@ -238,13 +239,13 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
             read_json(text).map_err(|error| wrong(format!("is not taken as JSON: {error}")))?
         }
     };
-    result::printed(&run.gives, value).map_err(|problems| wrong(format!("does not fit: {}", problems.join("; "))))
+    result::printed(&run.gives, cleaned(value)).map_err(|problems| wrong(format!("does not fit: {}", problems.join("; "))))
 }
 
 /// The end of what it wrote to standard error, for a failure.
 fn said(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let text = text.trim();
+    let text = clean(text.trim()).0;
     let start = text.char_indices().rev().nth(MOST_SAID - 1).map_or(0, |(at, _)| at);
     let end = text.get(start..).unwrap_or_default();
     if end.is_empty() { String::new() } else { format!(": {}{end}", if start > 0 { "…" } else { "" }) }

@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
+use crate::channel::clean;
 use crate::engine::Run;
 use crate::engine::command::{CallReply, Command};
 use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::result::{self, ResultContext};
 use crate::model::{StepKind, ToolKind};
+use crate::port::ModelReply;
 
 impl Run {
     /// Handles a reply. A reply to a call that has ended is recorded and ignored.
@@ -18,6 +20,8 @@ impl Run {
         };
         let at = open.node;
         let started = open.started_ms;
+        let result =
+            result.map(CallReply::cleaned).map_err(|failure| Failure { message: clean(&failure.message).0.into_owned(), ..failure });
         if let Some(place) = self.asked_place(at, call) {
             return self.asked_answered(at, call, place, result);
         }
@@ -26,6 +30,9 @@ impl Run {
         }
         if self.state.talk(at).is_some() {
             let result = result.and_then(|reply| match reply {
+                CallReply::Model(reply) if self.answers_by_program(at) => {
+                    Ok(ModelReply { text: clean(&reply.text).0.into_owned(), ..reply })
+                }
                 CallReply::Model(reply) => Ok(reply),
                 _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
             });
@@ -75,6 +82,12 @@ impl Run {
                 super::of(&step.kind, |kind| kind.fails(self, at, failure, told));
             }
         }
+    }
+
+    /// Whether the open conversation of a step is with a program that is an agent.
+    fn answers_by_program(&self, at: NodeRef) -> bool {
+        let model = self.state.talk(at).and_then(|talk| self.model(at, &talk.model));
+        model.is_some_and(|model| model.provider.program().is_some())
     }
 
     /// Ends a try of a step with a result, or with a mock in a test. The result must have the shape that the step declares.

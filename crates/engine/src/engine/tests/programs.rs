@@ -8,7 +8,7 @@ use super::world::{World, options};
 use crate::engine::CallReply;
 use crate::event::{Failure, FailureKind, Happening, StepStatus};
 use crate::model::*;
-use crate::port::{ModelReply, ProgramEnd, ProgramReply, PythonError, PythonReply, RefusedHost};
+use crate::port::{HttpReply, ModelReply, ProgramEnd, ProgramReply, PythonError, PythonReply, RefusedHost};
 use crate::source::Spanned;
 
 pub(super) fn git(args: &[&str]) -> ProgramCommand {
@@ -55,6 +55,23 @@ fn ended(world: &World, step: &str) -> (StepStatus, String) {
 
 fn printed(stdout: &str) -> Result<CallReply, Failure> {
     Ok(CallReply::Program(ProgramReply { stdout: stdout.into(), sandbox: Some("landlock".into()), ..ProgramReply::default() }))
+}
+
+#[test]
+fn what_deceives_is_taken_out_of_what_a_program_prints() {
+    let hidden = r"a\u202eb\u001bc\udb40\udc41";
+    let of = |gives: ProgramOutput, stdout: &str| {
+        let mut world = World::new(planned(vec![pipeline("p", vec![step("a", StepKind::Program(ProgramCommand { gives, ..git(&[]) }))])]));
+        world.hands(printed(stdout));
+        world.output("a").unwrap()
+    };
+    let json = format!(r#"{{"{hidden}": ["{hidden}"]}}"#);
+    assert_eq!(of(ProgramOutput::Word(OutputWord::Json), &json), json!({ "abc": ["abc"] }));
+    assert_eq!(of(ProgramOutput::Word(OutputWord::Text), "a\u{202e}b\u{1b}[0m\n"), json!("ab[0m"));
+    assert_eq!(of(ProgramOutput::Word(OutputWord::Lines), "a\u{200b}\nb"), json!(["a", "b"]));
+    let reply = HttpReply { status: 200, headers: vec![("x".into(), "a\u{202e}b".into())], body: json!({ "a\u{200b}": ["b\u{1b}"] }) };
+    let CallReply::Http(reply) = CallReply::Http(reply).cleaned() else { panic!("an answer") };
+    assert_eq!((reply.headers[0].1.as_str(), reply.body), ("ab", json!({ "a": ["b"] })));
 }
 
 #[test]

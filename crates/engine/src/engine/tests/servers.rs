@@ -54,6 +54,20 @@ fn a_server_of_a_called_file_starts_at_once_unless_it_reads_an_input() {
 }
 
 #[test]
+fn a_server_of_a_pipeline_that_a_plan_or_an_agent_may_use_starts_at_once() {
+    let fetch = || super::tools::tool(ToolKind::Pipeline { file: named("inner.yaml"), pipeline: Some(crate::model::PipelineId(1)) });
+    let by_plan = super::planning::main(vec![super::planning::with(super::planning::work(), |plan| plan.may_use = vec![named("fetch")])]);
+    let mut by_agent = pipeline("outer", vec![agent("ask", "Go.")]);
+    by_agent.agents.get_mut("writer").unwrap().tools = vec![named("fetch")];
+    let by_step = pipeline("outer", vec![agent("ask", "Go."), needs(Step { id: named("b"), ..uses("fetch", json!({})) }, &["ask"])]);
+    for (name, mut outer) in [("plan", by_plan), ("agent", by_agent), ("step", by_step)] {
+        outer.tools.insert("fetch".into(), fetch());
+        let world = World::given(planned(vec![outer, later_use("stdio")]), options(), json!({}));
+        assert_eq!(early(&world), ["weather"], "{name}");
+    }
+}
+
+#[test]
 fn no_server_starts_early_in_a_test_or_under_a_policy_that_may_reject_it_and_never_many() {
     let refused = crate::model::Policy { disallowed_tools: vec![named("weather")], ..Default::default() };
     let by_user = || crate::engine::RunSettings { user_policies: vec![refused.clone()], ..options() };

@@ -320,12 +320,96 @@ fn a_tool_that_is_gone_changed_or_has_an_endless_schema_stops_the_step() {
         list.tools[0].input = json!({ "$ref": "#/$defs/d0", "$defs": defs });
     });
     assert!(bomb.message.contains("has too many references"), "{}", bomb.message);
-    let outside = fails(&|list| list.tools[0].input = json!({ "$ref": "https://example.com/s.json" }));
-    assert!(outside.message.contains("refers to another document"), "{}", outside.message);
+    let unusable = fails(&|list| {
+        list.tools.remove(0);
+        list.left_out.insert("get".into(), "its inputSchema is no JSON object".into());
+    });
+    assert_eq!(unusable.message, "tool \"weather.get\" cannot be used: its inputSchema is no JSON object");
     // What the file does not use may change as it likes.
     let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]));
     world.hands(Ok(CallReply::Tools(ToolList { changed: BTreeMap::from([("wipe".to_string(), "x".to_string())]), ..listed() })));
     assert_eq!(world.count("tool_called"), 1);
+}
+
+#[test]
+fn what_only_the_server_can_check_is_left_to_it_and_noted() {
+    let schemas = [
+        json!({ "type": "object", "properties": { "city": { "$ref": "https://example.com/s.json" } } }),
+        json!({ "type": "object", "properties": { "city": { "type": "string", "pattern": "^(?=.*n).*$" } } }),
+        json!({ "$schema": "https://example.com/draft", "properties": { "city": { "type": "string", "format": "city" } } }),
+        json!({ "type": "object", "properties": { "city": { "type": "string" }, "n": { "minimum": 0, "exclusiveMinimum": true } } }),
+        json!({ "type": "object", "properties": { "city": { "type": "str" } }, "required": null }),
+    ];
+    for (place, schema) in schemas.into_iter().enumerate() {
+        let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.say", json!({ "city": "Bonn" }))], server(None))]));
+        let mut list = listed();
+        list.tools[1].input = schema;
+        world.hands(Ok(CallReply::Tools(list)));
+        assert_eq!((world.count("tool_called"), world.count("server_noted")), (1, u64::from(place < 2)), "{place}");
+        world.check();
+    }
+    // A schema beyond all bounds is left out where only a pattern opens the tool.
+    let mut world = agent_with(&["weather"], server(Some(&["*"])));
+    let mut list = listed();
+    list.tools[2].input = json!({ "description": "x".repeat(100_000) });
+    world.hands(Ok(CallReply::Tools(list)));
+    assert_eq!((world.asked[0].tools.len(), world.count("server_noted")), (2, 1));
+    world.check();
+}
+
+#[test]
+fn a_tool_with_an_unusual_name_is_called_by_it_and_offered_under_another() {
+    let long = "x".repeat(130);
+    let names = ["get page title", "get-page-title", "ends in blank ", "crm.contacts/list", "créer", long.as_str()];
+    let list = || {
+        let tool = listed().tools.remove(1);
+        ToolList { tools: names.iter().map(|name| ServerTool { name: name.to_string(), ..tool.clone() }).collect(), ..listed() }
+    };
+    for name in names {
+        let mut world =
+            World::new(planned(vec![pipeline_with(vec![uses(&format!("weather.{name}"), json!({ "city": "Bonn" }))], server(None))]));
+        world.hands(Ok(CallReply::Tools(list())));
+        assert_eq!(world.count("tool_called"), 1, "{name}");
+        world.hands(gives(json!("done")));
+        assert_eq!(world.output("a"), Some(json!("done")), "{name}");
+    }
+    let mut world = agent_with(&["weather"], server(Some(&names)));
+    world.hands(Ok(CallReply::Tools(list())));
+    let offered: Vec<String> = world.asked[0].tools.iter().map(|tool| tool.name.clone()).collect();
+    let is_fine = |name: &String| name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    assert!(offered.len() == names.len() && offered.iter().all(is_fine), "{offered:?}");
+    assert_eq!(offered.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len(), "{offered:?}");
+    world.hands(asks(&offered[0], json!({ "city": "Bonn" })));
+    assert!(
+        world.events.iter().any(|event| matches!(&event.happening, Happening::ToolCalled { tool, .. } if tool == "weather.get page title"))
+    );
+    world.check();
+}
+
+/// What nobody sees, or changes how the text around it is shown.
+const HIDDEN: &str = r#"a\u202eb\u001b[31mc\u200bd\u2066e\udb40\udc41f"#;
+
+#[test]
+fn results_are_cleaned_after_their_json_is_read() {
+    let shape = |name: &str, kind| crate::model::Shape::Fields(vec![crate::model::Field::new(name, kind)]);
+    let given = |value: Value, field: &str, kind: crate::model::FieldKind| {
+        let mut step = uses("weather.say", json!({ "city": "Bonn" }));
+        if let StepKind::Tool(own) = &mut step.kind {
+            own.output = Some(shape(field, kind));
+        }
+        let mut world = World::new(planned(vec![pipeline_with(vec![step], server(None))]));
+        world.hands(Ok(CallReply::Tools(listed())));
+        world.hands(gives(value));
+        world.output("a").unwrap_or_else(|| panic!("{:?}", world.failure()))
+    };
+    use crate::model::FieldKind::{Any, List, Object, Text};
+    let clean = "ab[31mcdef";
+    assert_eq!(given(json!(format!(r#"{{"v": "{HIDDEN}"}}"#)), "v", Text), json!({ "v": clean }));
+    assert_eq!(given(json!(format!("```json\n{{\"v\": \"{HIDDEN}\"}}\n```")), "v", Text), json!({ "v": clean }));
+    assert_eq!(given(json!(format!(r#"{{"v": ["{HIDDEN}", {{"{HIDDEN}": 1}}]}}"#)), "v", List), json!({ "v": [clean, { clean: 1 }] }));
+    assert_eq!(given(json!(format!(r#"{{"\u200bv": {{"{HIDDEN}": "{HIDDEN}"}}}}"#)), "v", Object), json!({ "v": { clean: clean } }));
+    let structured: Value = serde_json::from_str(&format!(r#"{{"v": "{HIDDEN}"}}"#)).unwrap();
+    assert_eq!(given(structured, "v", Any), json!({ "v": clean }));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::channel::clean;
+use crate::channel::{clean, cleaned};
 use crate::diagnostic::{counted, cut, did_you_mean};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
@@ -18,7 +18,7 @@ use crate::engine::tools::wire_name;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
-use crate::gate::{ExceededBound, SchemaBounds};
+use crate::gate::{ExceededBound, SchemaBounds, checkable};
 use crate::model::{Text, Tool, ToolName};
 use crate::policy::{may_allow, opens};
 use crate::port::{FileContent, INSTRUCTIONS, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer};
@@ -118,9 +118,10 @@ impl Run {
             _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         });
         match taken {
-            Ok(ToolListOutcome { list, tools, instructions, unpinned }) => {
+            Ok(ToolListOutcome { list, tools, instructions, unpinned, notes }) => {
                 let absent = list.absent;
                 self.note(at, call, &server, &list.notes);
+                self.note(at, call, &server, &notes);
                 if list.unpinned.iter().any(|part| part == INSTRUCTIONS)
                     && self.tool(at, &server).is_ok_and(|tool| !tool.without_instructions)
                     && self.agents_use(at, &server)
@@ -164,12 +165,16 @@ impl Run {
     /// fails until the tool is accepted.
     fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<ToolListOutcome, Failure> {
         if list.absent.is_some() {
-            return Ok(ToolListOutcome { list, tools: vec![], instructions: String::new(), unpinned: vec![] });
+            return Ok(ToolListOutcome { list, tools: vec![], instructions: String::new(), unpinned: vec![], notes: vec![] });
         }
         let tool = self.tool(at, name)?;
         let named = self.named_tools(at, name);
         let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
+        let unusable = |part: &str, why: &str| format!("tool \"{name}.{}\" cannot be used: {why}", visible(part));
         if let Some(wanted) = named.iter().find(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
+            if let Some(why) = list.left_out.get(wanted) {
+                return Err(Failure::new(FailureKind::BadResponse, unusable(wanted, why)));
+            }
             let near = did_you_mean(wanted, all.iter().map(String::as_str));
             let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", cut(&all.join(", "), 500)) };
             return Err(Failure::new(FailureKind::BadRequest, format!("server \"{name}\" has no tool \"{wanted}\"{near}; {has}")));
@@ -201,20 +206,30 @@ impl Run {
         }
         let mut tools = vec![];
         let is_pinned = |part: &String| !list.unpinned.contains(part) && !list.changed.contains_key(part);
+        let mut notes = vec![];
         for found in list.tools.iter().filter(|found| is_wanted(&found.name) && is_pinned(&found.name)) {
-            let description = cut(&clean(&found.description).0, LONGEST_DESCRIPTION);
-            for schema in [Some(&found.input), found.output.as_ref()].into_iter().flatten() {
-                if let Some(why) = too_much_of(schema) {
-                    let message = format!("tool \"{name}.{}\" cannot be used: its schema {why}", visible(&found.name));
-                    return Err(Failure::new(FailureKind::BadResponse, message));
+            let part = found.name.as_str();
+            let too_much = [Some(&found.input), found.output.as_ref()].into_iter().flatten().find_map(too_much_of);
+            if let Some(why) = too_much.map(|why| unusable(part, &format!("its schema {why}"))) {
+                if anywhere.iter().any(|name| name == part) {
+                    return Err(Failure::new(FailureKind::BadResponse, why));
                 }
+                notes.push(why);
+                continue;
             }
-            tools.push(Arc::new(ServerTool { description, ..found.clone() }));
+            let (input, output) = (checkable(&found.input), found.output.as_ref().map(checkable));
+            let left: Vec<String> = input.left_out.iter().chain(output.iter().flat_map(|output| &output.left_out)).cloned().collect();
+            if !left.is_empty() {
+                notes.push(format!("only the server checks this in the schema of tool \"{name}.{}\": {}", visible(part), left.join(", ")));
+            }
+            let description = cut(&clean(&found.description).0, LONGEST_DESCRIPTION);
+            let output = output.map(|output| output.schema);
+            tools.push(Arc::new(ServerTool { description, input: input.schema, output, ..found.clone() }));
         }
         let unpinned = list.unpinned.iter().filter(|part| *part != INSTRUCTIONS && is_wanted(part)).cloned().collect();
         let told = Some(&list.instructions).filter(|_| tells_agents && is_pinned(&INSTRUCTIONS.to_owned()));
         let instructions = told.map(|told| noted_cut(clean(told).0.trim())).unwrap_or_default();
-        Ok(ToolListOutcome { list, tools, instructions, unpinned })
+        Ok(ToolListOutcome { list, tools, instructions, unpinned, notes })
     }
 
     /// Treats an optional server that did not answer in time as absent, with no tools.
@@ -409,7 +424,7 @@ impl Run {
         if let Some(asks) = reply.asks {
             return self.server_asked(at, call, tool, asks, asked).map(|()| None);
         }
-        let value = cleaned(reply.value);
+        let value = reply.value;
         if reply.is_error {
             let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
             let message = format!("tool \"{tool}\" reported an error: {}", cut(&visible(&said), 1_500));
@@ -460,6 +475,8 @@ struct ToolListOutcome {
     instructions: String,
     /// Names of the tools that are withheld until they are pinned.
     unpinned: Vec<String>,
+    /// What of the list is not used, a sentence each.
+    notes: Vec<String>,
 }
 
 fn not_pinned(name: &str) -> String {
@@ -467,16 +484,6 @@ fn not_pinned(name: &str) -> String {
         "tool \"{}\" is new since its server was pinned, so it is not used; review it and accept it with: flow tools pin",
         visible(name)
     )
-}
-
-/// Removes deceptive characters from all texts in a value.
-fn cleaned(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(clean(&text).0.into_owned()),
-        Value::Array(list) => list.into_iter().map(cleaned).collect(),
-        Value::Object(map) => map.into_iter().map(|(name, value)| (clean(&name).0.into_owned(), cleaned(value))).collect(),
-        other => other,
-    }
 }
 
 /// The instructions of a server, with a note if they are cut.
@@ -498,17 +505,6 @@ fn too_much_of(schema: &Value) -> Option<String> {
         Some(ExceededBound::Bytes(size)) => Some(format!("has {size} bytes, more than the limit of {}", SCHEMA_BOUNDS.bytes)),
         Some(ExceededBound::Levels) => Some(format!("is nested deeper than {}", SCHEMA_BOUNDS.levels)),
         Some(ExceededBound::Ways) => Some("has too many references".to_owned()),
-        None => leads_out(schema).then(|| "refers to another document".to_owned()),
-    }
-}
-
-fn leads_out(value: &Value) -> bool {
-    match value {
-        Value::Array(list) => list.iter().any(leads_out),
-        Value::Object(map) => {
-            let is_outside = |key| map.get(key).and_then(Value::as_str).is_some_and(|to| !to.starts_with('#'));
-            ["$ref", "$dynamicRef", "$recursiveRef"].into_iter().any(is_outside) || map.values().any(leads_out)
-        }
-        _ => false,
+        None => None,
     }
 }

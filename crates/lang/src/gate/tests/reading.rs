@@ -25,6 +25,20 @@ fn right() -> Value {
 }
 
 #[test]
+fn what_deceives_is_taken_out_of_every_text_that_was_read() {
+    let schema = json!({ "type": "object", "properties": { "names": { "type": "array", "items": { "type": "string" } }, "more": { "type": "object" } } });
+    let hidden = r"A\u202en\u200ba\udb40\udc41";
+    for text in [
+        format!(r#"{{"names": ["{hidden}"], "more": {{"{hidden}": 1}}}}"#),
+        format!("Sure:\n```json\n{{\"names\": [\"{hidden}\"], \"more\": {{\"{hidden}\": 1}}}}\n```"),
+        format!(r#"{{'names': ['{hidden}',], 'more': {{"{hidden}": 1}}}}"#),
+        json!({ "names": format!(r#"["{hidden}"]"#), "more": format!(r#"{{"{hidden}": 1}}"#) }).to_string(),
+    ] {
+        assert_eq!(read(&text, &schema).unwrap().value, json!({ "names": ["Ana"], "more": { "Ana": 1 } }), "{text}");
+    }
+}
+
+#[test]
 fn what_can_mean_one_thing_only_is_read_and_noted() {
     for (text, notes) in [
         (right().to_string(), &[][..]),

@@ -5,6 +5,7 @@ use super::super::print::PrintedText;
 use super::super::stop::FillStop;
 use super::super::value::from_json;
 use super::call::FilterCall;
+use crate::channel::cleaned;
 
 pub(super) fn upper(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
@@ -114,12 +115,12 @@ pub(super) fn string(call: FilterCall<'_>) -> Result<Value, FillStop> {
     call.give(output.into_text())
 }
 
-/// What a text of JSON holds.
+/// What a text of JSON holds; what deceives is taken out of its texts.
 pub(super) fn fromjson(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let Some(text) = call.value.as_str() else { return Err(call.wrong_value("a text that holds JSON")) };
     // Each value takes one sign at least, and more room than that.
     call.budget.bytes(text.len())?;
     call.budget.elements(text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count())?;
     let read: serde_json::Value = serde_json::from_str(text).map_err(|_| call.wrong_value("a text that holds JSON"))?;
-    Ok(from_json(&read))
+    Ok(from_json(&cleaned(read)))
 }

@@ -273,6 +273,8 @@ fn filters_of_jinja_that_people_try_first() {
     gives("none | string", json!(""));
     gives("'{\"a\": [1, 2.5, null]}' | fromjson", json!({"a": [1, 2.5, null]}));
     gives("map | tojson | fromjson", json!({"b": 1, "a": [2]}));
+    // What is escaped in JSON may be what was taken out of texts.
+    assert_eq!(fill("{{ v | fromjson }}", json!({ "v": r#"{"a\u200b": "b\u202ec\u001b"}"# })), json!({ "a": "bc" }));
     assert_eq!(error("{{ '{a' | fromjson }}", json!({})), "the filter fromjson takes a text that holds JSON; this is the text \"{a\"");
     assert!(error("{{ map | reverse }}", json!({"map": {"a": 1}})).contains("a list or a text"));
     assert!(error("{{ 7 | list }}", json!({})).contains("a list, an object or a text"));

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::exchange::{Client, Granted, Proof};
 use crate::adapter::files::{self, FileError, cannot};
+use crate::adapter::os;
 use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 
 /// Version of the file format, and maximum size of a file in bytes.
@@ -105,6 +106,13 @@ impl KeptLogin {
     }
 }
 
+/// Whether users other than the owner may read a file, as words that follow "it".
+fn shown_to_others(what: &std::fs::Metadata) -> Option<&'static str> {
+    let (mode, (user, group)) = (os::mode(what), os::owner(what));
+    let is_shown = mode & 0o004 != 0 || mode & 0o040 != 0 && group != user;
+    is_shown.then_some("can be read by other users of this machine, who may have its tokens")
+}
+
 fn plain(secret: &Secret) -> String {
     secret.reveal().to_owned()
 }
@@ -157,11 +165,12 @@ impl LoginPlace {
     /// Reads the login; `None` if there is none.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, is not a login for this server, belongs to another user, or can be changed by other users.
+    /// Fails if the file cannot be read, is not a login for this server, belongs to another user, or can be read or changed by other users.
     pub(super) fn read(&self) -> Result<Option<KeptLogin>, FileError> {
         let cannot = cannot("read", &self.path);
         let text = match files::open(&self.path).and_then(|file| Ok((file.metadata()?, files::within(file, LARGEST)?))) {
-            Ok((what, text)) => match files::is_anothers(&what).or_else(|| files::open_to_others(&what)) {
+            Ok((what, text)) => match files::is_anothers(&what).or_else(|| files::open_to_others(&what)).or_else(|| shown_to_others(&what))
+            {
                 Some(why) => return Err(cannot(format!("it {why}; log in again with flow tools login").into())),
                 None => text,
             },

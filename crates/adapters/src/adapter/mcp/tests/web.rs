@@ -163,6 +163,39 @@ async fn call_fails(answer: impl Fn(&Heard) -> String + Send + 'static, time: Du
 }
 
 #[test]
+fn a_server_may_be_silent_as_long_as_the_call_may_take() {
+    run(async {
+        for noise in ["", ": still here\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n"] {
+            let news = News::default();
+            let (answer, seen) = serve_with(
+                Box::new(move |heard| match heard.body["method"].as_str() {
+                    Some("server/discover") => json_answer(heard, &discovered()),
+                    Some("tools/list") => json_answer(heard, &tools()),
+                    _ => standing(noise),
+                }),
+                news.clone(),
+            )
+            .await;
+            let world = World::with(HttpSettings::default());
+            let server = world.web(&answer);
+            let says = async {
+                while news.listeners() == 0 {
+                    tokio::time::sleep(SHORT / 20).await;
+                }
+                tokio::time::sleep(SHORT * 2).await;
+                let id = seen.lock().unwrap().iter().find(|heard| heard.is("tools/call")).unwrap().body["id"].clone();
+                news.say(&json!({ "jsonrpc": "2.0", "id": id, "result": told("late") }));
+            };
+            let (reply, ()) = tokio::join!(world.echo(&server, "x", LONG), says);
+            assert_eq!(reply.unwrap().value, text("late"), "{noise}");
+            // The time of the call ends it.
+            let failure = world.echo(&server, "x", SHORT).await.unwrap_err();
+            assert!(failure.message.contains("no answer within 400 ms"), "{}", failure.message);
+        }
+    });
+}
+
+#[test]
 fn a_call_says_the_trace_that_it_is_part_of() {
     run(async {
         let (url, seen) = serve(Box::new(|heard| match heard.body["method"].as_str() {

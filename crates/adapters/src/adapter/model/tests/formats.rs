@@ -107,7 +107,7 @@ async fn a_request_says_what_was_asked_in_each_format() {
             "seed": -4,
             "response_format": { "type": "json_schema", "json_schema": { "name": "answer", "schema": schema(), "strict": true } },
             "tools": [{ "type": "function", "function":
-                { "name": "time", "description": "Tells the time.", "parameters": { "type": "object" } } }],
+                { "name": "time", "description": "Tells the time.", "parameters": { "type": "object", "properties": {} } } }],
         })
     );
     for base in ["", "/v1"] {
@@ -116,7 +116,10 @@ async fn a_request_says_what_was_asked_in_each_format() {
         assert!(head.contains("x-api-key: sk-canary-1") && head.contains("anthropic-version: 2023-06-01"));
         assert!(!head.contains("authorization"));
         assert_eq!((&body["max_tokens"], &body["temperature"], &body["tool_choice"]), (&json!(9), &json!(0.5), &json!({ "type": "any" })));
-        assert_eq!(body["tools"][0], json!({ "name": "time", "description": "Tells the time.", "input_schema": { "type": "object" } }));
+        assert_eq!(
+            body["tools"][0],
+            json!({ "name": "time", "description": "Tells the time.", "input_schema": { "type": "object", "properties": {} } })
+        );
         assert_eq!((&body["tools"][1]["name"], &body["tools"][1]["input_schema"]), (&json!("flow_answer"), &schema()));
         assert_eq!(body["messages"], json!([{ "role": "user", "content": [{ "type": "text", "text": "Hello" }] }]));
         assert!(body["system"].as_str().unwrap().starts_with("Be brief.\n\n") && body.get("seed").is_none());

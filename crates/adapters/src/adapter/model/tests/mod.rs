@@ -4,6 +4,7 @@ mod endpoints;
 mod faults;
 mod formats;
 mod responses;
+mod tool_schemas;
 
 use std::sync::Arc;
 use std::time::Duration;

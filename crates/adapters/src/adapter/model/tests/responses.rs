@@ -49,7 +49,7 @@ async fn a_request_tells_the_whole_conversation_and_asks_to_keep_nothing() {
             "temperature": 0.5,
             "max_output_tokens": 9,
             "text": { "format": { "type": "json_schema", "name": "answer", "schema": schema(), "strict": true } },
-            "tools": [{ "type": "function", "name": "time", "description": "Tells the time.", "parameters": { "type": "object" },
+            "tools": [{ "type": "function", "name": "time", "description": "Tells the time.", "parameters": { "type": "object", "properties": {} },
                         "strict": false }],
         })
     );
