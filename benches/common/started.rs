@@ -23,6 +23,7 @@ pub fn begun(plan: &Arc<Plan>) -> Run {
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),
+        most_calls: u64::MAX,
         limits: Limits::default(),
     };
     let mut run = Run::new("r_bench", plan.clone(), options, now);

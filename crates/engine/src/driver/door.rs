@@ -133,16 +133,18 @@ impl Door {
                     self.texts([message, traceback]);
                 }
             }
-            CallReply::Tools(ToolList { version, hash: _, tools, instructions, changed, unpinned, notes, absent }) => {
+            CallReply::Tools(ToolList { version, hash: _, tools, instructions, changed, unpinned, notes, absent, left_out }) => {
                 self.texts([version, instructions]);
                 for ServerTool { name, description, input, output, hash: _ } in tools {
                     self.texts([name, description]);
                     self.value(input);
                     output.iter_mut().for_each(|output| self.value(output));
                 }
-                for (mut name, mut what) in std::mem::take(changed) {
-                    self.texts([&mut name, &mut what]);
-                    changed.insert(name, what);
+                for named in [changed, left_out] {
+                    for (mut name, mut what) in std::mem::take(named) {
+                        self.texts([&mut name, &mut what]);
+                        named.insert(name, what);
+                    }
                 }
                 self.texts(notes.iter_mut().chain(unpinned));
                 self.texts(absent.iter_mut().map(|failure| &mut failure.message));
