@@ -189,9 +189,9 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
         ToolCall { tool, ..call }
     };
     match said {
-        ModelAnswer::Said { text, calls, model, session, files } => {
+        ModelAnswer::Said { text, calls, model, session, files, state: _, notes } => {
             let calls = calls.into_iter().map(offered).collect();
-            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, files, ..ModelReply::default() }))
+            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, files, notes, ..ModelReply::default() }))
         }
         ModelAnswer::Failed(failure) => Err(failure),
     }

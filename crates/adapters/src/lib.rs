@@ -12,4 +12,4 @@ pub mod adapter;
 // So that `crate::model` is the same path in each crate.
 #[cfg(feature = "telemetry")]
 use flow_base::telemetry;
-use flow_base::{diagnostic, event, journal, model, port, redact, sql};
+use flow_base::{diagnostic, event, journal, model, port, redact, said, sql};

@@ -22,6 +22,7 @@ pub mod model;
 pub mod policy;
 pub mod port;
 pub mod redact;
+pub mod said;
 pub mod source;
 pub mod sql;
 pub mod telemetry;

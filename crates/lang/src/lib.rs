@@ -15,4 +15,4 @@ pub mod syntax;
 pub mod template;
 
 // So that `crate::model` is the same path in each crate.
-use flow_base::{diagnostic, event, model, policy, port, redact, source, sql};
+use flow_base::{diagnostic, event, model, policy, port, redact, said, source, sql};

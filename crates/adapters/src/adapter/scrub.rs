@@ -62,6 +62,7 @@ impl Scrub {
     pub(crate) fn reply(&self, reply: &mut ModelReply) {
         self.secrets.hide_in(&mut reply.text);
         reply.model.iter_mut().for_each(|model| self.secrets.hide_in(model));
+        reply.state.iter_mut().for_each(|state| self.secrets.hide_in_value(&mut Arc::make_mut(state).parts));
         for call in &mut reply.calls {
             self.secrets.hide_in(&mut call.id);
             self.secrets.hide_in(&mut call.tool);

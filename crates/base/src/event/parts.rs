@@ -1,6 +1,7 @@
 //! What events say of models, tools and verdicts.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,15 +79,31 @@ pub enum ModelAnswer {
         /// Files that such a program made or changed in its folders.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<String>,
+        /// What its endpoint wants back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<Arc<AnswerState>>,
+        /// What was read otherwise than written, a phrase each, without values.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     },
     /// A failure.
     Failed(Failure),
 }
 
+/// What an endpoint wants back with an answer of its model, as it came: signatures of thoughts, and thoughts themselves. It is no text: nobody is
+/// shown it, it is in no output, and it is sent to nobody but the model that it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AnswerState {
+    /// Which model of which endpoint it came from: a name that only the client of models understands.
+    pub from: String,
+    /// What it is, as the wire format has it.
+    pub parts: Value,
+}
+
 /// A tool call a model asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The model's id for it.
+    /// The model's id for it. In a reply it may be empty or used before; in events and requests each is there once in a conversation.
     pub id: String,
     /// Its name: in events that of the file; in requests and replies the one it was offered under.
     pub tool: String,
@@ -129,6 +146,9 @@ pub struct Message {
     /// Why the call failed whose result it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Box<Failure>>,
+    /// What the endpoint that gave this answer wants back with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Arc<AnswerState>>,
 }
 
 /// Tokens and money of one or more calls.

@@ -216,7 +216,7 @@ mod tests {
     fn replied(step: &str, call: u64, is_well: bool) -> Value {
         let failure = json!({ "kind": "timeout", "message": "late" });
         let reply = if is_well {
-            ModelAnswer::Said { text: "x".into(), calls: vec![], model: None, session: None, files: vec![] }
+            ModelAnswer::Said { text: "x".into(), calls: vec![], model: None, session: None, files: vec![], state: None, notes: vec![] }
         } else {
             ModelAnswer::Failed(serde_json::from_value(failure).unwrap())
         };

@@ -99,6 +99,10 @@ pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> Stri
 pub fn public_value(event: &Event, mask: RunMask<'_>, with_content: bool) -> Value {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
     let Value::Object(fields) = &mut value else { return value };
+    // What an endpoint wants back is for it alone.
+    if let Some(Value::Object(said)) = fields.get_mut("reply").and_then(|reply| reply.get_mut("said")) {
+        said.shift_remove("state");
+    }
     for (name, holds) in content(&event.happening) {
         let Some(field) = fields.get_mut(*name) else { continue };
         // What earlier runs of the conversation know to be personal is for masking alone.

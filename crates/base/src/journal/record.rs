@@ -369,7 +369,7 @@ impl RecordBuilder {
             Happening::AnswerRead { step, notes } => {
                 let of_step = |asked: &&mut Interaction| asked.action.split_once(' ').is_some_and(|(_, path)| path == &**step);
                 if let Some(last) = self.record.interactions.iter_mut().rev().find(of_step) {
-                    last.readings.clone_from(notes);
+                    last.readings.extend(notes.iter().cloned());
                 }
             }
             Happening::TaskJudged { step, verdicts, .. } | Happening::GatePassed { step, verdicts, .. } => self.review(step, verdicts),
@@ -396,9 +396,10 @@ impl RecordBuilder {
         interaction.duration_ms = duration_ms;
         interaction.usage = *usage;
         match reply {
-            ModelAnswer::Said { text, calls, model, session: _, files: _ } => {
+            ModelAnswer::Said { text, calls, model, notes, session: _, files: _, state: _ } => {
                 interaction.success = true;
                 interaction.error = None;
+                interaction.readings.clone_from(notes);
                 let asked = |c: &crate::event::ToolCall| json!({ "tool": c.tool, "with": c.arguments });
                 interaction.output = match calls.is_empty() {
                     true => json!(text),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{AgentDecision, Pending};
-use crate::event::{Failure, Message, ToolCall, TraceContext, Usage};
+use crate::event::{AnswerState, Failure, Message, ToolCall, TraceContext, Usage};
 use crate::model::{Addition, HostSource, Reasoning, Service, ToolCalls, WireFormat};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
@@ -153,6 +153,12 @@ pub struct ModelReply {
     /// Files that such a program made or changed in its folders, by their paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// What the endpoint wants back with this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Arc<AnswerState>>,
+    /// What was read otherwise than written, a phrase each, without values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What was decided about tools and hosts that such a program wanted itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<AgentDecision>,

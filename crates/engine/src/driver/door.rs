@@ -94,10 +94,11 @@ impl Door {
 
     fn reply(&self, reply: &mut CallReply) {
         match reply {
-            CallReply::Model(ModelReply { text, calls, usage: _, model, session, files, decisions, failed }) => {
+            CallReply::Model(ModelReply { text, calls, usage: _, model, session, files, state, notes, decisions, failed }) => {
                 failed.iter_mut().for_each(|failure| self.failure(failure));
                 self.text(text);
-                self.texts(model.iter_mut().chain(session).chain(files));
+                self.texts(model.iter_mut().chain(session).chain(files).chain(notes));
+                state.iter_mut().for_each(|state| self.value(&mut Arc::make_mut(state).parts));
                 self.texts(decisions.iter_mut().map(|decision| &mut decision.target));
                 for ToolCall { id, tool, arguments } in calls {
                     self.texts([id, tool]);
@@ -199,7 +200,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::event::FailureKind;
+    use crate::event::{AnswerState, FailureKind};
     use crate::model::{DataKind, SqlEngine};
 
     const CANARY: &str = "sk-canary-7Q";
@@ -243,6 +244,8 @@ mod tests {
                 model: Some(text()),
                 session: Some(text()),
                 files: vec![text()],
+                state: Some(Arc::new(AnswerState { from: String::new(), parts: value() })),
+                notes: vec![text()],
                 decisions: vec![crate::port::AgentDecision {
                     act: crate::model::ActKind::Tool,
                     target: text(),

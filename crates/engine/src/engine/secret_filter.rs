@@ -59,7 +59,7 @@ impl Run {
 
     /// Hides secrets in messages to a model. Tool calls stay as the model made them.
     pub(crate) fn hide_in_messages(&self, messages: &mut [Message]) {
-        for Message { role: _, text, pictures: _, calls: _, call_id: _, failure } in messages {
+        for Message { role: _, text, pictures: _, calls: _, call_id: _, failure, state: _ } in messages {
             self.hidden.hide_in(text);
             failure.iter_mut().for_each(|failure| failure.message = self.hidden.hide_cut(&failure.message));
         }

@@ -15,6 +15,7 @@ use super::shape::tasks_as_steps;
 use super::{schema_problems, wanted};
 use crate::channel::cleaned;
 use crate::model::Usable;
+use crate::said::answer_text;
 
 /// Deepest nesting that values are changed in.
 const DEEPEST: usize = 64;
@@ -211,10 +212,8 @@ fn with_ids(list: &mut Vec<Value>, named: &HashSet<String>, once: bool, notes: &
 fn found_in(text: &str, schema: &Value) -> Result<(Value, Option<&'static str>), NotJsonError> {
     let whole = text.trim();
     // What a model thought before it answered is no answer.
-    let text = match whole.strip_prefix("<think>") {
-        Some(thought) => thought.split_once("</think>").map_or("", |(_, answer)| answer.trim()),
-        None => whole,
-    };
+    let answer = answer_text(whole).map(|answer| answer.text).unwrap_or_default();
+    let text = answer.trim();
     let thought = (text.len() < whole.len()).then_some("taken out of the text around it");
     let error = match strict(text) {
         // A text that itself holds the object that is wanted is unpacked when it is fitted.

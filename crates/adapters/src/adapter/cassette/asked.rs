@@ -45,7 +45,7 @@ pub fn model(request: &ModelRequest) -> Value {
 pub(crate) const OF_THE_MODEL: [&str; 6] = ["model", "temperature", "max_output_tokens", "seed", "reasoning", "extra"];
 
 fn message(message: &Message) -> Value {
-    let mut value = json!(message);
+    let mut value = json!(Message { state: None, ..message.clone() });
     if !message.pictures.is_empty() {
         // A tool's picture is named by its content. The file does not exist in a replay.
         let of_tool = |path: &std::path::Path| json!(path.file_name().unwrap_or_default().to_string_lossy());
@@ -153,7 +153,13 @@ pub(crate) trait Recordable: Serialize + DeserializeOwned {
     }
 }
 
-impl Recordable for ModelReply {}
+/// What an endpoint wants back is left out: a replay has no endpoint.
+impl Recordable for ModelReply {
+    fn kept(&self) -> Value {
+        json!(ModelReply { state: None, ..self.clone() })
+    }
+}
+
 impl Recordable for ToolList {}
 impl Recordable for ServerReply {}
 impl Recordable for ResourceReply {}

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::event::{Marks, Purpose, RunStart};
+use crate::event::{AnswerState, Marks, MessageRole, Purpose, RunStart};
 use crate::model::{Method, ToolCalls};
 use crate::port::Message;
 
@@ -231,6 +231,18 @@ fn headers_that_pass_and_values_of_headers_are_not_kept() {
 }
 
 #[test]
+fn what_an_endpoint_wants_back_is_in_no_recording() {
+    let state = Some(Arc::new(AnswerState { from: "m".into(), parts: json!({ "reasoning_content": "I must not." }) }));
+    let reply = ModelReply { text: "Hi".into(), state: state.clone(), ..ModelReply::default() };
+    assert_eq!(ModelReply::from_kept(reply.kept()), Some(ModelReply { state: None, ..reply }));
+    let mut told = request("Go.");
+    let said = Message { role: MessageRole::Assistant, text: "Hi".into(), ..Message::default() };
+    let plain = |message: Message, request: &ModelRequest| ModelRequest { messages: vec![message.into()], ..request.clone() };
+    told = plain(Message { state, ..said.clone() }, &told);
+    assert_eq!(super::asked::model(&told), super::asked::model(&plain(said, &told)));
+}
+
+#[test]
 fn a_name_that_only_the_answer_holds_comes_back_if_the_run_knows_it() {
     let model = echo(vec![Ok("Well done, Ana! Ask Ana Lopez or jo@example.org.")]);
     let home = recorded("Ana Lopez", &model, &["Say something nice."]);
@@ -244,7 +256,15 @@ fn calls_that_were_out_when_a_replay_was_interrupted_have_their_number_again() {
     let home = recorded("Ana", &echo(vec![]), &["One.", "Two.", "Three.", "Four."]);
     let tape = replay(home.path(), "r_2", "Ana");
     let replied = |call: u64| {
-        let reply = crate::event::ModelAnswer::Said { text: String::new(), calls: vec![], model: None, session: None, files: vec![] };
+        let reply = crate::event::ModelAnswer::Said {
+            text: String::new(),
+            calls: vec![],
+            model: None,
+            session: None,
+            files: vec![],
+            state: None,
+            notes: vec![],
+        };
         event("r_1", Happening::ModelReplied { step: "a".into(), call, reply, duration_ms: 0, usage: Default::default() })
     };
     assert!(asked(&tape, 1, "One.").is_ok());

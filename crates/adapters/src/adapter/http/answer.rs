@@ -22,6 +22,8 @@ const ERROR_BODY: usize = 64 << 10;
 const ERROR_TIME: Duration = Duration::from_secs(5);
 /// Time limit for the data after the end mark of a stream.
 const LAST_BYTES: Duration = Duration::from_millis(50);
+/// Time limit for the end mark of a stream whose answer is complete.
+const AFTER_LAST: Duration = Duration::from_secs(5);
 /// The codes with which providers report that they rejected a prompt for its content (OpenAI, and endpoints like Azure's).
 const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
 /// The size counted for an empty chunk of a body, so that a flood of them reaches the limit.
@@ -35,6 +37,8 @@ pub(crate) struct HttpAnswer {
     settings: Arc<HttpSettings>,
     pub(crate) scrub: Scrub,
     received: usize,
+    /// The beginning of the body that was looked at, and is still to be read.
+    ahead: Vec<u8>,
 }
 
 /// What the reader of an event returns.
@@ -42,6 +46,8 @@ pub(crate) struct HttpAnswer {
 pub(crate) enum ReadProgress {
     /// More events are expected.
     More,
+    /// The answer is complete; its end mark may follow or be missing.
+    Last,
     /// The stream is complete.
     Done,
 }
@@ -54,7 +60,7 @@ impl HttpAnswer {
         settings: Arc<HttpSettings>,
         scrub: Scrub,
     ) -> Result<HttpAnswer, HttpFault> {
-        let answer = HttpAnswer { response, origin, settings, scrub, received: 0 };
+        let answer = HttpAnswer { response, origin, settings, scrub, received: 0, ahead: vec![] };
         let size: usize = answer.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if size > answer.settings.max_headers {
             return Err(answer.fault(FailureKind::TooLarge, format!("sent more than {} bytes of headers", answer.settings.max_headers)));
@@ -162,6 +168,9 @@ impl HttpAnswer {
 
     /// Reads the next decompressed chunk of the body; `None` at its end.
     async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpFault> {
+        if !self.ahead.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.ahead).into()));
+        }
         let piece = self.response.chunk().await.map_err(|error| {
             let message = format!("sent an answer that ended early, after {} bytes: {}", self.received, last_cause(&error));
             self.fault(class_of_body(&error), message)
@@ -185,6 +194,24 @@ impl HttpAnswer {
     async fn next_piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpFault> {
         let piece = unless_silent(self.settings.silence, self.piece()).await;
         piece.map_err(|silence| self.fault(FailureKind::Timeout, format!("sent nothing for {}", in_words(silence))))?
+    }
+
+    /// The beginning of the body without white space before it, which stays to be read: at least so many bytes, unless the body is shorter.
+    pub(crate) async fn opening(&mut self, least: usize) -> Result<Vec<u8>, HttpFault> {
+        let mut read = vec![];
+        loop {
+            let blank = |byte: &&u8| byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF);
+            let start: Vec<u8> = read.iter().skip_while(blank).copied().collect();
+            if start.len() >= least {
+                self.ahead = read;
+                return Ok(start);
+            }
+            let Some(piece) = self.next_piece().await? else {
+                self.ahead = read;
+                return Ok(start);
+            };
+            read.extend_from_slice(piece.as_ref());
+        }
     }
 
     /// Reads the whole body.
@@ -213,30 +240,58 @@ impl HttpAnswer {
         read_json(&bytes).map(Some).map_err(|fault| self.fault(fault.kind(), format!("sent {fault}")))
     }
 
-    /// Reads a stream event by event until `read` returns [`ReadProgress::Done`]. If the stream ends before that, the failure is `bad_response`.
-    pub(crate) async fn events(&mut self, read: impl FnMut(&SseEvent) -> Result<ReadProgress, Failure>) -> Result<(), HttpFault> {
-        self.marked_events(&mut SseMarks::default(), read).await
+    /// Reads a stream event by event until `read` returns [`ReadProgress::Done`], or until it ends after [`ReadProgress::Last`]. If the stream ends
+    /// before that, the failure is `bad_response`. An event without the empty line after it counts if it is the last.
+    pub(crate) async fn events(&mut self, mut read: impl FnMut(&SseEvent) -> Result<ReadProgress, Failure>) -> Result<(), HttpFault> {
+        let mut is_last = false;
+        let mut noted = |event: &SseEvent| {
+            let progress = read(event)?;
+            is_last = progress == ReadProgress::Last;
+            Ok(progress)
+        };
+        let ended = self.read_events(&mut SseMarks::default(), &mut noted, true).await;
+        // What breaks after the last word takes nothing away from the answer.
+        match ended {
+            Err(_) if is_last => Ok(()),
+            ended => ended,
+        }
     }
 
-    /// Like [`events`](Self::events). `marks` receives the last id and retry time of the stream, even if the stream breaks.
+    /// Reads a stream event by event until `read` returns [`ReadProgress::Done`]. `marks` receives the last id and retry time of the stream, even if
+    /// the stream breaks.
     pub(crate) async fn marked_events(
         &mut self,
         marks: &mut SseMarks,
         mut read: impl FnMut(&SseEvent) -> Result<ReadProgress, Failure>,
     ) -> Result<(), HttpFault> {
+        self.read_events(marks, &mut read, false).await
+    }
+
+    async fn read_events(
+        &mut self,
+        marks: &mut SseMarks,
+        read: &mut impl FnMut(&SseEvent) -> Result<ReadProgress, Failure>,
+        takes_rest: bool,
+    ) -> Result<(), HttpFault> {
         let mut decoder = SseDecoder::new(self.settings.max_line);
         let mut events = Vec::new();
+        let mut is_last = false;
         loop {
-            let Some(piece) = self.next_piece().await? else {
-                return Err(self.fault(FailureKind::BadResponse, "ended its answer before the end mark"));
+            let piece = match is_last {
+                // What is still missing then says nothing about the answer.
+                true => timeout(AFTER_LAST, self.next_piece()).await.unwrap_or(Ok(None))?,
+                false => self.next_piece().await?,
             };
-            let decoded = decoder.push(piece.as_ref(), &mut events);
+            let is_end = piece.is_none();
+            let rest: &[u8] = if takes_rest { b"\n\n" } else { b"" };
+            let decoded = decoder.push(piece.as_ref().map_or(rest, AsRef::as_ref), &mut events);
             if decoder.marks != SseMarks::default() {
                 marks.clone_from(&decoder.marks);
             }
             for event in events.drain(..) {
                 match read(&event).map_err(HttpFault::after_sending)? {
-                    ReadProgress::More => {}
+                    ReadProgress::More => is_last = false,
+                    ReadProgress::Last => is_last = true,
                     ReadProgress::Done => {
                         self.finish().await;
                         return Ok(());
@@ -250,6 +305,9 @@ impl HttpAnswer {
                 SseError::NotUtf8 => self.fault(FailureKind::BadResponse, "sent text that is not UTF-8"),
                 SseError::Nul => self.fault(FailureKind::BadResponse, "sent a NUL character"),
             })?;
+            if is_end {
+                return Err(self.fault(FailureKind::BadResponse, "ended its answer before the end mark"));
+            }
         }
     }
 }

@@ -7,20 +7,19 @@
 //!
 //! This format has no seed; a seed that is set is not sent.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 use super::draft::{
-    Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, system_text, text, tokens,
+    Answered, Draft, DraftCall, arguments_text, bad, event_json, foreign, model_name, sent_id, set, system_text, text, tokens,
 };
+use super::ended::{AnswerEnd, answer_end, error_complaint, error_in};
 use super::pictures::{Picture, Pictures};
-use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, is_at, joined};
-use crate::adapter::http::SseEvent;
+use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, is_at, joined, state};
+use crate::adapter::http::{SseEvent, error_sentence};
 use crate::event::{Failure, MessageRole, Usage};
 use crate::model::{Addition, Effort, FailureKind, Reasoning};
-use crate::port::{Message, ModelReply, ModelRequest, Secret};
+use crate::port::{Message, ModelRequest, Secret, ToolCall};
 
 /// `max_tokens` is required; this value is used if the author sets none.
 const DEFAULT_MAX_TOKENS: u64 = 4096;
@@ -37,7 +36,7 @@ pub(super) fn call(request: &ModelRequest, dialect: &Dialect, pictures: &Picture
     let mut body = json!({
         "model": request.model,
         "max_tokens": most,
-        "messages": messages(&request.messages, pictures),
+        "messages": messages(request, pictures),
         "stream": dialect.has(Addition::Stream),
     });
     let thinks = thinking.as_ref().is_some_and(|thinking| thinking["type"] == "enabled");
@@ -107,10 +106,11 @@ fn thinking(request: &ModelRequest) -> Result<(Option<Value>, u64), Failure> {
 const INSTRUCTING: [MessageRole; 2] = [MessageRole::System, MessageRole::Developer];
 
 /// All messages except the instructions. Tool results are sent with the user's role, all results of a round in one message.
-fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
+fn messages(request: &ModelRequest, pictures: &Pictures) -> Vec<Value> {
+    let whose = state::whose(request);
     let mut turns: Vec<(MessageRole, Vec<Value>)> = Vec::new();
-    for message in messages.iter().filter(|message| !INSTRUCTING.contains(&message.role)) {
-        let blocks = blocks(message, pictures);
+    for message in request.messages.iter().filter(|message| !INSTRUCTING.contains(&message.role)) {
+        let blocks = blocks(message, state::of(message, &whose), pictures);
         match turns.last_mut() {
             Some((MessageRole::Tool, found)) if message.role == MessageRole::Tool => found.extend(blocks),
             _ if blocks.is_empty() => {}
@@ -124,40 +124,62 @@ fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
 }
 
 /// The blocks of a message. The format rejects an empty text, so it has no block.
-fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
+fn blocks(message: &Message, state: Option<&Value>, pictures: &Pictures) -> Vec<Value> {
+    let id =
+        |id: &str| sent_id(id, |id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')));
     let text = (!message.text.trim().is_empty()).then(|| json!({ "type": "text", "text": message.text }));
-    let calls = message.calls.iter().map(|call| {
+    let call = |call: &ToolCall| {
         // The format only accepts objects.
         let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({ "arguments": call.arguments }) };
-        json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": input })
-    });
+        json!({ "type": "tool_use", "id": id(&call.id), "name": call.tool, "input": input })
+    };
     let source = |picture: &Picture| json!({ "type": "base64", "media_type": picture.media_type, "data": picture.base64 });
     let pictures = pictures.of(message).map(|picture| json!({ "type": "image", "source": source(picture) }));
     if message.role == MessageRole::Tool {
         let content = if message.pictures.is_empty() { json!(message.text) } else { text.into_iter().chain(pictures).collect() };
-        return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id, "content": content })];
+        return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id.as_deref().map(id), "content": content })];
     }
-    pictures.chain(text).chain(calls).collect()
+    let (mut text, mut calls) = (text.into_iter(), message.calls.iter().map(call));
+    let mut blocks: Vec<Value> = pictures.collect();
+    // Thoughts stand where they stood among texts and calls.
+    for part in state.and_then(Value::as_array).into_iter().flatten() {
+        match part.as_str() {
+            Some("text") => blocks.extend(text.next()),
+            Some(_) => blocks.extend(calls.next()),
+            None => blocks.push(part.clone()),
+        }
+    }
+    blocks.extend(text.chain(calls));
+    blocks
 }
 
-/// The kind of the open block in a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StreamBlock {
-    Text,
-    /// The arguments of the call at this index.
-    Call(usize),
-    /// Thinking and other kinds, which are not part of the answer.
+/// The kind of a block.
+#[derive(Debug)]
+enum BlockKind {
+    Text(String),
+    Call(DraftCall),
+    /// Thoughts, as they came: the endpoint wants them back.
+    Thoughts(Value),
+    /// Other kinds, which are not part of the answer.
     Other,
 }
 
-/// Reads events until `message_stop`, or one `message` object.
+/// A block and its index.
+#[derive(Debug)]
+struct Block {
+    index: Option<u64>,
+    kind: BlockKind,
+    is_open: bool,
+}
+
+/// Reads events until `message_stop`, or one `message` object. Other servers leave out events that say nothing new; the reason of the end is enough.
 #[derive(Debug, Default)]
 struct MessageReader {
     answer_tool: Option<String>,
-    draft: Draft,
-    /// The open block and its index.
-    open: Option<(u64, StreamBlock)>,
-    has_begun: bool,
+    blocks: Vec<Block>,
+    /// The text received so far.
+    heard: String,
+    model: Option<String>,
     stop_reason: Option<String>,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
@@ -166,99 +188,126 @@ struct MessageReader {
 
 impl AnswerReader for MessageReader {
     fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault> {
+        if event.data.trim() == "[DONE]" {
+            return Ok(ReadProgress::More);
+        }
         let value = event_json(&event.data)?;
         let kind = value["type"].as_str().unwrap_or(&event.event);
+        if kind == "error" || error_in(&value).is_some() {
+            return Err(error_complaint(&value, !self.blocks.is_empty()));
+        }
         match kind {
             "ping" => return Ok(ReadProgress::More),
-            "error" => return Err(error_complaint(&value, !self.draft.text.is_empty() || !self.draft.calls.is_empty())),
-            "message_start" if !self.has_begun => {
-                let message = value.get("message").ok_or_else(|| bad("started its answer without a message"))?;
-                self.has_begun = true;
-                self.head(message);
-            }
-            "content_block_start" if self.has_begun && self.open.is_none() && self.stop_reason.is_none() => {
-                let block = value.get("content_block").ok_or_else(|| bad("sent a block without content"))?;
-                self.open = Some((place(&value)?, self.begin(block, true)?));
+            "message_start" => self.head(&value["message"]),
+            "content_block_start" => {
+                let block = value.get("content_block").ok_or_else(|| foreign("sent a block without content"))?;
+                let index = value["index"].as_u64();
+                if self.blocks.iter().any(|block| index.is_some() && block.index == index) {
+                    return Err(bad("sent the parts of its answer out of order"));
+                }
+                let kind = self.begin(block, true)?;
+                self.blocks.push(Block { index, kind, is_open: true });
             }
             "content_block_delta" => {
-                let place = place(&value)?;
-                let block = self.open.filter(|(open, _)| *open == place).ok_or_else(out_of_order)?.1;
-                self.delta(block, &value["delta"])?;
+                let index = value["index"].as_u64();
+                let is_it = |block: &&mut Block| block.is_open && (index.is_none() || block.index.is_none() || block.index == index);
+                let block = self.blocks.iter_mut().rev().find(is_it).ok_or_else(|| bad("sent the parts of its answer out of order"))?;
+                delta(&mut block.kind, &value["delta"], &mut self.heard)?;
             }
             "content_block_stop" => {
-                let place = place(&value)?;
-                self.open.take().filter(|(open, _)| *open == place).ok_or_else(out_of_order)?;
+                let index = value["index"].as_u64();
+                let ended = self.blocks.iter_mut().rev().find(|block| block.is_open && (index.is_none() || block.index == index));
+                ended.ok_or_else(|| bad("sent the parts of its answer out of order"))?.is_open = false;
             }
-            "message_delta" if self.has_begun && self.open.is_none() => {
-                if let Some(reason) = value.pointer("/delta/stop_reason").and_then(Value::as_str) {
+            "message_delta" => {
+                if let Some(reason) = value.pointer("/delta/stop_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) {
                     self.stop_reason = Some(reason.to_owned());
                 }
                 self.count(&value["usage"]);
             }
-            "message_stop" if self.has_begun && self.open.is_none() => {
+            "message_stop" => {
                 self.is_done = true;
                 return Ok(ReadProgress::Done);
             }
-            "message_start" | "content_block_start" | "message_delta" | "message_stop" => return Err(out_of_order()),
             // The format may add new kinds of events; they are ignored.
             _ => return Ok(ReadProgress::More),
         }
-        Ok(ReadProgress::More)
+        Ok(if self.stop_reason.is_some() { ReadProgress::Last } else { ReadProgress::More })
     }
 
     fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
-        let blocks = answer["content"].as_array().ok_or_else(|| bad("sent an answer without content"))?;
-        for block in blocks {
-            self.begin(block, false)?;
+        match &answer["content"] {
+            Value::String(text) => self.blocks.push(Block { index: None, kind: BlockKind::Text(text.clone()), is_open: false }),
+            Value::Array(blocks) => {
+                for block in blocks {
+                    let kind = self.begin(block, false)?;
+                    self.blocks.push(Block { index: None, kind, is_open: false });
+                }
+            }
+            _ if error_sentence(answer).is_some() => return Err(error_complaint(answer, false)),
+            _ => return Err(foreign("sent an answer without content")),
         }
         self.head(answer);
-        self.stop_reason = answer["stop_reason"].as_str().map(str::to_owned);
+        self.stop_reason = Some(answer["stop_reason"].as_str().filter(|reason| !reason.is_empty()).unwrap_or("end_turn").to_owned());
         self.is_done = true;
         Ok(())
     }
 
     fn heard(&self) -> &str {
-        &self.draft.text
+        &self.heard
     }
 
     fn tokens(&self) -> Option<(u64, u64)> {
         self.input_tokens.zip(self.output_tokens)
     }
 
-    fn reply(mut self: Box<Self>) -> Result<ModelReply, AnswerFault> {
-        if !self.is_done {
-            return Err(bad("ended its answer before the end mark"));
-        }
-        match self.stop_reason.as_deref() {
-            None => return Err(bad("ended its answer without a stop_reason")),
-            Some("max_tokens") => return Err(cut_at_limit()),
-            Some("model_context_window_exceeded") => {
-                return Err((FailureKind::Truncated, "cut the answer where the model's context was full".to_owned()));
-            }
-            Some("refusal") => return Err((FailureKind::Refused, "refused to answer".to_owned())),
-            Some("tool_use") if self.draft.calls.is_empty() => return Err(bad("ended with tool calls but sent none")),
-            Some("end_turn" | "stop_sequence" | "tool_use") => {}
-            Some(other) => return Err(bad(format!("ended its answer for an unknown reason: {other}"))),
-        }
+    fn reply(mut self: Box<Self>) -> Result<Answered, AnswerFault> {
+        let Some(reason) = &self.stop_reason else {
+            return Err(bad(if self.is_done { "ended its answer without a stop_reason" } else { "ended its answer before the end mark" }));
+        };
+        let end = answer_end(reason)?;
         let counts = self.input_tokens.zip(self.output_tokens);
-        self.draft.usage = counts.map(|(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, ..Usage::default() });
-        let mut reply = self.draft.reply()?;
-        if let Some(name) = self.answer_tool {
-            let (answers, calls): (Vec<_>, Vec<_>) = std::mem::take(&mut reply.calls).into_iter().partition(|call| call.tool == name);
-            // An answer beside other calls is premature; the other calls are made first.
-            if let (Some(answer), true) = (answers.into_iter().next(), calls.is_empty()) {
-                reply.text = arguments_text(&answer);
-            }
-            reply.calls = calls;
+        let usage = counts.map(|(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, ..Usage::default() });
+        let mut draft = Draft { usage, model: self.model, ..Draft::default() };
+        self.blocks.sort_by_key(|block| block.index);
+        let is_answer = |call: &DraftCall| self.answer_tool.as_ref() == Some(&call.tool);
+        let (mut answer, mut order, mut has_thoughts) = (None, vec![], false);
+        for block in self.blocks {
+            order.push(match block.kind {
+                BlockKind::Text(text) => {
+                    draft.text.push_str(&text);
+                    json!("text")
+                }
+                BlockKind::Call(call) if is_answer(&call) => {
+                    answer.get_or_insert(call);
+                    continue;
+                }
+                BlockKind::Call(call) => {
+                    draft.add_call(call)?;
+                    json!("call")
+                }
+                BlockKind::Thoughts(thoughts) => {
+                    has_thoughts = true;
+                    thoughts
+                }
+                BlockKind::Other => continue,
+            });
         }
-        Ok(reply)
+        let has_answer = answer.is_some();
+        // An answer beside other calls is premature; the other calls are made first.
+        if let Some(answer) = answer.filter(|_| draft.calls.is_empty()) {
+            let answer = Draft { calls: vec![answer], ..Draft::default() }.reply()?.calls;
+            draft.text = answer.first().map(arguments_text).unwrap_or_default();
+        }
+        let state = if has_thoughts { Value::Array(order) } else { Value::Null };
+        Ok(Answered { reply: draft.reply()?, state, announces_calls: end == AnswerEnd::Calls && !has_answer })
     }
 }
 
 impl MessageReader {
     /// Reads the model's name and the first token counts.
     fn head(&mut self, message: &Value) {
-        self.draft.model = model_name(message);
+        self.model = self.model.take().or_else(|| model_name(message));
         self.count(&message["usage"]);
     }
 
@@ -275,46 +324,46 @@ impl MessageReader {
     }
 
     /// Reads a block: its start in a stream, or the whole block.
-    fn begin(&mut self, block: &Value, is_stream: bool) -> Result<StreamBlock, AnswerFault> {
-        match text(block, "type")? {
-            "" => Err(bad("sent a block without type")),
+    fn begin(&mut self, block: &Value, is_stream: bool) -> Result<BlockKind, AnswerFault> {
+        Ok(match text(block, "type")? {
+            "" => return Err(foreign("sent a block without type")),
             "text" => {
-                self.draft.text.push_str(text(block, "text")?);
-                Ok(StreamBlock::Text)
+                let text = text(block, "text")?;
+                self.heard.push_str(text);
+                BlockKind::Text(text.to_owned())
             }
             "tool_use" => {
                 // In a stream, the block starts with an empty object as input, and the arguments follow as text.
-                let input = block.get("input").filter(|input| !is_stream || input.as_object().is_some_and(|input| !input.is_empty()));
-                let call = DraftCall {
-                    id: text(block, "id")?.to_owned(),
-                    tool: text(block, "name")?.to_owned(),
-                    arguments: input.map_or_else(String::new, Value::to_string),
-                };
-                Ok(StreamBlock::Call(self.draft.add_call(call)?))
+                let input = block.get("input").filter(|input| !is_stream || input.as_object().is_none_or(|input| !input.is_empty()));
+                BlockKind::Call(DraftCall::new(text(block, "id")?, text(block, "name")?, input.unwrap_or(&Value::Null)))
             }
-            _ => Ok(StreamBlock::Other),
-        }
-    }
-
-    fn delta(&mut self, block: StreamBlock, delta: &Value) -> Result<(), AnswerFault> {
-        match (block, text(delta, "type")?) {
-            (StreamBlock::Text, "text_delta") => self.draft.text.push_str(text(delta, "text")?),
-            (StreamBlock::Call(place), "input_json_delta") => {
-                let call = self.draft.calls.get_mut(place).ok_or_else(out_of_order)?;
-                call.arguments.push_str(text(delta, "partial_json")?);
-            }
-            (_, "") => return Err(bad("sent a piece without type")),
-            (StreamBlock::Text, "input_json_delta") | (StreamBlock::Call(_), "text_delta") => return Err(out_of_order()),
-            _ => {}
-        }
-        Ok(())
+            "thinking" | "redacted_thinking" => BlockKind::Thoughts(block.clone()),
+            _ => BlockKind::Other,
+        })
     }
 }
 
-fn place(event: &Value) -> Result<u64, AnswerFault> {
-    event["index"].as_u64().ok_or_else(|| bad("sent a block without index"))
-}
-
-fn out_of_order() -> AnswerFault {
-    bad("sent the parts of its answer out of order")
+fn delta(block: &mut BlockKind, delta: &Value, heard: &mut String) -> Result<(), AnswerFault> {
+    match (block, text(delta, "type")?) {
+        (BlockKind::Text(so_far), "text_delta") => {
+            let text = text(delta, "text")?;
+            so_far.push_str(text);
+            heard.push_str(text);
+        }
+        (BlockKind::Call(call), "input_json_delta") => call.arguments.push_str(text(delta, "partial_json")?),
+        (BlockKind::Thoughts(thoughts), "thinking_delta" | "signature_delta") => {
+            for key in ["thinking", "signature"] {
+                let so_far = text(thoughts, key)?.to_owned() + text(delta, key)?;
+                if !so_far.is_empty() || key == "thinking" {
+                    thoughts[key] = so_far.into();
+                }
+            }
+        }
+        (_, "") => return Err(foreign("sent a piece without type")),
+        (BlockKind::Text(_), "input_json_delta") | (BlockKind::Call(_), "text_delta") => {
+            return Err(bad("sent the parts of its answer out of order"));
+        }
+        _ => {}
+    }
+    Ok(())
 }

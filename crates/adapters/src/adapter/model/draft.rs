@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use super::AnswerFault;
-use crate::adapter::http::{error_sentence, read_json};
+use crate::adapter::http::read_json;
 use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ToolCall};
@@ -18,6 +19,11 @@ const MOST_TOKENS: u64 = 1 << 27;
 /// A fault that may be retried.
 pub(super) fn bad(what: impl Into<String>) -> AnswerFault {
     (FailureKind::BadResponse, what.into())
+}
+
+/// A fault that will come again, since the endpoint speaks another format.
+pub(super) fn foreign(what: impl Into<String>) -> AnswerFault {
+    (FailureKind::WrongType, what.into())
 }
 
 /// The message for such an answer. Whose limit it was is added where the request is known.
@@ -52,6 +58,16 @@ pub(super) fn event_json(data: &str) -> Result<Value, AnswerFault> {
     read_json(data.as_bytes()).map_err(|fault| (fault.kind(), format!("sent {fault}")))
 }
 
+/// A whole answer.
+#[derive(Debug, Default)]
+pub(super) struct Answered {
+    pub(super) reply: ModelReply,
+    /// What the endpoint wants back with it; null if there is nothing.
+    pub(super) state: Value,
+    /// Whether it says that it ends with tool calls.
+    pub(super) announces_calls: bool,
+}
+
 /// A reply under construction.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -64,10 +80,23 @@ pub(super) struct Draft {
 /// A tool call under construction.
 #[derive(Debug, Default)]
 pub(super) struct DraftCall {
+    /// Empty if the endpoint gives none.
     pub(super) id: String,
     pub(super) tool: String,
     /// JSON text, as received so far.
     pub(super) arguments: String,
+}
+
+impl DraftCall {
+    /// A call with these arguments: JSON text, or the object itself.
+    pub(super) fn new(id: &str, tool: &str, arguments: &Value) -> DraftCall {
+        let arguments = match arguments {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        DraftCall { id: id.to_owned(), tool: tool.to_owned(), arguments }
+    }
 }
 
 impl Draft {
@@ -86,13 +115,11 @@ impl Draft {
             return Err(bad("sent a NUL character"));
         }
         let mut calls = Vec::with_capacity(self.calls.len());
-        for (index, call) in self.calls.into_iter().enumerate() {
+        for call in self.calls {
             if call.tool.is_empty() {
                 return Err(bad("requested a tool call without a name"));
             }
-            // Some endpoints omit ids; the engine needs one to answer the call.
-            let id = if call.id.is_empty() { format!("call_{}", index + 1) } else { call.id };
-            calls.push(ToolCall { id, tool: call.tool, arguments: arguments(call.arguments) });
+            calls.push(ToolCall { id: call.id, tool: call.tool, arguments: arguments(call.arguments) });
         }
         Ok(ModelReply { text: self.text, calls, usage: self.usage, model: self.model, ..ModelReply::default() })
     }
@@ -134,9 +161,18 @@ pub(super) fn model_name(answer: &Value) -> Option<String> {
     answer["model"].as_str().filter(|model| !model.is_empty()).map(str::to_owned)
 }
 
-/// A token count; `None` if it is missing, negative, invalid or too high.
+/// A token count, also as text; `None` if it is missing, negative, invalid or too high.
 pub(super) fn tokens(value: &Value, key: &str) -> Option<u64> {
-    value.get(key)?.as_u64().filter(|tokens| *tokens <= MOST_TOKENS)
+    let count = match value.get(key)? {
+        Value::String(text) => text.trim().parse().ok()?,
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within the bound")]
+        Value::Number(number) if number.is_f64() => {
+            let count = number.as_f64().filter(|count| count.fract() == 0.0 && (0.0..1e9).contains(count))?;
+            count as u64
+        }
+        other => other.as_u64()?,
+    };
+    Some(count).filter(|tokens| *tokens < MOST_TOKENS)
 }
 
 /// Reads a text. Null and missing values are empty.
@@ -144,34 +180,18 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, AnswerFau
     match value.get(key) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(bad(format!("sent {key} that is not text"))),
+        Some(_) => Err(foreign(format!("sent {key} that is not text"))),
     }
 }
 
-/// The fault of an error object in a 200 answer: its own kind if no part of the answer has arrived yet, otherwise a broken answer.
-pub(super) fn error_complaint(value: &Value, has_begun: bool) -> AnswerFault {
-    let sentence = error_sentence(value).unwrap_or("no reason given");
-    if has_begun {
-        return bad(format!("stopped its answer with an error: {sentence}"));
+/// An id of a tool call as an endpoint accepts it. An id that another model gave may have a form that this one refuses.
+pub(super) fn sent_id(id: &str, is_accepted: impl Fn(&str) -> bool) -> String {
+    if is_accepted(id) {
+        return id.to_owned();
     }
-    let error = value.get("error").unwrap_or(value);
-    let numbered = ["code", "status"].iter().find_map(|key| error.get(key)?.as_u64()).and_then(|code| u16::try_from(code).ok());
-    let kind = match numbered {
-        Some(status @ 400..=599) => crate::adapter::http::status_class(status),
-        _ => ["type", "code"].iter().find_map(|key| named_class(error.get(key)?.as_str()?)).unwrap_or(FailureKind::BadResponse),
-    };
-    (kind, format!("answered with an error: {sentence}"))
-}
-
-/// The failure kind of an error, by the names that OpenAI and Anthropic use.
-fn named_class(name: &str) -> Option<FailureKind> {
-    match name {
-        "rate_limit_error" | "rate_limit_exceeded" | "requests" | "tokens" => Some(FailureKind::RateLimited),
-        "overloaded_error" | "api_error" | "server_error" | "timeout_error" => Some(FailureKind::ServerError),
-        "authentication_error" | "permission_error" | "invalid_api_key" => Some(FailureKind::Auth),
-        "invalid_request_error" | "not_found_error" | "request_too_large" => Some(FailureKind::BadRequest),
-        _ => None,
-    }
+    let mut own = hex::encode(Sha256::digest(id));
+    own.truncate(9);
+    own
 }
 
 #[cfg(test)]
@@ -188,13 +208,15 @@ mod tests {
         assert_eq!(told(json!({ "in": 20, "out": 5, "total_tokens": 5000 })), Some((20, 4980)), "thoughts are in the total alone");
         assert_eq!(told(json!({ "total_tokens": 5000 })), Some((0, 5000)));
         assert_eq!(told(json!({ "in": 20, "total_tokens": 50 })), Some((20, 30)));
+        assert_eq!(told(json!({ "in": "7", "out": 3.0, "total_tokens": null })), Some((7, 3)));
         assert_eq!(told(json!({ "out": 20, "total_tokens": 50 })), Some((30, 20)));
         for none in [
             json!({ "in": 0, "out": 0, "total_tokens": 0 }),
             json!({ "in": 0, "out": 9 }),
             json!({ "in": 7 }),
             json!({}),
-            json!({ "in": "7", "total_tokens": 9 }),
+            json!({ "in": "seven", "total_tokens": 9 }),
+            json!({ "in": 7.5, "out": 3 }),
         ] {
             assert_eq!(told(none), None);
         }

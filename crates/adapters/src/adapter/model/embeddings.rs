@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::super::http::{Http, HttpCall, HttpFault, connect_time, in_words};
 use super::super::scrub::Scrub;
-use super::{AnswerFault, dialect, draft, joined, key_header, secrets, with_own, with_query};
+use super::ended::{error_complaint, error_in};
+use super::{AnswerFault, dialect, joined, key_header, secrets, with_own, with_query};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{EmbedEndpoint, Embedded, Embedder, Pending, Secret};
@@ -65,7 +66,7 @@ async fn ask(http: &Http, endpoint: &EmbedEndpoint, texts: &[String], scrub: &Sc
         return Err(answer.fault(FailureKind::BadResponse, message));
     }
     let Some(value) = answer.json().await? else { return Err(answer.fault(FailureKind::BadResponse, "sent an empty answer")) };
-    let read = if value["error"].is_null() { vectors(&value, texts.len()) } else { Err(draft::error_complaint(&value, false)) };
+    let read = if error_in(&value).is_none() { vectors(&value, texts.len()) } else { Err(error_complaint(&value, false)) };
     read.map_err(|complaint| complain(complaint, &answer.origin))
 }
 

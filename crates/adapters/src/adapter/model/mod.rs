@@ -7,34 +7,43 @@
 //! [`ask`] (the compiler requires it), and rows in `tests`. To add a provider that uses an existing format, see [`Service`](crate::model::Service).
 
 mod anthropic;
+mod chat_answer;
 mod dialect;
 mod draft;
 pub mod embeddings;
+mod ended;
 mod in_words;
 mod openai;
 mod pictures;
 mod responses;
+mod spoken;
+mod state;
 mod tool_schemas;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use dialect::{Dialect, Rejected};
 pub use dialect::{Family, families, family};
-use pictures::Pictures;
 
-use super::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseEvent, connect_time, in_words as time_in_words};
+use self::dialect::{Dialect, Rejected};
+use self::draft::Answered;
+use self::ended::{error_complaint, error_in};
+use self::pictures::Pictures;
+use super::held;
+use super::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseEvent, connect_time, in_words as time_in_words, read_json};
 use super::own::OwnFiles;
 use super::scrub::Scrub;
 use crate::event::{Failure, TraceContext};
 use crate::model::FailureKind;
-use crate::port::{EndpointOptions, Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
+use crate::port::{EndpointOptions, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
 use crate::redact::is_recognised;
+use crate::said::so_far;
 
 /// Calls models over HTTP, in every wire format.
 #[derive(Clone)]
@@ -42,12 +51,14 @@ pub struct HttpModelClient {
     http: Http,
     own: Arc<OwnFiles>,
     rejected: Rejected,
+    /// Whether models begin their answers with thoughts and do not say so, as their answers have shown: what those say is not shown while it comes.
+    think_first: Arc<Mutex<HashMap<String, bool>>>,
 }
 
 impl HttpModelClient {
     /// Creates a client that uses these connections. Pictures in the protected places of `own` are not sent.
     pub fn new(http: Http, own: Arc<OwnFiles>) -> HttpModelClient {
-        HttpModelClient { http, own, rejected: Rejected::default() }
+        HttpModelClient { http, own, rejected: Rejected::default(), think_first: Arc::default() }
     }
 }
 
@@ -102,8 +113,8 @@ trait AnswerReader: Send {
     fn heard(&self) -> &str;
     /// The numbers of input and output tokens, if the endpoint reported them.
     fn tokens(&self) -> Option<(u64, u64)>;
-    /// The reply, after the end of the answer was read.
-    fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault>;
+    /// The answer, after its end was read.
+    fn reply(self: Box<Self>) -> Result<Answered, AnswerFault>;
 }
 
 /// A request in one wire format, and the reader of its answer.
@@ -116,33 +127,48 @@ struct WireCall {
 }
 
 async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
-    let Some(told) = in_words::told(request) else {
-        let (accepted, renamed) = tool_schemas::accepted(request);
-        let reply = ask(client, &accepted, scrub).await?;
-        return Ok(tool_schemas::as_the_server_names(reply, &renamed));
+    let told = in_words::told(request);
+    let (accepted, renamed) = tool_schemas::accepted(told.as_ref().unwrap_or(request));
+    let (answered, noted) = ask(client, &accepted, scrub).await?;
+    let tokens = answered.reply.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
+    let complain = |(kind, what): AnswerFault| {
+        let failure = scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
+        HttpFault::after_sending(Failure { tokens, ..failure })
     };
-    let reply = ask(client, &told, scrub).await?;
-    let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
-    in_words::read(request, reply).map_err(|complaint| HttpFault::after_sending(complain(complaint)))
+    let asked = if told.is_some() { request } else { &accepted };
+    let spoken::Spoken { mut reply, thinks_first } = spoken::read(asked, answered).map_err(complain)?;
+    *held(&client.think_first).entry(state::whose(request)).or_default() |= thinks_first;
+    reply.notes.extend(noted);
+    reply.notes.extend(window::cut(request, &reply));
+    Ok(tool_schemas::as_the_server_names(reply, &renamed))
 }
 
-/// Makes the call. What the endpoint rejects by name, and flow added by itself, is left out, and the call made again.
-async fn ask(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
+/// Makes the call. What the endpoint rejects by name, and flow added by itself, is left out, and the call made again; that is noted.
+async fn ask(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<(Answered, Option<String>), HttpFault> {
     let pictures = pictures::load(request, &client.own).await?;
     let mut dialect = Dialect::of(request, &client.rejected);
     let mut rejected = vec![];
     loop {
-        match send(&client.http, request, &dialect, &pictures, scrub).await {
-            Ok(reply) => {
+        match send(client, request, &dialect, &pictures, scrub).await {
+            Ok(answered) => {
+                let words: Vec<&str> = rejected.iter().map(<&str>::from).collect();
+                let note =
+                    (!words.is_empty()).then(|| format!("the endpoint rejected {}, so the call was made again without", words.join(", ")));
                 client.rejected.remember(request, rejected);
-                return Ok(reply);
+                return Ok((answered, note));
             }
             Err(fault) => rejected.push(dialect.leave_out(request, &fault).ok_or(fault)?),
         }
     }
 }
 
-async fn send(http: &Http, request: &ModelRequest, dialect: &Dialect, pictures: &Pictures, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
+async fn send(
+    client: &HttpModelClient,
+    request: &ModelRequest,
+    dialect: &Dialect,
+    pictures: &Pictures,
+    scrub: &Scrub,
+) -> Result<Answered, HttpFault> {
     window::fits(request).map_err(HttpFault::before_sending)?;
     let told = dialect.in_words(request);
     let call = match request.wire {
@@ -165,41 +191,103 @@ async fn send(http: &Http, request: &ModelRequest, dialect: &Dialect, pictures: 
         connect_timeout: connect_time(request.connect_timeout, request.timeout),
         scrub,
     };
-    read(http.with_silence(request.silence).send(call).await?, reader, request.listener.as_ref()).await
+    let known = if request.listener.is_some() { held(&client.think_first).get(&state::whose(request)).copied() } else { Some(false) };
+    let thinks_first = known.unwrap_or_else(|| may_think(&request.model));
+    let shown = |heard: &str| so_far(heard, thinks_first);
+    let listener = request.listener.as_ref().map(|listener| move |heard: &str| listener.hear(heard));
+    read(client.http.with_silence(request.silence).send(call).await?, reader, &|heard| {
+        listener.iter().for_each(|listener| listener(&shown(heard)))
+    })
+    .await
 }
 
-async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, listener: Option<&Listener>) -> Result<ModelReply, HttpFault> {
+async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, hear: &(dyn Fn(&str) + Sync)) -> Result<Answered, HttpFault> {
     let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
     let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)));
     if answer.status() >= 300 {
         let message = format!("answered {}, which is not an answer of a model; check base_url", answer.status());
         return Err(answer.fault(FailureKind::BadResponse, message));
     }
-    match answer.content_type().as_str() {
-        "text/event-stream" => {
+    match kind_of_body(&mut answer).await? {
+        BodyKind::Events => {
             let mut take = |event: &SseEvent| {
                 let length = reader.heard().len();
                 let progress = reader.event(event).map_err(&complain)?;
-                if let Some(listener) = listener.filter(|_| reader.heard().len() != length) {
-                    listener.hear(reader.heard());
+                if reader.heard().len() != length {
+                    hear(reader.heard());
                 }
                 Ok(progress)
             };
             answer.events(&mut take).await?;
         }
-        "application/json" => {
-            let Some(value) = answer.json().await? else { return Err(answer.fault(FailureKind::BadResponse, "sent an empty answer")) };
-            let taken = if value["error"].is_null() { reader.whole(&value) } else { Err(draft::error_complaint(&value, false)) };
-            taken.map_err(|complaint| HttpFault::after_sending(complain(complaint)))?;
+        BodyKind::Json => {
+            let bytes = answer.bytes().await?;
+            whole(&bytes, &mut *reader).map_err(|complaint| HttpFault::after_sending(complain(complaint)))?;
         }
-        other => {
-            let sent = if other.is_empty() { "an answer without content type".to_owned() } else { scrub.quote(other, false) };
+        BodyKind::Empty => return Err(answer.fault(FailureKind::BadResponse, "sent an empty answer")),
+        BodyKind::Other(kind) => {
+            let sent = if kind.is_empty() { "an answer without content type".to_owned() } else { scrub.quote(&kind, false) };
             let message = format!("sent {sent} where a model's answer was expected; check base_url");
             return Err(answer.fault(FailureKind::WrongType, message));
         }
     }
     let tokens = reader.tokens();
     reader.reply().map_err(|complaint| HttpFault::after_sending(Failure { tokens, ..complain(complaint) }))
+}
+
+/// Whether a model may begin with thoughts and not say so, by its name. It is only asked until the model has answered once.
+fn may_think(model: &str) -> bool {
+    let name = model.to_lowercase();
+    ["r1", "qwq", "qwen3", "deepseek", "glm", "magistral", "minimax", "nemotron", "think", "reason", "gpt-oss"]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// What the body of an answer is.
+enum BodyKind {
+    Events,
+    /// One JSON object, or one a line.
+    Json,
+    Empty,
+    /// Something else, with this content type.
+    Other(String),
+}
+
+/// What the body of an answer is, by its first characters: some servers give another content type than they send, or none.
+async fn kind_of_body(answer: &mut HttpAnswer) -> Result<BodyKind, HttpFault> {
+    let kind = answer.content_type();
+    let is_stream = kind == "text/event-stream";
+    let start = answer.opening(if is_stream { 1 } else { b"event:".len() }).await?;
+    let is_field = || ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| start.starts_with(field.as_bytes()));
+    Ok(match start.first() {
+        Some(b'{' | b'[') => BodyKind::Json,
+        _ if is_stream || is_field() => BodyKind::Events,
+        None if kind == "application/json" => BodyKind::Empty,
+        Some(_) if kind == "application/json" => BodyKind::Json,
+        None | Some(_) => BodyKind::Other(kind),
+    })
+}
+
+/// Reads a body of JSON: one answer, or a chunk of one on each line.
+fn whole(bytes: &[u8], reader: &mut dyn AnswerReader) -> Result<(), AnswerFault> {
+    let fault = match read_json(bytes) {
+        // Some servers put the one answer into a list.
+        Ok(Value::Array(list)) if list.len() == 1 => return whole(list[0].to_string().as_bytes(), reader),
+        Ok(answer) => return error_in(&answer).map_or_else(|| reader.whole(&answer), |error| Err(error_complaint(error, false))),
+        Err(fault) => (fault.kind(), format!("sent {fault}")),
+    };
+    let lines = std::str::from_utf8(bytes).unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    if lines.len() < 2 || read_json(lines[0].as_bytes()).is_err() {
+        return Err(fault);
+    }
+    for line in lines {
+        let data = line.strip_prefix("data:").unwrap_or(line).to_owned();
+        if reader.event(&SseEvent { data, ..SseEvent::default() })? == ReadProgress::Done {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The header with the key, as the family of the endpoint has it.

@@ -1,17 +1,16 @@
 //! OpenAI's chat format, which most other endpoints support too.
 
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::chat_answer::ChatReader;
 use super::dialect::Dialect;
-use super::draft::{Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, text, usage};
+use super::draft::{arguments_text, sent_id, set};
 use super::pictures::{Picture, Pictures};
-use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, bearer, is_at, joined};
-use crate::adapter::http::SseEvent;
+use super::{WireCall, bearer, is_at, joined, state};
 use crate::event::{Failure, MessageRole};
-use crate::model::{Addition, FailureKind};
-use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
+use crate::model::Addition;
+use crate::port::{Message, ModelRequest, ToolCall, ToolDescription};
 
 /// Builds a call of `{base_url}/chat/completions`. The base URL contains the version (`http://127.0.0.1:11434/v1`).
 pub(super) fn call(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Result<WireCall, Failure> {
@@ -23,7 +22,7 @@ pub(super) fn call(request: &ModelRequest, dialect: &Dialect, pictures: &Picture
 
 fn body(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Value {
     let is_stream = dialect.has(Addition::Stream);
-    let mut body = json!({ "model": request.model, "messages": messages(&request.messages, pictures), "stream": is_stream });
+    let mut body = json!({ "model": request.model, "messages": messages(request, pictures), "stream": is_stream });
     if is_stream && dialect.has(Addition::StreamOptions) {
         body["stream_options"] = json!({ "include_usage": true });
     }
@@ -54,11 +53,22 @@ fn body(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Value
 
 /// Builds the messages. A tool message cannot hold pictures, so those of a round follow in a user message after its last result: the format requires
 /// all results directly after the calls.
-fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
+fn messages(request: &ModelRequest, pictures: &Pictures) -> Vec<Value> {
+    let messages = &request.messages;
+    let whose = state::whose(request);
+    let is_nine = |id: &str| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let (is_mistral, is_openai) = (is_at(&request.base_url, "api.mistral.ai"), is_at(&request.base_url, "api.openai.com"));
+    let id = |id: &str| sent_id(id, |id| (!is_mistral || is_nine(id)) && (!is_openai || id.len() <= 40));
     let mut sent = vec![];
     let mut shown: Vec<Value> = vec![];
     for (place, one) in messages.iter().enumerate() {
-        sent.push(message(one, pictures));
+        sent.push(match one.role {
+            MessageRole::Assistant => said(one, state::of(one, &whose), &id),
+            MessageRole::Tool => {
+                json!({ "role": "tool", "tool_call_id": one.call_id.as_deref().map(&id), "content": one.text })
+            }
+            MessageRole::System | MessageRole::Developer | MessageRole::User => message(one, pictures),
+        });
         if one.role != MessageRole::Tool {
             continue;
         }
@@ -80,23 +90,53 @@ fn picture(picture: &Picture) -> Value {
     json!({ "type": "image_url", "image_url": { "url": picture.data_url() } })
 }
 
+/// A message of anyone but the model and its tools.
 fn message(message: &Message, pictures: &Pictures) -> Value {
     match message.role {
         // `system` is the name that every endpoint knows.
         MessageRole::System | MessageRole::Developer => json!({ "role": "system", "content": message.text }),
-        MessageRole::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
-        MessageRole::User => {
+        MessageRole::User | MessageRole::Assistant | MessageRole::Tool if message.pictures.is_empty() => {
+            json!({ "role": "user", "content": message.text })
+        }
+        MessageRole::User | MessageRole::Assistant | MessageRole::Tool => {
             let text = json!({ "type": "text", "text": message.text });
             let content = pictures.of(message).map(picture).chain([text]);
             json!({ "role": "user", "content": content.collect::<Value>() })
         }
-        MessageRole::Tool => json!({ "role": "tool", "tool_call_id": message.call_id, "content": message.text }),
-        MessageRole::Assistant if message.calls.is_empty() => json!({ "role": "assistant", "content": message.text }),
-        MessageRole::Assistant => {
-            let function = |call: &ToolCall| json!({ "name": call.tool, "arguments": arguments_text(call) });
-            let calls = message.calls.iter().map(|call| json!({ "id": call.id, "type": "function", "function": function(call) }));
-            let content = if message.text.is_empty() { Value::Null } else { message.text.as_str().into() };
-            json!({ "role": "assistant", "content": content, "tool_calls": calls.collect::<Value>() })
+    }
+}
+
+/// An answer of the model, with what the endpoint wants back beside it.
+fn said(message: &Message, state: Option<&Value>, id: &dyn Fn(&str) -> String) -> Value {
+    let state = state.unwrap_or(&Value::Null);
+    let mut said = json!({ "role": "assistant" });
+    said["content"] = match &state["content"] {
+        Value::Array(parts) => {
+            let text = Some(json!({ "type": "text", "text": message.text })).filter(|_| !message.text.is_empty());
+            parts.iter().cloned().chain(text).collect()
+        }
+        _ if message.text.is_empty() && !message.calls.is_empty() => Value::Null,
+        _ => message.text.as_str().into(),
+    };
+    if !message.calls.is_empty() {
+        let call = |(place, call): (usize, &ToolCall)| {
+            let function = json!({ "name": call.tool, "arguments": arguments_text(call) });
+            let mut sent = json!({ "id": id(&call.id), "type": "function", "function": function });
+            add(&mut sent, &state["calls"][place]);
+            sent
+        };
+        said["tool_calls"] = message.calls.iter().enumerate().map(call).collect();
+    }
+    add(&mut said, &state["message"]);
+    said
+}
+
+/// Adds keys that are not there.
+fn add(to: &mut Value, more: &Value) {
+    for (key, value) in more.as_object().into_iter().flatten() {
+        match to.get_mut(key) {
+            Some(there) => add(there, value),
+            None => to[key] = value.clone(),
         }
     }
 }
@@ -147,142 +187,4 @@ fn is_strict_part(schema: &Value, depth: usize) -> bool {
     (!is_object || (is_closed && all_required))
         && properties.values().chain(keys.get("items")).all(|part| is_strict_part(part, depth + 1))
         && keys.get("anyOf").and_then(Value::as_array).is_none_or(|parts| parts.iter().all(|part| is_strict_part(part, depth + 1)))
-}
-
-/// Reads chunks until `[DONE]`, or one `chat.completion` object.
-#[derive(Debug, Default)]
-struct ChatReader {
-    draft: Draft,
-    refusal: String,
-    finish: Option<String>,
-    has_begun: bool,
-    is_done: bool,
-}
-
-impl AnswerReader for ChatReader {
-    fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault> {
-        if event.data.trim() == "[DONE]" {
-            self.is_done = true;
-            return Ok(ReadProgress::Done);
-        }
-        let chunk = event_json(&event.data)?;
-        self.head(&chunk)?;
-        let Some(choice) = self.choice(&chunk)? else { return Ok(ReadProgress::More) };
-        let was_finished = self.finish.is_some();
-        let is_new = self.part(&choice["delta"], true)?;
-        if was_finished && is_new {
-            return Err(bad("continued after the end of its answer"));
-        }
-        if let Some(reason) = choice.get("finish_reason").filter(|reason| !reason.is_null()) {
-            self.finish = Some(reason.as_str().ok_or_else(|| bad("sent a finish_reason that is not text"))?.to_owned());
-        }
-        Ok(ReadProgress::More)
-    }
-
-    fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
-        self.head(answer)?;
-        let choice = self.choice(answer)?.ok_or_else(|| bad("sent an answer without choices"))?;
-        let message = choice.get("message").ok_or_else(|| bad("sent an answer without message"))?;
-        self.part(message, false)?;
-        self.finish = choice["finish_reason"].as_str().map(str::to_owned);
-        self.is_done = true;
-        Ok(())
-    }
-
-    fn heard(&self) -> &str {
-        &self.draft.text
-    }
-
-    fn tokens(&self) -> Option<(u64, u64)> {
-        self.draft.usage.map(|usage| (usage.input_tokens, usage.output_tokens))
-    }
-
-    fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault> {
-        if !self.is_done {
-            return Err(bad("ended its answer before the end mark"));
-        }
-        match self.finish.as_deref() {
-            None => Err(bad("ended its answer without a finish_reason")),
-            Some("content_filter") => Err((FailureKind::Refused, "withheld the answer: content filter".to_owned())),
-            _ if !self.refusal.is_empty() => Err((FailureKind::Refused, format!("refused to answer: {}", self.refusal))),
-            Some("length") => Err(cut_at_limit()),
-            Some("tool_calls") if self.draft.calls.is_empty() => Err(bad("ended with tool calls but sent none")),
-            Some("stop" | "tool_calls") => self.draft.reply(),
-            Some(other) => Err(bad(format!("ended its answer for an unknown reason: {other}"))),
-        }
-    }
-}
-
-impl ChatReader {
-    /// Reads errors, usage and the model's name.
-    fn head(&mut self, chunk: &Value) -> Result<(), AnswerFault> {
-        if !chunk.is_object() {
-            return Err(bad("sent JSON that is not a model's answer"));
-        }
-        if !chunk["error"].is_null() {
-            return Err(error_complaint(chunk, self.has_begun));
-        }
-        if !chunk["usage"].is_null() {
-            self.draft.usage = usage(&chunk["usage"], "prompt_tokens", "completion_tokens");
-        }
-        self.draft.model = self.draft.model.take().or_else(|| model_name(chunk));
-        Ok(())
-    }
-
-    /// The only choice; the last chunk of a stream has none.
-    fn choice<'a>(&self, chunk: &'a Value) -> Result<Option<&'a Value>, AnswerFault> {
-        match chunk.get("choices").and_then(Value::as_array).map(Vec::as_slice) {
-            None if chunk["usage"].is_null() => Err(bad("sent an answer without choices")),
-            None | Some([]) => Ok(None),
-            Some([choice]) if choice.get("index").is_none_or(|index| index == 0) => Ok(Some(choice)),
-            Some(_) => Err(bad("sent more than one choice")),
-        }
-    }
-
-    /// Reads a delta of a stream, or a whole message. Returns whether it had content.
-    fn part(&mut self, part: &Value, is_delta: bool) -> Result<bool, AnswerFault> {
-        let (content, refusal) = (text(part, "content")?, text(part, "refusal")?);
-        self.draft.text.push_str(content);
-        self.refusal.push_str(refusal);
-        let mut is_new = !content.is_empty() || !refusal.is_empty();
-        for call in part["tool_calls"].as_array().into_iter().flatten() {
-            self.call(call, is_delta)?;
-            is_new = true;
-        }
-        self.has_begun |= is_new;
-        Ok(is_new)
-    }
-
-    fn call(&mut self, call: &Value, is_delta: bool) -> Result<(), AnswerFault> {
-        let function = &call["function"];
-        let (id, tool) = (text(call, "id")?, text(function, "name")?);
-        let arguments = match &function["arguments"] {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            // Some endpoints send an object instead of a text.
-            other => other.to_string(),
-        };
-        let count = self.draft.calls.len();
-        let place = match call.get("index").filter(|_| is_delta) {
-            Some(index) => {
-                index.as_u64().and_then(|index| usize::try_from(index).ok()).ok_or_else(|| bad("sent a tool call without index"))?
-            }
-            // Without an index, a name starts the next call.
-            None if tool.is_empty() && count > 0 => count - 1,
-            None => count,
-        };
-        if place == count {
-            self.draft.add_call(DraftCall { id: id.to_owned(), tool: tool.to_owned(), arguments })?;
-            return Ok(());
-        }
-        let begun = self.draft.calls.get_mut(place).ok_or_else(|| bad("sent a tool call out of order"))?;
-        if begun.id.is_empty() {
-            id.clone_into(&mut begun.id);
-        }
-        if begun.tool.is_empty() {
-            tool.clone_into(&mut begun.tool);
-        }
-        begun.arguments.push_str(&arguments);
-        Ok(())
-    }
 }

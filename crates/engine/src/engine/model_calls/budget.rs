@@ -136,7 +136,8 @@ pub(crate) fn worst_of_text(bytes: usize) -> u64 {
 /// The most tokens that a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
 pub(crate) fn worst_case(request: &ModelRequest) -> u64 {
     let calls = |m: &Message| m.calls.iter().map(|c| c.arguments.to_string().len() + c.tool.len() + 16).sum::<usize>();
-    let prompt: usize = request.messages.iter().map(|m| m.text.len() + calls(m) + 16).sum();
+    let state = |m: &Message| m.state.as_ref().map_or(0, |state| state.parts.to_string().len());
+    let prompt: usize = request.messages.iter().map(|m| m.text.len() + calls(m) + state(m) + 16).sum();
     let schema = request.schema.as_ref().map_or(0, |s| s.to_string().len());
     let tools: usize = request.tools.iter().map(|t| t.parameters.to_string().len() + t.description.len() + t.name.len() + 16).sum();
     let pictures: usize = request.messages.iter().map(|m| m.pictures.len()).sum();

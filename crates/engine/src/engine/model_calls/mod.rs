@@ -24,7 +24,7 @@ use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{ModelTalk, Offered};
 use crate::engine::steps::Kind;
-use crate::engine::tools::known_name;
+use crate::engine::tools::{known_name, with_own_ids};
 use crate::engine::words::plain;
 use crate::engine::{Run, Unscripted};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelAnswer, Purpose, ToolCall, Usage};
@@ -515,9 +515,11 @@ impl Run {
                 let message = format!("the summary has {} bytes, {LONGEST_SUMMARY} are allowed", reply.text.len());
                 ModelAnswer::Failed(Failure::new(FailureKind::TooLarge, message))
             }
-            Ok(ModelReply { text, calls, model, session, files, .. }) => {
+            Ok(ModelReply { text, calls, model, session, files, state, notes, .. }) => {
+                let before = self.state.talk(at).map(|talk| talk.messages.as_slice()).unwrap_or_default();
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
-                ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model, session, files }
+                let calls = with_own_ids(calls, before).into_iter().map(named).collect();
+                ModelAnswer::Said { text, calls, model, session, files, state, notes }
             }
             Err(failure) => ModelAnswer::Failed(failure),
         };

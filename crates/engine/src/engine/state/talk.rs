@@ -209,11 +209,16 @@ impl ModelTalk {
     pub(super) fn hears(&mut self, reply: &ModelAnswer, now: u64) {
         self.stage = match reply {
             ModelAnswer::Failed(failure) => TalkStage::Failed(failure.clone()),
-            ModelAnswer::Said { text, calls, model, session, files } => {
+            ModelAnswer::Said { text, calls, model, session, files, state, notes: _ } => {
                 self.session.clone_from(session);
                 self.files.extend(files.iter().cloned());
-                let message = Message { role: MessageRole::Assistant, text: text.clone(), calls: calls.clone(), ..Message::default() };
-                let message = Arc::new(message);
+                let message = Arc::new(Message {
+                    role: MessageRole::Assistant,
+                    text: text.clone(),
+                    calls: calls.clone(),
+                    state: state.clone(),
+                    ..Message::default()
+                });
                 self.messages.push(Arc::clone(&message));
                 self.answered_by.clone_from(model);
                 let open = |asked: &ToolCall| RequestedCall {

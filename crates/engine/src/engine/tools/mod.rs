@@ -8,7 +8,9 @@ pub(crate) mod server_calls;
 pub(crate) mod servers;
 mod untrusted;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -58,6 +60,27 @@ pub(crate) fn wire_name(name: &str, taken: &[Offered]) -> String {
 pub(crate) fn known_name(tools: &[Offered], called: &str) -> String {
     let found = tools.iter().find(|tool| tool.description.name == called || tool.name == called);
     found.map_or_else(|| called.to_string(), |tool| tool.name.clone())
+}
+
+/// Calls whose ids are unique in their conversation: an id that is empty or taken is replaced, since results find their calls by it. What replaces it
+/// has the form that the strictest endpoint accepts (Mistral: nine letters and digits).
+pub(crate) fn with_own_ids(mut calls: Vec<ToolCall>, before: &[Arc<Message>]) -> Vec<ToolCall> {
+    let mut taken: HashSet<String> = before.iter().flat_map(|message| &message.calls).map(|call| call.id.clone()).collect();
+    let given: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut number = taken.len();
+    for call in &mut calls {
+        if call.id.is_empty() || taken.contains(&call.id) {
+            call.id = loop {
+                number += 1;
+                let own = format!("call{number:05}");
+                if !taken.contains(&own) && !given.contains(&own) {
+                    break own;
+                }
+            };
+        }
+        taken.insert(call.id.clone());
+    }
+    calls
 }
 
 impl Run {
@@ -223,9 +246,6 @@ impl Run {
         let asked = talk.asked()[place].asked.clone();
         let (agent_name, turn) = (talk.agent.clone(), talk.turns);
         let bad = |message: String| Err(Failure::new(FailureKind::BadRequest, message));
-        if talk.asked()[..place].iter().any(|other| other.asked.id == asked.id) {
-            return bad(format!("two calls have the same id \"{}\"", asked.id));
-        }
         let is_same = |used: &&SharedValue| used["tool"] == asked.tool.as_str() && used["with"] == asked.arguments;
         if talk.uses.iter().filter(is_same).count() >= MOST_SAME {
             let message = format!("this call was made {MOST_SAME} times with the same arguments; go on with what it gave, or answer");

@@ -70,7 +70,7 @@ async fn more_than_64_tool_calls_and_nameless_ones_are_bad_responses() {
 
 #[tokio::test]
 async fn nonsense_about_tokens_is_no_usage() {
-    for count in ["-7", "7.5", "\"7\"", "null", "99999999999999999999", "18446744073709551615", "549755813888"] {
+    for count in ["-7", "7.5", "\"seven\"", "null", "99999999999999999999", "18446744073709551615", "549755813888"] {
         for (wire, key) in WIRES.into_iter().zip(["\"prompt_tokens\":7", "\"cache_read_input_tokens\":5", "\"input_tokens\":7"]) {
             let name = key.split_once(':').unwrap().0;
             let reply = streamed(wire, good(wire).replace(key, &format!("{name}:{count}"))).await.unwrap();

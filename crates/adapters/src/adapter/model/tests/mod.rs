@@ -1,9 +1,11 @@
 //! Both wire formats against a server that plays faults.
 
+mod answers;
 mod endpoints;
 mod faults;
 mod formats;
 mod responses;
+mod spoken;
 mod tool_schemas;
 
 use std::sync::Arc;

@@ -1,0 +1,283 @@
+//! Tool calls that a model wrote in the format of its own training, and that its server passed on as text.
+//!
+//! Formats with marks (Hermes and Qwen, Mistral, Llama, DeepSeek, Kimi, GLM, Granite, Command R, MiniMax, LFM2 and others) are calls, or an answer that
+//! cannot be used. JSON and calls like those of Python have no marks; they are calls if the text is nothing else and names offered tools.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::literal;
+use super::outside_code;
+
+/// Marks with which calls begin.
+pub(super) const OPENINGS: [&str; 26] = [
+    "<tool_call>",
+    "<tool_calls>",
+    "<toolcall>",
+    "<function_call>",
+    "<function_calls>",
+    "<functioncall>",
+    "<function=",
+    "<invoke name=",
+    "<tools>",
+    "<minimax:tool_call>",
+    "<seed:tool_call>",
+    "<longcat_tool_call>",
+    "[TOOL_CALLS]",
+    "[TOOL_REQUEST]",
+    "<|python_tag|>",
+    "<|tool_call>",
+    "<|tool_call|>",
+    "<|tool_calls|>",
+    "<|tool_call_start|>",
+    "<|tool_call_begin|>",
+    "<|tool_calls_section_begin|>",
+    "<|START_ACTION|>",
+    "<|action_start|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜DSML｜",
+];
+/// Keys that name a tool in JSON, and those that hold its arguments.
+const NAMES: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "recipient_name"];
+const ARGUMENTS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "kwargs", "with"];
+/// Keys that hold a list of calls.
+const LISTS: [&str; 3] = ["tool_calls", "function_calls", "tool_uses"];
+/// Names of the collection that tools are in, before their own.
+const COLLECTIONS: [&str; 4] = ["functions.", "default_api.", "tools.", "multi_tool_use."];
+/// Most calls in one text, and most parameters of one whose parameters are elements.
+const MOST_CALLS: usize = 64;
+const MOST_PARAMETERS: usize = 256;
+/// Longest text that is searched, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+
+/// A call as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenCall {
+    /// The name of the tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// Calls in a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenCalls<'t> {
+    /// The text before them.
+    pub before: &'t str,
+    /// What they look like, for messages.
+    pub form: &'static str,
+    /// The calls; `None`: they cannot be read, or text follows them.
+    pub calls: Option<Vec<WrittenCall>>,
+}
+
+/// The calls in a text, for these tools and the schemas of their arguments; `None`: there are none.
+pub fn written_calls<'t>(text: &'t str, tools: &[(&str, &Value)]) -> Option<WrittenCalls<'t>> {
+    let whole = unfenced(text);
+    if whole.len() > MOST_BYTES {
+        return None;
+    }
+    if let Some(at) = opening(whole) {
+        let form = OPENINGS.iter().find(|mark| whole[at..].starts_with(**mark)).copied().unwrap_or_default();
+        let calls = CallReader { tools, calls: vec![], is_marked: true }.read(&whole[at..]);
+        let begins_line = whole[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
+        // In the middle of a sentence it is spoken of.
+        return (calls.is_some() || begins_line).then(|| WrittenCalls { before: whole[..at].trim(), form, calls });
+    }
+    let calls = CallReader { tools, calls: vec![], is_marked: false }.read(whole)?;
+    let is_offered = |call: &WrittenCall| tools.iter().any(|(name, _)| *name == call.tool);
+    calls.iter().all(is_offered).then_some(WrittenCalls { before: "", form: "JSON", calls: Some(calls) })
+}
+
+/// The place of the first mark of calls that is not in code.
+pub(super) fn opening(text: &str) -> Option<usize> {
+    outside_code(text).find(|at| OPENINGS.iter().any(|mark| text[*at..].starts_with(mark)))
+}
+
+/// What is in the one code fence that a text is; otherwise the text.
+fn unfenced(text: &str) -> &str {
+    let whole = text.trim();
+    let inside = whole.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")).and_then(|rest| Some(rest.split_once('\n')?.1.trim()));
+    inside.filter(|inside| !inside.contains("```")).unwrap_or(whole)
+}
+
+/// A pattern of this file.
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of this file")
+}
+
+/// What stands around and between calls and says nothing.
+static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?ix)^(?: \s+ | [;,] | </?(?:[a-z]+[:_])?tool_?calls?> | </?function_?calls?> | </function> | </invoke> | </?tools>
+        | <\|/?[a-z_]+\|?> | <[a-z_]+\|> | <｜[^<>｜]+｜> | </?｜DSML｜[a-z_]+> | \[/?(?:TOOL_CALLS|TOOL_REQUEST|END_TOOL_REQUEST|ARGS)\]
+        | \[CALL_ID\]\w+ | ```(?:json|python|tool_code)? )",
+    )
+});
+static HEAD: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^<(?:｜DSML｜|antml:)?(?:function=|invoke\s+name=)"?([^">\s]+)"?\s*>"#));
+static TAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:)?(?:function|invoke)>"));
+static PARAMETER: LazyLock<Regex> = LazyLock::new(|| pattern(r#"<(?:｜DSML｜|antml:)?parameter(?:=|\s+name=)"?([^">\s]+)"?[^>]*>"#));
+static PARAMETER_END: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:)?parameter>"));
+static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:call:)?([A-Za-z_][A-Za-z0-9_.\-]*)(?::\d+)?"));
+static PAIR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>"));
+
+/// Reads calls one after the other, to the end of the text.
+struct CallReader<'a> {
+    tools: &'a [(&'a str, &'a Value)],
+    calls: Vec<WrittenCall>,
+    is_marked: bool,
+}
+
+impl CallReader<'_> {
+    fn read(mut self, text: &str) -> Option<Vec<WrittenCall>> {
+        let mut rest = text;
+        // A list of calls as Python has it.
+        if let Some(inside) = text.strip_prefix('[').and_then(|inside| inside.trim_end().strip_suffix(']')).filter(|_| !self.is_marked)
+            && inside.trim_start().starts_with(|c: char| c.is_ascii_alphabetic())
+        {
+            rest = inside;
+        }
+        while !rest.is_empty() {
+            if let Some(mark) = BETWEEN.find(rest) {
+                rest = &rest[mark.end()..];
+            } else {
+                rest = self.next(rest)?;
+            }
+            if self.calls.len() > MOST_CALLS {
+                return None;
+            }
+        }
+        (!self.calls.is_empty()).then_some(self.calls)
+    }
+
+    /// Reads what begins here, and returns the rest.
+    fn next<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+        if let Some(head) = HEAD.captures(text) {
+            let after = &text[head.get(0)?.end()..];
+            let (end, next) = TAIL.find(after).map_or((after.len(), after.len()), |tail| (tail.start(), tail.end()));
+            let arguments = self.parameters(&head[1], &after[..end])?;
+            self.add(&head[1], arguments);
+            return Some(&after[next..]);
+        }
+        if text.starts_with(['{', '[']) {
+            // A list of calls as Python has it, behind a mark.
+            if let Some(inside) = text.strip_prefix('[').filter(|inside| inside.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()))
+            {
+                let after = self.next(inside.trim_start())?.trim_start();
+                return Some(after.strip_prefix(']').unwrap_or(after));
+            }
+            let (value, after) = json(text)?;
+            self.of_json(value)?;
+            return Some(after);
+        }
+        // The rest of such a list.
+        if let Some(after) = text.strip_prefix(']').filter(|_| !self.calls.is_empty()) {
+            return Some(after);
+        }
+        let named = |text: &'t str| {
+            let name = NAME.captures(text)?;
+            let mut after = &text[name.get(0)?.end()..];
+            while let Some(mark) = BETWEEN.find(after).filter(|mark| !matches!(mark.as_str(), ";" | ",")) {
+                after = &after[mark.end()..];
+            }
+            Some((name, after))
+        };
+        let (mut name, mut after) = named(text)?;
+        // DeepSeek writes the kind of the call first.
+        if &name[1] == "function" && !after.starts_with(['{', '(']) {
+            (name, after) = named(after)?;
+        }
+        if after.starts_with("<arg_key>") {
+            let mut arguments = Map::new();
+            while let Some(pair) = PAIR.captures(after).filter(|_| arguments.len() < MOST_PARAMETERS) {
+                arguments.insert(pair[1].trim().to_owned(), self.typed(&name[1], pair[1].trim(), &pair[2]));
+                after = &after[pair.get(0)?.end()..];
+            }
+            self.add(&name[1], arguments.into());
+            return Some(after);
+        }
+        let (arguments, after) = match after.strip_prefix('(') {
+            Some(inside) => literal::arguments(inside)?,
+            None if after.starts_with('{') => json(after)?,
+            None => return None,
+        };
+        self.add(&name[1], arguments);
+        Some(after)
+    }
+
+    fn add(&mut self, name: &str, arguments: Value) {
+        self.calls.push(WrittenCall { tool: self.known(name), arguments });
+    }
+
+    /// The name of a tool without the collection that it is in.
+    fn known(&self, name: &str) -> String {
+        let is_offered = |name: &str| self.tools.iter().any(|(offered, _)| *offered == name);
+        let bare = COLLECTIONS.iter().find_map(|collection| name.strip_prefix(collection));
+        bare.filter(|_| !is_offered(name)).unwrap_or(name).to_owned()
+    }
+
+    /// The calls in a JSON value.
+    fn of_json(&mut self, value: Value) -> Option<()> {
+        let mut object = match value {
+            Value::Array(list) => return list.into_iter().try_for_each(|one| self.of_json(one)),
+            Value::Object(object) => object,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+        };
+        if let Some(list) = LISTS.iter().find_map(|key| object.remove(*key)) {
+            return self.of_json(list);
+        }
+        if let Some(function @ Value::Object(_)) = object.get_mut("function").map(Value::take) {
+            return self.of_json(function);
+        }
+        let name = NAMES.iter().find_map(|key| object.get(*key)?.as_str())?.to_owned();
+        let arguments = match ARGUMENTS.iter().find_map(|key| object.remove(*key)) {
+            Some(Value::String(text)) => serde_json::from_str(&text).ok()?,
+            Some(value) => value,
+            None if self.is_marked => Value::Object(Map::new()),
+            None => return None,
+        };
+        let arguments = if arguments.is_null() { Value::Object(Map::new()) } else { arguments };
+        arguments.is_object().then(|| self.add(&name, arguments))
+    }
+
+    /// The arguments of a call whose parameters are elements, or JSON.
+    fn parameters(&self, tool: &str, body: &str) -> Option<Value> {
+        let body = body.trim();
+        if body.starts_with('{') {
+            return json(body).filter(|(value, after)| value.is_object() && after.trim().is_empty()).map(|(value, _)| value);
+        }
+        let mut arguments = Map::new();
+        let mut rest = body;
+        while let Some(start) = PARAMETER.captures(rest).filter(|_| arguments.len() < MOST_PARAMETERS) {
+            let whole = start.get(0).filter(|whole| rest[..whole.start()].trim().is_empty())?;
+            let after = &rest[whole.end()..];
+            let next = PARAMETER.find(after).map_or(after.len(), |next| next.start());
+            let (end, behind) = PARAMETER_END.find(&after[..next]).map_or((next, next), |end| (end.start(), end.end()));
+            arguments.insert(start[1].to_owned(), self.typed(tool, &start[1], &after[..end]));
+            rest = &after[behind..];
+        }
+        rest.trim().is_empty().then_some(Value::Object(arguments))
+    }
+
+    /// A value that was written without quotes: text where the schema wants text, otherwise JSON.
+    fn typed(&self, tool: &str, key: &str, text: &str) -> Value {
+        let text = text.strip_prefix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let tool = self.known(tool);
+        let schema =
+            self.tools.iter().find(|(name, _)| *name == tool).and_then(|(_, schema)| schema.pointer(&format!("/properties/{key}/type")));
+        let is_text =
+            schema.is_some_and(|kind| kind == "string" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|one| one == "string")));
+        let value = || serde_json::from_str(text.trim()).ok().or_else(|| literal::whole(text.trim()).filter(|value| !value.is_string()));
+        if is_text { None } else { value() }.unwrap_or_else(|| Value::String(text.to_owned()))
+    }
+}
+
+/// The JSON that a text begins with, and the rest.
+fn json(text: &str) -> Option<(Value, &str)> {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = stream.next()?.ok()?;
+    Some((value, &text[stream.byte_offset()..]))
+}

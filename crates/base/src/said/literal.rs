@@ -1,0 +1,103 @@
+//! The arguments of a call as Python writes them: `x(zone="UTC", hours=[1, 2])`. Only values, no expressions.
+
+use serde_json::{Map, Number, Value};
+
+/// Deepest nesting of lists and objects.
+const DEEPEST: usize = 32;
+
+/// The arguments behind an opening parenthesis, and the rest behind the closing one: one object, or values by name.
+pub(super) fn arguments(text: &str) -> Option<(Value, &str)> {
+    let mut rest = text.trim_start();
+    if rest.starts_with('{') {
+        let (value, after) = value(rest, 0)?;
+        return Some((value, after.trim_start().strip_prefix(')')?));
+    }
+    let mut named = Map::new();
+    loop {
+        if let Some(after) = rest.strip_prefix(')') {
+            return Some((Value::Object(named), after));
+        }
+        let (name, after) = rest.split_once('=')?;
+        let name = name.trim();
+        if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return None;
+        }
+        let (value, after) = value(after.trim_start(), 0)?;
+        named.insert(name.to_owned(), value);
+        rest = separated(after, ')')?;
+    }
+}
+
+/// The value that a text is.
+pub(super) fn whole(text: &str) -> Option<Value> {
+    value(text, 0).filter(|(_, rest)| rest.trim().is_empty()).map(|(value, _)| value)
+}
+
+/// The rest behind a comma, or at the closing mark.
+fn separated(text: &str, close: char) -> Option<&str> {
+    let text = text.trim_start();
+    if text.starts_with(close) {
+        return Some(text);
+    }
+    text.strip_prefix(',').map(str::trim_start)
+}
+
+fn value(text: &str, depth: usize) -> Option<(Value, &str)> {
+    if depth > DEEPEST {
+        return None;
+    }
+    match text.chars().next()? {
+        quote @ ('"' | '\'') => quoted(&text[1..], quote),
+        '[' => {
+            let (mut list, mut rest) = (vec![], text[1..].trim_start());
+            while !rest.starts_with(']') {
+                let (one, after) = value(rest, depth + 1)?;
+                list.push(one);
+                rest = separated(after, ']')?;
+            }
+            Some((Value::Array(list), &rest[1..]))
+        }
+        '{' => {
+            let (mut object, mut rest) = (Map::new(), text[1..].trim_start());
+            while !rest.starts_with('}') {
+                let (Value::String(key), after) = value(rest, depth + 1)? else { return None };
+                let (one, after) = value(after.trim_start().strip_prefix(':')?.trim_start(), depth + 1)?;
+                object.insert(key, one);
+                rest = separated(after, '}')?;
+            }
+            Some((Value::Object(object), &rest[1..]))
+        }
+        _ => {
+            let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '+' | '-' | '.' | '_'))).unwrap_or(text.len());
+            let value = match &text[..end] {
+                "True" | "true" => Value::Bool(true),
+                "False" | "false" => Value::Bool(false),
+                "None" | "null" => Value::Null,
+                number => Value::Number(serde_json::from_str::<Number>(number).ok()?),
+            };
+            Some((value, &text[end..]))
+        }
+    }
+}
+
+fn quoted(text: &str, quote: char) -> Option<(Value, &str)> {
+    let mut read = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            _ if c == quote => return Some((Value::String(read), &text[at + 1..])),
+            '\\' => match chars.next()?.1 {
+                'n' => read.push('\n'),
+                't' => read.push('\t'),
+                'r' => read.push('\r'),
+                'u' => {
+                    let code: String = (0..4).filter_map(|_| chars.next().map(|(_, c)| c)).collect();
+                    read.push(char::from_u32(u32::from_str_radix(&code, 16).ok()?)?);
+                }
+                other => read.push(other),
+            },
+            _ => read.push(c),
+        }
+    }
+    None
+}
