@@ -11,7 +11,7 @@ use super::{Exit, stdout, tell};
 use crate::adapter::files::{self, cannot};
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
-use crate::event::{Canceller, Event, RunStatus};
+use crate::event::{Canceller, Event, Happening, ModelAnswer, RunStatus};
 use crate::journal::{RunMask, StepRecord, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
@@ -112,6 +112,7 @@ impl OutputTargets<'_> {
             tell!("{why}");
         }
         needs_review(outcome).filter(|_| !shared.quiet).iter().for_each(|line| tell!("{line}"));
+        notes(outcome).iter().filter(|_| !shared.quiet).for_each(|line| tell!("{line}"));
         let exit = exit_of(outcome, status, options, outcome.cancelled_by() == Some(Canceller::Terminate));
         let is_told = !shared.quiet || is_good && exit == Exit::Failed;
         rejected_keys(outcome).iter().filter(|_| is_told).for_each(|line| tell!("{line}"));
@@ -168,6 +169,26 @@ fn needs_review(outcome: &RunOutcome) -> Option<String> {
         reviews.iter().map(|review| format!("gate \"{}\" passed without its judge ({}: {})", review.gate, review.criterion, review.cause));
     let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| format!("needs review: {}", visible(&told.join("; "))))
+}
+
+/// What was noted of calls of models, each note once, with the steps that made them.
+fn notes(outcome: &RunOutcome) -> Vec<String> {
+    let mut steps: Vec<(&str, Vec<&str>)> = vec![];
+    for event in &outcome.events {
+        let Happening::ModelReplied { step, reply: ModelAnswer::Said { notes, .. }, .. } = &event.happening else { continue };
+        for note in notes {
+            match steps.iter_mut().find(|(known, _)| known == note) {
+                Some((_, of)) if of.contains(&&**step) => {}
+                Some((_, of)) => of.push(step),
+                None => steps.push((note, vec![step])),
+            }
+        }
+    }
+    let line = |(note, of): &(&str, Vec<&str>)| {
+        let more = if of.len() > 1 { format!(" and {} more", of.len() - 1) } else { String::new() };
+        visible(&format!("note: \"{}\"{more}: {note}", of[0])).into_owned()
+    };
+    steps.iter().map(line).collect()
 }
 
 /// How a run ended, in one line; `None`: all went well.

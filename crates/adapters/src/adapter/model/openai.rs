@@ -1,6 +1,5 @@
 //! OpenAI's chat format, which most other endpoints support too.
 
-
 use serde_json::{Map, Value, json};
 
 use super::chat_answer::ChatReader;
