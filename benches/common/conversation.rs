@@ -199,6 +199,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),
         limits: Limits { max_parallel: Some(8), ..Limits::default() },
+        is_chat: false,
     };
     let mut run = Run::new(format!("r_{number:06}"), plan.clone(), options, moment);
     let start = RunStart {

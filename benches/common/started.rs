@@ -24,7 +24,9 @@ pub fn begun(plan: &Arc<Plan>) -> Run {
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),
         most_calls: u64::MAX,
+        is_chat: false,
         limits: Limits::default(),
+        is_chat: false,
     };
     let mut run = Run::new("r_bench", plan.clone(), options, now);
     let empty = Arc::new(serde_json::json!({}));

@@ -233,7 +233,7 @@ impl Awaited {
             | Happening::StepFailed { step, .. }
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
-            | Happening::StepCancelled { step } => self.running.retain(|(path, _)| path != &**step),
+            | Happening::StepCancelled { step, .. } => self.running.retain(|(path, _)| path != &**step),
             // A search tells how far its index is.
             Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
                 self.heard.insert(*call, (step.to_string(), String::new()));
@@ -320,7 +320,7 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
         }
         Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), masked(&failure.message)),
         Happening::StepBlocked { step, by } if !by.is_empty() => format!("{step}: blocked by {by}"),
-        Happening::StepCancelled { step } => format!("{step}: cancelled"),
+        Happening::StepCancelled { step, .. } => format!("{step}: cancelled"),
         Happening::AttemptFailed { step, attempt, failure, .. } => {
             format!("{step}: try {attempt} failed ({}), retrying", failure.kind.word())
         }

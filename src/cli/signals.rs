@@ -22,6 +22,8 @@ enum News {
     Signal(Canceller, Exit),
     /// From now on it ends this run.
     Run(UnboundedSender<Canceller>),
+    /// It ends this answer of a chat; a second one ends the calls that the answer still waits for.
+    Answer(UnboundedSender<Canceller>),
     /// It ends the program in the middle of a line on the terminal.
     Question,
     /// A run that ends has so much time more.
@@ -116,7 +118,7 @@ fn listener() -> Option<&'static UnboundedSender<News>> {
     heard.as_ref()
 }
 
-/// During a run the first ends the run; the second one, or a run that does not end, ends the program at once.
+/// During a run the first ends the run; the second one (of an answer the third one), or a run that does not end, ends the program at once.
 async fn attend(mut news: UnboundedReceiver<News>) {
     let (mut meaning, mut first) = (News::Over, None);
     let late = tokio::time::sleep(TO_END);
@@ -129,6 +131,11 @@ async fn attend(mut news: UnboundedReceiver<News>) {
                         first = Some(exit);
                         late.as_mut().reset(Instant::now() + TO_END);
                         tell_aside("ending the run; a second signal ends it at once");
+                    }
+                    News::Answer(run) if run.send(by).is_ok() => {
+                        meaning = if first.is_none() { News::Answer(run) } else { News::Over };
+                        first = first.or(Some(exit));
+                        late.as_mut().reset(Instant::now() + TO_END);
                     }
                     News::Question => {
                         tell!();
@@ -163,6 +170,11 @@ pub(super) struct Attended(Option<&'static UnboundedSender<News>>);
 /// From now on a signal ends the run that hears of it through this channel.
 pub(super) fn listen(run: UnboundedSender<Canceller>) -> Attended {
     Attended::meaning(News::Run(run))
+}
+
+/// From now on a signal ends the answer of a chat that hears of it through this channel.
+pub(super) fn listen_to_answer(run: UnboundedSender<Canceller>) -> Attended {
+    Attended::meaning(News::Answer(run))
 }
 
 /// A question is asked, and there is no run yet: Ctrl-C ends the program.

@@ -87,6 +87,7 @@ impl<'a> TrialTape<'a> {
             written: Box::new(WrittenRules),
             limits: Limits::default(),
             most_calls: u64::MAX,
+            is_chat: false,
         }
     }
 

@@ -46,7 +46,7 @@ pub struct RunOutcome {
     pub recorded: Result<Option<Recorded>, RunError>,
     /// Calls without a recording in [a replay](super::Runner::replay), one sentence each.
     pub misses: Vec<String>,
-    /// Who ended it before it began; of one that has begun, its events say it.
+    /// Who ended it before it began, or ended for good what nobody could continue with; of others its events say it.
     pub(crate) ended_by: Option<Canceller>,
 }
 
@@ -113,7 +113,7 @@ impl RunOutcome {
             Happening::CancelRequested { by, .. } => Some(by),
             _ => None,
         });
-        asked.or(self.ended_by)
+        self.ended_by.or(asked)
     }
 
     /// The outputs as `flow run` prints them: one output as its text, several as a JSON object; `None`: no outputs.

@@ -239,7 +239,7 @@ impl RunAnswers {
                     let end = RecordedEnd { result: Err(failure.clone()), details: details.clone() };
                     ended.entry(step.to_string()).or_default().push(Some(end));
                 }
-                Happening::StepCancelled { step } => ended.entry(step.to_string()).or_default().push(None),
+                Happening::StepCancelled { step, .. } => ended.entry(step.to_string()).or_default().push(None),
                 _ => {}
             }
         }

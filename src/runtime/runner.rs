@@ -51,6 +51,8 @@ pub struct Runner {
     pub(crate) talk: Option<Talk>,
     /// A client of `flow mcp` calls it.
     pub(crate) is_served: bool,
+    /// Its runs answer messages of a chat.
+    pub(crate) is_chat: bool,
     pub(super) changes: Vec<ChangePorts>,
     /// Who observes runs.
     pub(crate) telemetry: Option<SharedTelemetry>,
@@ -102,6 +104,7 @@ impl Workflow {
             taping: Taping::None,
             talk: None,
             is_served: false,
+            is_chat: false,
             changes: vec![],
             telemetry: None,
             caller: None,

@@ -193,7 +193,9 @@ impl RunSession {
         let (mut asked, open) = OpenQuestions::new(&before, run.state(), on.ports.clock.now());
         let mut events = before;
         let (ends, mut ended) = unbounded_channel();
-        let ended_elsewhere = asked_elsewhere(stop, lock.as_ref(), ends);
+        let is_alone = on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone);
+        let first = Cell::new(None);
+        let ended_elsewhere = asked_elsewhere(stop, lock.as_ref(), ends, is_alone.then_some(&first));
         let stop = &mut ended;
         let (decides, mut decisions) = unbounded_channel();
         let (nobody, mut is_nobody) = watch::channel(false);
@@ -306,6 +308,7 @@ impl RunSession {
             ..RunOutcome::of(&id, events, end)
         };
         outcome.is_scripted = scripted;
+        outcome.ended_by = first.get();
         if is_lost {
             outcome.ending = RunEnding::Lost;
         }
@@ -369,13 +372,22 @@ impl AskingRun for Beside<'_> {
 /// How often a run looks whether another process wants it to end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Passes on who wants a run to end: whoever says so through `stop`, or another process by the lock of the run.
-async fn asked_elsewhere(stop: &mut StopReceiver, lock: Option<&RunLock>, ends: UnboundedSender<Canceller>) -> Infallible {
+/// Passes on who wants a run to end: whoever says so through `stop`, or another process by the lock of the run. `for_good`: nobody could continue with the run,
+/// so it ends for good; kept there is who wanted it first.
+async fn asked_elsewhere(
+    stop: &mut StopReceiver,
+    lock: Option<&RunLock>,
+    ends: UnboundedSender<Canceller>,
+    for_good: Option<&Cell<Option<Canceller>>>,
+) -> Infallible {
     let (mut is_open, mut is_passed_on) = (true, false);
     loop {
         tokio::select! {
             by = stop.recv(), if is_open => match by {
-                Some(by) => drop(ends.send(by)),
+                Some(by) => {
+                    for_good.into_iter().for_each(|first| first.set(first.get().or(Some(by))));
+                    let _ = ends.send(if for_good.is_some() { Canceller::Person } else { by });
+                }
                 None => is_open = false,
             },
             () = tokio::time::sleep(LOOK) => {

@@ -89,7 +89,7 @@ impl StoredRun {
         let needs_review = !record.needs_review.is_empty();
         let end = RunEnd { status: RunStatus::Cancelled, outputs: Arc::new(Value::Null), failure: None, usage, needs_review };
         let what = std::iter::once(Happening::CancelRequested { by: Canceller::Person, waits_until_ms: None })
-            .chain(open.map(|step| Happening::StepCancelled { step: step.step.as_str().into() }))
+            .chain(open.map(|step| Happening::StepCancelled { step: step.step.as_str().into(), details: None }))
             .chain(std::iter::once(Happening::RunFinished(Box::new(end))));
         let time = SystemClock::new().now();
         let event = |(seq, happening)| Event { v: VERSION, seq, time, at_ms, run: run.clone(), happening };

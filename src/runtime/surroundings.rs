@@ -29,7 +29,7 @@ use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values}
 use crate::event::{ConversationSoFar, Event, Happening, RunStart};
 use crate::journal::{AuditTrail, PersonalMask};
 use crate::load::WrittenRules;
-use crate::model::{History, Limits, PastMessage, Pipeline, Step, StepKind};
+use crate::model::{DEFAULT_MODEL, History, Limits, Model, PastMessage, Pipeline, Step, StepKind};
 use crate::plan::{Plan, Wishes};
 use crate::port::{PrintError, Printer, Secret};
 use crate::redact::{Redactor, is_recognised};
@@ -219,6 +219,12 @@ impl Surroundings {
         know_prices(&workflow.checked, default_model.as_ref().map(|model| (model, *default_model_from)), limits)
     }
 
+    /// The model that answers for a name: of `default` that of the variables, else that of the file.
+    pub(crate) fn model(&self, name: &str) -> Option<&Model> {
+        let of_variables = self.runner.default_model.as_ref().filter(|_| name == DEFAULT_MODEL);
+        of_variables.or_else(|| self.pipeline().models.get(name))
+    }
+
     /// What to tell before the first run of this process: folders of the user's settings that no program gets.
     pub(crate) fn unreadable_folders(&self) -> Vec<String> {
         static ARE_TOLD: AtomicBool = AtomicBool::new(false);
@@ -261,6 +267,7 @@ impl Surroundings {
             written: Box::new(WrittenRules),
             limits,
             most_calls: self.most_calls(),
+            is_chat: self.runner.is_chat,
         }
     }
 

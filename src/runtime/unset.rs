@@ -20,6 +20,13 @@ pub(crate) struct Unset {
     readers: Vec<String>,
 }
 
+impl Unset {
+    /// Whether somebody reads it.
+    pub(crate) fn is_read_by(&self, who: &SecretReader) -> bool {
+        self.readers.contains(&who.to_string())
+    }
+}
+
 impl fmt::Display for Unset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.is_secret { "secret" } else { "variable" };

@@ -323,6 +323,9 @@ fn a_rejected_key_is_reported_below_the_answer_of_a_stand_in() {
 /// The line editor waits for a line: it asks for pasted text in brackets.
 const PROMPT: &str = "\u{1b}[?2004h";
 
+/// Typed while no line is edited: the terminal makes a signal of it.
+const CTRL_C: &str = "<SIGINT>";
+
 /// What a person does at a terminal of this width: waits for a text, then types another.
 fn at_terminal(folder: &Path, width: u16, steps: &[(&str, &str)]) -> (i32, String) {
     at_terminal_of(command(folder, &["chat", "team.yaml"]), width, steps, Duration::from_secs(60))
@@ -353,7 +356,10 @@ fn at_terminal_of(mut call: Command, width: u16, steps: &[(&str, &str)], most: D
         while let Some((wanted, typed)) = steps.peek() {
             let Some(at) = shown[seen..].windows(wanted.len()).position(|part| part == wanted.as_bytes()) else { break };
             seen += at + wanted.len();
-            keyboard.write_all(typed.as_bytes()).unwrap();
+            match *typed {
+                CTRL_C => nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap(),
+                typed => keyboard.write_all(typed.as_bytes()).unwrap(),
+            }
             steps.next();
         }
     }
@@ -390,6 +396,75 @@ fn a_person_reads_markdown_stops_nothing_by_chance_and_leaves_with_ctrl_d() {
         }
         assert!(shown.contains("flow chat") && shown.contains("--resume"), "{shown}");
     }
+}
+
+/// Keeps each request open after the first words of its answer.
+fn endpoint_that_stops_in_the_middle() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut open = vec![];
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 65_536]);
+            let words = r#"{"choices": [{"index": 0, "delta": {"content": "The first words"}}]}"#;
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {words}\n\n");
+            open.push(stream);
+        }
+    });
+    address
+}
+
+#[test]
+fn ctrl_c_stops_an_answer_at_once_and_what_came_of_it_stays() {
+    let address = endpoint_that_stops_in_the_middle();
+    let model = format!("provider: openai_compatible, model: m, base_url: \"http://{address}/v1\"");
+    let folder = place(&TEAM.replace("provider: scripted, replies: replies.yaml", &model));
+    let steps = [(PROMPT, "hello\r"), ("The first words", CTRL_C), ("stopped: the message", ""), (PROMPT, "\u{4}")];
+    let (exit, shown) = at_terminal(folder.path(), 80, &steps);
+    let plain = without_colours(&shown);
+    assert_eq!(exit, 0, "{plain}");
+    assert!(plain.contains("\nThe first words\n") && !plain.contains("a second signal"), "{plain}");
+    let listed = flow(folder.path(), &["runs", "list"]).out;
+    assert!(listed.contains("cancelled"), "{listed}");
+    // Nothing waited for the model.
+    let events = flow(folder.path(), &["runs", "export"]).out;
+    assert!(!events.contains("\"waits_until_ms\""), "{events}");
+}
+
+#[test]
+fn ctrl_c_at_a_question_of_an_agent_is_a_no_and_nothing_waits_for_ever() {
+    let asks = "flow: 1\ntools:\n  notes: { file: ., allow: [write], approve: true }\nmodels:\n  default: { provider: scripted, replies: calls.yaml }\n\
+        agents:\n  helper: { instructions: Hi, tools: [notes] }\n";
+    let folder = place(asks);
+    let calls = "flow: 1\nreplies:\n  answer:\n    - { calls: [{ tool: notes.write, with: { name: a.txt, text: x } }] }\n    - Done.\n";
+    std::fs::write(folder.path().join("calls.yaml"), calls).unwrap();
+    let steps = [(PROMPT, "write it\r"), ("a.txt", ""), ("(yes/no)", CTRL_C), ("stopped: the message", ""), (PROMPT, "\u{4}")];
+    let (exit, shown) = at_terminal(folder.path(), 120, &steps);
+    let plain = without_colours(&shown);
+    assert_eq!(exit, 0, "{plain}");
+    assert!(!plain.contains("flow approve") && !folder.path().join("a.txt").exists(), "{plain}");
+    let listed = flow(folder.path(), &["runs", "list"]).out;
+    assert!(listed.contains("cancelled") && !listed.contains("waiting"), "{listed}");
+    assert!(!flow(folder.path(), &["runs", "show"]).out.contains("flow approve"), "nothing is left to decide");
+}
+
+#[test]
+fn what_no_message_could_do_without_is_told_before_the_first() {
+    let secret = "flow: 1\nsecrets: { NOPE: The key }\nmodels:\n  default: { provider: openai, model: m, api_key: \"{{ secrets.NOPE }}\" }\nagents:\n  helper: { instructions: You help. }\n";
+    let folder = place(secret);
+    let ran = chat(folder.path(), &["--trust"], b"one\ntwo\n");
+    assert_eq!((ran.exit, ran.out.as_str()), (6, ""), "{}", ran.err);
+    assert_eq!(ran.err.matches("secret NOPE is not set (The key)").count(), 1, "{}", ran.err);
+    let none = place("flow: 1\nagents:\n  helper: { instructions: You help. }\n");
+    let ran = chat(none.path(), &[], b"one\ntwo\n");
+    assert!(ran.exit == 6 && ran.err.matches("agent \"helper\" has no model here").count() == 1, "{}", ran.err);
+    // A pipeline may get along without: it is told, and goes on.
+    let pipeline = "flow: 1\nname: p\ninputs: { message: text }\nsteps: [{ id: a, set: \"{{ env.NOPE_NOT_SET }}\", on_failure: continue }]\noutputs: { x: \"{{ inputs.message }}\" }\n";
+    std::fs::write(folder.path().join("team.yaml"), pipeline).unwrap();
+    let ran = chat(folder.path(), &[], b"one\n");
+    assert!(ran.exit == 0 && ran.err.contains("variable NOPE_NOT_SET is not set") && ran.out == "one\n", "{}{}", ran.out, ran.err);
+    assert!(!ran.err.contains("--resume"), "{}", ran.err);
 }
 
 #[test]

@@ -196,6 +196,58 @@ fn a_program_behind_a_version_manager_starts_once_its_folder_is_readable() {
 }
 
 #[test]
+fn an_agent_program_that_does_not_tell_its_version_is_a_fault_and_the_folder_that_it_misses_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    // As launchers of packages do: the cause comes first, then much else.
+    let shim = "#!/bin/sh\nreal=\"${0%/bin/*}/lib/real\"\n\"$real\" \"$@\" 2>/dev/null && exit 0\necho \"Error: spawn $real EACCES\" >&2\n\
+                for n in $(seq 99); do echo \"    at line $n of the launcher\" >&2; done\nexit 1\n";
+    let real = "#!/bin/sh\n[ \"$1\" = --version ] && echo real 2.0 || echo Fine.\n";
+    for (name, text) in [(".manager/bin/launched", shim), (".manager/lib/real", real)] {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipeline = |program: &str| {
+        let model = format!("models: {{ default: {{ provider: cli, program: [{program}], retry: {{ max_attempts: 1 }} }} }}");
+        let steps = "agents: { a: { instructions: Help. } }\nsteps: [{ id: ask, agent: a, prompt: Hi }]\noutputs: '{{ steps.ask.output }}'";
+        std::fs::write(folder.path().join("p.yaml"), format!("flow: 1\nname: p\n{model}\n{steps}\n")).unwrap();
+    };
+    let settings = folder.path().join("user.toml");
+    let path = format!("{}:/usr/bin:/bin", home.join(".manager/bin").display());
+    let call = |kind: &str, arguments: &[&str]| {
+        let mut command = command(folder.path(), arguments);
+        command.env("HOME", &home).env("PATH", &path).env("FLOW_SANDBOX", kind);
+        ran(command.env("FLOW_CONFIG", if settings.exists() { settings.as_os_str() } else { "".as_ref() }))
+    };
+    let hint = "write readable = [\"~/.manager\"] under [sandbox] in your own settings";
+    for kind in ["bubblewrap", "landlock"] {
+        pipeline("launched");
+        let _ = std::fs::remove_file(&settings);
+        let doctor = call(kind, &["doctor", "--trust", "p.yaml"]);
+        assert!(
+            doctor.exit == 1 && doctor.out.contains("fault  agent program launched failed") && doctor.out.contains(hint),
+            "{}",
+            doctor.out
+        );
+        let run = call(kind, &["run", "--trust", "p.yaml"]);
+        assert!(run.exit == 6 && run.err.contains("lib/real EACCES") && run.err.contains(hint), "{}", run.err);
+        std::fs::write(&settings, "[sandbox]\nreadable = [\"~/.manager\"]\n").unwrap();
+        let doctor = call(kind, &["doctor", "--trust", "p.yaml"]);
+        assert!(doctor.exit == 0 && doctor.out.contains("UTC): real 2.0"), "{}", doctor.out);
+        let run = call(kind, &["run", "--trust", "p.yaml"]);
+        assert_eq!((run.exit, run.out.trim()), (0, "Fine."), "{}", run.err);
+        // Whatever else its exit code means, it does not work.
+        pipeline("/usr/bin/false");
+        let doctor = call(kind, &["doctor", "--trust", "p.yaml"]);
+        let told = "fault  agent program /usr/bin/false failed (model default; looked at";
+        assert!(doctor.exit == 1 && doctor.out.contains(told) && doctor.out.contains("--version ended with exit code 1"), "{}", doctor.out);
+    }
+}
+
+#[test]
 fn programs_code_and_variables_are_looked_at_before_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let pipeline = "flow: 1

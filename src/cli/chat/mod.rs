@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{ChatOptions, SharedOptions};
 use super::refusal::Refusal;
+use super::run::ready;
 use super::{Exit, inputs, trust};
 use crate::adapter::environment;
 use crate::diagnostic::{counted, visible};
@@ -54,12 +55,19 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
     let opened = opened::open(options, shared)?;
     let agreed = trust::consent(&opened.workflow.checked, &options.file, options.trust.is_given, shared)?;
     let mut runner = shared.runner(&opened.workflow, Some(agreed));
+    runner.is_chat = true;
     runner.channel = channel(&opened.workflow.pipeline, options.channel.as_deref())?;
     let (given, _) = inputs::read(&opened.workflow.pipeline, None, &options.inputs)?;
     let lacking = inputs::missing(&opened.workflow.pipeline, &given);
     if let Some(field) = lacking.iter().find(|field| field.name != opened.message) {
         return Err(Refusal::usage(format!("input \"{0}\" is missing: give it with --input {0}=value", field.name)));
     }
+    let on = ready(&runner)?;
+    let who = told::Answering::of(&opened, &on)?;
+    if !shared.quiet {
+        on.unrecognised().iter().chain(&on.unreadable_folders()).for_each(|line| tell!("{line}"));
+    }
+    drop(on);
     let mut lines = ChatLines::new(options.no_tty)?;
     let mut chat = Chat {
         options,
@@ -72,7 +80,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
         servers: ChatServers::new()?,
     };
     chat.begin(options.resume.as_deref())?;
-    chat.greet(&lines);
+    chat.greet(&lines, &who);
     let mut exit = Exit::Ok;
     while let Some(line) = lines.next()? {
         match line {
@@ -151,11 +159,11 @@ impl Chat<'_> {
             ChatCommand::Clear => {
                 if self.opened.has_own_conversation() {
                     return Err(Refusal::usage(
-                        "the pipeline says itself which conversation this is; flow conversations erase forgets one",
+                        "the pipeline says itself which conversation this is; flow conversations clear forgets what was said in one",
                     ));
                 }
                 let earlier = self.session.id.clone();
-                let was_used = self.tally.messages > 0;
+                let was_used = self.tally.messages > 0 && !self.is_apart();
                 self.begin(None)?;
                 lines.forget();
                 let kept = if was_used { format!("; the earlier one is kept: /resume {earlier}") } else { String::new() };
@@ -180,6 +188,11 @@ impl Chat<'_> {
 
     /// The id of the conversation, once it is known.
     fn session_id(&self) -> Option<String> {
-        Some(self.session.id.clone()).filter(|id| !id.is_empty() && self.tally.messages > 0)
+        Some(self.session.id.clone()).filter(|id| !id.is_empty() && self.tally.messages > 0 && !self.is_apart())
+    }
+
+    /// Whether nothing joins the messages: a pipeline without a conversation answers.
+    fn is_apart(&self) -> bool {
+        self.opened.agent.is_none() && self.opened.workflow.pipeline.conversation.is_none()
     }
 }

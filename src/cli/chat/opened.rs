@@ -109,7 +109,14 @@ fn message_input(pipeline: &Pipeline, given: &[String]) -> Result<String, Refusa
     match (&required[..], &texts[..]) {
         ([only], _) => Ok(only.name.clone()),
         ([], [only]) => Ok(only.name.clone()),
-        ([], _) => Err(Refusal::usage("which input is the message? The pipeline must have one text input without a default")),
+        ([], []) => {
+            Err(Refusal::usage("no input could be the message; add inputs: { message: text } to the pipeline, and read inputs.message"))
+        }
+        ([], several) => {
+            let names: Vec<&str> = several.iter().map(|field| field.name.as_str()).collect();
+            let what = format!("which input is the message? Each of {} has a default; write message: text for it", names.join(", "));
+            Err(Refusal::usage(format!("{what}, without a default, or give all but one of them with --input name=value")))
+        }
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|field| field.name.as_str()).collect();
             Err(Refusal::usage(format!("which input is the message? Give all but one of {} with --input name=value", names.join(", "))))

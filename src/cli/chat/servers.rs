@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use serde_json::Map;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
@@ -28,6 +29,7 @@ type ListedServer = (String, Result<ToolList, Failure>);
 /// The servers of a chat, on a thread of their own.
 pub(super) struct ChatServers {
     shared: Arc<SharedServers>,
+    on: Handle,
     /// Dropped: the servers end.
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -38,7 +40,8 @@ impl ChatServers {
     pub(super) fn new() -> Result<ChatServers, Refusal> {
         let cannot = |error: std::io::Error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}"));
         let runtime = Runtime::new().map_err(cannot)?;
-        let shared = Arc::new(SharedServers::new(runtime.handle().clone(), Arc::new(SystemClock::new())).with_logins(world::logins()));
+        let on = runtime.handle().clone();
+        let shared = Arc::new(SharedServers::new(on.clone(), Arc::new(SystemClock::new())).with_logins(world::logins()));
         let (over, is_over) = oneshot::channel::<()>();
         let own = Arc::clone(&shared);
         let lives = move || {
@@ -48,7 +51,13 @@ impl ChatServers {
             });
         };
         let thread = std::thread::Builder::new().name("servers".into()).spawn(lives).map_err(cannot)?;
-        Ok(ChatServers { shared, over: Some(over), thread: Some(thread) })
+        Ok(ChatServers { shared, on, over: Some(over), thread: Some(thread) })
+    }
+
+    /// Ends the servers; the next message starts those that it needs. One that is still busy with a call that nobody waits for would not hear the next.
+    pub(super) fn restart(&self) {
+        let shared = Arc::clone(&self.shared);
+        self.on.spawn(async move { shared.close().await });
     }
 
     /// The servers as one run sees them.

@@ -4,12 +4,14 @@ use super::Chat;
 use super::opened::Opened;
 use super::typed::{ChatLines, CommandWord};
 use crate::cli::arguments::MOST_MESSAGES;
-use crate::cli::run::{SCRIPTED, ready};
-use crate::cli::tell;
+use crate::cli::refusal::Refusal;
+use crate::cli::run::SCRIPTED;
+use crate::cli::{Exit, tell};
 use crate::diagnostic::{counted, shell_path, shell_word, visible};
 use crate::event::Usage;
-use crate::model::{Model, PastMessage, Provider};
+use crate::model::{DEFAULT_MODEL, Model, PastMessage, Provider, SecretReader};
 use crate::report::Look;
+use crate::runtime::{Surroundings, unset};
 
 /// Part of the messages that a model sees from which a warning is given, in percent.
 const NEARLY: u64 = 80;
@@ -45,7 +47,12 @@ impl ChatTally {
 
 /// `1,202 + 56 = 1,258 tokens, $0.0012`: of prompts, of answers, both.
 pub(super) fn tokens(usage: &Usage) -> String {
-    let cost = usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let cost = usage.cost_usd.map(|cost| match cost {
+        cost if cost <= 0.0 => ", $0".to_owned(),
+        cost if cost < 0.0001 => ", less than $0.0001".to_owned(),
+        cost => format!(", ${cost:.4}"),
+    });
+    let cost = cost.unwrap_or_default();
     let unknown = if usage.unknown_tokens > 0 { ", and some calls that told no number" } else { "" };
     format!("{} + {} = {} tokens{unknown}{cost}", usage.input_tokens, usage.output_tokens, usage.total_tokens())
 }
@@ -79,19 +86,15 @@ impl Chat<'_> {
     }
 
     /// Who answers, and how to get help.
-    pub(super) fn greet(&self, lines: &ChatLines) {
+    pub(super) fn greet(&self, lines: &ChatLines, who: &Answering) {
         if self.shared.quiet {
             return;
         }
         let pipeline = &self.opened.workflow.pipeline;
-        let model = self.opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)).map(|agent| {
-            let name = agent.model.as_ref().map_or("default", |model| model.value.as_str());
-            pipeline.models.get(name).map_or_else(String::new, |model| told_of(name, model))
-        });
         let help = if lines.is_script() { "" } else { "; /help lists commands, Ctrl-D ends the chat" };
-        self.line(&format!("chat with {}{}{help}", self.opened.name(), model.unwrap_or_default()));
-        // Of an agent the line above says so. What is wrong with the surroundings is told with the first message.
-        if self.opened.agent.is_none() && ready(&self.runner).is_ok_and(|on| on.scripted) {
+        self.line(&format!("chat with {}{}{help}", self.opened.name(), who.model));
+        // Of an agent the line above says so.
+        if self.opened.agent.is_none() && who.is_scripted {
             self.line(SCRIPTED);
         }
         if self.opened.agent.is_none() && pipeline.conversation.is_none() {
@@ -128,6 +131,7 @@ impl Chat<'_> {
                 self.line(&format!("each answer is kept as it comes, in the conversation \"{id}\" that the pipeline names"));
             }
             Some(id) => tell_as_written!("each answer is kept as it comes; continue with flow chat {} --resume {id}", self.reached()),
+            None if self.is_apart() => self.line("each message is answered by itself; flow runs list shows them"),
             None if self.opened.has_own_conversation() => self.line("the pipeline says with the next message which conversation this is"),
             None => self.line("nothing was said yet; each answer is kept as it comes"),
         }
@@ -174,6 +178,38 @@ impl Chat<'_> {
             // Not wrapped: it is to be copied.
             tell_as_written!("continue with flow chat {} --resume {id}", self.reached());
         }
+    }
+}
+
+/// Who answers.
+pub(super) struct Answering {
+    /// The model of an agent that answers by itself, as the first line has it.
+    model: String,
+    /// Whether all replies come from a file.
+    is_scripted: bool,
+}
+
+impl Answering {
+    /// Finds out. Errors: the agent has no model here, or what its model reads is not set: no message could be answered.
+    pub(super) fn of(opened: &Opened, on: &Surroundings) -> Result<Answering, Refusal> {
+        let is_scripted = on.scripted;
+        let Some((agent_name, agent)) = opened.agent.as_ref().and_then(|name| on.pipeline().agents.get_key_value(name)) else {
+            return Ok(Answering { model: String::new(), is_scripted });
+        };
+        let name = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
+        let Some(model) = on.model(name) else {
+            let what = format!(
+                "agent \"{}\" has no model here; add one to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL",
+                visible(agent_name)
+            );
+            return Err(Refusal::new(Exit::Failed, what));
+        };
+        let is_needed = model.fallback.is_empty() && on.pipeline().models.get(name).is_some_and(|own| std::ptr::eq(own, model));
+        let unset = unset(&on.runner.workflow.checked, &on.runner.env);
+        if is_needed && let Some(lacking) = unset.iter().find(|unset| unset.is_read_by(&SecretReader::Model(name))) {
+            return Err(Refusal::new(Exit::Failed, lacking.to_string()));
+        }
+        Ok(Answering { model: told_of(name, model), is_scripted })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cli::outcome::{line_of_end, own_exit, rejected_keys};
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::refusal::Refusal;
 use crate::cli::run::{ready, to_decide};
-use crate::cli::signals::listen;
+use crate::cli::signals::listen_to_answer;
 use crate::cli::typing::StdoutBesideQuestion;
 use crate::cli::{Exit, refusal, stdout, tell};
 use crate::event::{Canceller, Happening, RunStatus};
@@ -48,7 +48,7 @@ impl Chat<'_> {
         let agent = self.opened.agent.as_ref().and_then(|name| self.opened.workflow.pipeline.agents.get(name));
         // An answer that must have a shape is shown when it has it.
         let streams = !self.options.no_tty && agent.is_some_and(|agent| agent.output.is_none());
-        let mut view = View::new(listen(sender), progress, streams, self);
+        let mut view = View::new(listen_to_answer(sender), progress, streams, self);
         session.on.ports.heard = view.heard(look);
         let printer: Arc<dyn Printer> = match &view.progress {
             _ if is_json => Arc::new(Silent),
@@ -64,8 +64,12 @@ impl Chat<'_> {
             None => session.play(&mut stop, &mut view, &mut person),
         };
         let shown = view.shown();
+        let (waits_for_server, is_told) = (view.waits_for_server(), view.has_told(&played.outcome));
         let View { signals: _heard, progress, tools, .. } = view;
         drop(progress);
+        if waits_for_server {
+            self.servers.restart();
+        }
         let outcome = &mut played.outcome;
         let loss = outcome.loss.take().map(Refusal::from);
         let status = outcome.status();
@@ -105,6 +109,7 @@ impl Chat<'_> {
         }
         match outcome.cancelled_by() {
             Some(Canceller::Interrupt) => tell!("stopped: the message counts as not answered"),
+            _ if is_told => {}
             _ => line_of_end(outcome, &reach).filter(|_| !(self.shared.quiet && is_good)).iter().for_each(|line| tell!("{line}")),
         }
         rejected_keys(outcome).iter().for_each(|line| tell!("{line}"));

@@ -14,11 +14,11 @@ use crate::cli::signals::Attended;
 use crate::cli::{run, stdout, tell};
 use crate::diagnostic::visible;
 use crate::driver::AnswerListener;
-use crate::event::{Event, Failure, Happening, ModelAnswer, ToolCall};
+use crate::event::{Event, Failure, Happening, ModelAnswer, RunStatus, ToolCall};
 use crate::journal::RunMask;
 use crate::redact::Redactor;
 use crate::report::{Look, fit};
-use crate::runtime::{Answer, Attend, Decide, Decided, RunQuestion};
+use crate::runtime::{Answer, Attend, Decide, Decided, RunOutcome, RunQuestion};
 
 /// Most columns of the arguments of a tool call, without `--verbose`.
 const MOST_ARGUMENTS: usize = 60;
@@ -117,6 +117,8 @@ pub(super) struct View {
     look: Look,
     is_quiet: bool,
     is_verbose: bool,
+    /// The step whose failure was told last.
+    failed: Option<String>,
 }
 
 impl View {
@@ -132,6 +134,7 @@ impl View {
             look: seen.shared.look_of_stderr(),
             is_quiet: seen.shared.quiet,
             is_verbose: seen.shared.verbose,
+            failed: None,
         }
     }
 
@@ -151,6 +154,17 @@ impl View {
                 }
             }
         }))
+    }
+
+    /// Whether a server has not answered a call.
+    pub(super) fn waits_for_server(&self) -> bool {
+        self.open.values().any(|at| self.tools.get(*at).is_some_and(|tool| tool.name.contains('.')))
+    }
+
+    /// Whether the failure that ended a run was told when it came.
+    pub(super) fn has_told(&self, outcome: &RunOutcome) -> bool {
+        outcome.status() == Some(RunStatus::Failed)
+            && outcome.failure.as_ref().is_some_and(|end| self.failed.as_deref() == Some(&*end.step))
     }
 
     /// The text that was shown while it came.
@@ -278,12 +292,19 @@ impl Attend for View {
             Happening::ToolReplied { call, failure, duration_ms, result, .. } => {
                 self.replied(*call, failure.as_ref(), *duration_ms, result.as_ref(), mask);
             }
-            // What still comes is not shown.
-            Happening::CancelRequested { .. } => self.stream.iter().for_each(|stream| held(stream).call = None),
-            Happening::StepFailed { .. }
-            | Happening::AttemptFailed { .. }
-            | Happening::LimitReached { .. }
-            | Happening::ToolsListed { .. } => {
+            // What came is shown, and what still comes is not.
+            Happening::CancelRequested { waits_until_ms, .. } => {
+                let call = self.stream.as_ref().and_then(|stream| held(stream).call);
+                call.iter().for_each(|call| self.end(*call, None));
+                if waits_until_ms.is_some() {
+                    self.line("stopping: a call that may act has 4 seconds to answer; Ctrl-C again ends it at once", "33");
+                }
+            }
+            Happening::StepFailed { step, .. } => {
+                self.failed = (!self.is_quiet).then(|| step.to_string());
+                progress::line(event, false, mask).iter().for_each(|line| self.line(line, "33"));
+            }
+            Happening::AttemptFailed { .. } | Happening::LimitReached { .. } | Happening::ToolsListed { .. } => {
                 progress::line(event, false, mask).iter().for_each(|line| self.line(line, "33"));
             }
             _ if self.is_verbose => progress::line(event, true, mask).iter().for_each(|line| self.line(line, "2")),

@@ -76,6 +76,7 @@ pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, r
     for (program, who) in programs {
         let who = list(&who);
         found.push(match trial(program, "--version") {
+            Ok(ProgramTrial::EndsBadly(_)) => ("ok", format!("program {} starts in the sandbox ({who})", visible(program))),
             Ok(ProgramTrial::Starts(said)) => {
                 let said = said.map(|said| format!(": {said}")).unwrap_or_default();
                 ("ok", format!("program {} starts in the sandbox ({who}){said}", visible(program)))
@@ -97,6 +98,7 @@ pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, r
             }
             Ok(ProgramTrial::IsThere) => ("ok", format!("agent program {shown} is there ({models}; looked at {at}); it was not started")),
             Ok(ProgramTrial::Fails(why)) => failed(why),
+            Ok(ProgramTrial::EndsBadly(how)) => failed(format!("{} {how}", visible(version))),
             Err(failure) => failed(failure.message),
         });
     }

@@ -27,6 +27,7 @@ run() { # NAME, what its answer must hold
 own="model_providers.own={name=\\\"own\\\",base_url=\\\"http://127.0.0.1:$port/v1\\\",wire_api=\\\"responses\\\",env_key=\\\"CODEX_API_KEY\\\"}"
 pipeline claude "provider: cli, preset: claude_code, model: stand-in, base_url: 'http://127.0.0.1:$port'" "What is there?"
 pipeline codex "provider: cli, preset: codex, model: stand-in, program: ['$codex', exec, --json, --skip-git-repo-check, -c, \"model_provider=\\\"own\\\"\", -c, \"$own\"], network: ['127.0.0.1:$port']" "What is there?"
+pipeline codex_reads "provider: cli, preset: codex, model: stand-in, program: ['$codex', exec, --json, --skip-git-repo-check, -c, \"model_provider=\\\"own\\\"\", -c, \"$own\"], network: ['127.0.0.1:$port']" "RUN: cat notes.txt; touch notes.txt; touch made.txt; cat /etc/shadow"
 pipeline acp "provider: acp, preset: claude_code, base_url: 'http://127.0.0.1:$port'" "RUN: touch made.txt"
 
 # The shipped pipeline with both of them: they review in turns, each in its session, and their patch is tried.
@@ -50,17 +51,22 @@ review() {
     said=$(cd "$place" && FLOW_CONFIG="$place/config.toml" ANTHROPIC_API_KEY=dummy CODEX_API_KEY=dummy PATH="$bin/.bin:$PATH" FLOW_SANDBOX=$kind "$flow" run twin_review/pipeline.yaml --trust 2> "$place/review.err") || { echo "twin_review in $kind failed:"; cat "$place/review.err"; exit 1; }
     python3 -c 'import json, sys
 told = json.load(sys.stdin)
-assert told["ended"] == "agreed" and told["turns"] == 2 and "AGREED in turn 1" in told["positions"]["first"] and "AGREED in turn 2" in told["positions"]["second"], told
+assert told["ended"] == "agreed" and told["turns"] == 2 and "AGREED: turn 1" in told["positions"]["first"] and "AGREED: turn 2" in told["positions"]["second"], told
+assert "number = self.last" in told["positions"]["second"], "Codex did not read the line that it speaks of: %s" % told["positions"]
 assert told["bug"]["lost_cents"] == 1 and told["fixed"] == {"same_number": 0, "lost_cents": 0}, told' <<< "$said"
     echo "ok  twin_review in $kind: Claude Code and Codex agree, and their patch removes the bugs"
 }
+echo "the notes of this folder" > "$place/notes.txt"
+notes=$(stat -c %y "$place/notes.txt")
 for kind in bubblewrap landlock; do
     review
     run claude "Heard: What is there?"
     run codex "Heard: "
+    # Its own sandbox would keep it from all; that of flow lets it read, and nothing else.
+    run codex_reads "Tool: the notes of this folder"
     run acp "refused permission"
     blocked=$(cd "$place" && "$flow" audit export --format jsonl | grep '"result":"blocked"' | grep -c '"tool execute touch"' || true)
     [ "$blocked" -ge 1 ] || { echo "the audit does not know that the command was blocked"; exit 1; }
 done
-[ ! -e "$place/made.txt" ]
+[ ! -e "$place/made.txt" ] && [ "$(stat -c %y "$place/notes.txt")" = "$notes" ]
 (cd "$place" && "$flow" audit verify)

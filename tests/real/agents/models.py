@@ -23,15 +23,16 @@ def command_in(said):
     return next((line[5:] for line in said.splitlines() if line.startswith("RUN: ")), None)
 
 
-def review(users):
-    """What a reviewer of `pipelines/twin_review` says, if that is what was asked last."""
+def review(users, read=""):
+    """What a reviewer of `pipelines/twin_review` says, if that is what was asked last: with what it read of the files if it was to read them."""
     asked = next((text for text in reversed(users) if "This is turn " in text or "Write one patch" in text), None)
     if asked is None:
         return None
     if "Write one patch" in asked:
         return findings.PATCH
     number = asked.split("This is turn ")[1].split(" ")[0]
-    return "AGREED in turn %s: tickets.py:12 reads before the lock, and bill.py:5 loses the rest." % number
+    read = " I read: %s." % read.strip() if read else ""
+    return "AGREED: turn %s, tickets.py:12 reads before the lock, and bill.py:5 loses the rest.%s" % (number, read)
 
 
 class Models(BaseHTTPRequestHandler):
@@ -88,12 +89,36 @@ def messages(asked):
     yield {"type": "message_stop"}
 
 
+def outputs(output):
+    """The text of what a tool gave back: behind its last line of notes."""
+    parts = [output] if isinstance(output, str) else texts(output)
+    return [part.rsplit("Output:", 1)[-1].strip() for part in parts]
+
+
+# The shells of Codex, each with the arguments that run a command.
+SHELLS = {
+    "exec_command": lambda command: {"cmd": command},
+    "shell_command": lambda command: {"command": command},
+    "shell": lambda command: {"command": ["bash", "-c", command]},
+}
+
+
 def responses(asked):
     """https://platform.openai.com/docs/api-reference/responses-streaming"""
-    users = [text for item in asked.get("input", []) if isinstance(item, dict) and item.get("role") == "user" for text in texts(item.get("content"))]
-    reviewed = review(users)
-    text = reviewed or "Heard: " + ([text for text in users if len(text) < 500] or [""])[-1].strip()[-200:]
-    item = {"type": "message", "id": "i1", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    items = [item for item in asked.get("input", []) if isinstance(item, dict)]
+    users = [text for item in items if item.get("role") == "user" for text in texts(item.get("content"))]
+    said = ([text for text in users if len(text) < 500 and not text.lstrip().startswith("<")] or [""])[-1].strip()
+    asks = [at for at, item in enumerate(items) if item.get("role") == "user"]
+    results = [text for item in items[asks[-1] if asks else 0:] if item.get("type") == "function_call_output" for text in outputs(item.get("output"))]
+    # A reviewer looks at the line that it speaks of.
+    command = command_in(said) or ("sed -n 12p tickets.py" if review(users) else None)
+    shell = next((tool.get("name") for tool in asked.get("tools", []) if tool.get("name") in SHELLS), None)
+    if command and shell and not results:
+        item = {"type": "function_call", "id": "f1", "call_id": "c1", "name": shell, "arguments": json.dumps(SHELLS[shell](command)), "status": "completed"}
+    else:
+        heard = "Tool: " + " ".join(results) if results else "Heard: " + said[-200:]
+        text = review(users, results[-1] if results else "") or heard
+        item = {"type": "message", "id": "i1", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
     usage = {"input_tokens": 10, "input_tokens_details": None, "output_tokens": 5, "output_tokens_details": None, "total_tokens": 15}
     yield {"type": "response.created", "response": {"id": "r1"}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}

@@ -222,8 +222,12 @@ impl OwnFiles {
         if touch == Touch::Read {
             return None;
         }
-        if self.fixed.iter().any(|own| spot.is_in(own)) {
-            return Some("controls what flow or a server of this run does");
+        if let Some(own) = self.fixed.iter().find(|own| spot.is_in(own)) {
+            let is_below = spot.path.strip_prefix(real(own)).is_ok_and(|below| !below.as_os_str().is_empty());
+            return Some(match is_below {
+                true => "is below a folder from which flow or a program of this run takes code; put that code into a folder of its own",
+                false => "controls what flow or a server of this run does",
+            });
         }
         let is_run = || is_code(&spot.path) == Some(true) && self.starts.iter().any(|folder| spot.is_right_in(folder));
         is_run().then_some("is in the folder that a server starts in, and might be executed")

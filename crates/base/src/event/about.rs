@@ -14,7 +14,7 @@ impl Happening {
             | Happening::StepFailed { step, .. }
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
-            | Happening::StepCancelled { step }
+            | Happening::StepCancelled { step, .. }
             | Happening::CacheAsked { step, .. }
             | Happening::CacheMissed { step, .. }
             | Happening::CaseChosen { step, .. }

@@ -104,7 +104,12 @@ pub enum Happening {
         by: StepPath,
     },
     /// A step was ended from outside: a person, a limit, a failed sibling.
-    StepCancelled { step: StepPath },
+    StepCancelled {
+        step: StepPath,
+        /// What may be read of it all the same: of a dialogue what was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<SharedValue>,
+    },
     /// A kept result of an equal step is looked for.
     CacheAsked {
         step: StepPath,

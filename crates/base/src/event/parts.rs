@@ -185,6 +185,19 @@ impl Usage {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
     }
+
+    /// Of a count that goes on what came since another; a count that has less began anew.
+    pub fn since(&self, before: &Usage) -> Usage {
+        let grows = self.input_tokens >= before.input_tokens && self.output_tokens >= before.output_tokens;
+        let tokens = if grows { *before } else { Usage::default() };
+        let cost = |cost: f64| before.cost_usd.filter(|before| *before <= cost).map_or(cost, |before| cost - before);
+        Usage {
+            input_tokens: self.input_tokens - tokens.input_tokens,
+            output_tokens: self.output_tokens - tokens.output_tokens,
+            cost_usd: self.cost_usd.map(cost),
+            unknown_tokens: self.unknown_tokens,
+        }
+    }
 }
 
 /// The judgement of one criterion.

@@ -124,7 +124,7 @@ impl AgentsAtWork {
             | Happening::StepFailed { step, .. }
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
-            | Happening::StepCancelled { step } => self.all.values_mut().for_each(|agent| agent.leaves(step)),
+            | Happening::StepCancelled { step, .. } => self.all.values_mut().for_each(|agent| agent.leaves(step)),
             // Calls that were out are lost.
             Happening::RunResumed { .. } => self.all.values_mut().for_each(|agent| agent.out.clear()),
             Happening::RunFinished(_) => self.all.values_mut().for_each(|agent| {

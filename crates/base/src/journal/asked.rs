@@ -96,7 +96,7 @@ pub fn is_ending_after(event: &Event, before: bool) -> bool {
 pub fn ends_question(event: &Event, of: &str, is_call: bool, is_ending: bool) -> bool {
     match &event.happening {
         // What a request to end the run cancels is asked again when the run continues.
-        Happening::StepCancelled { step } => !is_ending && **step == *of,
+        Happening::StepCancelled { step, .. } => !is_ending && **step == *of,
         Happening::ApprovalRequested { step, .. }
         | Happening::ApprovalAnswered { step, .. }
         | Happening::StepFailed { step, .. }
@@ -119,7 +119,7 @@ impl AskedQuestions {
     /// Keeps both lists of a record as they are after this event.
     pub(super) fn take(&mut self, open: &mut Vec<QuestionRecord>, answers: &mut Vec<AnswerRecord>, event: &Event) {
         self.is_ending = is_ending_after(event, self.is_ending);
-        if let Happening::StepCancelled { step } = &event.happening
+        if let Happening::StepCancelled { step, .. } = &event.happening
             && !self.is_ending
         {
             let taken_back = open.iter().filter(|asked| asked.step == **step).map(|asked| AnswerRecord {

@@ -34,6 +34,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::AttemptFailed { .. } => &[("failure", Sentence)],
         Happening::StepSucceeded { .. } => &[("output", Output), ("details", Texts)],
         Happening::StepFailed { .. } => &[("failure", Sentence), ("details", Texts)],
+        Happening::StepCancelled { .. } => &[("details", Texts)],
         Happening::PlanAccepted { .. } => &[("plan", Texts)],
         Happening::PlanRefused { .. } => &[("findings", Texts)],
         Happening::PlanChecked { .. } => &[("progress", Texts)],
@@ -64,7 +65,6 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         | Happening::StepPaused { .. }
         | Happening::StepSkipped { .. }
         | Happening::StepBlocked { .. }
-        | Happening::StepCancelled { .. }
         | Happening::CacheMissed { .. }
         | Happening::CaseChosen { .. }
         | Happening::StepsOpened { .. }

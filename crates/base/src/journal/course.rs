@@ -125,7 +125,8 @@ pub(super) fn tried_step(happening: &Happening) -> Option<&StepPath> {
         | Happening::AttemptFailed { step, .. }
         | Happening::StepSucceeded { step, .. }
         | Happening::StepFailed { step, .. }
-        | Happening::StepCancelled { step }
+        | Happening::StepCancelled { step, .. }
+        | Happening::ModelCalled { step, .. }
         | Happening::GateFailed { step, for_good: false, .. } => Some(step),
         _ => None,
     }
@@ -136,6 +137,14 @@ pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
     let error = match &event.happening {
         Happening::StepStarted { attempt, round, .. } => {
             tries.push(TryRecord { attempt: *attempt, round: *round, started: event.time, ended: None, error: None });
+            return;
+        }
+        // A talk with a model goes on after a try that failed, and its step is not started again.
+        Happening::ModelCalled { .. } => {
+            if let Some(failed) = tries.last().filter(|last| last.ended.is_some() && last.error.is_some()) {
+                let (attempt, round) = (failed.attempt + 1, failed.round);
+                tries.push(TryRecord { attempt, round, started: event.time, ended: None, error: None });
+            }
             return;
         }
         Happening::AttemptFailed { failure, .. } | Happening::StepFailed { failure, .. } => Some(told(failure)),

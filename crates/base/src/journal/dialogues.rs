@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::event::{Event, FailureKind, Happening, StepPath, Usage};
-use crate::model::{DialogueEnd, DialogueSignal, DialogueTurn};
+use crate::event::{Event, Happening, StepPath, Usage};
+use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueTurn};
 
 /// A dialogue, in one round of a refinement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,6 +104,12 @@ pub(super) fn take(dialogues: &mut Vec<DialogueRecord>, event: &Event) {
                 dialogues[place].flow = if *agreed { DialogueFlow::Converging } else { DialogueFlow::Waiting };
             }
         }
+        // What was cut off goes on.
+        Happening::RunResumed { .. } => {
+            for one in dialogues.iter_mut().filter(|one| one.reason == DIALOGUE_CUT && one.ended.is_none()) {
+                (one.status, one.reason) = (DialogueStatus::Active, String::new());
+            }
+        }
         Happening::DialogueClosed { step, ended, reason } => {
             let place = of(dialogues, step).unwrap_or_else(|| {
                 dialogues.push(begun(step));
@@ -115,14 +122,36 @@ pub(super) fn take(dialogues: &mut Vec<DialogueRecord>, event: &Event) {
                 DialogueEnd::Limit => (DialogueFlow::Completed, DialogueStatus::Timeout),
             };
         }
-        Happening::StepFailed { step, failure, .. } => {
-            if let Some(place) = of(dialogues, step) {
-                let is_late = matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit);
-                dialogues[place].status = if is_late { DialogueStatus::Timeout } else { DialogueStatus::Failed };
-                dialogues[place].reason.clone_from(&failure.message);
-            }
+        Happening::StepFailed { step, details, failure, .. } => {
+            let place = of(dialogues, step);
+            end(dialogues, place, step, details.as_deref(), &failure.message);
+        }
+        Happening::StepCancelled { step, details } => {
+            let place = of(dialogues, step);
+            end(dialogues, place, step, details.as_deref(), DIALOGUE_CUT);
         }
         _ => {}
+    }
+}
+
+/// Takes the end of a step in that did not come well to its end. `place`: of the dialogue of this step, if it is one and had a turn; `why`: unless the
+/// details say more.
+fn end(dialogues: &mut Vec<DialogueRecord>, place: Option<usize>, step: &StepPath, details: Option<&Value>, why: &str) {
+    let told = |key: &str| details.and_then(|details| details.get(key)?.as_str());
+    let turns = details.filter(|details| details.get("positions").is_some()).and_then(|details| details.get("turns")?.as_array());
+    let place = match place.filter(|place| dialogues[*place].status == DialogueStatus::Active) {
+        Some(place) => place,
+        // One that never came to its first turn.
+        None if turns.is_some_and(Vec::is_empty) => {
+            dialogues.push(begun(step));
+            dialogues.len() - 1
+        }
+        None => return,
+    };
+    let one = &mut dialogues[place];
+    (one.status, one.reason) = (DialogueStatus::Failed, told("reason").unwrap_or(why).to_owned());
+    if told("status") == Some(DialogueStatus::Timeout.word()) {
+        (one.status, one.flow, one.ended) = (DialogueStatus::Timeout, DialogueFlow::Completed, Some(DialogueEnd::Limit));
     }
 }
 

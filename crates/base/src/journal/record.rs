@@ -318,7 +318,13 @@ impl RecordBuilder {
             }
             Happening::StepSkipped { step } => self.step(step).status = "skipped".into(),
             Happening::StepBlocked { step, .. } => self.step(step).status = "blocked".into(),
-            Happening::StepCancelled { step } => self.step(step).status = "cancelled".into(),
+            Happening::StepCancelled { step, details } => {
+                let found = self.step(step);
+                found.status = "cancelled".into();
+                if let Some(details) = details {
+                    found.details = (**details).clone();
+                }
+            }
             Happening::OutcomeUnknown { step, .. } => {
                 let message = "no answer when it was ended; whether the call has acted is not known";
                 self.step(step).error = Some(json!({ "kind": FailureKind::UnknownOutcome.word(), "message": message }));

@@ -71,6 +71,8 @@ pub enum PromptOption {
     ReadOnly,
     /// No value: it may change files (its `writes` are not empty).
     Edit,
+    /// No value: it is in flow's sandbox. In place of the two before.
+    Sandboxed,
     /// The session that continues.
     Session,
 }
@@ -117,6 +119,8 @@ pub struct AgentAnswer {
     pub output_tokens: Vec<AnswerPlace>,
     /// US dollars.
     pub cost_usd: Vec<AnswerPlace>,
+    /// Whether tokens and dollars are those of the whole session up to this answer.
+    pub cumulative: bool,
     /// Tools that it was not allowed to use: a list of names, or of objects with a name in `tool_name`, `tool` or `name`.
     pub denied: Vec<AnswerPlace>,
 }

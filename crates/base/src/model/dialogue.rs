@@ -9,6 +9,9 @@ use crate::source::Spanned;
 /// The most turns of a dialogue: each is kept in the record with its text.
 pub const MOST_DIALOGUE_TURNS: u64 = 100;
 
+/// Why a dialogue ended that somebody ended with its run.
+pub const DIALOGUE_CUT: &str = "the run was ended";
+
 /// `dialogue`: two or more agents talk, one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DialogueStep {
@@ -33,7 +36,7 @@ pub struct DialogueStep {
 /// What ends a dialogue before its limits; any of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Until {
-    /// A word that the last turn of each agent has.
+    /// A word that the last turn of each agent says as a sentence of its own.
     pub all_say: Option<Spanned<String>>,
     /// The agent that says whether they agree, asked when each has had another turn.
     pub judge: Option<Spanned<String>>,

@@ -54,7 +54,7 @@ pub use defaults::{
     MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION,
     STAGE_TIME, TOO_LONG,
 };
-pub use dialogue::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
+pub use dialogue::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use endpoint::{Addition, Effort, EndpointSettings, Reasoning};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName, asking_tool};

@@ -1,7 +1,7 @@
 //! Files that no step may touch, whatever a file or a model says: what can be told from a path alone. The one list of names; places that only a run
 //! knows (the settings of the user, the scripts of servers) are added where files are opened (`adapter/own.rs`).
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use super::{Form, Pipeline, StartedCommand};
 
@@ -193,8 +193,10 @@ pub fn loads_code(variable: &str) -> bool {
 pub struct Named<'p> {
     /// The tool or step.
     pub who: &'p str,
-    /// As it is named, from the pipeline's folder.
+    /// As it is named.
     pub path: &'p str,
+    /// The folder from which it is named: that of the pipeline, or the one that a program starts in.
+    pub starts_in: PathBuf,
     /// It is the name of a module (`-m name`): the folder of that name holds it, or a file beside.
     pub is_module: bool,
 }
@@ -202,8 +204,10 @@ pub struct Named<'p> {
 /// What may be files among the words of a pipeline's commands: whole arguments, what options are set to, modules.
 pub fn named_by_commands(pipeline: &Pipeline) -> Vec<Named<'_>> {
     let mut found = vec![];
-    for StartedCommand { who, program: command, args, .. } in pipeline.commands() {
-        let mut named = |path, is_module| found.push(Named { who, path, is_module });
+    for started in pipeline.commands() {
+        let starts_in = started.starts_in(pipeline);
+        let StartedCommand { who, program: command, args, .. } = started;
+        let mut named = |path, is_module| found.push(Named { who, path, is_module, starts_in: starts_in.clone() });
         named(if command.value.contains('/') { &command.value } else { "" }, false);
         // `env -C servers python3 mcp.py`: where a bare name counts from is known only where files can be looked at.
         let is_moved =

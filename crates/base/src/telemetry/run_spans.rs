@@ -165,7 +165,7 @@ impl RunSpans {
             }
             Happening::StepSucceeded { step, .. } => self.end_step(step, now, StepStatus::Succeeded, None),
             Happening::StepFailed { step, failure, .. } => self.end_step(step, now, StepStatus::Failed, Some(failure.kind)),
-            Happening::StepCancelled { step } => self.end_step(step, now, StepStatus::Cancelled, None),
+            Happening::StepCancelled { step, .. } => self.end_step(step, now, StepStatus::Cancelled, None),
             Happening::StepBlocked { step, .. } => self.end_step(step, now, StepStatus::Blocked, None),
             Happening::CallOpened { step, asked, pipeline, .. } => {
                 let by = asked.map(|place| (step.clone(), place));

@@ -55,7 +55,7 @@ impl Spans {
             }
             Happening::StepSucceeded { step, .. } => self.end(step, now, StepStatus::Succeeded, None),
             Happening::StepFailed { step, failure, .. } => self.end(step, now, StepStatus::Failed, Some(failure.kind)),
-            Happening::StepCancelled { step } => self.end(step, now, StepStatus::Cancelled, None),
+            Happening::StepCancelled { step, .. } => self.end(step, now, StepStatus::Cancelled, None),
             Happening::StepBlocked { step, .. } => self.end(step, now, StepStatus::Blocked, None),
             Happening::ModelCalled { step, call, .. }
             | Happening::ToolCalled { step, call, .. }

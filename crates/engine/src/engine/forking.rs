@@ -36,7 +36,7 @@ pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<
             Happening::StepStarted { step, .. }
             | Happening::StepFailed { step, .. }
             | Happening::StepBlocked { step, .. }
-            | Happening::StepCancelled { step } => {
+            | Happening::StepCancelled { step, .. } => {
                 done.retain(|done| Some(*done) != place(step));
             }
             Happening::RefinementStarted { target, .. } if place(target).is_some() => is_refined = true,

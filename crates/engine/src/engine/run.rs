@@ -55,6 +55,8 @@ pub struct RunSettings {
     pub limits: crate::model::Limits,
     /// The most calls that may be out at once, whatever `max_parallel` says: for more the machine lacks descriptors.
     pub most_calls: u64,
+    /// The run answers a message of a chat: who ends it waits for no answer of a model, and who ends it twice for no call.
+    pub is_chat: bool,
 }
 
 /// What happens when a model has no scripted reply.

@@ -89,6 +89,7 @@ impl Run {
                 failed(failure);
                 details.iter_mut().for_each(shared);
             }
+            Happening::StepCancelled { details, .. } => details.iter_mut().for_each(shared),
             Happening::AnswerRead { notes: findings, .. } | Happening::PlanRefused { findings, .. } => findings.iter_mut().for_each(|finding| hidden.hide_in(finding)),
             Happening::PlanChecked { progress: text, .. }
             | Happening::ServerNoted { what: text, .. }
@@ -170,7 +171,6 @@ impl Run {
             | Happening::StepPaused { .. }
             | Happening::StepSkipped { .. }
             | Happening::StepBlocked { .. }
-            | Happening::StepCancelled { .. }
             | Happening::CacheAsked { .. }
             | Happening::CacheMissed { .. }
             | Happening::CaseChosen { .. }

@@ -217,6 +217,7 @@ fn answer(keys: &KeyReader, base: AgentAnswer) -> AgentAnswer {
         input_tokens: places("input_tokens", base.input_tokens),
         output_tokens: places("output_tokens", base.output_tokens),
         cost_usd: places("cost_usd", base.cost_usd),
+        cumulative: keys.boolean("cumulative").unwrap_or(base.cumulative),
         denied: places("denied", base.denied),
     }
 }

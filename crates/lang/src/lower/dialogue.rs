@@ -6,13 +6,13 @@ use super::reader::KeyReader;
 use super::task::{bounded, no_end};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::context::Lower;
-use crate::model::{DialogueStep, MOST_DIALOGUE_TURNS, Until};
+use crate::model::{DialogueStep, Form, MOST_DIALOGUE_TURNS, Text, Until};
 use crate::source::Spanned;
 
 pub(super) fn dialogue(keys: &KeyReader) -> Option<DialogueStep> {
     let name = |node| keys.lower.name("dialogue", node);
     let agents = keys.list("dialogue").map(|nodes| nodes.iter().filter_map(name).collect());
-    let topic = keys.text("topic");
+    let topic = keys.text("topic").filter(|topic| !is_blank(keys, topic));
     let attach = keys.read("attach", Lower::expressions);
     let (limits, summary) = (limits_of_dialogue(keys), keys.name("summary"));
     let max_turns = max_turns(keys, limits.span.is_some());
@@ -20,6 +20,16 @@ pub(super) fn dialogue(keys: &KeyReader) -> Option<DialogueStep> {
     let own = DialogueStep { agents: agents?, topic: topic?, attach, max_turns, until, limits, summary, policy: keys.name("policy") };
     check_participants(keys, &own);
     Some(own)
+}
+
+/// A topic that says nothing: there would be nothing to talk about.
+fn is_blank(keys: &KeyReader, topic: &Text) -> bool {
+    let is_blank = topic.form == Form::Plain && topic.source.trim().is_empty();
+    if is_blank {
+        let help = "write what they are to talk about, such as topic: Is this change right?";
+        keys.lower.reject::<()>(keys.value_span("topic"), format!("\"topic\" of {} is empty", keys.owner), help);
+    }
+    is_blank
 }
 
 fn until(keys: &KeyReader) -> Until {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::diagnostic::About;
+use crate::diagnostic::{About, counted};
 use crate::model::{DialogueStep, Filling, Step, StepKind, duration_words, parse_duration};
 use crate::source::Span;
 
@@ -38,14 +38,14 @@ fn found(span: Span, key: &str, message: &str) -> Diagnostic {
 fn turns(step: &Step, dialogue: &DialogueStep, out: &mut Vec<Diagnostic>) {
     let (id, most, agents) = (quoted(&step.id.value), dialogue.most_turns(), dialogue.agents.len() as u64);
     if most < agents {
-        let message = format!("dialogue {id} has {most} turns for {agents} participants, so not each of them speaks");
+        let message = format!("dialogue {id} has {} for {agents} participants, so not each of them speaks", counted(most, "turn", "turns"));
         out.push(
             found(step.id.span, "max_turns", &message)
                 .help(format!("write max_turns: {} or more; it counts the turns of all together", agents * 2)),
         );
     }
     if let Some(repeats) = dialogue.until.repeats.filter(|repeats| *repeats >= most) {
-        let message = format!("dialogue {id} ends after {most} turns, so until.repeats {repeats} never ends it");
+        let message = format!("dialogue {id} ends after {}, so until.repeats {repeats} never ends it", counted(most, "turn", "turns"));
         out.push(found(step.id.span, "until.repeats", &message).help(format!("write repeats: 2, or max_turns: {} or more", repeats + 1)));
     }
 }

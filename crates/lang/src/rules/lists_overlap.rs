@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::policy::tool_refused;
 use crate::source::{Span, Spanned};
 
 /// F610: a name in a list of what is allowed and in one of what is not; of a policy or a tool.
@@ -11,6 +12,19 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for policy in file.policies.values() {
         let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
         overlap(("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), out);
+        for name in allowed.iter().filter(|name| !name.value.contains(['*', '?', '[', '{'])) {
+            let tool = name.value.split('(').next().unwrap_or_default().trim();
+            let is_equal = |entry: &Spanned<String>| allowed.iter().any(|other| other.value == entry.value);
+            let refusing = policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, tool, None) && !is_equal(entry));
+            out.extend(refusing.map(|entry| {
+                let message = format!(
+                    "{} in allowed_tools is always denied: {} in disallowed_tools means it, too",
+                    quoted(&name.value),
+                    quoted(&entry.value)
+                );
+                finding(Code::ListsOverlap, name.span, &message).related(entry.span, "this entry goes before").help("remove one of the two")
+            }));
+        }
     }
     for tool in file.tools.values() {
         overlap(("allow", tool.allow.as_deref().unwrap_or_default()), ("deny", &tool.deny), out);
@@ -39,7 +53,17 @@ mod tests {
             with_policy(check, "allowed_tools: ['shell(git *)'], disallowed_tools: ['shell(git *)']"),
             "F610 5:65 \"shell(git *)\" is in allowed_tools and disallowed_tools\n"
         );
-        assert_eq!(with_policy(check, "allowed_tools: [hook], disallowed_tools: [shell]"), "");
+        for (allowed, denied) in [("say", "s*"), ("say", "SAY"), ("git(log *)", "git"), ("docs.write", "'*.write'"), ("docs.write", "docs")]
+        {
+            let found = with_policy(check, &format!("allowed_tools: ['{allowed}'], disallowed_tools: [{denied}]"));
+            assert!(
+                found.starts_with(&format!("F610 5:29 \"{allowed}\" in allowed_tools is always denied: ")),
+                "{allowed} {denied}: {found}"
+            );
+        }
+        for (allowed, denied) in [("hook", "shell"), ("git(log *)", "'git(push *)'"), ("docs", "docs.write"), ("'*.write'", "docs.write")] {
+            assert_eq!(with_policy(check, &format!("allowed_tools: [{allowed}], disallowed_tools: [{denied}]")), "", "{allowed} {denied}");
+        }
         let tool = "tools: { docs: { file: notes, allow: [read], deny: [read] } }\nsteps: [{ id: a, set: 1 }]\n";
         assert_eq!(says(check, tool), "F610 3:53 \"read\" is in allow and deny\n");
     }

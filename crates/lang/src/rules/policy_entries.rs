@@ -3,13 +3,15 @@
 use super::called_names::CalledNames;
 use super::program_words::base_name;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::diagnostic::{did_you_mean, nearest};
-use crate::model::{Policy, STDOUT, StepKind, Tool, ToolName};
+use crate::diagnostic::{Hints, did_you_mean, nearest};
+use crate::model::{PermissionMode, Pipeline, Policy, STDOUT, StepKind, Tool, ToolName};
+use crate::policy::may_mean;
 use crate::source::Spanned;
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     let called = (!file.policies.is_empty()).then(|| CalledNames::of(plan));
+    let hints = Hints::default();
     for (policy, called) in file.policies.values().zip(called.iter().cycle()) {
         let lists = [
             ("allowed_tools", policy.allowed_tools.as_deref().unwrap_or_default()),
@@ -18,6 +20,12 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         ];
         let is_of_server = |entry: &str| ToolName::of(entry).part.is_some() && file.tool(entry).is_some_and(|(tool, _)| tool.is_server());
         names(&lists, is_of_server, out);
+        if policy.span.file == file.name.span.file {
+            out.extend(never_asked(policy));
+            out.extend(
+                lists.iter().flat_map(|(key, list)| list.iter().filter_map(|entry| nearly_a_tool((called, &hints), file, key, entry))),
+            );
+        }
         if called.are_of(policy, pipeline) {
             for (key, entry) in lists.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
                 out.extend(fits_nothing(called, key, entry));
@@ -37,10 +45,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             }
         }
         for entry in policy.hosts.iter().flatten() {
-            if let Some(host) = without_scheme(&entry.value) {
-                let message =
-                    format!("{} in network_access.hosts fits no request: an entry is a host, without its scheme", quoted(&entry.value));
-                out.push(found(entry, &message).help(format!("write {host}")));
+            if let Some((why, meant)) = no_host(&entry.value) {
+                let message = format!("{} in network_access.hosts fits no request: {why}", quoted(&entry.value));
+                out.push(found(entry, &message).help(format!("write {meant}")));
             }
         }
         unknown_parts(policy, |name| file.tools.get(name), out);
@@ -53,6 +60,66 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
 
 pub(super) fn found(entry: &Spanned<String>, message: &str) -> Diagnostic {
     finding(Code::PolicyEntry, entry.span, message)
+}
+
+/// Why an entry of a list of hosts is none, and what to write.
+fn no_host(entry: &str) -> Option<(&'static str, String)> {
+    if let Some(host) = without_scheme(entry) {
+        return Some(("an entry is a host, without its scheme", host));
+    }
+    let plain = entry.trim();
+    if plain.contains(char::is_whitespace) {
+        Some(("no host has a blank in its name", "each host as an entry of its own".to_owned()))
+    } else if plain.contains("**") {
+        Some(("a star stands for any host, alone or before a dot", quoted(&plain.replace("**", "*"))))
+    } else {
+        let (host, path) = plain.split_once('/')?;
+        let is_range = path.parse::<u8>().is_ok() || host.is_empty();
+        Some(match is_range {
+            true => ("a range of addresses is no host", "each host as an entry of its own".to_owned()),
+            false => ("an entry is a host, without a path", if host.contains([':', '*']) { quoted(host) } else { host.to_owned() }),
+        })
+    }
+}
+
+/// What a person is to confirm and what is denied before anybody is asked.
+fn never_asked(policy: &Policy) -> impl Iterator<Item = Diagnostic> {
+    let is_denied = policy.permission_mode.unwrap_or_default() == PermissionMode::Deny;
+    let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
+    let names = |entry: &'_ Spanned<String>| entry.value.split('(').next().unwrap_or_default().trim().to_owned();
+    policy
+        .approval_required
+        .iter()
+        .filter(move |entry| {
+            let name = names(entry);
+            let may_be = |other: &Spanned<String>| {
+                let other = names(other);
+                other.contains(['*', '?', '[', '{']) || may_mean(&name, &other) || may_mean(&other, &name)
+            };
+            is_denied && !name.contains(['*', '?', '[', '{']) && !allowed.iter().any(may_be)
+        })
+        .map(|entry| {
+            let message = format!(
+                "{} in approval_required is never asked about: no entry of allowed_tools names it, so it is denied",
+                quoted(&entry.value)
+            );
+            found(entry, &message)
+                .help("add it to allowed_tools, too; or write permission_mode: prompt to be asked about all that no list names")
+        })
+}
+
+/// The finding about an entry that is nearly a tool of the file. A program may have that name, so it is no error.
+fn nearly_a_tool((called, hints): (&CalledNames, &Hints), file: &Pipeline, key: &str, entry: &Spanned<String>) -> Option<Diagnostic> {
+    let name = entry.value.split('(').next().unwrap_or_default();
+    let tool = ToolName::of(name.trim()).tool;
+    let is_certain =
+        tool.is_empty() || tool.contains(['*', '?', '[', '{', ' ']) || called.may_know(tool) || of_kind(called, tool).is_some();
+    let near = hints.did_you_mean(tool, file.tools.keys().map(String::as_str));
+    let meant = near.names.first().filter(|_| !is_certain)?;
+    let message = format!("{} in {key} is no tool of the file{near}", quoted(&entry.value));
+    let help =
+        format!("write {} if the tool is meant; as the name of a program it is right", quoted(&entry.value.replacen(tool, meant, 1)));
+    Some(found(entry, &message).help(help))
 }
 
 /// The finding about an entry that is a kind of step, or the name of a tool or a program in another form.
@@ -122,6 +189,11 @@ fn names(lists: &[(&str, &[Spanned<String>])], is_of_server: impl Fn(&str) -> bo
                 quoted(&entry.value)
             );
             out.push(found(entry, &message).help(format!("write {}: the words behind a program's name stand in brackets", quoted(&meant))));
+        } else if entry.value.contains('(') && !entry.value.trim_end().ends_with(')') {
+            let message = format!("{} in {key} has a bracket that is not closed", quoted(&entry.value));
+            let meant = format!("{})", entry.value.trim_end().trim_end_matches('('));
+            let meant = if entry.value.trim_end().ends_with('(') { meant.trim_end_matches(')').to_owned() } else { meant };
+            out.push(found(entry, &message).help(format!("write {}", quoted(&meant))));
         } else if let Some(meant) = of_regex(&entry.value) {
             let message =
                 format!("{} in {key} is read as a name with \"*\" for any letters, and no regular expression", quoted(&entry.value));
@@ -241,5 +313,73 @@ mod tests {
     fn short_names_that_are_alike_are_two_programs() {
         assert!(is_mistyped("gti", "git") && is_mistyped("pyhton", "python") && is_mistyped("cagro", "cargo"));
         assert!(!is_mistyped("cut", "cat") && !is_mistyped("python3", "python") && !is_mistyped("dash", "bash"));
+    }
+
+    #[test]
+    fn a_tool_that_is_nearly_named_is_told_and_may_be_a_program() {
+        let with = |tool: &str, entry: &str| {
+            let policy = format!("policies: {{ p: {{ permission_mode: auto, disallowed_tools: ['{entry}'] }} }}\n");
+            let steps = "policy: p\nsteps:\n  - { id: a, set: 1 }\n";
+            says_of(
+                check,
+                &[("a.yaml", &format!("flow: 1\nname: a\n{policy}tools: {{ {tool}: {{ http: GET https://example.com }} }}\n{steps}"))],
+            )
+        };
+        for (tool, entry) in
+            [("get", "wget"), ("cats", "cat"), ("cal", "cat"), ("diffs", "diff"), ("gist", "git(push *)"), ("notes", "notse")]
+        {
+            let found = with(tool, entry);
+            assert!(
+                found.starts_with(&format!("F617 3:62 \"{entry}\" in disallowed_tools is no tool of the file; did you mean \"{tool}\"?")),
+                "{found}"
+            );
+        }
+        assert_eq!(with("get", "GET"), "", "what is denied is denied in any spelling");
+        // A policy that other files import is for the tools of many.
+        let own = "flow: 1\nname: a\nimports: [p.yaml]\ntools: { get: { http: GET https://example.com } }\npolicy: p\nsteps:\n  - { id: a, set: 1 }\n";
+        let policy = "flow: 1\npolicies: { p: { permission_mode: auto, disallowed_tools: [wget, git, 'cat(x)'] } }\n";
+        assert_eq!(says_of(check, &[("a.yaml", own), ("p.yaml", policy)]), "");
+    }
+
+    #[test]
+    fn hosts_brackets_and_questions_that_fit_nothing_are_told() {
+        let with = |policy: &str| {
+            says_of(
+                check,
+                &[(
+                    "a.yaml",
+                    &format!("flow: 1\nname: a\npolicies: {{ p: {{ {policy} }} }}\npolicy: p\nsteps:\n  - {{ id: a, set: 1 }}\n"),
+                )],
+            )
+        };
+        for (host, why) in [
+            ("exa mple.com", "no host has a blank in its name"),
+            ("**", "a star stands for any host, alone or before a dot"),
+            ("example.com/path", "an entry is a host, without a path"),
+            ("10.0.0.0/8", "a range of addresses is no host"),
+            ("https://example.com/x", "an entry is a host, without its scheme"),
+        ] {
+            let found = with(&format!("network_access: {{ hosts: ['{host}'] }}"));
+            assert!(found.starts_with("F617 ") && found.contains(why), "{host}: {found}");
+        }
+        for host in ["example.com", "*", "*.example.com", "example.com:8443", "[::1]", "[::1]:8080"] {
+            assert_eq!(with(&format!("network_access: {{ hosts: ['{host}'] }}")), "", "{host}");
+        }
+        assert!(with("disallowed_tools: ['say(']").contains("has a bracket that is not closed"));
+        let asked = "is never asked about: no entry of allowed_tools names it, so it is denied";
+        assert!(
+            with("approval_required: [say]").contains(asked)
+                && with("allowed_tools: [other], approval_required: ['say(x)']").contains(asked)
+        );
+        for fine in [
+            "allowed_tools: [say], approval_required: [say]",
+            "allowed_tools: ['s*'], approval_required: [say]",
+            "allowed_tools: [docs.write], approval_required: [docs]",
+            "allowed_tools: [docs], approval_required: [docs.write]",
+            "approval_required: ['*.write']",
+            "permission_mode: prompt, approval_required: [say]",
+        ] {
+            assert_eq!(with(fine), "", "{fine}");
+        }
     }
 }

@@ -53,7 +53,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         let owner = format!("scorecard \"{name}\" asks");
         scorecard.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
     }
-    for (name, policy) in &file.policies {
+    // One of another file is for the tools of many files.
+    for (name, policy) in file.policies.iter().filter(|(_, policy)| policy.span.file == file.name.span.file) {
         let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
         let lists =
             [("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), ("approval_required", &policy.approval_required)];
@@ -247,26 +248,27 @@ impl ReferenceLook<'_> {
             self.out.push(found(rule.of.span, message).near(near).help(format!("use one of: {}; or the name of a tool", words.join(", "))));
             return;
         }
+        if let (false, ToolName { tool, .. }) =
+            (name.contains(['*', '?', '[', '{']), ToolName::of(name.split('(').next().unwrap_or_default().trim()))
+            && !file.tools.contains_key(tool)
+            && !nearest(tool, file.tools.keys().map(String::as_str)).is_empty()
+        {
+            return self.up("tool", owner, &Spanned::new(tool.to_owned(), rule.of.span), &file.tools);
+        }
         self.listed_tool(owner, &rule.of, rule.answer != UntrustedAnswer::Allow, file);
     }
 
-    /// An entry in a list of a policy that is nearly a tool of the file, or a part that its tool does not have: it would do nothing. Any other
-    /// name may be a tool of a program or of another file.
+    /// An entry in a list of a policy that names a part that its tool does not have: it would do nothing. Any other name may be a program, or a tool of a
+    /// program or of another file (F617 tells of those that are nearly a tool).
     fn listed_tool(&mut self, owner: &str, entry: &Spanned<String>, is_generous: bool, file: &Pipeline) {
         let name = entry.value.split('(').next().unwrap_or_default().trim();
         let ToolName { tool: server, part } = ToolName::of(name);
         let is_meant = |tool: &String| tool == server || is_generous && may_mean(server, tool);
-        let named = |name: &str| Spanned::new(name.to_owned(), entry.span);
         if name.contains(['*', '?', '[', '{']) {
             return;
         }
-        let Some((known, tool)) = file.tools.iter().find(|(known, _)| is_meant(known)) else {
-            if !nearest(server, file.tools.keys().map(String::as_str)).is_empty() {
-                self.up("tool", owner, &named(server), &file.tools);
-            }
-            return;
-        };
-        let Some(part) = part else { return };
+        let known = file.tools.iter().find(|(known, _)| is_meant(known));
+        let (Some((known, tool)), Some(part)) = (known, part) else { return };
         let parts: &[&str] = match &tool.kind {
             ToolKind::Server(_) | ToolKind::Broken => return,
             ToolKind::File(_) => FilePart::VARIANTS,

@@ -163,14 +163,15 @@ impl AcpTalk<'_> {
         let folder =
             self.call.program.folder.as_deref().map_or_else(PathBuf::new, |folder| crate::adapter::files::here(folder).to_path_buf());
         let folder = std::path::absolute(&folder).unwrap_or(folder);
+        let mut before = None;
         let continues = self.call.continues.clone().filter(|_| known.agent_capabilities.load_session);
         let (session, prompt) = match continues {
             Some((session, new)) => {
                 self.session = Some(session.clone());
                 let _: Value = self.request("session/load", &LoadSessionRequest::new(session.clone(), folder))?;
-                // What it tells of the past is no part of this answer.
+                // What it tells of the past is no part of this answer. The dollars are those of the session so far, if it knows them.
                 self.said.text.clear();
-                self.said.cost_usd = None;
+                before = self.said.cost_usd.take();
                 (session, new)
             }
             None => (self.new_session(&known, folder)?, self.call.prompt.clone()),
@@ -183,6 +184,7 @@ impl AcpTalk<'_> {
         let ended: PromptResponse =
             self.request("session/prompt", &PromptRequest::new(session.clone(), vec![ContentBlock::from(prompt)]))?;
         let (text, cost_usd) = (std::mem::take(&mut self.said.text), self.said.cost_usd.filter(|cost| is_cost(*cost)));
+        let cost_usd = cost_usd.map(|cost| before.filter(|before| *before <= cost).map_or(cost, |before| cost - before));
         let wrong = |kind, what: &str| Err(NoAnswer::Failed(self.failure(kind, what.to_owned())));
         match ended.stop_reason {
             StopReason::EndTurn => {}
@@ -191,7 +193,7 @@ impl AcpTalk<'_> {
             StopReason::Refusal => return wrong(FailureKind::Refused, "refused to answer"),
             _ => return wrong(FailureKind::ServerError, "stopped before it had answered"),
         }
-        let usage = ended.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
+        let usage = ended.usage.as_ref().map(tokens);
         let usage = usage.filter(|(input, output)| [*input, *output].iter().all(|tokens| is_amount(*tokens as f64)));
         Ok(ModelReply {
             text: plain(&text),
@@ -451,6 +453,21 @@ impl AcpTalk<'_> {
     fn failure(&self, kind: FailureKind, what: String) -> Failure {
         Failure::new(kind, format!("the program of model \"{}\" {}", self.call.model, visible(&what)))
     }
+}
+
+/// Tokens read and written. Those of a cache and of thoughts are added where the sum of all shows that they are no part of the others.
+fn tokens(usage: &agent_client_protocol_schema::v1::Usage) -> (u64, u64) {
+    let cached = usage.cached_read_tokens.unwrap_or_default().saturating_add(usage.cached_write_tokens.unwrap_or_default());
+    let (mut input, mut output) = (usage.input_tokens, usage.output_tokens);
+    let is_beside = |more: u64, input: u64, output: u64| usage.total_tokens >= input.saturating_add(output).saturating_add(more);
+    if is_beside(cached, input, output) {
+        input = input.saturating_add(cached);
+    }
+    let thoughts = usage.thought_tokens.unwrap_or_default();
+    if is_beside(thoughts, input, output) {
+        output = output.saturating_add(thoughts);
+    }
+    (input, output)
 }
 
 fn real(folder: &Path) -> PathBuf {

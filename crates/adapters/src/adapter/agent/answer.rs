@@ -9,7 +9,7 @@ use crate::event::{Failure, Usage};
 use crate::model::{ActKind, AgentOutput, AnswerPlace, FailureKind, PrintMode};
 use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply, RefusedHost};
 
-/// The most characters of what it told in a failure.
+/// The most characters of what it told in a failure: half of them from its beginning, where many a program says why, half from its end.
 const MOST_SAID: usize = 600;
 /// The most bytes of the id of a session.
 const LONGEST_SESSION: usize = 200;
@@ -100,11 +100,12 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
 
 /// What follows a name in a message, on one line.
 pub(super) fn told(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let start = text.char_indices().rev().nth(MOST_SAID - 1).map_or(0, |(at, _)| at);
-    match text.get(start..).unwrap_or_default() {
-        "" => String::new(),
-        end => format!(": {}{}", if start > 0 { "…" } else { "" }, visible(end)),
+    let text: Vec<char> = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().collect();
+    let shown = |part: &[char]| visible(&part.iter().collect::<String>()).into_owned();
+    match text.len() {
+        0 => String::new(),
+        length if length <= MOST_SAID => format!(": {}", shown(&text)),
+        length => format!(": {} … {}", shown(&text[..MOST_SAID / 2]), shown(&text[length - MOST_SAID / 2..])),
     }
 }
 

@@ -54,8 +54,12 @@ fn options(call: &AgentCall, program: &mut ProgramCall, options: &[(PromptOption
             | PromptOption::CostUsd => {
                 call.options.iter().filter(|(known, _)| known == option).flat_map(|(_, values)| values.clone()).collect()
             }
-            PromptOption::ReadOnly | PromptOption::Edit => {
-                if call.options.iter().any(|(known, _)| known == option) {
+            PromptOption::ReadOnly | PromptOption::Edit | PromptOption::Sandboxed => {
+                let applies = |wanted: PromptOption| call.options.iter().any(|(known, _)| *known == wanted);
+                let is_replaced = *option != PromptOption::Sandboxed
+                    && applies(PromptOption::Sandboxed)
+                    && options.iter().any(|(known, _)| *known == PromptOption::Sandboxed);
+                if applies(*option) && !is_replaced {
                     program.command.extend(words.iter().cloned());
                 }
                 continue;

@@ -8,7 +8,7 @@ mod made;
 #[cfg(feature = "acp")]
 mod wishes;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use super::held;
 use super::sandbox::{DropNotice, LockedFolder, Sandbox};
 use super::started::Agreed;
 use crate::diagnostic::visible;
-use crate::event::Failure;
+use crate::event::{Failure, Usage};
 use crate::model::{AgentProtocol, FailureKind, PromptOption, SandboxMode};
 use crate::port::{AgentCall, AgentPrograms, ModelReply, Pending, ProgramCall, Programs, Secret};
 
@@ -44,10 +44,27 @@ struct AgreedTalks {
     agreed: Arc<Agreed>,
 }
 
-/// The folder in which the home of one agent of one run lies, and the sessions that its program began there. It is removed when this process ends.
+/// The folder in which the home of one agent of one run lies, and the sessions that its program began there, each with what it told of its usage. It is removed
+/// when this process ends.
 struct AgentHome {
     folder: LockedFolder,
-    sessions: HashSet<String>,
+    sessions: HashMap<String, Usage>,
+}
+
+impl AgentHome {
+    /// Notes the session of an answer. What of its usage goes on through the session is counted from the answer before.
+    fn note(&mut self, continued: Option<&str>, speaks: &AgentProtocol, reply: &mut ModelReply) {
+        let before = continued.and_then(|session| self.sessions.get(session)).copied().unwrap_or_default();
+        let told = reply.usage.unwrap_or(before);
+        let before = match speaks {
+            AgentProtocol::Print(mode) if mode.answer.cumulative => before,
+            AgentProtocol::Print(_) | AgentProtocol::Acp(_) => Usage::default(),
+        };
+        reply.usage = reply.usage.map(|usage| usage.since(&before));
+        if let Some(session) = &reply.session {
+            self.sessions.insert(session.clone(), told);
+        }
+    }
 }
 
 impl AgentRuns {
@@ -69,11 +86,20 @@ impl AgentRuns {
             let made = LockedFolder::new(HOME_FOLDER).and_then(|folder| std::fs::create_dir(folder.path().join("home")).map(|()| folder));
             let cannot =
                 |error| Failure::new(FailureKind::Unavailable, format!("no home for the program of model \"{}\": {error}", call.model));
-            homes.insert(call.home.clone(), AgentHome { folder: made.map_err(cannot)?, sessions: HashSet::new() });
+            homes.insert(call.home.clone(), AgentHome { folder: made.map_err(cannot)?, sessions: HashMap::new() });
         }
         let Some(home) = homes.get(&call.home) else { return Err(Failure::new(FailureKind::Internal, "a home is missing")) };
-        let knows = call.continues.as_ref().is_some_and(|(session, _)| home.sessions.contains(session));
+        let knows = call.continues.as_ref().is_some_and(|(session, _)| home.sessions.contains_key(session));
         Ok((home.folder.path().join("home"), knows))
+    }
+
+    /// Whether the sandbox of flow is around a program of this mode.
+    fn is_shut_in(&self, mode: SandboxMode) -> bool {
+        match mode {
+            SandboxMode::None => false,
+            SandboxMode::Preferred => self.talks.as_ref().is_some_and(|talks| matches!(talks.sandbox.kind_of(mode), Ok(Some(_)))),
+            SandboxMode::Required => true,
+        }
     }
 
     async fn asked(&self, mut call: AgentCall) -> Result<ModelReply, Failure> {
@@ -88,6 +114,9 @@ impl AgentRuns {
         let shown = if call.program.sandbox == SandboxMode::None { home().unwrap_or_else(|| folder.clone()) } else { folder.clone() };
         call.program.env.insert(0, ("HOME".to_owned(), Secret::new(shown.to_string_lossy())));
         call.program.home = Some(folder);
+        if self.is_shut_in(call.program.sandbox) {
+            call.options.push((PromptOption::Sandboxed, vec![]));
+        }
         let (writes, before) = (call.program.writes.clone(), made::SeenFiles::of(&call.program.writes));
         let reply = match call.speaks.clone() {
             AgentProtocol::Print(mode) => {
@@ -104,8 +133,8 @@ impl AgentRuns {
             (reply, _) => reply,
         }?;
         reply.files = before.changed(&writes);
-        if let (Some(session), Some(home)) = (&reply.session, held(&self.homes).get_mut(&call.home)) {
-            home.sessions.insert(session.clone());
+        if let Some(home) = held(&self.homes).get_mut(&call.home) {
+            home.note(call.continues.as_ref().map(|(session, _)| session.as_str()), &call.speaks, &mut reply);
         }
         Ok(reply)
     }

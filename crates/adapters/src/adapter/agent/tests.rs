@@ -117,6 +117,79 @@ fn options_carry_what_the_call_says() {
     assert_eq!(line(&asked), ("agent -p --mode edit resume s-1".into(), "You review.\n\nAnd now?".into()));
 }
 
+#[test]
+fn what_stands_for_the_sandbox_replaces_the_bounds_of_its_own() {
+    let both: &[(PromptOption, &[&str])] = &[(PromptOption::ReadOnly, &["-s", "read"]), (PromptOption::Edit, &["-s", "write"])];
+    let three: &[(PromptOption, &[&str])] = &[both[0], both[1], (PromptOption::Sandboxed, &["-s", "all"])];
+    for (known, given, is_shut_in, told) in [
+        (three, PromptOption::ReadOnly, true, "agent -p -s all"),
+        (three, PromptOption::Edit, true, "agent -p -s all"),
+        (three, PromptOption::ReadOnly, false, "agent -p -s read"),
+        (three, PromptOption::Edit, false, "agent -p -s write"),
+        (both, PromptOption::ReadOnly, true, "agent -p -s read"),
+    ] {
+        let mut asked = call(mode(known, None));
+        asked.options = [given].into_iter().chain(is_shut_in.then_some(PromptOption::Sandboxed)).map(|option| (option, vec![])).collect();
+        assert_eq!(line(&asked).0, told);
+    }
+}
+
+#[tokio::test]
+async fn only_without_the_sandbox_of_flow_a_program_bounds_itself() {
+    for (sandbox, told) in
+        [(SandboxMode::Required, "agent -p -s all"), (SandboxMode::None, "agent -p -s read"), (SandboxMode::Preferred, "agent -p -s read")]
+    {
+        let asked = Arc::new(Told::default());
+        *held(&asked.replies) = vec![ProgramReply { stdout: r#"{"result": "a"}"#.into(), ..ProgramReply::default() }];
+        let mut mode = json_mode();
+        mode.options =
+            vec![(PromptOption::ReadOnly, vec!["-s".into(), "read".into()]), (PromptOption::Sandboxed, vec!["-s".into(), "all".into()])];
+        let mut call = AgentCall { options: vec![(PromptOption::ReadOnly, vec![])], ..call(mode) };
+        call.program.sandbox = sandbox;
+        AgentRuns::new(asked.clone()).ask(call).await.unwrap();
+        assert_eq!(held(&asked.asked)[0].command.join(" "), told, "{sandbox:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_session_told_before_is_counted_once() {
+    let asked = |continues: Option<&str>, home: &str, is_cumulative| {
+        let mut mode = json_mode();
+        mode.options = vec![(PromptOption::Session, vec!["--resume".into()])];
+        mode.answer.cumulative = is_cumulative;
+        AgentCall { continues: continues.map(|id| (id.to_owned(), "new".to_owned())), home: home.into(), ..call(mode) }
+    };
+    // The session that goes on, the one that is told, its usage; then what is counted.
+    let turns = [
+        (None, "a", Some((10, 5, 0.25)), Some((10, 5, 0.25))),
+        (Some("a"), "a", Some((20, 10, 0.5)), Some((10, 5, 0.25))),
+        // An answer that tells nothing; the next tells of both.
+        (Some("a"), "a", None, None),
+        (Some("a"), "b", Some((40, 20, 1.0)), Some((20, 10, 0.5))),
+        (Some("b"), "b", Some((42, 25, 1.0)), Some((2, 5, 0.0))),
+        // A session that has less began anew, and so has one that is not known.
+        (Some("b"), "b", Some((7, 3, 0.125)), Some((7, 3, 0.125))),
+        (Some("b"), "b", Some((9, 4, 0.25)), Some((2, 1, 0.125))),
+        (None, "c", Some((9, 4, 0.25)), Some((9, 4, 0.25))),
+    ];
+    let said = |(_, session, usage, _): &(Option<&str>, &str, Option<(u64, u64, f64)>, Option<(u64, u64, f64)>)| {
+        let usage = usage.map_or(json!({}), |(input, output, cost)| json!({ "usage": { "input": input, "output": output }, "cost": cost }));
+        let mut object = json!({ "result": "x", "session_id": session });
+        object.as_object_mut().unwrap().extend(usage.as_object().unwrap().clone());
+        ProgramReply { stdout: object.to_string().into(), ..ProgramReply::default() }
+    };
+    for is_cumulative in [true, false] {
+        let told = Arc::new(Told::default());
+        *held(&told.replies) = turns.iter().rev().map(said).collect();
+        let runs = AgentRuns::new(told);
+        for (at, (continues, _, tells, counts)) in turns.into_iter().enumerate() {
+            let reply = runs.ask(asked(continues, "home", is_cumulative)).await.unwrap();
+            let usage = reply.usage.map(|usage| (usage.input_tokens, usage.output_tokens, usage.cost_usd.unwrap()));
+            assert_eq!(usage, if is_cumulative { counts } else { tells }, "turn {at}");
+        }
+    }
+}
+
 fn place(path: &str) -> AnswerPlace {
     AnswerPlace { path: path.split('.').map(str::to_owned).collect(), only: vec![], takes_all: false }
 }

@@ -188,13 +188,18 @@ impl Sandbox {
         ProgramTalk::start(move |ends, is_dropped| sandbox.run_call(&call, is_dropped, Some(ends)))
     }
 
-    fn run_call(&self, call: &ProgramCall, is_dropped: &AtomicBool, ends: Option<TalkEnds>) -> Result<ProgramReply, Failure> {
-        let kind = match call.sandbox {
+    /// The kind that programs of a mode are shut in by; `None`: they are not.
+    pub(super) fn kind_of(&self, mode: SandboxMode) -> Result<Option<SandboxKind>, Failure> {
+        Ok(match mode {
             SandboxMode::None => None,
             // A choice that cannot be met takes no sandbox away.
             SandboxMode::Preferred => self.kind().or_else(|_| self.first_of(&SandboxKind::ALL)).ok(),
             SandboxMode::Required => Some(self.kind().map_err(|why| Failure::new(FailureKind::Unavailable, why))?),
-        };
+        })
+    }
+
+    fn run_call(&self, call: &ProgramCall, is_dropped: &AtomicBool, ends: Option<TalkEnds>) -> Result<ProgramReply, Failure> {
+        let kind = self.kind_of(call.sandbox)?;
         let places = ProgramPlaces { own: &self.own, readable: &self.readable, private_hosts: &self.private_hosts };
         let reply = run_in(places, &self.stage, call, kind, is_dropped, ends)?;
         // What it may write is known by folders; what it wrote there is looked at afterwards.

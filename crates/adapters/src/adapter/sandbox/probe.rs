@@ -18,6 +18,8 @@ const MOST_SAID: usize = 120;
 pub enum ProgramTrial {
     /// It ran; the first line that it printed, if it told its version.
     Starts(Option<String>),
+    /// It ran, and did not end well: how it ended, with what it said. Many a program has no such argument.
+    EndsBadly(String),
     /// It is there, and was not started: it would have run without a sandbox.
     IsThere,
     /// It cannot be started, and why.
@@ -64,8 +66,14 @@ impl Sandbox {
                             ProgramTrial::Fails(format!("program {shown} does not start in the sandbox{said}: {help}"))
                         }
                         (ProgramEnd::Exited(0), None) => ProgramTrial::Starts(first(&reply.stdout)),
-                        // Many a program has no such argument.
-                        (ProgramEnd::Exited(_) | ProgramEnd::Signaled(_), _) => ProgramTrial::Starts(None),
+                        (end, _) => {
+                            let how = match end {
+                                ProgramEnd::Exited(code) => format!("ended with exit code {code}"),
+                                ProgramEnd::Signaled(signal) => format!("was ended by signal {signal}"),
+                            };
+                            let said = first(&reply.stderr).or_else(|| first(&reply.stdout)).map(|said| format!(": {said}"));
+                            ProgramTrial::EndsBadly(format!("{how}{}", said.unwrap_or_default()))
+                        }
                     }
                 }
             })

@@ -50,13 +50,31 @@ fn place(written: &str, home: Option<&Path>) -> Result<PathBuf, String> {
 
 /// What to do for a program that did not start, or ended since it found nothing to run, and lies outside of what every program may read.
 pub(super) fn help(program: &Path) -> Option<String> {
-    let written = proposed(program).or_else(|| proposed(&program.canonicalize().ok()?))?;
+    let written = installation(program)?;
     let file = user_settings().ok().flatten().map(|file| format!(" ({})", file.display())).unwrap_or_default();
     Some(format!(
         "it is {}, and what it loads from there is not there for programs in the sandbox; to make it readable for them, write \
          readable = [\"{written}\"] under [sandbox] in your own settings{file}",
         shown(program)
     ))
+}
+
+/// The same for a program that ran and failed: if it complains of a file of its own installation that is there, and was not there for it.
+pub(super) fn help_after(program: &Path, stderr: &[u8], is_given: impl Fn(&Path) -> bool) -> Option<String> {
+    let said = String::from_utf8_lossy(stderr);
+    if !["EACCES", "ENOENT", "Permission denied", "No such file or directory"].iter().any(|word| said.contains(word)) {
+        return None;
+    }
+    let folder = place(&installation(program)?, home().as_deref()).ok()?;
+    let is_missing = |word: &str| {
+        let real = Some(Path::new(word)).filter(|path| path.is_absolute()).and_then(|path| path.canonicalize().ok());
+        real.is_some_and(|real| real.starts_with(&folder) && !is_given(&real))
+    };
+    said.split(|c: char| c.is_whitespace() || "'\"`,;:()[]".contains(c)).any(is_missing).then(|| help(program))?
+}
+
+fn installation(program: &Path) -> Option<String> {
+    proposed(program).or_else(|| proposed(&program.canonicalize().ok()?))
 }
 
 /// The folder to make readable for a program, as the user would write it. `None`: no name can be proposed.

@@ -17,7 +17,7 @@ use super::cgroup::ControlGroups;
 use super::kind::SandboxKind;
 use super::places::{GivenPlaces, is_of_system};
 use super::proxy::HostProxy;
-use super::readable::help;
+use super::readable::{help, help_after};
 use super::scratch::Scratch;
 use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageLimits, StageNetwork, StageSpec, spec_file, status_file};
 use super::talk::TalkEnds;
@@ -131,7 +131,11 @@ impl ProgramRun<'_> {
         let is_given = |real: &Path| is_of_system(real) || places.has(real);
         let help = || if self.kind.is_none() || program.canonicalize().is_ok_and(|real| is_given(&real)) { None } else { help(&program) };
         let end = self.end(how, &stage, &stderr, &help)?;
-        let help = if matches!(end, ProgramEnd::Exited(NOT_EXECUTED | NOT_FOUND)) { help() } else { None };
+        let help = match end {
+            ProgramEnd::Exited(0) | ProgramEnd::Signaled(_) => None,
+            ProgramEnd::Exited(NOT_EXECUTED | NOT_FOUND) => help(),
+            ProgramEnd::Exited(_) => self.kind.and_then(|_| help_after(&program, &stderr, is_given)),
+        };
         let files = if self.call.keeps_files { scratch.files()? } else { vec![] };
         Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()), help, refused })
     }

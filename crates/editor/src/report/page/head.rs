@@ -45,7 +45,9 @@ pub(super) fn head(record: &Record, room: &PageRoom) -> Markup {
         }
         div.asked {
             section aria-labelledby="inputs" { h2 id="inputs" { "Inputs" } (room.fields(&record.inputs)) }
-            section aria-labelledby="person" { h2 id="person" { "Person" } (room.fields(&record.person)) }
+            @if record.person.as_object().is_some_and(|person| !person.is_empty()) {
+                section aria-labelledby="person" { h2 id="person" { "Person" } (room.fields(&record.person)) }
+            }
             section aria-labelledby="reply" {
                 h2 id="reply" { "Reply" }
                 (room.fields(&record.outputs))
@@ -126,8 +128,8 @@ pub(super) fn time(time: DateTime<Utc>) -> String {
 /// A status: a word, and a colour beside it.
 pub(super) fn badge(status: &str) -> Markup {
     let class = match status {
-        "succeeded" | "met" => "good",
-        "failed" | "quality_not_met" | "timed_out" | "over_budget" | "not met" => "bad",
+        "succeeded" | "met" | "completed" => "good",
+        "failed" | "quality_not_met" | "timed_out" | "over_budget" | "timeout" | "not met" => "bad",
         _ => "other",
     };
     html! { span.badge.(class) { (status) } }

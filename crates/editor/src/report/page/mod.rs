@@ -6,6 +6,7 @@
 //! How to show more of a run: a field of the record, and its line in `head.rs` or `steps.rs`.
 
 mod bounds;
+mod dialogues;
 mod head;
 mod rounds;
 mod steps;
@@ -44,6 +45,7 @@ pub fn page(record: &Record, graph: &Graph) -> String {
                 main {
                     (drawn(graph, &room))
                     (timeline::timeline(record))
+                    (dialogues::dialogues(record, &room))
                     (rounds::rounds(record, &room))
                     (steps::steps(record, &room))
                 }

@@ -263,6 +263,7 @@ pub(super) fn run(plan: Arc<Plan>) -> Run {
         written: Box::new(WrittenRules),
         limits: Limits::default(),
         most_calls: u64::MAX,
+        is_chat: false,
     };
     Run::new("r_test", plan, options, Moment { wall: DateTime::from_timestamp(1_800_000_000, 0).unwrap(), ms: 0 })
 }

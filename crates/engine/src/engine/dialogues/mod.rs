@@ -19,7 +19,7 @@ use crate::engine::state::{FrameKind, HeldTurn, NodeRef, StepWork};
 use crate::engine::steps::Kind;
 use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind, Happening, Usage};
-use crate::model::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
+use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
 use crate::policy::from_project;
 use crate::template;
 
@@ -73,7 +73,10 @@ impl Run {
         }
         let has_round = next == 0 && !turns.is_empty() && own.until.judge.is_some();
         match talking.and_then(|talking| talking.judged.as_ref()).filter(|(after, ..)| *after as usize == turns.len()) {
-            Some((_, true, reason)) => return Ok(Close(DialogueEnd::Agreed, format!("the judge says that they agree: {reason}"))),
+            Some((_, true, reason)) => {
+                let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                return Ok(Close(DialogueEnd::Agreed, format!("the judge says that they agree{why}")));
+            }
             Some((_, false, _)) => {}
             None if has_round => return Ok(Judge),
             None => {}
@@ -82,7 +85,10 @@ impl Run {
         if let Some(most) = own.until.repeats
             && turns.iter().rev().take_while(says_nothing_new).count() as u64 >= most
         {
-            return Ok(Close(DialogueEnd::Stalled, format!("nobody said anything new in {most} turns")));
+            return Ok(Close(
+                DialogueEnd::Stalled,
+                format!("nobody said anything new in {}", crate::diagnostic::counted(most, "turn", "turns")),
+            ));
         }
         if turns.len() as u64 >= own.most_turns() {
             return Ok(Close(DialogueEnd::Limit, format!("max_turns is {}", own.most_turns())));
@@ -204,12 +210,24 @@ impl Run {
         false
     }
 
-    /// The details of a `dialogue` step that failed: what was said until then, summed up.
-    pub(crate) fn dialogue_details(&self, at: NodeRef, own: &DialogueStep, failure: &Failure) -> Value {
+    /// The details of a `dialogue` step that failed, or was ended from outside: what was said until then, summed up.
+    pub(crate) fn dialogue_details(&self, at: NodeRef, own: &DialogueStep, failure: Option<&Failure>) -> Value {
         let turns = self.turns(at);
         let mut details = self.model_details(at);
-        details["status"] = json!(if failure.kind == FailureKind::Timeout { "timeout" } else { "failed" });
-        details["summary"] = json!(texts::summary_of_failed(own, turns, failure));
+        let why = failure.map_or(DIALOGUE_CUT, |failure| &failure.message);
+        let is_bound = failure.is_some_and(|failure| matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit));
+        let closed = self.state.talking(at).and_then(|talking| talking.closed.as_ref()).map(|(ended, reason)| (*ended, reason.as_str()));
+        let over = closed.or_else(|| (is_bound && !turns.is_empty()).then_some((DialogueEnd::Limit, why)));
+        details["status"] = json!(match over {
+            Some((DialogueEnd::Agreed | DialogueEnd::Stalled, _)) => "completed",
+            Some((DialogueEnd::Limit, _)) => "timeout",
+            None => "failed",
+        });
+        details["reason"] = json!(over.map_or(why, |(_, reason)| reason));
+        details["summary"] = json!(match over {
+            Some((ended, reason)) => texts::summary(own, turns, ended, reason),
+            None => texts::summary_of_failed(own, turns, failure),
+        });
         details["positions"] = json!(positions(own, turns));
         details["turns"] = turns.iter().map(told).collect();
         details

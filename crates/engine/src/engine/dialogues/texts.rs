@@ -10,7 +10,7 @@ use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::state::{HeldTurn, NodeRef};
 use crate::engine::words::cut;
 use crate::event::{Failure, Purpose};
-use crate::model::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn};
+use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn};
 
 /// So many rounds before a turn are told in whole.
 const TOLD_ROUNDS: usize = 3;
@@ -94,7 +94,10 @@ fn which(own: &DialogueStep, turns: &[HeldTurn]) -> String {
 fn how_to_answer(own: &DialogueStep) -> String {
     let word = own.until.all_say.as_ref().map(|word| {
         let word = &word.value;
-        format!(" Write the word {word} in it if you agree with the others and nothing is left to say; else do not write that word.")
+        format!(
+            " If you agree with the others and nothing is left to say, begin it with the word {word} and a colon, or write that word alone as its last \
+             line; else do not write that word."
+        )
     });
     format!("\n\nAnswer with your turn alone.{}", word.unwrap_or_default())
 }
@@ -141,7 +144,7 @@ fn heading(turn: &DialogueTurn) -> String {
 /// What speaks for an end in a turn.
 pub(super) fn signals(own: &DialogueStep, before: &[HeldTurn], turn: &DialogueTurn) -> Vec<DialogueSignal> {
     let mut signals = vec![];
-    if own.until.all_say.as_ref().is_some_and(|word| has_word(&turn.text, &word.value)) {
+    if own.until.all_say.as_ref().is_some_and(|word| says(&turn.text, &word.value)) {
         signals.push(DialogueSignal::SaysWord);
     }
     let said: HashSet<String> = before.iter().filter(|held| held.turn.from == turn.from).map(|held| words_of(&held.turn.text)).collect();
@@ -151,12 +154,33 @@ pub(super) fn signals(own: &DialogueStep, before: &[HeldTurn], turn: &DialogueTu
     signals
 }
 
-/// Whether a text has a word, as it is written and not as a part of a longer one.
-fn has_word(text: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(from, found)| {
-        !text[..from].chars().next_back().is_some_and(is_part) && !text[from + found.len()..].chars().next().is_some_and(is_part)
-    })
+/// The signs with which a text is set in Markdown.
+const MARKUP: [char; 5] = ['*', '_', '#', '`', ' '];
+
+/// Whether a turn says a word so that its negation cannot be meant: its first or last line begins with it, and what follows stands behind `:`, `.`, `!` or
+/// a dash; or it is the last sentence.
+fn says(text: &str, word: &str) -> bool {
+    let plain = |line: &'_ str| line.trim().trim_matches(MARKUP).to_owned();
+    let mut lines = text.lines().map(plain).filter(|line| !line.is_empty());
+    let Some(first) = lines.next() else { return false };
+    let last = lines.next_back().unwrap_or_else(|| first.clone());
+    let sentence = last.trim_end_matches(['.', '!', '。', '！']).rsplit(['.', '!', '?', '。', '！', '？']).next().unwrap_or_default();
+    [&first, &last].into_iter().any(|line| begins(line, word)) || sentence.trim_matches(MARKUP) == word
+}
+
+/// Whether a line is a word, or begins with it as with a heading.
+fn begins(line: &str, word: &str) -> bool {
+    let Some(rest) = line.strip_prefix(word) else { return false };
+    let rest = rest.trim_start_matches(['*', '_', '`']);
+    let is_over = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || c == '*' || c == '_');
+    match rest.strip_prefix(['.', ':', '!']) {
+        Some(behind) => is_over(behind),
+        None => {
+            rest.is_empty()
+                || rest.starts_with(['。', '：', '！', '—', '–'])
+                || [" -", " —", " –"].iter().any(|dash| rest.starts_with(dash))
+        }
+    }
 }
 
 /// The words of a text, without case, spaces and signs.
@@ -187,9 +211,9 @@ pub(super) fn summary(own: &DialogueStep, turns: &[HeldTurn], ended: DialogueEnd
     }
 }
 
-/// The same of a dialogue that failed.
-pub(super) fn summary_of_failed(own: &DialogueStep, turns: &[HeldTurn], failure: &Failure) -> String {
-    let why = format!("{}: {}", failure.kind.word(), failure.message);
+/// The same of a dialogue that failed; without a failure somebody ended it.
+pub(super) fn summary_of_failed(own: &DialogueStep, turns: &[HeldTurn], failure: Option<&Failure>) -> String {
+    let why = failure.map_or_else(|| DIALOGUE_CUT.to_owned(), |failure| format!("{}: {}", failure.kind.word(), failure.message));
     format!("The dialogue failed after {} ({why}).{}", counted(turns.len()), in_short(own, turns))
 }
 
@@ -200,4 +224,56 @@ fn counted(turns: usize) -> String {
 fn in_short(own: &DialogueStep, turns: &[HeldTurn]) -> String {
     let told = own.agents.iter().filter_map(|agent| last_of(turns, &agent.value));
     told.map(|held| format!("\n\n{}: {}", held.turn.from, cut(&held.turn.text, LONGEST_POSITION))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_says_the_word_only_where_it_stands_for_itself() {
+        for text in [
+            "AGREED",
+            "AGREED.",
+            "AGREED: take the lock.",
+            "AGREED! Nothing is left.",
+            "AGREED. The lock is right.",
+            "AGREED — take the lock",
+            "AGREED - take the lock",
+            "**AGREED**: take the lock",
+            "**AGREED:** take the lock",
+            "## AGREED\n\nThe lock is right.",
+            "I looked at line 5.\n\nAGREED\n",
+            "I looked at line 5.\n\n**AGREED.**",
+            "I looked at line 5. AGREED.",
+            "Is line 5 right? AGREED",
+            "The lock is right.\nAGREED: nothing is left.",
+        ] {
+            assert!(says(text, "AGREED"), "{text}");
+        }
+        for text in [
+            "",
+            "We are not AGREED yet",
+            "I am NOT AGREED at all",
+            "I am not yet\nAGREED on that, sorry.",
+            "AGREED? No.",
+            "AGREED on line 5, but not on line 7.",
+            "AGREED, but line 7 is wrong.",
+            "AGREED is not what I would say.",
+            "AGREED... not at all.",
+            "DISAGREED: line 7 is wrong.",
+            "AGREEDMENT",
+            "agreed",
+            "Not AGREED.",
+            "You wrote \"AGREED: take the lock\". I do not see it.",
+            "> AGREED: take the lock\n\nThat is wrong.",
+            "Line 5 is wrong.\nAGREED\nNo, line 7 is wrong, too.",
+            "You wrote AGREED. But line 7 is wrong.",
+            "AGREED.md is empty.",
+        ] {
+            assert!(!says(text, "AGREED"), "{text}");
+        }
+        assert!(says("合意。行5のロックで。", "合意") && says("行5は正しい。合意。", "合意") && !says("合意しません。", "合意"));
+        assert!(says("WE AGREE: the lock.", "WE AGREE") && !says("WE AGREE to differ", "WE AGREE"));
+    }
 }

@@ -303,7 +303,8 @@ impl Run {
             }
             (None, Some(model)) => {
                 let own_bound = self.own_bound(at, &brief, schema.is_some());
-                let request = self.model_request(at, model, &brief.tools, schema, own_bound, before.iter().chain(&messages))?;
+                let mut request = self.model_request(at, model, &brief.tools, schema, own_bound, before.iter().chain(&messages))?;
+                request.tools = self.shown_tools(at, &brief);
                 let (reserved_tokens, timeout) = (worst_case(&request), request.timeout);
                 (CallRequest::Model(request), reserved_tokens, timeout)
             }

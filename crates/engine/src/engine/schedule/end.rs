@@ -68,8 +68,20 @@ impl Run {
         if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
     }
 
+    /// Ends a step from outside. What was said in a dialogue can be read however it ended.
     pub(crate) fn cancelled(&mut self, at: NodeRef) {
-        self.emit(Happening::StepCancelled { step: self.path(at) });
+        let details = self.dialogue(at).map(|own| self.dialogue_details(at, own, self.why_cancelled(at)).into());
+        self.emit(Happening::StepCancelled { step: self.path(at), details });
+    }
+
+    /// The limit or the failure that ended a step from outside, the innermost one; `None`: somebody ended the run.
+    fn why_cancelled(&self, at: NodeRef) -> Option<&Failure> {
+        std::iter::successors(Some(at), |at| self.state.around(*at)).find_map(|at| {
+            let frame = self.state.frame(at.frame);
+            let of_instance = self.state.instance(frame.instance).ending.failure.as_ref().filter(|_| frame.parent.is_none());
+            let of_steps = frame.failure.as_ref().or(of_instance).map(|failed| &failed.failure);
+            self.state.node(at).ended_by.as_ref().or(of_steps)
+        })
     }
 
     fn items_over(&mut self, at: NodeRef, ix: u32) {

@@ -47,7 +47,7 @@ impl Run {
         if self.state.finished.is_none() && self.state.stopping.is_none() && self.is_stuck() {
             let idle = self.state.questions_in_vain();
             if !idle.is_empty() {
-                idle.into_iter().for_each(|step| self.emit(Happening::StepCancelled { step }));
+                idle.into_iter().for_each(|step| self.emit(Happening::StepCancelled { step, details: None }));
                 return self.pump();
             }
             if self.state.undecided().next().is_some() { self.pause() } else { self.report_deadlock() }
@@ -239,7 +239,7 @@ impl Run {
                 (Mood::Skipping, StepStatus::Pending) => self.emit(Happening::StepSkipped { step }),
                 (Mood::Cancelling, _) if !inner.work.holds_steps() => {
                     self.stop_calls(at);
-                    self.emit(Happening::StepCancelled { step });
+                    self.cancelled(at);
                 }
                 _ => {}
             }
@@ -295,17 +295,12 @@ impl Run {
         // The tries of a task can be read however it failed, and so can what the steps of a plan gave.
         let is_task = matches!(self.step(at).kind, StepKind::Task(_)) && (self.step(at).for_each.is_none() || self.state.is_element(at));
         let details = match self.dialogue(at) {
-            Some(own) => Some(self.dialogue_details(at, own, &failure)),
+            Some(own) => Some(self.dialogue_details(at, own, Some(&failure))),
             None if is_task => Some(self.task_details(at)),
             None => self.with_plan_details(at, details),
         };
         let details = details.map(|d| self.details(at, Some(d)).into());
-        self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.attempts(at), details });
-    }
-
-    /// Number of tries so far, of the step or of its requests to a model. An answer that calls tools does not count.
-    fn attempts(&self, at: NodeRef) -> u32 {
-        self.state.talk(at).map_or(self.state.node(at).attempt, |talk| talk.attempts.saturating_sub(talk.turns as u32)).max(1)
+        self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.state.attempts(at), details });
     }
 
     /// The details of every step, and those that its kind adds.
@@ -313,7 +308,7 @@ impl Run {
         // A list without elements ends without a start.
         let node = self.state.node(at);
         let duration_ms = if node.attempt == 0 { 0 } else { self.now.ms.saturating_sub(node.started_ms) };
-        let mut details = json!({ "attempts": self.attempts(at), "duration_ms": duration_ms });
+        let mut details = json!({ "attempts": self.state.attempts(at), "duration_ms": duration_ms });
         if let (Value::Object(details), Some(Value::Object(own))) = (&mut details, own) {
             details.extend(own);
         }

@@ -1,7 +1,7 @@
 //! Ending a run on request, and cancelling calls before they have answered.
 //!
 //! A run that is asked to end starts nothing new and waits for the calls that may act or that are paid for ([`GRACE_MS`]); their answers are recorded
-//! as usual. Then the rest is cancelled. A call that may have acted and has not answered is reported (`outcome_unknown`), whether a signal, a limit
+//! as usual. Then the rest is cancelled. In a chat somebody sits there and waits: no answer of a model is awaited, and who asks again waits for nothing. A call that may have acted and has not answered is reported (`outcome_unknown`), whether a signal, a limit
 //! or a failed sibling cut it off.
 
 use crate::engine::Run;
@@ -14,8 +14,11 @@ use crate::event::{Canceller, Happening};
 pub(crate) const GRACE_MS: u64 = 4_000;
 
 impl Run {
-    /// Requests the end of the run. Further requests change nothing.
+    /// Requests the end of the run. Further requests change nothing, but in a chat.
     pub(crate) fn asked_to_end(&mut self, by: Canceller) {
+        if self.options.is_chat && self.state.stopping.is_some() {
+            return self.cut_calls();
+        }
         let is_ending = self.state.instances.first().and_then(Option::as_ref).is_none_or(|own| own.ending.is_cancelled);
         if is_ending || self.state.stopping.is_some() {
             return;
@@ -28,9 +31,13 @@ impl Run {
     /// Ends the wait for answers when all have arrived or its time is up.
     pub(crate) fn end_grace(&mut self) {
         let Some(until) = self.state.stopping.as_ref().map(|stopping| stopping.until_ms) else { return };
-        if self.now.ms < until && self.awaits_answers() {
-            return;
+        if self.now.ms >= until || !self.awaits_answers() {
+            self.cut_calls();
         }
+    }
+
+    /// Ends the wait for answers.
+    fn cut_calls(&mut self) {
         let calls: Vec<(u64, NodeRef)> = self.state.calls.iter().map(|(call, open)| (*call, open.node)).collect();
         for (call, at) in calls {
             self.give_up(at, call, true);
@@ -38,10 +45,10 @@ impl Run {
         self.emit(Happening::GraceEnded);
     }
 
-    /// Whether a call is open that may act, or that calls a model and is paid for.
+    /// Whether a call is open that may act, or that calls a model and is paid for; a chat does not wait for a model.
     fn awaits_answers(&self) -> bool {
         let asks_model = |at: NodeRef, call| self.state.talk(at).is_some_and(|talk| talk.call() == Some(call));
-        self.state.calls.iter().any(|(call, open)| asks_model(open.node, *call) || self.call_acts(*call))
+        self.state.calls.iter().any(|(call, open)| !self.options.is_chat && asks_model(open.node, *call) || self.call_acts(*call))
     }
 
     /// Whether an open call may have an effect that a second call would repeat.

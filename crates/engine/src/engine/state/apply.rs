@@ -78,8 +78,11 @@ impl RunState {
             }
             Happening::StepSkipped { step } => self.step_over(plan, self.find(step)?, StepStatus::Skipped),
             Happening::StepBlocked { step, .. } => self.step_over(plan, self.find(step)?, StepStatus::Blocked),
-            Happening::StepCancelled { step } => {
+            Happening::StepCancelled { step, details } => {
                 let at = self.find(step)?;
+                if details.is_some() {
+                    self.node_mut(at).details.clone_from(details);
+                }
                 self.inherit_from_list(at);
                 self.step_over(plan, at, StepStatus::Cancelled);
             }

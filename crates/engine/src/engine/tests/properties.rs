@@ -244,7 +244,7 @@ proptest! {
                     prop_assert!(*attempt > 1 || started.insert(step.to_string()) || may_repeat(step), "{step} started twice");
                 }
                 Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. } | Happening::StepSkipped { step }
-                | Happening::StepBlocked { step, .. } | Happening::StepCancelled { step } => {
+                | Happening::StepBlocked { step, .. } | Happening::StepCancelled { step, .. } => {
                     prop_assert!(over.insert(step.to_string()) || may_repeat(step), "{step} ended twice");
                 }
                 Happening::RunFinished(_) => finished += 1,

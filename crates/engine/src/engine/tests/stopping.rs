@@ -360,3 +360,22 @@ fn an_older_journal_whose_run_was_cancelled_at_once_reads_as_it_did() {
     state.apply(&world.plan, &crate::event::Event { seq: world.events.len() as u64 + 1, ..event });
     assert!(state.stopping.is_none() && state.interrupted.is_some());
 }
+
+#[test]
+fn in_a_chat_no_model_is_awaited_and_a_second_request_waits_for_nothing() {
+    let chat = |p: Pipeline| World::with(planned(vec![p]), crate::engine::RunSettings { is_chat: true, ..super::world::options() });
+    let mut asking = chat(pipeline("p", vec![agent("a", "Go.")]));
+    asking.handle(Input::Cancel { by: Canceller::Person });
+    assert_eq!((asking.status(), asking.ms, asking.count("grace_ended")), (RunStatus::Cancelled, 0, 0));
+    let mut acting = chat(pipeline("p", vec![post("pay")]));
+    acting.handle(Input::Cancel { by: Canceller::Person });
+    assert!(acting.is_stopping(), "what may act has its time");
+    acting.handle(Input::Cancel { by: Canceller::Person });
+    assert_eq!((acting.status(), acting.ms, acting.count("outcome_unknown")), (RunStatus::Cancelled, 0, 1));
+    acting.check();
+    // In any other run a second request changes nothing.
+    let mut run = World::new(planned(vec![pipeline("p", vec![agent("a", "Go.")])]));
+    run.handle(Input::Cancel { by: Canceller::Interrupt });
+    run.handle(Input::Cancel { by: Canceller::Interrupt });
+    assert!(run.is_stopping());
+}

@@ -31,6 +31,7 @@ pub(super) fn options() -> RunSettings {
         written: Box::new(WrittenRules),
         limits: Limits::default(),
         most_calls: u64::MAX,
+        is_chat: false,
     }
 }
 
@@ -289,7 +290,7 @@ impl World {
             Happening::StepFailed { step, .. } if **step == *path => Some(StepStatus::Failed),
             Happening::StepSkipped { step } if **step == *path => Some(StepStatus::Skipped),
             Happening::StepBlocked { step, .. } if **step == *path => Some(StepStatus::Blocked),
-            Happening::StepCancelled { step } if **step == *path => Some(StepStatus::Cancelled),
+            Happening::StepCancelled { step, .. } if **step == *path => Some(StepStatus::Cancelled),
             Happening::StepStarted { step, .. } if **step == *path => Some(StepStatus::Running),
             _ => None,
         })

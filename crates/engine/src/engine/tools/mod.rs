@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
+use crate::engine::model_calls::Brief;
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
@@ -26,7 +27,7 @@ use crate::engine::{RecordedRun, Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
 use crate::gate::result;
 use crate::model::{Agent, FilePart, Knowledge, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
-use crate::policy::may_allow;
+use crate::policy::{Act, decide, may_allow};
 use crate::port::{Rows, ServerReply, ToolDescription};
 use crate::source::Spanned;
 
@@ -114,6 +115,13 @@ impl Run {
             }
         }
         list
+    }
+
+    /// The tools as a model sees them: without those that policies reject whatever their arguments. One that is called all the same is rejected by them.
+    pub(crate) fn shown_tools(&self, at: NodeRef, brief: &Brief) -> Vec<Arc<ToolDescription>> {
+        let policies = self.policies(at, Some(&brief.agent));
+        let is_open = |tool: &&Offered| !decide(&policies, &Act::Tool { name: &tool.name, arguments: None }).is_denied();
+        brief.tools.iter().filter(is_open).map(|tool| Arc::clone(&tool.description)).collect()
     }
 
     fn description(&self, at: NodeRef, name: &str, tool: &Tool, taken: &[Offered]) -> ToolDescription {

@@ -161,6 +161,7 @@ pub(crate) static AGENT_OPTIONS: KeyTable = KeyTable::of("options").keys(&[
     key("cost_usd", List(&Fixed), "before max_cost_usd of the model"),
     key("read_only", List(&Fixed), "where it may change nothing"),
     key("edit", List(&Fixed), "where it has folders to change"),
+    key("sandboxed", List(&Fixed), "where it is in the sandbox of flow, in place of read_only and edit"),
     key("session", List(&Fixed), "before the session that continues"),
 ]);
 
@@ -174,6 +175,7 @@ pub(crate) static AGENT_ANSWER: KeyTable = KeyTable::of("answer").keys(&[
     key("input_tokens", ANSWER, "tokens read; several places are added"),
     key("output_tokens", ANSWER, "tokens written; several places are added"),
     key("cost_usd", ANSWER, "US dollars"),
+    key("cumulative", Boolean, "true if tokens and dollars are those of the whole session so far"),
     key("denied", ANSWER, "tools that it was not allowed to use"),
 ]);
 
