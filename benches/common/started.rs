@@ -24,7 +24,6 @@ pub fn begun(plan: &Arc<Plan>) -> Run {
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),
         most_calls: u64::MAX,
-        is_chat: false,
         limits: Limits::default(),
         is_chat: false,
     };
