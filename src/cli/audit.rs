@@ -1,5 +1,9 @@
 //! `flow audit`: verifies and exports what runs did.
 
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
@@ -8,7 +12,11 @@ use super::refusal::Refusal;
 use super::runs::time_of;
 use super::{Exit, stdout};
 use crate::adapter::audit_file::AuditFile;
+use crate::adapter::encryption::Sealing;
+use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{counted, grouped, visible};
+use crate::journal::AuditHead;
+use crate::port::StoreError;
 use crate::runtime::kept;
 
 /// Columns of a table, each with its place in a record.
@@ -48,9 +56,10 @@ pub(super) fn records(count: u64) -> String {
 
 /// Verifies or exports the audit of the project.
 pub(super) fn done(command: &AuditCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let audit = AuditFile::beside(&kept::journal_file(&shared.current_project())?);
+    let journal = kept::journal_file(&shared.current_project())?;
+    let audit = AuditFile::beside(&journal);
     match command {
-        AuditCommand::Verify { head } => verify(&audit, head.as_deref()),
+        AuditCommand::Verify { head, earlier } => verify(&audit, &journal, head.as_deref(), earlier),
         AuditCommand::Export { run, since, until, format } => {
             let time = |option, text: &Option<String>| text.as_deref().map(|text| time_of(option, text)).transpose();
             let wanted = Wanted { run: run.as_deref(), since: time("--since", since)?, until: time("--until", until)? };
@@ -63,15 +72,45 @@ fn none(audit: &AuditFile) -> Refusal {
     Refusal::new(Exit::NothingRan, format!("no audit yet: {} does not exist", audit.path().display()))
 }
 
-fn verify(audit: &AuditFile, saved: Option<&str>) -> Result<Exit, Refusal> {
+fn verify(audit: &AuditFile, journal: &Path, saved: Option<&str>, earlier: &[PathBuf]) -> Result<Exit, Refusal> {
     let saved = saved.map(str::to_ascii_lowercase);
     if saved.as_ref().is_some_and(|hash| hash.len() != 64 || !hash.bytes().all(|digit| digit.is_ascii_hexdigit())) {
         return Err(Refusal::usage("--head is no hash: write the 64 digits that flow audit verify printed"));
     }
-    match audit.verify(saved)?.ok_or_else(|| none(audit))? {
-        Ok(head) => Ok(stdout::print(&format!("{}, nothing changed; head {}\n", records(head.record_id), head.hash))),
-        Err(fault) => Err(Refusal::new(Exit::Findings, format!("{}: {fault}", audit.path().display()))),
+    let runs = match SqliteStore::existing(journal, &Sealing::default()) {
+        Ok(store) => store.audited_runs()?,
+        Err(StoreError::Empty { .. }) => vec![],
+        Err(error) => return Err(error.into()),
+    };
+    let mut expected: HashMap<String, String> = saved.iter().map(|hash| (hash.clone(), String::new())).chain(runs).collect();
+    let at = |file: &Path, fault: &dyn Display| Refusal::new(Exit::Findings, format!("{}: {fault}", file.display()));
+    for file in earlier {
+        match AuditFile::at(file.clone()).verify(&mut expected)? {
+            None => return Err(Refusal::usage(format!("--earlier {} does not exist", file.display()))),
+            Some(found) => _ = found.map_err(|fault| at(file, &fault))?,
+        }
     }
+    let head = match audit.verify(&mut expected)? {
+        None if expected.is_empty() => return Err(none(audit)),
+        None => AuditHead::default(),
+        Some(found) => found.map_err(|fault| at(audit.path(), &fault))?,
+    };
+    if saved.is_some_and(|hash| expected.contains_key(&hash)) {
+        let cut = "the record of the saved hash is not in the file: the end was cut off, or written anew";
+        return Err(at(audit.path(), &cut));
+    }
+    if !expected.is_empty() {
+        let runs: BTreeSet<&str> = expected.values().map(|run| if run.is_empty() { "a removed run" } else { run.as_str() }).collect();
+        let named: Vec<&str> = runs.iter().copied().take(3).collect();
+        let lost = format!(
+            "records of {} are missing ({}{}): the audit was removed, emptied, cut off or replaced; if you moved it away, name that file with --earlier FILE",
+            counted(runs.len(), "stored run", "stored runs"),
+            named.join(", "),
+            if runs.len() > named.len() { " and others" } else { "" }
+        );
+        return Err(at(audit.path(), &lost));
+    }
+    Ok(stdout::print(&format!("{}, nothing changed; head {}\n", records(head.record_id), head.hash)))
 }
 
 /// Which records are wanted.

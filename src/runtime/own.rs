@@ -31,6 +31,7 @@ pub(crate) fn own_files(
         environment::user_settings().ok().flatten(),
         environment::trusted_folder().ok(),
         environment::logins_folder().ok(),
+        Some(environment::compiled_folder()),
         kept::home()?,
         settings::of_user()?.key_file,
     ];
@@ -94,6 +95,7 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     own.fixed.extend(named.folders.iter().filter(|folder| !is_above(folder) && holds_code(folder)).cloned());
     own.fixed.extend(named.files);
     own.fixed.extend(named.kept);
+    own.fixed.extend(named.settings);
     // What has an ending would be a file: it is kept itself. A name without one may become a folder of data.
     own.fixed.extend(named.missing.iter().filter(|path| is_data(path).is_some() && !is_table(path)).cloned());
     let loaded = named.loaded.into_iter().filter(|(folder, is_deep)| *is_deep && !is_above(folder)).map(|(folder, _)| folder);

@@ -145,7 +145,10 @@ fn what_was_touched_is_found_and_said_where() {
         assert!(exit == 1 && err.contains(what), "{what}: {err}");
     }
     let cut = lines[..lines.len() - 1].concat();
-    assert_eq!(told(&cut, &[]).0, 0);
+    for (name, bytes) in [("cut", &cut[..]), ("emptied", b"")] {
+        let (exit, err) = told(bytes, &[]);
+        assert!(exit == 1 && err.contains("records of 1 stored run are missing (r_"), "{name}: {err}");
+    }
     let (exit, err) = told(&cut, &["--head", &saved]);
     assert!(exit == 1 && err.contains("the record of the saved hash is not in the file"), "{err}");
     assert_eq!(told(&whole, &["--head", &saved.to_uppercase()]).0, 0);
@@ -207,6 +210,47 @@ fn nothing_is_done_that_cannot_be_recorded() {
     head(folder.path());
     let actions: Vec<String> = records(folder.path(), &[]).iter().map(|record| record["action"].as_str().unwrap().to_owned()).collect();
     assert_eq!(actions, ["run_started", "run_resumed", "tool_call", "tool_call", "run_finished"]);
+}
+
+#[test]
+fn an_audit_that_is_lost_between_runs_is_noticed_without_a_saved_hash() {
+    for lose in [|path: &Path| std::fs::remove_file(path).unwrap(), |path: &Path| std::fs::write(path, "").unwrap()] {
+        let folder = project(DOES);
+        run(folder.path(), &["--input", "who=Ana"]);
+        let (saved, moved) = (head(folder.path()), folder.path().join("moved.jsonl"));
+        std::fs::copy(audit(folder.path()), &moved).unwrap();
+        lose(&audit(folder.path()));
+        let told = verified(folder.path(), &[]);
+        assert!(told.exit == 1 && told.err.contains("records of 1 stored run are missing (r_"), "{}", told.err);
+        assert_eq!(verified(folder.path(), &["--earlier", "moved.jsonl"]).exit, 0);
+        run(folder.path(), &["--input", "who=Ben"]);
+        let first = &records(folder.path(), &[])[0];
+        assert!(first["action"] == "audit_lost" && first["reason"].as_str().unwrap().contains(&saved), "{first}");
+        assert_eq!(verified(folder.path(), &[]).exit, 1);
+        assert_eq!(verified(folder.path(), &["--earlier", "moved.jsonl", "--head", &saved]).exit, 0);
+        assert_eq!(verified(folder.path(), &["--earlier", "none.jsonl"]).exit, 2);
+        // Who removes the runs needs the earlier file no more.
+        assert_eq!(flow(folder.path(), &["runs", "rm", "--all", "--yes"]).exit, 0);
+        assert_eq!(verified(folder.path(), &[]).exit, 0);
+        std::fs::write(audit(folder.path()), "").unwrap();
+        assert!(verified(folder.path(), &[]).err.contains("a removed run"));
+    }
+}
+
+#[test]
+fn an_audit_that_is_lost_during_a_run_ends_it() {
+    for lose in [|path: &Path| std::fs::remove_file(path).unwrap(), |path: &Path| std::fs::write(path, "").unwrap()] {
+        let folder = project(WAITS);
+        let spawned = command(folder.path(), &["run", "p.yaml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        until("the run is recorded", || audit(folder.path()).metadata().is_ok_and(|file| file.len() > 0));
+        lose(&audit(folder.path()));
+        let output = spawned.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(6) && err.contains("it was removed, emptied or replaced"), "{err}");
+        assert!(!folder.path().join("note.txt").exists());
+        assert_eq!(flow(folder.path(), &["runs", "resume", "--all"]).exit, 0);
+        assert_eq!(records(folder.path(), &[])[0]["action"], "audit_lost");
+    }
 }
 
 #[test]

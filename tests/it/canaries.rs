@@ -501,3 +501,65 @@ fn no_finding_shows_a_key_in_any_format() {
     let ran = ran(&mut command(folder.path(), &["validate", "p.yaml"]));
     assert!(ran.out.contains("TOKNE") && ran.out.contains("TOKEN"), "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn the_address_of_a_hook_that_is_a_secret_shows_no_more_than_its_host() {
+    let url = echo();
+    let key = "aB3dE5fG7hI9kL1mN3oP5qR7sT";
+    let path = format!("/services/T02AB3CD4/B05EF6GH7/{key}");
+    let pipeline = |policy: &str| {
+        format!(
+            "flow: 1
+name: hook
+description: Posts to a hook.
+secrets: {{ HOOK: The address of the hook., KEY: The key in its path. }}
+tools:
+  post: {{ http: \"POST {{{{ secrets.HOOK }}}}\", body: {{ text: Hi }} }}
+{policy}steps:
+  - {{ id: whole, http: \"POST {{{{ secrets.HOOK }}}}\", body: {{ text: Hi }}, on_failure: continue, timeout: 9s }}
+  - {{ id: tail, http: \"POST {url}/bot{{{{ secrets.KEY }}}}/send\", body: {{ text: Hi }}, on_failure: continue, timeout: 9s }}
+  - {{ id: tool, tool: post, on_failure: continue, timeout: 9s }}
+outputs: {{ said: \"{{{{ steps.whole.output.body.all | default('no') }}}} {{{{ steps.tail.output.body.all | default('no') }}}} {{{{ steps.tool.output.body.all | default('no') }}}}\" }}
+"
+        )
+    };
+    let host = url.trim_start_matches("http://");
+    let listed = |hosts: &str| format!("policies: {{ p: {{ network_access: {{ hosts: [\"{hosts}\"] }} }} }}\npolicy: p\n");
+    let nobody = { TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string() };
+    for (policy, hook, works) in [
+        (String::new(), format!("{url}{path}"), true),
+        (listed(host), format!("{url}{path}"), true),
+        (listed("hooks.example.com:9"), format!("{url}{path}"), false),
+        (String::new(), format!("http://{nobody}{path}"), false),
+        (String::new(), format!("{host}{path}"), false),
+        (String::new(), format!("htps://{host}{path}"), false),
+        (String::new(), path.clone(), false),
+    ] {
+        let folder = place(&[("p.yaml", &pipeline(&policy))]);
+        let set = |arguments: &[&str]| {
+            let mut call = command(folder.path(), arguments);
+            ran(call.env("HOOK", &hook).env("KEY", format!("12345:{key}")))
+        };
+        let run = set(&["run", "p.yaml", "--trust", "-v", "--events", "events.jsonl", "--events-content"]);
+        let mut seen = vec![("run", format!("{}{}", run.out, run.err))];
+        for arguments in [
+            &["runs", "show"][..],
+            &["runs", "export"],
+            &["runs", "export", "--events"],
+            &["audit", "export"],
+            &["trust", "p.yaml"],
+            &["explain", "p.yaml"],
+            &["plan", "p.yaml"],
+        ] {
+            let said = set(arguments);
+            seen.push((arguments[0], format!("{}{}", said.out, said.err)));
+        }
+        seen.extend(written(folder.path(), &["p.yaml", "flow.toml"]).into_iter().map(|(_, text)| ("file", text)));
+        for (what, text) in &seen {
+            holds_none_of(text, &[key, "T02AB3CD4", "B05EF6GH7"], what);
+        }
+        assert_eq!(run.out.matches("HTTP/1.1").count(), if works { 3 } else { usize::from(policy.is_empty()) }, "{hook}: {}", run.out);
+        let audit = set(&["audit", "export"]).out;
+        assert!(!works || audit.contains(host), "{audit}");
+    }
+}

@@ -284,3 +284,105 @@ fn what_a_trusted_pipeline_that_no_search_finds_runs_is_not_written() {
         assert!(said.exit != 0 && said.err.contains("no step may write"), "{name}: {}", said.err);
     }
 }
+
+/// A module that leaves a mark, compiled so that Python runs it whatever the script beside it says (an unchecked hash, PEP 552).
+fn compiled(folder: &Path, module: &str) {
+    let code = "import importlib._bootstrap_external as b, importlib.util as u, os, sys\n\
+        folder, name = sys.argv[1:]\n\
+        code = compile(\"open('untold', 'w')\", name + '.py', 'exec')\n\
+        source = open(os.path.join(folder, name + '.py'), 'rb').read()\n\
+        file = u.cache_from_source(os.path.join(folder, name + '.py'))\n\
+        os.makedirs(os.path.dirname(file), exist_ok=True)\n\
+        open(file, 'wb').write(b._code_to_hash_pyc(code, u.source_hash(source), False))\n";
+    let mut python = std::process::Command::new("python3");
+    python.env_remove("PYTHONPYCACHEPREFIX").args(["-c", code]).arg(folder).arg(module);
+    assert!(python.status().unwrap().success());
+}
+
+#[test]
+fn compiled_code_beside_a_script_does_not_run_or_is_asked_about() {
+    let plain = "import helper\nopen('started', 'a').write('x')\n";
+    let ways = [
+        ("command: python3, args: [servers/t.py]", plain, false),
+        ("command: python3, args: [-u, servers/t.py]", plain, false),
+        ("command: sh, args: [-c, 'exec python3 servers/t.py']", plain, false),
+        ("command: env, args: [-C, servers, python3, t.py]", plain, false),
+        // These take no variables, so the cache counts as code.
+        ("command: python3, args: [-E, servers/t.py]", plain, true),
+        ("command: python3, args: [-sE, servers/t.py]", plain, true),
+        ("command: sh, args: [-c, 'exec python3 -E servers/t.py']", plain, true),
+    ];
+    for_each(&ways, |_, (tool, script, asks)| {
+        let way = way(tool, "servers/t.py");
+        let project = project(&way);
+        let folder = project.path();
+        std::fs::write(folder.join("servers/t.py"), script).unwrap();
+        std::fs::write(folder.join("servers/helper.py"), "X = 1\n").unwrap();
+        std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+        assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0, "{tool}");
+        let said = flow(folder, &way, &["run", "p.yaml"]);
+        assert_eq!((said.exit, started(folder)), (0, true), "{tool}: {}", said.err);
+        let said = flow(folder, &way, &["run", "p.yaml"]);
+        assert_ne!(said.exit, 6, "what Python stores asks nobody, {tool}: {}", said.err);
+        compiled(&folder.join("servers"), "helper");
+        let said = flow(folder, &way, &["run", "p.yaml"]);
+        assert_eq!(said.exit == 6, *asks, "{tool}: {}", said.err);
+        let is_run = ["untold", "servers/untold"].iter().any(|name| folder.join(name).exists());
+        assert!(!is_run, "{tool}");
+    });
+}
+
+#[test]
+fn what_interpreters_and_launchers_find_by_themselves_is_asked_about() {
+    let ways = [
+        // The folder that Python starts in is searched for every module.
+        ("command: python3, args: [-m, lib.main]", "json.py", true),
+        ("command: python3, args: [-c, 'import lib.main']", "json/__init__.py", true),
+        ("command: sh, args: [-c, 'exec python3 -m lib.main']", "asyncio.py", true),
+        ("command: python3, args: [lib/main.py]", "json.py", false),
+        ("command: sh, args: [-c, 'true npx; exec python3 lib/main.py']", ".npmrc", true),
+        ("command: sh, args: [-c, 'true npm run x; exec python3 lib/main.py']", "package.json", true),
+        ("command: sh, args: [-c, 'true yarn; exec python3 lib/main.py']", ".yarn/releases/yarn.cjs", true),
+        ("command: sh, args: [-c, 'true uv run x; exec python3 lib/main.py']", "pyproject.toml", true),
+        ("command: sh, args: [-c, 'true Rscript x; exec python3 lib/main.py']", ".Rprofile", true),
+        ("command: sh, args: [-c, 'true cargo run; exec python3 lib/main.py']", ".cargo/config.toml", true),
+        ("command: python3, args: [lib/main.py]", "package.json", false),
+        // A package may be called as the folders of installers and builders are.
+        ("command: python3, args: [lib/main.py]", "lib/target/core.py", true),
+        ("command: python3, args: [lib/main.py]", "lib/venv/core.py", true),
+    ];
+    for_each(&ways, |_, (tool, name, asks)| {
+        let way = way(tool, "lib/main.py");
+        let project = project(&way);
+        let folder = project.path();
+        std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+        assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0, "{tool}");
+        assert_eq!(flow(folder, &way, &["run", "p.yaml"]).exit, 0, "{tool}");
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "# new").unwrap();
+        let said = flow(folder, &way, &["run", "p.yaml"]);
+        assert_eq!(said.exit == 6, *asks, "{tool}, {name}: {}", said.err);
+    });
+}
+
+#[test]
+fn variables_that_load_code_reach_a_server_only_if_its_file_names_them() {
+    let way = way("command: python3, args: [lib/main.py]", "lib/main.py");
+    let project = project(&way);
+    let folder = project.path();
+    std::fs::write(folder.join("lib/main.py"), "import os\nopen('seen', 'w').write(' '.join(sorted(os.environ)))\n").unwrap();
+    std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+    let mut run = command(folder, &["run", "p.yaml", "--trust"]);
+    for name in [
+        "PYTHONSTARTUP", "PYTHONPATH", "PYTHONPYCACHEPREFIX", "NODE_OPTIONS", "RUBYOPT", "PERL5OPT", "LD_PRELOAD_X", "BASH_ENV",
+        "JAVA_TOOL_OPTIONS",
+    ] {
+        run.env(name, "/nowhere/x");
+    }
+    ran(&mut run);
+    let seen = std::fs::read_to_string(folder.join("seen")).unwrap();
+    let passed: Vec<&str> =
+        seen.split(' ').filter(|name| !matches!(*name, "LC_CTYPE" | "OLDPWD" | "PATH" | "PWD" | "SHLVL" | "_")).collect();
+    assert_eq!(passed, ["PYTHONPYCACHEPREFIX"], "{seen}");
+}

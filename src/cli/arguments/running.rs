@@ -303,6 +303,9 @@ pub enum AuditCommand {
         /// The hash of a record that was once the last, as this command printed it: finds an end that was cut off
         #[arg(long, value_name = "HASH")]
         head: Option<String>,
+        /// A file that was the audit before it was moved away, with records of runs that are still stored (may be repeated)
+        #[arg(long, value_name = "FILE")]
+        earlier: Vec<std::path::PathBuf>,
     },
     /// Prints records
     #[command(after_help = examples::AUDIT_EXPORT)]

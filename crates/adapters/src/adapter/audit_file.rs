@@ -1,6 +1,7 @@
 //! The audit beside a journal: a file of lines, each a record with its place in the chain. Several processes may append; nobody changes what is there, but
 //! a last line that was torn is cut off, which is a record of its own.
 
+use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ pub struct AuditFile {
     path: PathBuf,
     /// How long the file was after the last append, and its last record.
     known: Option<(FileId, u64, AuditHead)>,
+    /// A record that the file should have, and has not.
+    lost: Option<AuditHead>,
 }
 
 /// How a file ends.
@@ -37,7 +40,12 @@ struct AuditTail {
 impl AuditFile {
     /// The audit beside a journal. Nothing is opened.
     pub fn beside(journal: &Path) -> AuditFile {
-        AuditFile { path: journal.with_file_name(NAME), known: None }
+        AuditFile::at(journal.with_file_name(NAME))
+    }
+
+    /// An audit in this file.
+    pub fn at(path: PathBuf) -> AuditFile {
+        AuditFile { path, known: None, lost: None }
     }
 
     /// Where it is.
@@ -45,15 +53,54 @@ impl AuditFile {
         &self.path
     }
 
+    /// A run begins. `kept`: the newest record that the store knows; if the file has it no more, the next record says so.
+    ///
+    /// # Errors
+    /// Fails with [`StoreError::Audit`] if the file cannot be read.
+    pub fn begin(&mut self, kept: Option<AuditHead>) -> std::result::Result<(), StoreError> {
+        let file = self.opened().map_err(|error| self.unwritten(&error))?;
+        self.known.take_if(|known| continued(&file, known).is_err());
+        let Some(kept) = kept.filter(|_| self.known.is_none()) else { return Ok(()) };
+        let last = file.metadata().and_then(|about| tail(&file, about.len())).map_err(|error| self.unwritten(&error))?;
+        drop(file);
+        if last.head != kept {
+            let mut is_there = false;
+            self.each_line(|line, _| {
+                is_there = AuditHead::of(line).as_ref() == Some(&kept);
+                !is_there
+            })?;
+            self.lost = Some(kept).filter(|_| !is_there);
+        }
+        Ok(())
+    }
+
+    /// The last record that was appended.
+    pub fn last(&self) -> Option<&AuditHead> {
+        self.known.as_ref().map(|(_, _, head)| head)
+    }
+
     /// Appends records durably, all or none. The file, and a folder created for it, are accessible to their owner only.
     ///
     /// # Errors
-    /// Fails with [`StoreError::Audit`] if the file cannot be written, or its last whole line is no record.
+    /// Fails with [`StoreError::Audit`] if the file cannot be written, its last whole line is no record, or it is not the file any more to which this
+    /// appended before.
     pub fn append(&mut self, records: &[AuditRecord]) -> std::result::Result<(), StoreError> {
         let Some(first) = records.first() else { return Ok(()) };
-        let known = self.known.take();
-        let appended = self.opened().and_then(|file| append(&file, known, first, records));
-        self.known = Some(appended.map_err(|error| self.unwritten(&error))?);
+        let file = self.opened().map_err(|error| self.unwritten(&error))?;
+        let end = match &self.known {
+            // It stays known, so that trying again is no way around.
+            Some(known) => continued(&file, known),
+            None => file.metadata().and_then(|about| tail(&file, about.len())),
+        };
+        let end = end.map_err(|error| self.unwritten(&error))?;
+        let noted = self.lost.iter().map(|lost| {
+            let reason = format!("record {} with the hash {} was the last one, and is not in this file", lost.record_id, lost.hash);
+            noted(first, AuditAction::AuditLost, reason)
+        });
+        let all: Vec<AuditRecord> = noted.chain(records.iter().cloned()).collect();
+        self.known = None;
+        self.known = Some(append(&file, end, &all).map_err(|error| self.unwritten(&error))?);
+        self.lost = None;
         Ok(())
     }
 
@@ -76,14 +123,19 @@ impl AuditFile {
         tail(&file, length).map(|tail| Some(tail.head)).map_err(unusable)
     }
 
-    /// Verifies the whole file. `saved`: the hash of a record that was once the last. `None`: there is no file.
+    /// Verifies the whole file. `saved`: hashes of records that were once the last; those that are met are removed. `None`: there is no file.
     ///
     /// # Errors
     /// Fails with [`StoreError::Unusable`] if the file cannot be read.
-    pub fn verify(&self, saved: Option<String>) -> std::result::Result<Option<std::result::Result<AuditHead, AuditFault>>, StoreError> {
-        let mut check = AuditCheck::new(saved);
+    pub fn verify(
+        &self,
+        saved: &mut HashMap<String, String>,
+    ) -> std::result::Result<Option<std::result::Result<AuditHead, AuditFault>>, StoreError> {
+        let mut check = AuditCheck::default();
         let found = self.each_line(|line, is_whole| {
-            check.take(line, is_whole);
+            if let Some(head) = check.take(line, is_whole) {
+                saved.remove(&head.hash);
+            }
             true
         });
         Ok(found?.then(|| check.end()))
@@ -151,31 +203,51 @@ fn settled_length(file: &File) -> Result<u64> {
     Ok(length)
 }
 
-fn append(
-    mut file: &File,
-    known: Option<(FileId, u64, AuditHead)>,
-    first: &AuditRecord,
-    records: &[AuditRecord],
-) -> Result<(FileId, u64, AuditHead)> {
+/// The end of a file to which others may have appended since. What is known of it must still be there.
+fn continued(mut file: &File, (id, known, head): &(FileId, u64, AuditHead)) -> Result<AuditTail> {
     let about = file.metadata()?;
-    let (id, length) = (os::file_id(&about), about.len());
-    let AuditTail { mut head, end } = match known {
-        Some((known, end, head)) if known == id && end == length => AuditTail { head, end },
-        _ => tail(file, length)?,
+    let lost = || {
+        let message = "it was removed, emptied or replaced since flow last wrote to it; put it back, or let a new run begin a new one";
+        Err(Error::new(ErrorKind::InvalidData, message))
     };
-    let repaired = (end < length).then(|| AuditRecord {
+    let length = about.len();
+    if os::file_id(&about) != *id || length < *known {
+        return lost();
+    }
+    let mut next = vec![];
+    file.seek(SeekFrom::Start(*known))?;
+    BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut next)?;
+    match next.strip_suffix(b"\n") {
+        Some(next) if AuditHead::follows(next, head) => tail(file, length),
+        Some(_) => lost(),
+        None => Ok(AuditTail { head: head.clone(), end: *known }),
+    }
+}
+
+/// A record about the audit itself, at the time of another.
+fn noted(other: &AuditRecord, action: AuditAction, reason: String) -> AuditRecord {
+    AuditRecord {
         event_type: AuditKind::Security,
         step: String::new(),
         agent_id: String::new(),
-        action: AuditAction::AuditRepaired,
+        action,
         target: String::new(),
         result: None,
-        reason: format!("a torn line of {} bytes was cut off", length - end),
+        reason,
         policy_applied: String::new(),
         resource_usage: None,
         security_context: None,
-        ..first.clone()
-    });
+        ..other.clone()
+    }
+}
+
+fn append(mut file: &File, tail: AuditTail, records: &[AuditRecord]) -> Result<(FileId, u64, AuditHead)> {
+    let about = file.metadata()?;
+    let (id, length) = (os::file_id(&about), about.len());
+    let AuditTail { mut head, end } = tail;
+    let repaired = records.first().filter(|_| end < length);
+    let repaired =
+        repaired.map(|first| noted(first, AuditAction::AuditRepaired, format!("a torn line of {} bytes was cut off", length - end)));
     let mut text = String::new();
     for record in repaired.iter().chain(records) {
         text.push_str(&head.line(record)?);
@@ -233,14 +305,14 @@ mod tests {
     }
 
     fn verified(audit: &AuditFile) -> std::result::Result<AuditHead, AuditFault> {
-        audit.verify(None).unwrap().unwrap()
+        audit.verify(&mut HashMap::new()).unwrap().unwrap()
     }
 
     #[test]
     fn the_chain_continues_whoever_appends_and_is_its_owners_alone() {
         let folder = tempfile::tempdir().unwrap();
         let (mut one, mut other) = (audit(folder.path()), audit(folder.path()));
-        assert_eq!(one.verify(None).unwrap(), None);
+        assert_eq!(one.verify(&mut HashMap::new()).unwrap(), None);
         assert_eq!(one.head().unwrap(), None);
         for round in 0..5 {
             one.append(&[record(round), record(round)]).unwrap();
@@ -275,6 +347,7 @@ mod tests {
         let ends: Vec<usize> = (0..whole.len()).filter(|place| whole[*place] == b'\n').map(|place| place + 1).collect();
         for length in 1..whole.len() {
             std::fs::write(own.path(), &whole[..length]).unwrap();
+            let mut own = audit(folder.path());
             let kept = ends.iter().filter(|end| **end <= length).count() as u64;
             let is_torn = !ends.contains(&length);
             assert_eq!(verified(&own).err().map(|fault| fault.damage), is_torn.then_some(AuditDamage::Torn));
@@ -310,7 +383,8 @@ mod tests {
         own.append(&[record(1)]).unwrap();
         let before = std::fs::read(own.path()).unwrap();
         let read_only = File::open(own.path()).unwrap();
-        assert!(append(&read_only, None, &record(2), &[record(2)]).is_err());
+        let end = tail(&read_only, before.len() as u64).unwrap();
+        assert!(append(&read_only, end, &[record(2)]).is_err());
         assert_eq!(std::fs::read(own.path()).unwrap(), before);
     }
 
@@ -324,5 +398,56 @@ mod tests {
         std::fs::write(own.path(), bytes).unwrap();
         assert_eq!(verified(&own), Err(AuditFault { line: 2, damage: AuditDamage::NoRecord }));
         assert!(own.append(&[record(2)]).is_err());
+    }
+
+    /// Ways to lose records that a process has written.
+    const LOSSES: [(&str, fn(&Path, &[u8])); 6] = [
+        ("removed", |path, _| std::fs::remove_file(path).unwrap()),
+        ("emptied", |path, _| std::fs::write(path, b"").unwrap()),
+        ("cut", |path, all| std::fs::write(path, first_line(all)).unwrap()),
+        ("replaced by an older copy", |path, all| {
+            let other = path.with_extension("old");
+            std::fs::write(&other, first_line(all)).unwrap();
+            std::fs::rename(other, path).unwrap();
+        }),
+        ("replaced by the same", |path, all| {
+            let other = path.with_extension("same");
+            std::fs::write(&other, all).unwrap();
+            std::fs::rename(other, path).unwrap();
+        }),
+        ("written anew by somebody else", |path, _| {
+            std::fs::write(path, b"").unwrap();
+            AuditFile::at(path.to_path_buf()).append(&vec![record(9); 9]).unwrap();
+        }),
+    ];
+
+    fn first_line(all: &[u8]) -> &[u8] {
+        &all[..=all.iter().position(|byte| *byte == b'\n').unwrap()]
+    }
+
+    #[test]
+    fn whoever_wrote_to_a_file_notices_that_it_was_lost_and_a_new_run_says_so() {
+        for (name, lose) in LOSSES {
+            let folder = tempfile::tempdir().unwrap();
+            let mut own = audit(folder.path());
+            own.append(&[record(1), record(2), record(3)]).unwrap();
+            // Others may append.
+            audit(folder.path()).append(&[record(4)]).unwrap();
+            own.append(&[record(5)]).unwrap();
+            let last = own.last().unwrap().clone();
+            lose(own.path(), &std::fs::read(own.path()).unwrap());
+            for _ in 0..2 {
+                let told = own.append(&[record(6)]).unwrap_err().to_string();
+                assert!(told.contains("removed, emptied or replaced"), "{name}: {told}");
+            }
+            for mut own in [own, audit(folder.path())] {
+                own.begin(Some(last.clone())).unwrap();
+                own.append(&[record(7)]).unwrap();
+                let text = std::fs::read_to_string(own.path()).unwrap();
+                let noted = format!("record 5 with the hash {} was the last one", last.hash);
+                assert_eq!(text.contains(&noted), name != "replaced by the same", "{name}: {text}");
+                verified(&own).unwrap();
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::env_file::{EnvLineError, variables_in};
 use super::files::{self, FileError, cannot};
 use super::os;
 use crate::port::Secret;
@@ -17,8 +18,8 @@ const LARGEST: u64 = 1024 * 1024;
 pub enum EnvironmentError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("{}:{line}: write NAME=value", file.display())]
-    Line { file: PathBuf, line: usize },
+    #[error("{}:{line}: {why}", file.display())]
+    Line { file: PathBuf, line: usize, why: EnvLineError },
     #[error("other users can read the journal key in {0}; run chmod 600 {0}")]
     SharedKey(String),
     #[error("FLOW_CONFIG names {}, which does not exist; set FLOW_CONFIG to an empty value for no settings", .0.display())]
@@ -34,7 +35,7 @@ pub enum EnvironmentError {
 /// All variables. Those of `--env-file` are overridden by the environment. Names that begin with `FLOW_` are not read from a file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or a line is not `NAME=value`.
+/// Fails if the file cannot be read, or a line has no certain meaning.
 pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, EnvironmentError> {
     let mut variables = BTreeMap::new();
     if let Some(file) = env_file {
@@ -52,20 +53,8 @@ pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, En
 /// # Errors
 /// See [`variables`].
 pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, EnvironmentError> {
-    let text = files::read_named(file, LARGEST).map_err(cannot("read", file))?;
-    let mut variables = BTreeMap::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        let Some((name, value)) = line.split_once('=') else {
-            return Err(EnvironmentError::Line { file: file.to_path_buf(), line: number + 1 });
-        };
-        variables.insert(name.trim().to_string(), Secret::new(unquoted(value.trim())));
-    }
-    Ok(variables)
+    let text = files::read_named_utf8(file, LARGEST).map_err(cannot("read", file))?;
+    variables_in(&text).map_err(|(line, why)| EnvironmentError::Line { file: file.to_path_buf(), line, why })
 }
 
 /// The variable with the key that encrypts runs. Unlike other variables, it is not available to pipeline files.
@@ -88,11 +77,6 @@ pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, Envi
     }
     let text = files::within(opened, LARGEST).and_then(files::text).map_err(cannot)?;
     Ok(Some((Secret::new(text), shown)))
-}
-
-fn unquoted(value: &str) -> &str {
-    let inner = |quote: char| value.strip_prefix(quote).and_then(|v| v.strip_suffix(quote));
-    inner('"').or_else(|| inner('\'')).unwrap_or(value)
 }
 
 /// The path of the user's own settings: the file that `FLOW_CONFIG` names (none if it is empty), otherwise `flow/config.toml` in `XDG_CONFIG_HOME`,
@@ -163,6 +147,12 @@ pub fn trusted_folder() -> Result<PathBuf, EnvironmentError> {
 /// Fails if neither variable holds an absolute path.
 pub fn logins_folder() -> Result<PathBuf, EnvironmentError> {
     Ok(kept_folder()?.join("logins"))
+}
+
+/// The folder in which servers in Python store compiled modules: `flow/compiled` in `XDG_STATE_HOME`, otherwise in `~/.local/state`. Without either a
+/// place in which nothing can be stored.
+pub fn compiled_folder() -> PathBuf {
+    kept_folder().map_or_else(|_| PathBuf::from("/dev/null/flow"), |folder| folder.join("compiled"))
 }
 
 /// The folder in which flow stores the user's data.

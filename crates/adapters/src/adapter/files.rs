@@ -139,6 +139,14 @@ pub fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
 /// # Errors
 /// Fails if the text cannot be read, is not UTF-8, or has more than `most` bytes.
 pub fn read_named(path: &Path, most: u64) -> std::io::Result<String> {
+    marked_text(within(File::open(path)?, most)?)
+}
+
+/// The same of a file that must be in UTF-8.
+///
+/// # Errors
+/// See [`read_named`].
+pub(super) fn read_named_utf8(path: &Path, most: u64) -> std::io::Result<String> {
     text(within(File::open(path)?, most)?)
 }
 
@@ -147,7 +155,7 @@ pub fn read_named(path: &Path, most: u64) -> std::io::Result<String> {
 /// # Errors
 /// See [`read_named`].
 pub fn read_input(most: u64) -> std::io::Result<String> {
-    text(within(std::io::stdin().lock(), most)?)
+    marked_text(within(std::io::stdin().lock(), most)?)
 }
 
 /// Reads everything from `from`, up to `most` bytes.
@@ -165,7 +173,22 @@ pub fn within(from: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
 }
 
 pub(super) fn text(bytes: Vec<u8>) -> std::io::Result<String> {
-    String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))
+    let marked = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+    let why = if marked { "it is text in UTF-16; save it in UTF-8" } else { "it is not text in UTF-8" };
+    String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, why))
+}
+
+/// Text in UTF-8, or in UTF-16 with a byte order mark.
+fn marked_text(bytes: Vec<u8>) -> std::io::Result<String> {
+    let order: fn([u8; 2]) -> u16 = match bytes.get(..2) {
+        Some(b"\xff\xfe") => u16::from_le_bytes,
+        Some(b"\xfe\xff") => u16::from_be_bytes,
+        _ => return text(bytes),
+    };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().skip(1).map(|pair| order(*pair)).collect();
+    let broken = || std::io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-16, as its first bytes say");
+    if rest.is_empty() { String::from_utf16(&units).map_err(|_| broken()) } else { Err(broken()) }
 }
 
 /// Checks that a file to be written is in this folder: no link in its path may lead out of it. Parts of the path that do not exist yet are ignored.

@@ -1,15 +1,19 @@
-//! The folder of a `file` tool. Names are plain names: no path, no leading dot; links are not followed.
+//! The folder of a `file` tool. Names are plain names: no path, no leading dot; links are not followed. A name whose letters are composed in another way
+//! than on the disk (an `ü` of one character or of two) is the same name.
 //!
 //! The work runs on separate threads, which a run abandons after a time limit, because a network disk may never answer.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::files::{self, real, shown};
 use super::own::OwnFiles;
 use crate::adapter::kept_name::check_kept;
+use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
-use crate::port::{Folder, Pending, plain_name};
+use crate::port::{Folder, Pending, new_name, plain_name};
 
 /// Maximum size of a file that is read, in bytes.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
@@ -63,15 +67,14 @@ impl Folder for DiskFolder {
     }
 
     fn read(&self, folder: &Path, name: &str) -> Pending<String> {
-        let (own, path) = (Arc::clone(&self.own), inside(folder, name));
-        on_disk(move || read(&own, &path?))
+        let (own, folder, name) = (Arc::clone(&self.own), folder.to_path_buf(), name.to_owned());
+        on_disk(move || read(&own, &folder, &name))
     }
 
     fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String> {
-        let (own, path) = (Arc::clone(&self.own), inside(folder, name));
-        let text = text.to_string();
+        let (own, folder, name, text) = (Arc::clone(&self.own), folder.to_path_buf(), name.to_owned(), text.to_owned());
         on_disk(move || {
-            let path = path?;
+            let path = target(&folder, &name)?;
             own.may_write(&path, &text)?;
             files::put_private(&path, text.as_bytes()).map_err(|e| failed("write", &path, &e))?;
             Ok(path.display().to_string())
@@ -79,8 +82,8 @@ impl Folder for DiskFolder {
     }
 
     fn copy(&self, picture: &Path, most: u64, folder: &Path, name: &str) -> Pending<String> {
-        let (own, path, picture) = (Arc::clone(&self.own), inside(folder, name), picture.to_path_buf());
-        on_disk(move || copy(&own, &picture, most, &path?))
+        let (own, folder, name, picture) = (Arc::clone(&self.own), folder.to_path_buf(), name.to_owned(), picture.to_path_buf());
+        on_disk(move || copy(&own, &picture, most, &target(&folder, &name)?))
     }
 }
 
@@ -119,9 +122,27 @@ fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send +
     })
 }
 
-/// The path of a name in a folder.
-fn inside(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
-    plain_name(name).map(|()| folder.join(name))
+/// The path of a new file, or of the one that it replaces.
+fn target(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
+    new_name(name)?;
+    Ok(same_name(folder, name).unwrap_or_else(|| folder.join(name)))
+}
+
+/// The file whose name is the same but for how its letters are composed, if the name itself is not there and exactly one is.
+fn same_name(folder: &Path, name: &str) -> Option<PathBuf> {
+    if folder.join(name).symlink_metadata().is_ok() {
+        return None;
+    }
+    let mut same = names(folder).ok()?.into_iter().filter(|(other, _)| other.nfc().eq(name.nfc()));
+    let (found, _) = same.next()?;
+    same.next().is_none().then(|| folder.join(found))
+}
+
+/// The names in a folder that are text, and whether each is that of a file.
+fn names(folder: &Path) -> std::io::Result<Vec<(String, bool)>> {
+    let entries = std::fs::read_dir(files::here(folder))?.flatten();
+    let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    Ok(entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, is_file(&entry)))).collect())
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
@@ -133,18 +154,46 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
 
 fn list(own: &OwnFiles, folder: &Path) -> Result<Vec<String>, Failure> {
     own.may_read(folder)?;
-    let entries = std::fs::read_dir(files::here(folder)).map_err(|e| failed("list", folder, &e))?;
-    let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_file());
-    let mut names: Vec<String> = entries.flatten().filter(is_file).filter_map(|e| e.file_name().into_string().ok()).collect();
-    names.retain(|name| inside(folder, name).is_ok());
+    let all = names(folder).map_err(|e| failed("list", folder, &e))?;
+    let mut names: Vec<String> =
+        all.into_iter().filter(|(name, is_file)| *is_file && plain_name(name).is_ok()).map(|(name, _)| name).collect();
     names.sort();
     Ok(names)
 }
 
-fn read(own: &OwnFiles, path: &Path) -> Result<String, Failure> {
-    let read = own.open(path, files::open_unlinked)?.and_then(|file| files::within(file, MOST_BYTES));
+fn read(own: &OwnFiles, folder: &Path, name: &str) -> Result<String, Failure> {
+    plain_name(name)?;
+    let path = same_name(folder, name).unwrap_or_else(|| folder.join(name));
+    let read = own.open(&path, files::open_unlinked)?.and_then(|file| files::within(file, MOST_BYTES));
     let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
-    text.map_err(|e| failed("read", path, &e))
+    text.map_err(|e| {
+        let mut failure = failed("read", &path, &e);
+        if e.kind() == std::io::ErrorKind::NotFound
+            && let Some(other) = look_alike(own, folder, name)
+        {
+            failure.message.push_str(&format!("; there is \"{}\", which is written with other characters", visible(&other)));
+        }
+        failure
+    })
+}
+
+/// The one name in a folder that looks like this one.
+fn look_alike(own: &OwnFiles, folder: &Path, name: &str) -> Option<String> {
+    let names = list(own, folder).ok()?;
+    let mut alike = names.into_iter().filter(|other| seems(other) == seems(name));
+    alike.next().filter(|_| alike.next().is_none())
+}
+
+/// A name as it looks: letters of one form, small, each kind of blank, quote and dash as one.
+pub(super) fn seems(name: &str) -> String {
+    let plain = |c: char| match c {
+        '\u{2018}'..='\u{201b}' | '\u{2032}' | '`' | '\u{b4}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '_' => '-',
+        c => c,
+    };
+    let small: String = name.nfkc().flat_map(char::to_lowercase).map(plain).collect();
+    small.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -153,8 +202,9 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere_are_denied() {
-        for name in ["../x", "/etc/passwd", "a/b", ".hidden", "", "a\0b", "x\n", &"a".repeat(81)] {
-            assert_eq!(inside(Path::new("f"), name).unwrap_err().kind, FailureKind::Denied, "{name:?}");
+        for name in ["../x", "/etc/passwd", "a/b", ".hidden", "", "a\0b", "x\n", &"a".repeat(256)] {
+            assert_eq!(target(Path::new("f"), name).unwrap_err().kind, FailureKind::Denied, "{name:?}");
+            assert_eq!(read(&OwnFiles::default(), Path::new("f"), name).unwrap_err().kind, FailureKind::Denied, "{name:?}");
         }
     }
 
@@ -244,7 +294,7 @@ mod tests {
         std::fs::write(at(".env"), "canary").unwrap();
         let own = OwnFiles { is_program: Some(|text| text.contains("flow:")), ..OwnFiles::default() };
         let copied = |from: &str, most: u64, inner: &str, name: &str| {
-            inside(&at(inner), name).and_then(|path| copy(&own, &at(from), most, &path)).map_err(|failure| failure.kind)
+            target(&at(inner), name).and_then(|path| copy(&own, &at(from), most, &path)).map_err(|failure| failure.kind)
         };
         copied("chart.png", 10, "out", "a.png").unwrap();
         assert_eq!(std::fs::read(at("out/a.png")).unwrap(), std::fs::read(at("chart.png")).unwrap());
@@ -263,6 +313,38 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_listed_and_opened_and_one_of_other_letters_is_found_or_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = OwnFiles::default();
+        let names = [
+            "100%", "-dash", "Gro\u{308}\u{df}e.txt", "UPPER.TXT", "[1].csv", "a b (final).txt", "a'b\".txt", "star*.csv", "{{x}}.csv",
+            "\u{62a5}\u{544a}.txt",
+        ];
+        for name in names {
+            std::fs::write(folder.path().join(name), name).unwrap();
+        }
+        std::fs::write(folder.path().join(".hidden"), "x").unwrap();
+        std::fs::write(folder.path().join("un\u{202e}seen"), "x").unwrap();
+        let listed = list(&own, folder.path()).unwrap();
+        let mut expected = names.to_vec();
+        expected.sort();
+        assert_eq!(listed, expected);
+        for name in &listed {
+            assert_eq!(read(&own, folder.path(), name).unwrap(), *name);
+        }
+        assert_eq!(read(&own, folder.path(), "Gr\u{f6}\u{df}e.txt").unwrap(), "Gro\u{308}\u{df}e.txt");
+        for (name, alike) in [("upper.txt", "UPPER.TXT"), ("a\u{a0}b (final).txt", "a b (final).txt"), ("a\u{2019}b\u{201d}.txt", "a'b\"")]
+        {
+            let told = read(&own, folder.path(), name).unwrap_err().message;
+            assert!(told.contains(&format!("there is \"{alike}")), "{told}");
+        }
+        // What is written replaces the file of that name, however it is composed; of two no other is meant.
+        assert_eq!(target(folder.path(), "Gr\u{f6}\u{df}e.txt").unwrap(), folder.path().join("Gro\u{308}\u{df}e.txt"));
+        std::fs::write(folder.path().join("Gr\u{f6}\u{df}e.txt"), "one").unwrap();
+        assert_eq!(read(&own, folder.path(), "Gr\u{f6}\u{df}e.txt").unwrap(), "one");
+    }
+
+    #[test]
     fn a_planted_link_is_not_followed_and_is_replaced_by_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let outside = folder.path().join("outside");
@@ -270,10 +352,10 @@ mod tests {
         let inner = folder.path().join("tool");
         std::fs::create_dir(&inner).unwrap();
         std::os::unix::fs::symlink(&outside, inner.join("link")).unwrap();
-        assert!(read(&OwnFiles::default(), &inner.join("link")).is_err());
+        assert!(read(&OwnFiles::default(), &inner, "link").is_err());
         files::put_private(&inner.join("link"), b"new").unwrap();
         assert_eq!(std::fs::read_to_string(&outside).unwrap(), "kept");
-        assert_eq!(read(&OwnFiles::default(), &inner.join("link")).unwrap(), "new");
+        assert_eq!(read(&OwnFiles::default(), &inner, "link").unwrap(), "new");
         assert_eq!(list(&OwnFiles::default(), &inner).unwrap(), ["link"]);
     }
 }

@@ -12,6 +12,7 @@ pub mod clock;
 #[cfg(feature = "data")]
 pub mod data;
 pub mod disk_files;
+mod env_file;
 pub mod environment;
 pub mod files;
 pub mod folder;
@@ -34,6 +35,7 @@ pub mod encryption;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 mod kept_files;
 mod kept_name;
+mod launchers;
 pub mod own;
 #[cfg(any(feature = "model", feature = "sandbox"))]
 mod picture_kind;
@@ -64,6 +66,8 @@ pub mod stdout;
 mod store_block;
 #[cfg(feature = "store")]
 mod store_files;
+#[cfg(feature = "store")]
+mod store_heads;
 #[cfg(feature = "store")]
 mod store_list;
 #[cfg(feature = "store")]

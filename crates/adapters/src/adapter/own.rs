@@ -139,7 +139,8 @@ impl OwnFiles {
             // Another name of a hidden file changes no folder that was walked: each file is looked at.
             below(&place, folder, |path, kind| {
                 let is_hidden = || linked.contains(&file_id(&fs::symlink_metadata(path).ok()?)).then_some(());
-                let is_own = path.file_name().is_some_and(|name| names.has(name)) || kind.is_file() && is_hidden().is_some();
+                let is_own = path.file_name().is_some_and(|name| names.has(path.parent().unwrap_or(path), name))
+                    || kind.is_file() && is_hidden().is_some();
                 if is_own {
                     hidden.push(path.to_path_buf());
                 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::environment::program_path;
+use super::environment::{compiled_folder, program_path};
 use super::os::{self, ProcessGroup};
 
 /// How much of the end of standard error is kept, in bytes.
@@ -15,8 +15,11 @@ pub(super) const KEPT_OF_STDERR: usize = 8 << 10;
 pub(super) const TERM_TIME: Duration = Duration::from_secs(3);
 /// The shell that starts programs. Its scripts are fixed; programs and their arguments are passed as they are.
 const SHELL: &str = "/bin/sh";
-/// Sets the umask, and then becomes the program.
-const BECOME: &str = "umask 077; exec \"$@\"";
+/// Where Python keeps compiled modules, and the only place where it looks for them
+/// (<https://docs.python.org/3/using/cmdline.html#envvar-PYTHONPYCACHEPREFIX>). A compiled module beside a script would run whatever the script says.
+pub(super) const PYTHON_CACHE: &str = "PYTHONPYCACHEPREFIX";
+/// Sets the umask and, unless the author did, the place of compiled modules, and then becomes the program.
+const BECOME: &str = "umask 077; PYTHONPYCACHEPREFIX=\"${PYTHONPYCACHEPREFIX:-$0}\"; export PYTHONPYCACHEPREFIX; exec \"$@\"";
 /// The watcher: waits for `done`, or for the end of its input when this process is gone, and in the latter case ends the group, and removes what
 /// belongs to it: first a folder of files (empty: none), in it folders before files, then empty folders.
 const WATCH: &str = "read -r word; [ \"$word\" = done ] && exit 0; g=$1; f=$2; shift 2; \
@@ -24,10 +27,10 @@ const WATCH: &str = "read -r word; [ \"$word\" = done ] && exit 0; g=$1; f=$2; s
     if [ -n \"$f\" ]; then chmod -R u+rwx -- \"$f\"; rm -rf -- \"$f\"/*/ \"$f\"/.[!.]*/; rm -rf -- \"$f\"; fi; \
     [ $# -eq 0 ] || rmdir -- \"$@\"";
 
-/// A command that becomes the program, with a umask under which its files are its user's alone.
+/// A command that becomes the program, with a umask under which its files are its user's alone. A Python in it reads no compiled modules of the project.
 pub(super) fn becoming(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(SHELL);
-    command.arg("-c").arg(BECOME).arg("sh").arg(program);
+    command.arg("-c").arg(BECOME).arg(compiled_folder()).arg(program);
     command
 }
 

@@ -76,6 +76,8 @@ struct StoreWriter {
 struct WriteRequest {
     events: Unwritten,
     records: Vec<AuditRecord>,
+    /// The run has written no record before.
+    is_first: bool,
     files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     done: oneshot::Sender<Result<(), StoreError>>,
@@ -97,7 +99,7 @@ impl SharedStores {
             }
         };
         let (file, sealing) = (file.to_path_buf(), sealing.clone());
-        Ok(SharedLog { file, unwritten: Unwritten::default(), trail: None, records: vec![], files: None, sealing, writer })
+        Ok(SharedLog { file, unwritten: Unwritten::default(), trail: None, records: vec![], is_first: true, files: None, sealing, writer })
     }
 }
 
@@ -124,8 +126,12 @@ impl Drop for StoreWriter {
 
 /// Appends the records of requests to the audit, before the journal has their events: what is in the journal is surely in the audit. Requests whose records
 /// cannot be written are answered and left out.
-fn audited(audit: &mut AuditFile, mut requests: Vec<WriteRequest>) -> Vec<WriteRequest> {
+fn audited(audit: &mut AuditFile, store: &SqliteStore, mut requests: Vec<WriteRequest>) -> Vec<WriteRequest> {
     let records: Vec<AuditRecord> = requests.iter().flat_map(|request| request.records.iter().cloned()).collect();
+    // What is wrong with the audit is an error of the append, too.
+    if requests.iter().any(|request| request.is_first && !request.records.is_empty()) {
+        let _ = store.audited().and_then(|head| audit.begin(head));
+    }
     if audit.append(&records).is_err() {
         // Each again, for an error of its own; nothing of them is in the file.
         let mut kept = vec![];
@@ -143,8 +149,8 @@ fn audited(audit: &mut AuditFile, mut requests: Vec<WriteRequest>) -> Vec<WriteR
 fn write(mut store: SqliteStore, mut audit: AuditFile, requests: &Receiver<WriteRequest>) {
     while let Ok(first) = requests.recv() {
         let (mut all, mut waiting) = (vec![], vec![]);
-        let requests = audited(&mut audit, std::iter::once(first).chain(requests.try_iter().take(MOST - 1)).collect());
-        for WriteRequest { mut events, records: _, files, sealing, done } in requests {
+        let requests = audited(&mut audit, &store, std::iter::once(first).chain(requests.try_iter().take(MOST - 1)).collect());
+        for WriteRequest { mut events, records: _, is_first: _, files, sealing, done } in requests {
             match events.blocks(&sealing) {
                 Ok(blocks) => {
                     waiting.push((all.len()..all.len() + blocks.len(), files, done));
@@ -158,11 +164,11 @@ fn write(mut store: SqliteStore, mut audit: AuditFile, requests: &Receiver<Write
             files.as_deref().map(|(run, files)| (&**run, files))
         }
         let files: Vec<_> = waiting.iter().filter_map(|(_, files, _)| named(files)).collect();
-        let is_shared = waiting.len() > 1 && store.write_with(&all, &files).is_ok();
+        let is_shared = waiting.len() > 1 && store.write(&all, &files, audit.last()).is_ok();
         for (blocks, files, done) in waiting {
             // If the shared commit failed, each run's blocks are written separately, so that one run's failure does not affect the others.
             let files: Vec<_> = named(&files).into_iter().collect();
-            let _ = done.send(if is_shared { Ok(()) } else { store.write_with(&all[blocks], &files) });
+            let _ = done.send(if is_shared { Ok(()) } else { store.write(&all[blocks], &files, audit.last()) });
         }
     }
 }
@@ -174,6 +180,7 @@ pub struct SharedLog {
     /// Makes the records for the audit; `None`: there is none.
     trail: Option<AuditTrail>,
     records: Vec<AuditRecord>,
+    is_first: bool,
     files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     writer: Arc<StoreWriter>,
@@ -207,7 +214,9 @@ impl EventLog for SharedLog {
     fn sync(&mut self) -> Synced {
         let (done, answer) = oneshot::channel();
         let (events, records) = (std::mem::take(&mut self.unwritten), std::mem::take(&mut self.records));
-        let request = WriteRequest { events, records, files: self.files.take(), sealing: self.sealing.clone(), done };
+        let is_first = self.is_first;
+        self.is_first &= records.is_empty();
+        let request = WriteRequest { events, records, is_first, files: self.files.take(), sealing: self.sealing.clone(), done };
         // If the thread has ended, the request is dropped, and the answer fails.
         let _ = self.writer.sender.as_ref().map(|sender| sender.send(request));
         let file = self.file.clone();

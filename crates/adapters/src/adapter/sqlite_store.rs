@@ -1,5 +1,6 @@
 //! Stores runs in a SQLite file: WAL, `synchronous=FULL`, a checksum for each block of events, and only bound values.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -11,10 +12,11 @@ use super::files;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
 use super::store_block::{EventBlock, OfRun, Unwritten, checksum, place, unpacked};
 use super::store_files::{self, FileTexts, RunFiles};
+use super::store_heads;
 use super::store_list;
 use super::store_tables::{StoreFile, look, make, migrate, put, told};
 use crate::event::{Event, VERSION as EVENTS};
-use crate::journal::{AuditRecord, AuditTrail};
+use crate::journal::{AuditHead, AuditRecord, AuditTrail};
 use crate::model::read_own;
 use crate::port::{RunFilter, RunMatch, RunPage, Store, StoreError};
 
@@ -127,8 +129,10 @@ impl SqliteStore {
     pub fn add(&mut self, before: &[Event], new: &[Event]) -> Result<(), StoreError> {
         let mut trail = AuditTrail::default().after(before);
         let records: Vec<AuditRecord> = new.iter().flat_map(|event| trail.take(event)).collect();
-        AuditFile::beside(&self.file).append(&records)?;
-        self.keep(new)
+        let mut audit = AuditFile::beside(&self.file);
+        audit.begin(self.audited()?)?;
+        audit.append(&records)?;
+        self.keep_with(new, audit.last())
     }
 
     /// Writes events durably in one transaction, and nothing to the audit.
@@ -136,29 +140,49 @@ impl SqliteStore {
     /// # Errors
     /// Fails if the key is missing, the file cannot be written or is no longer the one that was opened, or the events do not follow the stored ones.
     pub fn keep(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        self.keep_with(events, None)
+    }
+
+    fn keep_with(&mut self, events: &[Event], audited: Option<&AuditHead>) -> Result<(), StoreError> {
         let mut waiting = Unwritten::default();
         waiting.take(events)?;
         let blocks = waiting.blocks(&self.sealing)?;
-        self.write(&blocks)
+        self.write(&blocks, &[], audited)
     }
 
-    /// Writes blocks durably in one transaction.
+    /// The newest record of the audit that the store knows; `None`: it knows none.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub(super) fn audited(&self) -> Result<Option<AuditHead>, StoreError> {
+        store_heads::newest(&self.connection).map_err(told(&self.file))
+    }
+
+    /// The hash of the last audit record of each run, with the id of the run; empty of a run that was removed since.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub fn audited_runs(&self) -> Result<Vec<(String, String)>, StoreError> {
+        store_heads::all(&self.connection).map_err(told(&self.file))
+    }
+
+    /// Writes blocks durably in one transaction, with the files that runs among them started with, and the last record of the audit.
     ///
     /// # Errors
     /// Fails if the file cannot be written or is no longer the one that was opened, or the blocks do not follow the stored ones.
-    pub(super) fn write<'a>(&mut self, blocks: impl IntoIterator<Item = &'a EventBlock>) -> Result<(), StoreError> {
-        self.write_with(blocks, &[])
-    }
-
-    /// Like `write`, and stores the files that runs among them started with.
-    pub(super) fn write_with<'a>(
+    pub(super) fn write(
         &mut self,
-        blocks: impl IntoIterator<Item = &'a EventBlock>,
+        blocks: &[EventBlock],
         files: &[(&str, &RunFiles)],
+        audited: Option<&AuditHead>,
     ) -> Result<(), StoreError> {
         self.is_there()?;
         self.atomically(|store| {
-            blocks.into_iter().try_for_each(|block| store.put(block))?;
+            blocks.iter().try_for_each(|block| store.put(block))?;
+            if let Some(head) = audited {
+                let runs: BTreeSet<&str> = blocks.iter().map(|block| &*block.run).collect();
+                runs.into_iter().try_for_each(|run| store_heads::put(&store.connection, run, head)).map_err(told(&store.file))?;
+            }
             files.iter().try_for_each(|(run, files)| store.put_files(run, files)).map_err(told(&store.file))
         })?;
         self.is_there()
@@ -356,6 +380,7 @@ impl Store for SqliteStore {
     fn remove(&mut self, runs: &[&str]) -> Result<(), StoreError> {
         let remove = |store: &SqliteStore| -> rusqlite::Result<()> {
             store_files::forget(&store.connection, runs)?;
+            store_heads::forget(&store.connection, runs)?;
             for run in runs {
                 store.connection.execute("delete from blocks where run = (select number from runs where run = ?1)", [run])?;
                 store.connection.execute("delete from runs where run = ?1", [run])?;

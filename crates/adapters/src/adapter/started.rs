@@ -20,10 +20,11 @@ use sha2::{Digest, Sha256};
 
 use super::environment::program_path;
 use super::files::{self, FileError, cannot, shown};
+use super::launchers::{LOAD_FROM_START, bare_name, first_line, has_option, settings_of};
 use super::os;
 use crate::diagnostic::shell_path;
 use crate::event::{Failure, FailureKind};
-use crate::model::{is_code, is_table, loads_code};
+use crate::model::{is_code, is_launched, is_table, loads_code};
 use crate::port::{Pending, ProgramCall, ProgramReply, Programs};
 
 /// Maximum number of names below one folder that a command names, and maximum size of all files that count, in bytes.
@@ -33,10 +34,11 @@ const MOST_BYTES: u64 = 256 << 20;
 const MOST_CANDIDATES: usize = 4_000;
 /// Characters that may separate paths within a word: of shells, options, lists of paths, and addresses.
 const SEPARATORS: &[char] = &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
-/// Folders that are skipped: those of version control and flow, and those that interpreters regenerate.
-const PASSED: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache__"];
-/// Folders that are skipped beside a script: the same, and installed packages, which no step writes.
-const INSTALLED: [&str; 10] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache__", "node_modules", ".venv", "venv", "target"];
+/// Folders that are skipped: those of version control and flow.
+const PASSED: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".flow"];
+/// Where Python keeps compiled modules. Programs are started so that they do not read it (`PYTHONPYCACHEPREFIX`), except where a command
+/// tells Python to ignore its variables.
+const CACHE: &str = "__pycache__";
 
 /// A program to be started, as far as it is known.
 #[derive(Debug, Clone, Default)]
@@ -68,9 +70,21 @@ const INTERPRETERS: [&str; 36] = [
 
 impl Started {
     fn is_interpreter(&self) -> bool {
-        let name = Path::new(&self.command).file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let name = name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        INTERPRETERS.contains(&name)
+        INTERPRETERS.contains(&&*bare_name(&self.command))
+    }
+
+    /// The words of the command, and those inside them, the program first.
+    fn tokens(&self) -> impl Iterator<Item = &str> {
+        let words = [&self.command].into_iter().chain(&self.words).chain(&self.data);
+        words.flat_map(|word| word.split(|c: char| SEPARATORS.contains(&c) || c.is_whitespace())).filter(|token| !token.is_empty())
+    }
+
+    /// Whether modules may be loaded from the folder that the program starts in although no word names them: `python3 -m name`, `lua x.lua`.
+    fn loads_from_start(&self) -> bool {
+        let names: BTreeSet<String> = self.tokens().map(bare_name).collect();
+        let is_any = |all: &[&str]| all.iter().any(|name| names.contains(*name));
+        let takes_module = || self.tokens().any(|token| token == "-" || has_option(token, &['m', 'c']));
+        is_any(&LOAD_FROM_START) || is_any(&["python", "pypy"]) && takes_module()
     }
 
     /// A program of a step or tool, which runs in a sandbox. Of its words, an option, and what an interpreter is given first, may say what it runs; the
@@ -119,6 +133,10 @@ pub struct MayRun {
     pub words: BTreeSet<String>,
     /// Plain files that its environment names. The program may read anything from them, but no step may write them.
     pub kept: BTreeSet<PathBuf>,
+    /// Settings of launchers, which say what runs.
+    pub settings: BTreeSet<PathBuf>,
+    /// Python was told to ignore its variables, so it reads the compiled modules beside the others.
+    pub reads_caches: bool,
 }
 
 /// Files by path, each with the SHA-256 of its content.
@@ -199,7 +217,14 @@ pub fn may_run(started: &Started) -> MayRun {
     let scripts = found.files.iter().filter(|file| is_code_file(file)).filter_map(|file| file.parent());
     let is_work = |place: &Path| folder.starts_with(place) || project.starts_with(place);
     loaded.extend(scripts.filter(|place| place.starts_with(&project)).map(|place| (place.to_path_buf(), !is_work(place))));
-    MayRun { loaded, words: started.words.iter().cloned().collect(), ..found }
+    if started.loads_from_start() {
+        loaded.entry(folder.clone()).or_insert(false);
+    }
+    let settings = settings_of(started.tokens(), &folder, &project, &loaded);
+    let ignores_variables = |words: &str| words.split_whitespace().any(|word| has_option(word, &['E', 'I']));
+    let reads_caches = started.tokens().any(ignores_variables)
+        || found.files.iter().filter_map(|file| first_line(file)).any(|line| ignores_variables(&line));
+    MayRun { loaded, words: started.words.iter().cloned().collect(), settings, reads_caches, ..found }
 }
 
 /// A path from a folder. The folder may be made later: then `..` is taken as it is written.
@@ -213,7 +238,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
     names
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| !name.starts_with('.') && !PASSED.contains(&&**name))
+        .filter(|name| !name.starts_with('.') && !PASSED.contains(&&**name) && name != CACHE)
         .collect()
 }
 
@@ -298,12 +323,12 @@ impl MayRun {
     /// Fails if a file cannot be read, or the limits are exceeded.
     pub fn prints(&self) -> Result<Prints, PrintsError> {
         let (mut prints, mut bytes) = (Prints::new(), 0);
-        let mut files = self.files.clone();
+        let mut files: BTreeSet<PathBuf> = self.files.union(&self.settings).cloned().collect();
         for folder in &self.folders {
-            files.extend(code_below(folder, &PASSED, true)?);
+            files.extend(self.code_below(folder, true, &|_| false)?);
         }
         for (folder, is_deep) in &self.loaded {
-            files.extend(code_below(folder, &INSTALLED, *is_deep)?);
+            files.extend(self.code_below(folder, *is_deep, &is_installed)?);
         }
         for file in files {
             let print = print(&file, &mut bytes).map_err(cannot("read", &file))?;
@@ -317,9 +342,38 @@ impl MayRun {
 
     fn names(&self, path: &Path) -> bool {
         self.files.contains(path)
+            || is_launched(path)
             || self.missing.contains(path)
             || self.folders.iter().any(|folder| path.starts_with(folder))
-            || self.loaded.iter().any(|(folder, is_deep)| if *is_deep { path.starts_with(folder) } else { path.parent() == Some(folder) })
+            || self.loaded.iter().any(|(folder, is_deep)| if *is_deep { path.starts_with(folder) } else { is_loaded_from(folder, path) })
+    }
+
+    /// The code in a folder, and if `is_deep`, in its subfolders except those that are skipped.
+    fn code_below(&self, folder: &Path, is_deep: bool, passes: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, PrintsError> {
+        let (mut found, mut open, mut been, mut count) = (vec![], vec![folder.to_path_buf()], BTreeSet::new(), 0);
+        while let Some(place) = open.pop() {
+            let Ok(place) = place.canonicalize() else { continue };
+            if !been.insert(place.clone()) {
+                continue;
+            }
+            let entries = fs::read_dir(&place).map_err(cannot("read the folder", &place))?;
+            for entry in entries.flatten() {
+                count += 1;
+                if count > MOST_NAMES {
+                    return Err(PrintsError::TooManyNames(shown(folder)));
+                }
+                let (path, name) = (entry.path(), entry.file_name());
+                let is_passed = || PASSED.iter().any(|passed| name == *passed) || name == CACHE && !self.reads_caches || passes(&path);
+                match path.is_dir() {
+                    true if is_passed() => {}
+                    true if !is_deep => found.extend(module_of(&path)),
+                    true => open.push(path),
+                    false if path.is_file() && is_code_file(&path) => found.push(path),
+                    false => {}
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Adds the parts that another command names.
@@ -330,6 +384,8 @@ impl MayRun {
         self.loaded.extend(other.loaded);
         self.words.extend(other.words);
         self.kept.extend(other.kept);
+        self.settings.extend(other.settings);
+        self.reads_caches |= other.reads_caches;
     }
 }
 
@@ -443,30 +499,32 @@ pub fn holds_code(folder: &Path) -> bool {
     names.map(|entry| entry.path()).any(|path| path.is_file() && is_code_file(&path))
 }
 
-/// The code in a folder, and if `is_deep`, in its subfolders except the skipped ones.
-fn code_below(folder: &Path, passed: &[&str], is_deep: bool) -> Result<Vec<PathBuf>, PrintsError> {
-    let (mut found, mut open, mut been, mut count) = (vec![], vec![folder.to_path_buf()], BTreeSet::new(), 0);
-    while let Some(place) = open.pop() {
-        let Ok(place) = place.canonicalize() else { continue };
-        if !been.insert(place.clone()) {
-            continue;
-        }
-        let entries = fs::read_dir(&place).map_err(cannot("read the folder", &place))?;
-        for entry in entries.flatten() {
-            count += 1;
-            if count > MOST_NAMES {
-                return Err(PrintsError::TooManyNames(shown(folder)));
-            }
-            let path = entry.path();
-            match path.is_dir() {
-                true if !is_deep || passed.iter().any(|name| entry.file_name() == *name) => {}
-                true => open.push(path),
-                false if path.is_file() && is_code_file(&path) => found.push(path),
-                false => {}
-            }
-        }
+/// Whether a folder has installed packages or what a build made: no step writes it, and it is too large to be compared at each start. A package of a
+/// program may be called `venv` or `target`, too.
+fn is_installed(folder: &Path) -> bool {
+    let built = |name: &str| folder.parent().is_some_and(|above| above.join(name).is_file());
+    match folder.file_name().and_then(|name| name.to_str()) {
+        Some("node_modules") => true,
+        Some("venv" | ".venv") => folder.join("pyvenv.cfg").is_file(),
+        Some("target") => ["Cargo.toml", "pom.xml", "build.sbt"].into_iter().any(built),
+        _ => false,
     }
-    Ok(found)
+}
+
+/// The files that make a folder a module, which is loaded by its name: `__init__.py`, `init.lua`.
+fn module_of(folder: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES).map(|entry| entry.path());
+    names.filter(|path| makes_module(path) && path.is_file() && is_code_file(path)).collect()
+}
+
+fn makes_module(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"__init__.") || name == "init.lua")
+}
+
+/// Whether a file is in a folder, or makes a folder in it a module.
+fn is_loaded_from(folder: &Path, path: &Path) -> bool {
+    let above = path.parent();
+    above == Some(folder) || makes_module(path) && above.and_then(Path::parent) == Some(folder)
 }
 
 fn print(path: &Path, bytes: &mut u64) -> std::io::Result<[u8; 32]> {

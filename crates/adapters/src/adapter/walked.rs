@@ -27,9 +27,12 @@ pub(super) enum HiddenNames {
 }
 
 impl HiddenNames {
-    pub(super) fn has(self, name: &OsStr) -> bool {
+    /// Whether this name in this folder is hidden.
+    pub(super) fn has(self, place: &Path, name: &OsStr) -> bool {
+        // A compiled module runs whatever the script beside it says. Installed packages are as their installer left them, and there are many.
+        let is_installed = || place.iter().any(|part| part == "site-packages" || part == "dist-packages");
         match self {
-            HiddenNames::Own => own_by_name(Path::new(name), Touch::Read).is_some(),
+            HiddenNames::Own => own_by_name(Path::new(name), Touch::Read).is_some() || name == "__pycache__" && !is_installed(),
             HiddenNames::Keys => stays_hidden(&name.to_string_lossy()),
         }
     }
@@ -118,7 +121,7 @@ fn read(place: &Path, names: HiddenNames, id: FileId, changed: Duration, most: u
             return None;
         }
         let name = entry.file_name();
-        if names.has(&name) {
+        if names.has(place, &name) {
             folder.hidden.push(name);
         } else if entry.file_type().as_ref().is_ok_and(FileType::is_dir) {
             folder.folders.push(name);

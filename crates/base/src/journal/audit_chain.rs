@@ -60,6 +60,11 @@ impl AuditHead {
         Ok(line)
     }
 
+    /// Whether a line is the next record after this one.
+    pub fn follows(line: &[u8], head: &AuditHead) -> bool {
+        read(line).is_ok_and(|(next, previous)| next.record_id == head.record_id + 1 && previous == head.hash)
+    }
+
     /// The head of a chain that ends with this line; `None`: it is not as it was written.
     pub fn of(line: &[u8]) -> Option<AuditHead> {
         read(line).ok().map(|(head, _)| head)
@@ -108,8 +113,6 @@ pub enum AuditDamage {
     },
     /// The record follows another one than the line before.
     OtherChain,
-    /// The record of the saved hash is not there: the end was cut off, or written anew.
-    Cut,
 }
 
 impl fmt::Display for AuditDamage {
@@ -125,7 +128,6 @@ impl fmt::Display for AuditDamage {
             AuditDamage::OutOfOrder { found, expected } => write!(f, "it is record {found}, out of order: record {expected} belongs here"),
             AuditDamage::Again { found } => write!(f, "it is record {found} again: it was inserted here, or moved down"),
             AuditDamage::OtherChain => f.write_str("it does not follow the line before: one of the two was replaced"),
-            AuditDamage::Cut => f.write_str("the record of the saved hash is not in the file: the end was cut off, or written anew"),
         }
     }
 }
@@ -134,7 +136,7 @@ impl fmt::Display for AuditDamage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {damage}")]
 pub struct AuditFault {
-    /// The line, from 1; of a cut end the first that is not there.
+    /// The line, from 1.
     pub line: u64,
     /// What is wrong.
     pub damage: AuditDamage,
@@ -144,20 +146,13 @@ pub struct AuditFault {
 #[derive(Debug, Default)]
 pub struct AuditCheck {
     head: AuditHead,
-    /// A hash that somebody saved, until the record with it is met.
-    saved: Option<String>,
     lines: u64,
     fault: Option<AuditFault>,
 }
 
 impl AuditCheck {
-    /// With the hash of a record that was once the last, in lower case, if one was saved.
-    pub fn new(saved: Option<String>) -> AuditCheck {
-        AuditCheck { saved, ..AuditCheck::default() }
-    }
-
-    /// Takes the next line, without its line end; `is_whole`: it had one.
-    pub fn take(&mut self, line: &[u8], is_whole: bool) {
+    /// Takes the next line, without its line end; `is_whole`: it had one. Returns the record that it is, if all before it is sound.
+    pub fn take(&mut self, line: &[u8], is_whole: bool) -> Option<&AuditHead> {
         self.lines += 1;
         let found = if is_whole { read(line) } else { Err(AuditDamage::Torn) };
         match (&mut self.fault, found) {
@@ -176,6 +171,7 @@ impl AuditCheck {
             }
             (Some(_), Err(_)) => {}
         }
+        self.fault.is_none().then_some(&self.head)
     }
 
     fn follow(&mut self, head: AuditHead, previous: &str) -> Result<(), AuditDamage> {
@@ -189,7 +185,6 @@ impl AuditCheck {
         if previous != self.head.hash {
             return Err(AuditDamage::OtherChain);
         }
-        self.saved.take_if(|saved| *saved == head.hash);
         self.head = head;
         Ok(())
     }
@@ -199,11 +194,7 @@ impl AuditCheck {
     /// # Errors
     /// The first damage.
     pub fn end(self) -> Result<AuditHead, AuditFault> {
-        match (self.fault, self.saved) {
-            (Some(fault), _) => Err(fault),
-            (None, Some(_)) => Err(AuditFault { line: self.lines + 1, damage: AuditDamage::Cut }),
-            (None, None) => Ok(self.head),
-        }
+        self.fault.map_or(Ok(self.head), Err)
     }
 }
 
@@ -222,8 +213,8 @@ mod tests {
         (lines.collect(), head)
     }
 
-    fn verified(bytes: &[u8], saved: Option<&str>) -> Result<AuditHead, AuditFault> {
-        let mut check = AuditCheck::new(saved.map(str::to_owned));
+    fn verified(bytes: &[u8]) -> Result<AuditHead, AuditFault> {
+        let mut check = AuditCheck::default();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let whole = line.strip_suffix(b"\n");
             check.take(whole.unwrap_or(line), whole.is_some());
@@ -236,7 +227,7 @@ mod tests {
     }
 
     fn damage(lines: &[String]) -> (u64, AuditDamage) {
-        let fault = verified(&text(lines), None).unwrap_err();
+        let fault = verified(&text(lines)).unwrap_err();
         (fault.line, fault.damage)
     }
 
@@ -244,12 +235,12 @@ mod tests {
     fn every_flipped_bit_is_found_in_its_line() {
         let (lines, head) = lines(4);
         let mut bytes = text(&lines);
-        assert_eq!(verified(&bytes, None), Ok(head));
+        assert_eq!(verified(&bytes), Ok(head));
         for place in 0..bytes.len() {
             let line = 1 + bytes[..place].iter().filter(|byte| **byte == b'\n').count() as u64;
             for bit in 0..8 {
                 bytes[place] ^= 1 << bit;
-                let found = verified(&bytes, None).unwrap_err();
+                let found = verified(&bytes).unwrap_err();
                 assert_eq!(found.line, line, "byte {place}, bit {bit}: {found}");
                 bytes[place] ^= 1 << bit;
             }
@@ -291,19 +282,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_end_is_found_with_a_saved_hash() {
-        let (all, head) = lines(5);
-        for count in 0..5 {
-            let rest = text(&all[..count]);
-            assert_eq!(verified(&rest, None).unwrap().record_id, count as u64);
-            assert_eq!(verified(&rest, Some(&head.hash)), Err(AuditFault { line: count as u64 + 1, damage: AuditDamage::Cut }));
-        }
-        let earlier = AuditHead::of(all[2].as_bytes()).unwrap();
-        assert_eq!(verified(&text(&all), Some(&earlier.hash)), Ok(head), "what was added since is no damage");
+    fn an_end_that_was_cut_in_a_line_is_found() {
+        let (all, _) = lines(5);
         let whole = text(&all);
         for length in 1..whole.len() {
             let is_between = whole[length - 1] == b'\n';
-            let found = verified(&whole[..length], None);
+            let found = verified(&whole[..length]);
             assert_eq!(found.is_ok(), is_between, "{length}");
             assert!(is_between || found.unwrap_err().damage == AuditDamage::Torn);
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
+use unicode_normalization::UnicodeNormalization;
 
 use super::{FOUND_PIECES, Field, FieldKind, MOST_FOUND, Text};
 use crate::source::Spanned;
@@ -124,7 +125,9 @@ impl FilePattern {
         if self.rest.is_empty() {
             return None;
         }
-        GlobBuilder::new(&self.rest).literal_separator(true).build().ok().map(|glob| PathMatcher(glob.compile_matcher()))
+        // A letter with an accent is the same name, of one character or of two.
+        let rest: String = self.rest.nfc().collect();
+        GlobBuilder::new(&rest).literal_separator(true).build().ok().map(|glob| PathMatcher(glob.compile_matcher()))
     }
 
     /// Why the pattern cannot be read, in words that follow a colon.
@@ -145,7 +148,10 @@ pub struct PathMatcher(GlobMatcher);
 impl PathMatcher {
     /// Whether a path from the pattern's root fits.
     pub fn fits(&self, inside: &Path) -> bool {
-        self.0.is_match(inside)
+        match inside.to_str().filter(|path| !path.is_ascii()) {
+            Some(path) => self.0.is_match(path.nfc().collect::<String>()),
+            None => self.0.is_match(inside),
+        }
     }
 }
 
@@ -169,6 +175,7 @@ mod tests {
             FilePattern { root: "".into(), rest: rest.to_owned() }.matcher().is_some_and(|matcher| matcher.fits(Path::new(path)))
         };
         assert!(fits("**/*.md", "a.md") && fits("**/*.md", "b/c/a.md") && fits("*.md", "a.md"));
+        assert!(fits("Gr\u{f6}*.md", "Gro\u{308}\u{df}e.md") && fits("Gro\u{308}*.md", "Gr\u{f6}\u{df}e.md"));
         assert!(!fits("*.md", "b/a.md") && !fits("*.md", "a.txt") && !fits("", "a.md"));
         assert!(FilePattern { root: "".into(), rest: "a[".to_owned() }.problem().is_some());
     }

@@ -68,7 +68,8 @@ pub use json::{JsonError, json_kind, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use method::Method;
 pub use own::{
-    Named, Touch, is_code, is_data, is_file_ending, is_table, loads_code, logins, named_by_commands, own_by_name, stays_hidden, unreadable,
+    Named, Touch, is_code, is_data, is_file_ending, is_launched, is_table, loads_code, logins, named_by_commands, own_by_name,
+    stays_hidden, unreadable,
 };
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{

@@ -25,13 +25,82 @@ const CODE: [&str; 91] = [
     "phar", "php", "pl", "pm", "pro", "props", "ps1", "psm1", "pth", "py", "pyc", "pyd", "pyw", "pyx", "pyz", "r", "rb", "rkt", "rs", "ru",
     "sbt", "scala", "sh", "sln", "so", "swift", "targets", "tcl", "ts", "tsx", "vb", "vbproj", "wasm", "whl", "zig", "zsh",
 ];
-const LAUNCHED: [&str; 45] = [
-    "build.xml", "bunfig.toml", "cargo.lock", "cargo.toml", "cmakelists.txt", "compose.yaml", "compose.yml", "composer.json",
-    "composer.lock", "constraints.txt", "deno.json", "deno.jsonc", "deno.lock", "docker-compose.yaml", "docker-compose.yml", "dockerfile",
-    "gemfile", "gemfile.lock", "go.mod", "go.sum", "go.work", "import_map.json", "justfile", "makefile", "meson.build",
-    "npm-shrinkwrap.json", "package-lock.json", "package.json", "pipfile", "pipfile.lock", "pnpm-lock.yaml", "pnpm-workspace.yaml",
-    "pom.xml", "procfile", "pyproject.toml", "rakefile", "requirements.txt", "setup.cfg", "taskfile.yaml", "taskfile.yml", "tox.ini",
-    "tsconfig.json", "uv.lock", "uv.toml", "yarn.lock",
+const LAUNCHED: [&str; 75] = [
+    ".babelrc",
+    ".node-version",
+    ".npmrc",
+    ".nvmrc",
+    ".python-version",
+    ".renviron",
+    ".rprofile",
+    ".ruby-version",
+    ".swcrc",
+    ".tool-versions",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "build.xml",
+    "bun.lock",
+    "bun.lockb",
+    "bunfig.toml",
+    "cargo.lock",
+    "cargo.toml",
+    "cmakelists.txt",
+    "compose.yaml",
+    "compose.yml",
+    "composer.json",
+    "composer.lock",
+    "constraints.txt",
+    "deno.json",
+    "deno.jsonc",
+    "deno.lock",
+    "directory.build.props",
+    "directory.packages.props",
+    "docker-compose.yaml",
+    "docker-compose.yml",
+    "dockerfile",
+    "gemfile",
+    "gemfile.lock",
+    "global.json",
+    "go.mod",
+    "go.sum",
+    "go.work",
+    "gradle.properties",
+    "import_map.json",
+    "jsconfig.json",
+    "justfile",
+    "makefile",
+    "meson.build",
+    "mise.toml",
+    "npm-shrinkwrap.json",
+    "nuget.config",
+    "package-lock.json",
+    "package.json",
+    "pdm.lock",
+    "php.ini",
+    "pip.conf",
+    "pipfile",
+    "pipfile.lock",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "poetry.lock",
+    "poetry.toml",
+    "pom.xml",
+    "procfile",
+    "pyproject.toml",
+    "pyvenv.cfg",
+    "rakefile",
+    "renv.lock",
+    "requirements.txt",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "setup.cfg",
+    "taskfile.yaml",
+    "taskfile.yml",
+    "tox.ini",
+    "tsconfig.json",
+    "uv.lock",
+    "uv.toml",
+    "yarn.lock",
 ];
 
 /// Endings of files that a program reads, and does not run.
@@ -165,6 +234,11 @@ pub fn is_code(path: &Path) -> Option<bool> {
     }
 }
 
+/// Whether launchers and interpreters take their commands from a file of this name.
+pub fn is_launched(path: &Path) -> bool {
+    LAUNCHED.contains(&lower(path.file_name()).as_str())
+}
+
 /// Whether a file of this name is a table, a database or a log, whatever it holds.
 pub fn is_table(path: &Path) -> bool {
     TABLES.contains(&lower(path.extension()).as_str())
@@ -177,15 +251,25 @@ pub fn is_data(path: &Path) -> Option<bool> {
     is_code(path).map_or_else(|| (is_known || !ending.is_empty()).then_some(is_known), |is_code| Some(!is_code))
 }
 
-/// Whether the value of a variable of this name is loaded as code by the program that gets it.
+/// Variables whose values are loaded as code by the program that gets them, or say where it finds code.
+#[rustfmt::skip]
+const LOADED: [&str; 33] = [
+    "BUNDLE_GEMFILE", "CLASSPATH", "CORECLR_PROFILER_PATH", "DOTNET_ADDITIONAL_DEPS", "ENV", "GCONV_PATH", "GEM_HOME", "GEM_PATH",
+    "GIT_CONFIG_GLOBAL", "GIT_SSH_COMMAND", "JULIA_LOAD_PATH", "JULIA_PROJECT", "LD_AUDIT", "LUA_CPATH", "LUA_PATH", "NODE_COMPILE_CACHE",
+    "NODE_PATH", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES", "PERL5DB", "PERL5LIB", "PHPRC", "PYTHONBREAKPOINT", "PYTHONHOME",
+    "PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE", "RUBYLIB", "R_ENVIRON", "R_PROFILE", "R_PROFILE_USER", "ZDOTDIR",
+];
+/// How the names of others end.
+#[rustfmt::skip]
+const LOADED_ENDS: [&str; 16] = [
+    "_ENV", "_PRELOAD", "_INIT", "_STARTUP", "STARTUP", "_OPTIONS", "_OPTS", "OPT", "FLAGS", "LIBRARY_PATH", "LIBRARIES", "_LIBS", "_HOOKS",
+    "_SCAN_DIR", "_ENVIRON_USER", "_COMMAND",
+];
+
+/// Whether the value of a variable of this name is loaded as code by the program that gets it. `npm` reads each of its settings from a variable, too.
 pub fn loads_code(variable: &str) -> bool {
     let name = variable.to_ascii_uppercase();
-    let is_loaded = |ending: &str| name.ends_with(ending);
-    ["PYTHONPATH", "PYTHONHOME", "NODE_PATH", "RUBYLIB", "PERL5LIB", "CLASSPATH", "LUA_PATH", "LUA_CPATH", "ENV", "ZDOTDIR", "PHPRC"]
-        .contains(&&*name)
-        || ["_ENV", "_PRELOAD", "_INIT", "_STARTUP", "STARTUP", "_OPTIONS", "_OPTS", "OPT", "FLAGS", "LIBRARY_PATH", "_HOOKS", "_SCAN_DIR"]
-            .into_iter()
-            .any(is_loaded)
+    LOADED.contains(&&*name) || name.starts_with("NPM_CONFIG_") || LOADED_ENDS.into_iter().any(|ending| name.ends_with(ending))
 }
 
 /// A file or module that a command may name.

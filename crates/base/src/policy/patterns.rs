@@ -139,6 +139,15 @@ fn sorted(value: &Value) -> Value {
 
 /// Whether a pattern names a path: `*` within one folder, `**` across folders. A whole folder, `folder/**`, is only named by a pattern for all of it.
 pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
+    // A file system, and a tool that looks for a name, may take both forms of a letter for the same.
+    if !pattern.is_ascii() || !path.is_ascii() {
+        let (pattern, path): (String, String) = (pattern.nfc().collect(), path.nfc().collect());
+        return composed_path_fits(&pattern, &path);
+    }
+    composed_path_fits(pattern, path)
+}
+
+fn composed_path_fits(pattern: &str, path: &str) -> bool {
     if let Some(folder) = path.strip_suffix(WHOLE) {
         let is_around = |named: &str| !named.contains(['*', '?', '[', '{']) && folder.starts_with(named) && !folder.contains("..");
         return !path.starts_with('/') && pattern.trim().strip_suffix(WHOLE).is_some_and(is_around);

@@ -39,7 +39,7 @@ pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{EndpointOptions, Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
-pub use output::{FileToWrite, Folder, PrintError, Printer, plain_name};
+pub use output::{FileToWrite, Folder, PrintError, Printer, new_name, plain_name};
 pub use program::{
     MOST_REFUSED, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply, RefusedHost,
 };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Pending;
-use crate::diagnostic::visible;
+use crate::diagnostic::{is_invisible, visible};
 use crate::event::{Failure, FailureKind};
 
 /// Standard output cannot be written.
@@ -18,19 +18,48 @@ pub trait Printer: Send + Sync {
     fn print(&self, parts: &[String]) -> Result<(), PrintError>;
 }
 
-/// That a name of a file in a folder is a plain one: 1 to 80 of letters, digits, `.`, `_`, `-`, no leading dot.
+/// The longest name of a file, in bytes: that of the usual file systems.
+const LONGEST_NAME: usize = 255;
+/// Names that stand for devices on Windows, without an ending.
+const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+
+/// That a name of a file in a folder leads nowhere else and can be seen: one part of a path, not hidden, without control characters and characters that
+/// nobody sees or that turn the text around.
 ///
 /// # Errors
 /// It is not (`denied`).
 pub fn plain_name(name: &str) -> Result<(), Failure> {
-    let is_plain =
-        (1..=80).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-    if is_plain {
-        return Ok(());
-    }
+    let why = match name {
+        "" => "it is empty",
+        _ if name.starts_with('.') => "it begins with \".\", as hidden files and the folders above do",
+        _ if name.contains('/') => "it has \"/\" in it: write the name of one file, without a folder",
+        _ if name.len() > LONGEST_NAME => "it is longer than 255 bytes",
+        _ if name.contains(is_invisible) => "it has characters that cannot be seen",
+        _ => return Ok(()),
+    };
     let shown: String = name.chars().take(80).collect();
-    let message = format!("\"{}\" is not a plain file name: use letters, digits, \".\", \"_\" and \"-\", at most 80", visible(&shown));
-    Err(Failure::new(FailureKind::Denied, message))
+    Err(Failure::new(FailureKind::Denied, format!("\"{}\" is not a plain file name: {why}", visible(&shown))))
+}
+
+/// The same for a file that is made: its name means this file on other systems, too.
+///
+/// # Errors
+/// It does not (`denied`).
+pub fn new_name(name: &str) -> Result<(), Failure> {
+    plain_name(name)?;
+    let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let numbered =
+        |port: &str| stem.strip_prefix(port).is_some_and(|rest| rest.len() == 1 && rest != "0" && rest.bytes().all(|b| b.is_ascii_digit()));
+    let why = match name {
+        _ if name.contains(['\\', ':', '*', '?', '"', '<', '>', '|']) => "it has one of \\ : * ? \" < > | in it",
+        _ if name.starts_with(char::is_whitespace) || name.ends_with(|c: char| c.is_whitespace() || c == '.') => {
+            "it begins or ends with a blank, or ends with \".\""
+        }
+        _ if DEVICES.contains(&&*stem) || numbered("com") || numbered("lpt") => "it is the name of a device on Windows",
+        _ => return Ok(()),
+    };
+    let shown: String = name.chars().take(80).collect();
+    Err(Failure::new(FailureKind::Denied, format!("\"{}\" is no name for a new file: {why}", visible(&shown))))
 }
 
 /// What is written into a file of a `file` tool.
@@ -64,4 +93,52 @@ pub trait Folder: Send + Sync {
     /// Whether a path leads where it seems to: no link takes it from `told` (seen from the project) elsewhere; with `within`, not out of
     /// the project. A link that does is `denied`.
     fn held(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_people_give_them_are_plain_and_those_that_lead_elsewhere_are_not() {
+        for name in [
+            "a",
+            "Jahresbericht 2026.txt",
+            "Größe.txt",
+            "Gro\u{308}ße.txt",
+            "报告.txt",
+            "a+b (final) [1] {x}'26.txt",
+            "-dash",
+            "100%",
+            "two..dots",
+            &"x".repeat(255),
+        ] {
+            assert!(plain_name(name).is_ok() && new_name(name).is_ok(), "{name}");
+        }
+        for name in ["a:b", "star*.csv", "dq\".csv", "a\\b", " a", "a ", "a.", "con", "NUL.txt", "com1.log", "LPT9"] {
+            assert!(plain_name(name).is_ok() && new_name(name).is_err(), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            ".env",
+            "a/b",
+            "../a",
+            "/a",
+            "a\0b",
+            "a\nb",
+            "a\u{200b}b",
+            "a\u{202e}txt.exe",
+            "\u{feff}a",
+            "a\u{7}",
+            &"x".repeat(256),
+            &"ä".repeat(128),
+        ] {
+            assert_eq!(plain_name(name).unwrap_err().kind, FailureKind::Denied, "{name:?}");
+        }
+        for name in ["console", "com", "com10", "null", "auxiliary.txt"] {
+            assert!(new_name(name).is_ok(), "{name}");
+        }
+    }
 }

@@ -1,10 +1,11 @@
-//! Texts inside texts: what a value looks like in a web address, in JSON, HTML or Markdown, in base64 and in hex. A text is read back,
-//! and each byte of what was read knows the place that it came from.
+//! Texts inside texts: what a value looks like in a web address, in JSON, HTML, Markdown or a mail, in base64, base32 and hex, as a list of numbers, and
+//! in letters of another width. A text is read back, and each byte of what was read knows the place that it came from.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::model::html_character;
 use crate::source::is_unseen;
@@ -76,7 +77,7 @@ impl<P: BytePlaces> DecodedText<P> {
 /// All texts inside a text.
 pub(super) fn inside<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
     let mut found = unescaped(text);
-    for blob in blobs(text) {
+    for blob in blobs(text).into_iter().chain(numbers(text)) {
         // What was encoded may itself hold escapes: JSON in base64.
         for inner in unescaped(&blob.text) {
             found.extend(inner.within(&blob));
@@ -151,7 +152,7 @@ fn unescaped<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
 
 /// The text with the escapes of one kind read, once for each kind: what looks like one of another kind may belong to a secret.
 pub(super) fn of_each_kind<P: BytePlaces>(text: &str) -> impl Iterator<Item = DecodedText<P>> {
-    [&b"%"[..], b"%+", b"\\", b"&"].into_iter().filter_map(|marks| unescape(text, marks))
+    [&b"%"[..], b"%+", b"\\", b"&", b"="].into_iter().filter_map(|marks| unescape(text, marks)).chain(narrow(text))
 }
 
 /// The text with its percent-encoded bytes read, if it has some.
@@ -174,6 +175,7 @@ fn unescape<P: BytePlaces>(text: &str, marks: &[u8]) -> Option<DecodedText<P>> {
             b'%' => percent(rest).map(|byte| (vec![byte], 3)),
             b'\\' => backslash(rest),
             b'&' => reference(rest),
+            b'=' => quoted_printable(rest),
             _ => bytes.last().is_some_and(|byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii()).then(|| (vec![b' '], 1)),
         };
         let from = if let Some((new, length)) = read {
@@ -206,7 +208,38 @@ fn percent(rest: &str) -> Option<u8> {
     u8::from_str_radix(rest.get(1..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?, 16).ok()
 }
 
-/// An escape of JSON or Markdown: its bytes and its length.
+/// An escape of a mail (RFC 2045, 6.7): its bytes and its length. `=` at the end of a line is none: the line goes on.
+fn quoted_printable(rest: &str) -> Option<(Vec<u8>, usize)> {
+    let line_end = ["=\r\n", "=\n"].into_iter().find(|end| rest.starts_with(end));
+    line_end.map(|end| (vec![], end.len())).or_else(|| percent(rest).map(|byte| (vec![byte], 3)))
+}
+
+/// The text with the letters and digits of other widths and faces as those of ASCII that they look like; `None`: it has none.
+fn narrow<P: BytePlaces>(text: &str) -> Option<DecodedText<P>> {
+    let plain = |c: char| {
+        Some(c).filter(|c| !c.is_ascii()).and_then(|c| c.nfkc().next().filter(|plain| plain.is_ascii_graphic() && c.nfkc().count() == 1))
+    };
+    if text.is_ascii() || !text.chars().any(|c| plain(c).is_some()) {
+        return None;
+    }
+    let mut narrow = DecodedText { text: String::with_capacity(text.len()), places: P::default() };
+    for (at, c) in text.char_indices() {
+        let place = at..at + c.len_utf8();
+        match plain(c) {
+            Some(plain) => {
+                narrow.text.push(plain);
+                narrow.places.add(std::iter::once(place));
+            }
+            None => {
+                narrow.text.push(c);
+                narrow.places.add(place.map(|byte| byte..byte + 1));
+            }
+        }
+    }
+    Some(narrow)
+}
+
+/// An escape of JSON, of a shell or of Markdown: its bytes and its length.
 fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
     let next = *rest.as_bytes().get(1)?;
     let one = |byte: u8| Some((vec![byte], 2));
@@ -229,6 +262,10 @@ fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
             let digits = rest.get(2..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
             let read = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
             Some((read.to_string().into_bytes(), length))
+        }
+        b'0'..=b'3' => {
+            let digits = rest.get(1..4).filter(|digits| digits.bytes().all(|digit| matches!(digit, b'0'..=b'7')))?;
+            Some((vec![u8::from_str_radix(digits, 8).ok()?], 4))
         }
         _ if next.is_ascii_punctuation() => one(next),
         _ => None,
@@ -257,6 +294,11 @@ fn blobs<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
             blob(run.start + skip..run.end, skip == 0, 6, &|at| six_bits(bytes[at]), &mut found);
         }
     }
+    for run in runs(bytes, 8, |byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7')) {
+        for skip in 0..8 {
+            blob(run.start + skip..run.end, skip == 0, 5, &|at| five_bits(bytes[at]), &mut found);
+        }
+    }
     for run in runs(bytes, 6, |byte| byte.is_ascii_hexdigit()) {
         for skip in 0..2 {
             blob(run.start + skip..run.end, skip == 0, 4, &|at| char::from(bytes[at]).to_digit(16), &mut found);
@@ -276,6 +318,57 @@ fn runs(bytes: &[u8], least: usize, is_of: impl Fn(u8) -> bool) -> Vec<Range<usi
         }
         at += length.max(1);
     }
+    found
+}
+
+fn five_bits(byte: u8) -> Option<u32> {
+    Some(match byte {
+        b'A'..=b'Z' => u32::from(byte - b'A'),
+        b'2'..=b'7' => u32::from(byte - b'2') + 26,
+        _ => return None,
+    })
+}
+
+/// The texts in lists of numbers, one a byte: `73:6b:2d`, `0x73, 0x6b`, `[115, 107]`.
+fn numbers<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
+    // Each character of ASCII has a digit in each of these forms.
+    if text.bytes().filter(u8::is_ascii_digit).count() < SHORTEST {
+        return vec![];
+    }
+    let hex = |word: &str| {
+        let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).or(word.strip_prefix('x')).unwrap_or(word);
+        u8::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2)
+    };
+    let decimal = |word: &str| word.parse::<u8>().ok().filter(|_| word.len() <= 3);
+    let octal = |word: &str| u8::from_str_radix(word, 8).ok().filter(|_| word.len() == 3);
+    [&hex as &dyn Fn(&str) -> Option<u8>, &decimal, &octal].into_iter().flat_map(|read| listed(text, read)).collect()
+}
+
+/// The texts in lists of words that are a byte each.
+fn listed<P: BytePlaces>(text: &str, read: &dyn Fn(&str) -> Option<u8>) -> Vec<DecodedText<P>> {
+    let joins = |between: &str| between.len() <= 8 && !between.contains(|c: char| c.is_alphanumeric() || !c.is_ascii());
+    let (mut found, mut bytes, mut places, mut end) = (vec![], vec![], vec![], 0);
+    let mut close = |bytes: &mut Vec<u8>, places: &mut Vec<Range<usize>>| {
+        if bytes.len() >= SHORTEST {
+            found.extend(texts_in(bytes, &|byte| places[byte].clone(), true));
+        }
+        bytes.clear();
+        places.clear();
+    };
+    for run in runs(text.as_bytes(), 1, |byte| byte.is_ascii_alphanumeric()) {
+        if !joins(&text[end..run.start]) {
+            close(&mut bytes, &mut places);
+        }
+        end = run.end;
+        match read(&text[run.clone()]) {
+            Some(byte) => {
+                bytes.push(byte);
+                places.push(run);
+            }
+            None => close(&mut bytes, &mut places),
+        }
+    }
+    close(&mut bytes, &mut places);
     found
 }
 
@@ -310,12 +403,34 @@ fn blob<P: BytePlaces>(
         }
     }
     let place = |byte: usize| start + byte * 8 / bits..(start + (byte * 8 + 7) / bits + 1).min(end);
+    found.extend(texts_in(&bytes, &place, from_its_start));
+}
+
+/// The bytes from one on as UTF-16.
+fn utf_16<P: BytePlaces>(bytes: &[u8], from: usize, order: fn([u8; 2]) -> u16, place: &dyn Fn(usize) -> Range<usize>) -> DecodedText<P> {
+    let mut read = DecodedText { text: String::new(), places: P::default() };
+    let (pairs, _) = bytes.get(from..).unwrap_or_default().as_chunks::<2>();
+    let mut at = from;
+    for unit in char::decode_utf16(pairs.iter().map(|pair| order(*pair))) {
+        let c = unit.unwrap_or(' ');
+        let end = at + 2 * c.len_utf16();
+        let whole = place(at).start..place(end - 1).end;
+        read.text.push(c);
+        read.places.add(std::iter::repeat_n(whole, c.len_utf8()));
+        at = end;
+    }
+    read
+}
+
+/// What can be read as text in bytes whose places are known: in UTF-8, and in UTF-16, which has a zero beside each character of ASCII.
+fn texts_in<P: BytePlaces>(bytes: &[u8], place: &dyn Fn(usize) -> Range<usize>, is_all: bool) -> Vec<DecodedText<P>> {
+    let mut found = vec![];
     let mut at = 0;
     for chunk in bytes.utf8_chunks() {
         let mut from = at;
         for piece in chunk.valid().split_inclusive(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
             let text = piece.trim_end_matches(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
-            let is_all = from_its_start && text.len() == bytes.len();
+            let is_all = is_all && text.len() == bytes.len();
             if text.len() >= SHORTEST || is_all && !text.is_empty() {
                 let mut places = P::default();
                 places.add((from..from + text.len()).map(place));
@@ -325,6 +440,11 @@ fn blob<P: BytePlaces>(
         }
         at += chunk.valid().len() + chunk.invalid().len();
     }
+    if 3 * bytes.iter().filter(|byte| **byte == 0).count() >= bytes.len() && bytes.len() >= 2 * SHORTEST {
+        let orders: [fn([u8; 2]) -> u16; 2] = [u16::from_le_bytes, u16::from_be_bytes];
+        found.extend(orders.into_iter().flat_map(|order| [0, 1].map(|from| utf_16(bytes, from, order, place))));
+    }
+    found
 }
 
 #[cfg(test)]

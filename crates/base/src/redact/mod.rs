@@ -1,6 +1,6 @@
 //! Masks secrets and personal data. Pure.
 //!
-//! [`Secrets`] takes the secrets of a run out of texts that come from outside. [`Redactor`] knows the secrets and personal values of a run and finds them in any text; [`find_pii`] finds what has the shape of
+//! [`Secrets`] takes the secrets of a run, and their parts (`parts`), out of texts that come from outside. [`Redactor`] knows the secrets and personal values of a run and finds them in any text; [`find_pii`] finds what has the shape of
 //! personal data or of a secret without knowing it. Names and addresses in running text have no shape: mark their fields `pii`.
 //! A personal value counts as a whole; if it is a name (`names`), each of its words counts too, a common word (`common`) only where it
 //! stands as a name.
@@ -15,6 +15,7 @@ mod encoded;
 mod known;
 mod marker;
 mod names;
+mod parts;
 mod phones;
 mod redactor;
 mod seats;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::encoded::{BytePlaces, DecodedText, inside, joined, of_each_kind, percent_decoded, seen};
+use super::encoded::{BytePlaces, DecodedText, inside, joined, of_each_kind, seen};
 use super::known::KnownValues;
-use super::written::{looks_random, names_a_secret};
+use super::parts::with_parts;
 use super::{Detection, merged, replaced};
 
 /// What is put in the place of a secret.
@@ -30,29 +30,6 @@ pub fn is_recognised(secret: &str) -> bool {
     let secret = secret.trim();
     let count = secret.chars().count();
     count >= SHORTEST && (count >= LONGEST_WORD || !secret.chars().all(char::is_alphabetic))
-}
-
-/// A secret, and what of it is alone where somebody reads it: of JSON (the key of a service account) its keys, of a text that is kept
-/// in one line with `\n` its lines, and of a password as it is written in an address the password itself.
-fn with_parts(secret: &str) -> Vec<String> {
-    let mut all = vec![secret.to_owned()];
-    all.extend(percent_decoded(secret));
-    if secret.contains("\\n") {
-        all.push(secret.replace("\\r", "").replace("\\n", "\n"));
-    }
-    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(secret) {
-        keys_of(None, &value, &mut all);
-    }
-    all
-}
-
-fn keys_of(name: Option<&str>, value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) if name.is_none_or(names_a_secret) || looks_random(text) => found.extend(with_parts(text)),
-        Value::Array(list) => list.iter().for_each(|value| keys_of(name, value, found)),
-        Value::Object(map) => map.iter().for_each(|(name, value)| keys_of(Some(name), value, found)),
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 /// Known secrets. A clone costs nothing.

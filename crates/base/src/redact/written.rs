@@ -117,6 +117,16 @@ pub(super) fn looks_random(word: &str) -> bool {
     })
 }
 
+/// Whether a quoted text is random. Of a pattern, which has letters, digits and signs in turn as keys have, only what it spells out counts.
+fn is_random_text(text: &str) -> bool {
+    let is_pattern =
+        ["(?", "[^", "\\d", "\\w", "\\s", "\\b", ".*", ".+", "]+", "]*", ")+", ")*", "]{", "){"].iter().any(|sign| text.contains(sign));
+    match is_pattern {
+        true => text.split(|c: char| !c.is_ascii_alphanumeric()).any(looks_random),
+        false => looks_random(text),
+    }
+}
+
 /// What an expression names or quotes: between braces, which may not be closed on their line, and after `secrets.` and `env.`.
 static FILLED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"\{\{[^\n]*?(?:\}\}|\n|\z)|\b(?:secrets|env)\.[A-Za-z0-9_-]+"#).ok());
@@ -141,8 +151,8 @@ fn in_braces(text: &str) -> Vec<Range<usize>> {
             continue;
         }
         for word in WORD.iter().flat_map(|word| word.captures_iter(inner)) {
-            let quoted =
-                word.get(1).or(word.get(2)).filter(|quoted| looks_random(quoted.as_str()) || is_seat && looks_like_key(quoted.as_str()));
+            let is_key = |quoted: &str| is_random_text(quoted) || is_seat && looks_like_key(quoted);
+            let quoted = word.get(1).or(word.get(2)).filter(|quoted| is_key(quoted.as_str()));
             let bare = word.get(3).filter(|bare| looks_random(bare.as_str()));
             found.extend(quoted.or(bare).map(|word| start + word.start()..start + word.end()));
         }
@@ -330,6 +340,17 @@ mod tests {
                 let found = hidden(&text);
                 assert!(!found.is_empty() && found.iter().all(|found| found.contains(key)), "{text}: {found:?}");
             }
+        }
+        for pattern in [
+            "(a{1,900}){1,900}",
+            r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$",
+            "[A-Z]{2}[0-9]{6}[A-Z0-9]{3}",
+            r"(?i)order[ -]?(\d{6,8})\b",
+            "(x+x+)+y9Z8x7W6",
+        ] {
+            assert_eq!(hidden(&format!("set: \"{{{{ inputs.text | regex_replace('{pattern}', '') }}}}\"")), [""; 0], "{pattern}");
+            let holds_key = format!("set: \"{{{{ inputs.text | regex_replace('{pattern}-{random}', '') }}}}\"");
+            assert!(hidden(&holds_key).iter().any(|hidden| hidden.contains(random)), "{pattern}");
         }
         let key = format!("sk-proj-{random}");
         assert_eq!(hidden(&format!("flow_{key}: 1")), [&*key]);

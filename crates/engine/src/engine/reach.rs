@@ -111,6 +111,10 @@ impl Run {
             // A value equal to the default in the file does not count as data, whoever provided it.
             let (pipeline, inputs) = (&self.planned(instance).pipeline, &self.state.instance(instance).inputs);
             let field = |name: &String| pipeline.input_fields().iter().find(|field| field.name == *name);
+            // What a stranger wrote names no host, even if it is the example in the file.
+            if names.iter().any(|name| field(name).is_some_and(|field| field.is_untrusted_at(&[]))) {
+                return HostSource::Data;
+            }
             let default = |name: &String| field(name).and_then(|field| pipeline.default_of(field));
             let is_default = names.iter().all(|name| default(name).is_some_and(|default| inputs.get(name) == Some(&default)));
             return if is_served && !is_default { HostSource::Data } else { HostSource::Input };

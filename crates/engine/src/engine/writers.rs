@@ -110,11 +110,13 @@ impl Run {
         }
     }
 
-    /// Adds what authors wrote for a pipeline that runs: its defaults, and what they fixed in the tool by which a model calls it.
+    /// Adds what authors wrote for a pipeline that runs: its defaults, except examples of what a stranger writes, and what they fixed in the tool by which a model calls it.
     pub(crate) fn add_words_of_pipeline<'r>(&'r self, at: NodeRef, given: &mut GivenTexts<'r>) {
         let instance = self.state.instance_around(at);
         let pipeline = &self.plan.pipeline(instance.pipeline).pipeline;
-        pipeline.input_fields().iter().filter_map(|field| field.default.as_ref()).for_each(|default| given.add_value(default));
+        for field in pipeline.input_fields() {
+            field.default.iter().for_each(|default| add_trusted(field, default, given));
+        }
         let Some(parent) = instance.parent else { return };
         let called = |tool: &&Tool| tool.kind.pipeline() == Some(instance.pipeline);
         let fixed = self.planned_of(parent).pipeline.tools.values().filter(called).flat_map(|tool| &tool.with);

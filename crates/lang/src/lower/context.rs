@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::path::PathBuf;
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::FileKind;
 use super::ids::Ids;
 use super::world::{OtherFileError, World};
@@ -88,6 +90,13 @@ impl<'w> Lower<'w> {
         let diagnostic = match answer {
             Ok(value) => return Some(value),
             Err(OtherFileError::Reported) => return None,
+            Err(OtherFileError::Missing(names)) if names.iter().any(|other| other.nfc().eq(name.nfc())) => {
+                let same = names.iter().find(|other| other.nfc().eq(name.nfc())).map_or("", String::as_str);
+                let message =
+                    format!("{what} does not exist; there is a name that looks the same, but whose letters are composed in another way");
+                let help = "copy the name from the folder, or rename the file: an accent is a part of its letter in one of the two, and a character of its own in the other";
+                missing(message).help(help).proposed_fix(vec![(place, same.to_owned())])
+            }
             Err(OtherFileError::Missing(names)) => {
                 let near = self.hints.did_you_mean(name, names.iter().map(String::as_str));
                 let message = match is_import {

@@ -44,7 +44,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// The secrets, and values of the environment, that go with a request.
 pub(super) fn carried<'p>(outgoing: &Outgoing<'p>) -> Vec<&'p Read> {
     let fixed = outgoing.fixed.iter().flat_map(|(_, value)| value.texts());
-    outgoing.beside.iter().copied().chain(fixed).flat_map(|text| &text.reads).filter(|read| is_secret(read)).collect()
+    let beside = outgoing.beside.iter().copied().chain(fixed).flat_map(|text| &text.reads).filter(|read| is_secret(read));
+    // A secret may be the address itself, or in its path.
+    let is_beside = outgoing.beside.iter().any(|text| std::ptr::eq(*text, outgoing.address));
+    let in_address = outgoing.address.reads.iter().filter(|read| !is_beside && read.path.first().is_some_and(|root| root == "secrets"));
+    beside.chain(in_address).collect()
 }
 
 /// Whether what is read is kept from hosts that the file does not name.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::HttpSettings;
 use super::fault::{HttpFault, class_of_body, in_words, last_cause, retry_after_ms, status_class};
-use super::json::read_json;
+use super::json::{read_json_in, read_text};
 use super::sse::{SseDecoder, SseError, SseEvent, SseMarks};
 use crate::adapter::scrub::{MOST_BESIDE, Scrub};
 use crate::diagnostic::cut;
@@ -95,6 +95,14 @@ impl HttpAnswer {
         value.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
     }
 
+    /// The encoding that the content type names.
+    pub(crate) fn charset(&self) -> Option<String> {
+        self.header(CONTENT_TYPE)?.split(';').skip(1).find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"').to_owned())
+        })
+    }
+
     /// A failure whose message begins with the origin.
     pub(crate) fn failure(&self, kind: FailureKind, what: impl AsRef<str>) -> Failure {
         self.scrub.failure(kind, format!("{} {}", self.origin, what.as_ref()))
@@ -156,10 +164,13 @@ impl HttpAnswer {
         if content_type == "text/html" {
             return ("a page in HTML".to_owned(), false, String::new());
         }
-        let value = serde_json::from_slice::<Value>(&bytes).ok();
+        let value = read_json_in(&bytes, self.charset().as_deref()).ok();
         let said = match value.as_ref().and_then(error_sentence) {
             Some(sentence) => self.scrub.quote(sentence, false),
-            None => self.scrub.quote(&String::from_utf8_lossy(&bytes), !is_whole),
+            None => {
+                let text = read_text(&bytes, self.charset().as_deref()).unwrap_or_else(|_| String::from_utf8_lossy(&bytes));
+                self.scrub.quote(&text, !is_whole)
+            }
         };
         let code = value.as_ref().and_then(|value| value.pointer("/error/code")?.as_str());
         let is_filtered = code.is_some_and(|code| FILTERED.contains(&code));
@@ -237,7 +248,7 @@ impl HttpAnswer {
         if bytes.is_empty() {
             return Ok(None);
         }
-        read_json(&bytes).map(Some).map_err(|fault| self.fault(fault.kind(), format!("sent {fault}")))
+        read_json_in(&bytes, self.charset().as_deref()).map(Some).map_err(|fault| self.fault(fault.kind(), format!("sent {fault}")))
     }
 
     /// Reads a stream event by event until `read` returns [`ReadProgress::Done`], or until it ends after [`ReadProgress::Last`]. If the stream ends

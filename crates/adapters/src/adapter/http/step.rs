@@ -1,9 +1,10 @@
 //! [`HttpClient`]: the calls of `http` steps and tools.
 
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::HeaderValue;
 use serde_json::Value;
 
 use super::fault::{HttpFault, in_words};
+use super::json::{TextError, read_text};
 use super::{Http, HttpAnswer, HttpCall, connect_time};
 use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
@@ -83,27 +84,14 @@ async fn body(answer: &mut HttpAnswer) -> Result<Value, HttpFault> {
     if is_json {
         return Ok(answer.json().await?.unwrap_or(Value::Null));
     }
-    let charset = charset(answer);
     let bytes = answer.bytes().await?;
-    let encoding = match &charset {
-        None => encoding_rs::UTF_8,
-        Some(label) => encoding_rs::Encoding::for_label_no_replacement(label.as_bytes())
-            .ok_or_else(|| answer.fault(FailureKind::WrongType, format!("sent text in the unknown encoding {label:?}")))?,
-    };
-    match encoding.decode_without_bom_handling_and_without_replacement(&bytes) {
-        Some(text) if !text.contains('\0') => Ok(Value::String(text.into_owned())),
-        _ if content_type.is_empty() || content_type.starts_with("text/") => {
-            Err(answer.fault(FailureKind::BadResponse, format!("sent text that is not {}", encoding.name())))
+    match read_text(&bytes, answer.charset().as_deref()) {
+        Ok(text) if !text.contains('\0') => Ok(Value::String(text.into_owned())),
+        Err(error @ TextError::Unknown(_)) => Err(answer.fault(error.kind(), format!("sent {error}"))),
+        found if content_type.is_empty() || content_type.starts_with("text/") => {
+            let error = found.err().unwrap_or(TextError::Broken("text"));
+            Err(answer.fault(error.kind(), format!("sent {error}")))
         }
         _ => Err(answer.fault(FailureKind::WrongType, format!("sent {content_type}; only JSON and text can be read"))),
     }
-}
-
-/// The encoding that the content type names.
-fn charset(answer: &HttpAnswer) -> Option<String> {
-    let value = answer.header(CONTENT_TYPE)?;
-    value.split(';').skip(1).find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"').to_owned())
-    })
 }

@@ -23,12 +23,12 @@ use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageLimits, StageNetwork, Sta
 use super::talk::TalkEnds;
 use super::tree;
 use super::{INSTALL, LIBRARIES, ProgramPlaces};
-use crate::adapter::environment::{program_path, text, user_id};
+use crate::adapter::environment::{compiled_folder, program_path, text, user_id};
 use crate::adapter::files::here;
 use crate::adapter::files::within;
 use crate::adapter::held;
 use crate::adapter::os::ProcessGroup;
-use crate::adapter::program::{NoProgramError, TERM_TIME, becoming, found, keep_end, watching};
+use crate::adapter::program::{NoProgramError, PYTHON_CACHE, TERM_TIME, becoming, found, keep_end, watching};
 use crate::diagnostic::{cut, visible};
 use crate::event::Failure;
 use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
@@ -245,6 +245,9 @@ impl ProgramRun<'_> {
         set("PATH", &program_path());
         set("HOME", work.as_os_str());
         set("TMPDIR", work.join("tmp").as_os_str());
+        if self.kind.is_none() {
+            set(PYTHON_CACHE, compiled_folder().as_os_str());
+        }
         set(
             "LANG",
             text("LC_ALL").or_else(|| text("LANG")).filter(|locale| !locale.is_empty()).unwrap_or_else(|| "C.UTF-8".to_owned()).as_ref(),

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::locked::{LockedFolder, folder_at, regular_at};
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::plain_name;
+use crate::port::new_name;
 
 /// The folder in the scratch folder whose files come back.
 const OUT: &CStr = c"out";
@@ -50,7 +50,7 @@ impl Scratch {
             .and_then(|_| open(&scratch.work, OUT))
             .map_err(|e| cannot(e.into()))?;
         for (name, content) in files {
-            plain_name(name)?;
+            new_name(name)?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let to_file = |e: std::io::Error| match e.kind() {
                 std::io::ErrorKind::AlreadyExists => Failure::new(FailureKind::Denied, format!("two files of a program are named {name}")),
@@ -126,7 +126,7 @@ impl Scratch {
             let entry = entry.map_err(|e| cannot(e.into()))?;
             let Some(file) = regular_at(&out, entry.file_name()) else { continue };
             let name = entry.file_name().to_string_lossy().into_owned();
-            plain_name(&name)
+            new_name(&name)
                 .map_err(|failure| Failure { message: format!("a file that the program left in out: {}", failure.message), ..failure })?;
             let mut content = vec![];
             file.take(MOST_BYTES - bytes + 1).read_to_end(&mut content).map_err(cannot)?;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn files_go_in_by_plain_names_and_only_regular_ones_come_out() {
+    fn files_go_in_by_new_names_and_only_regular_ones_come_out() {
         let scratch = Scratch::new(&[("a.csv".into(), b"1".to_vec()), ("b".into(), vec![])]).unwrap();
         assert_eq!(fs::read(scratch.work().join("a.csv")).unwrap(), b"1");
         assert_eq!(fs::metadata(scratch.folder()).unwrap().permissions().mode() & 0o777, 0o700);
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(scratch.files().unwrap(), [("x.png".to_owned(), b"picture".to_vec())]);
         fs::write(out.join(".hidden"), "").unwrap();
         assert_eq!(scratch.files().unwrap_err().kind, FailureKind::Denied);
-        for name in ["", ".", "..", "../x", "a/b", "/etc/passwd", ".hidden", "a\0b", "a b"] {
+        for name in ["", ".", "..", "../x", "a/b", "/etc/passwd", ".hidden", "a\0b", "a:b", "a "] {
             assert_eq!(Scratch::new(&[(name.into(), vec![])]).unwrap_err().kind, FailureKind::Denied, "{name:?}");
         }
         assert_eq!(Scratch::new(&[("a".into(), vec![]), ("a".into(), vec![])]).unwrap_err().kind, FailureKind::Denied);

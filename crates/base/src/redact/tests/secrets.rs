@@ -21,10 +21,24 @@ fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;")
 }
 
+fn joined(text: &str, separator: &str, write: fn(u8) -> String) -> String {
+    text.bytes().map(write).collect::<Vec<_>>().join(separator)
+}
+
+/// RFC 4648, 6.
+fn base32(text: &str) -> String {
+    let bits: String = text.bytes().map(|byte| format!("{byte:08b}")).collect();
+    let letters = bits.as_bytes().chunks(5).map(|five| {
+        let five = format!("{:0<5}", String::from_utf8_lossy(five));
+        char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[usize::from_str_radix(&five, 2).unwrap()])
+    });
+    letters.collect()
+}
+
 /// A way to write a secret inside a text.
 type Writing = (&'static str, fn(&str) -> String);
 
-const WRITTEN: [Writing; 19] = [
+const WRITTEN: [Writing; 33] = [
     ("as it is", str::to_owned),
     ("base64", |s| STANDARD.encode(s)),
     ("base64 behind one byte", |s| STANDARD.encode(format!("x{s}"))),
@@ -45,6 +59,22 @@ const WRITTEN: [Writing; 19] = [
     ("HTML", html),
     ("HTML with every character escaped", |s| s.chars().map(|c| format!("&#{};", u32::from(c))).collect()),
     ("JSON in base64", |s| STANDARD.encode(json!({ "a": s }).to_string())),
+    ("hex with colons", |s| joined(s, ":", |byte| format!("{byte:02x}"))),
+    ("hex with hyphens in capitals", |s| joined(s, "-", |byte| format!("{byte:02X}"))),
+    ("hex with 0x", |s| joined(s, " ", |byte| format!("0x{byte:02x}"))),
+    ("hex as an array of C", |s| format!("{{ {} }}", joined(s, ", ", |byte| format!("0x{byte:02X}")))),
+    ("hex as a shell writes it", |s| joined(s, "", |byte| format!("\\x{byte:02x}"))),
+    ("octal as a shell writes it", |s| joined(s, "", |byte| format!("\\{byte:03o}"))),
+    ("octal numbers", |s| joined(s, " ", |byte| format!("{byte:03o}"))),
+    ("a list of bytes", |s| format!("[{}]", joined(s, ", ", |byte| byte.to_string()))),
+    ("a list of bytes in lines", |s| format!("[\n  {}\n]", joined(s, ",\n  ", |byte| byte.to_string()))),
+    ("quoted-printable", |s| joined(s, "", |byte| format!("={byte:02X}"))),
+    ("hex of UTF-16", |s| s.encode_utf16().flat_map(u16::to_le_bytes).map(|byte| format!("{byte:02x}")).collect()),
+    ("base64 of UTF-16", |s| STANDARD.encode(s.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>())),
+    ("base32", base32),
+    ("letters of full width", |s| {
+        s.chars().map(|c| if c.is_ascii_graphic() { char::from_u32(u32::from(c) + 0xFEE0).unwrap() } else { c }).collect()
+    }),
     ("with characters that nobody sees", |s| s.chars().flat_map(|c| [c, '\u{200b}', '\u{ad}', '\u{7}']).collect()),
 ];
 
@@ -192,6 +222,8 @@ proptest! {
         secret in "[!-~]{8,40}|[a-zA-Z0-9]{12,30}|\\PC{9,20}", before in "[a-z ]{0,12}", after in "[a-z ]{0,12}", way in 0..WRITTEN.len(),
     ) {
         prop_assume!(is_recognised(&secret) && secret.trim() == secret && way != 11);
+        // UTF-16 is told by the zeros beside letters of ASCII.
+        prop_assume!(secret.is_ascii() || !WRITTEN[way].0.contains("UTF-16"));
         let text = format!("{before} {} {after}", WRITTEN[way].1(&secret));
         let hidden = Secrets::new([secret.as_str()]).hide(&text).into_owned();
         prop_assert!(hidden.contains("***"), "{}: {text} -> {hidden}", WRITTEN[way].0);
@@ -219,5 +251,94 @@ fn keys_inside_a_secret_are_secret_too() {
     for (kept, read) in [(pem.trim().replace('\n', "\\n"), pem.to_owned()), (pem.trim().replace('\n', "\\r\\n"), pem.replace('\n', "\r\n"))]
     {
         assert!(!Secrets::new([&*kept]).hide(&read).contains("gtD7f"), "{kept}");
+    }
+}
+
+/// Secrets of several parts: the key in each is `KEY`; and what of it is common text.
+const COMPOUND: [(&str, &str); 24] = [
+    (
+        "Endpoint=sb://queue.servicebus.example.net/;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=KEY",
+        "queue.servicebus.example.net RootManageSharedAccessKey SharedAccessKey Endpoint",
+    ),
+    (
+        "DefaultEndpointsProtocol=https;AccountName=storage;AccountKey=KEY==;EndpointSuffix=core.windows.example.net",
+        "https storage core.windows.example.net AccountName",
+    ),
+    (
+        "Server=tcp:sales.database.example.net,1433;Initial Catalog=orders_2025;User ID=reader;Password={KEY};Encrypt=True",
+        "sales.database.example.net 1433 orders_2025 reader Encrypt",
+    ),
+    ("host=db.example.com port=5432 user=reader password=KEY", "db.example.com 5432 reader password"),
+    ("postgresql://reader:KEY@db.example.com:5432/orders_2025?sslmode=require", "db.example.com orders_2025 sslmode reader"),
+    ("jdbc:mysql://db.example.com/sales?user=reader&password=KEY", "db.example.com sales reader mysql"),
+    ("redis://:KEY@cache.example.com:6379/0", "cache.example.com"),
+    ("https://KEY@errors.example.com/42", "errors.example.com 42"),
+    ("https://hooks.example.com/services/T02AB3CD4/B05EF6GH7/KEY", "hooks.example.com services"),
+    ("https://chat.example.com/api/webhooks/1234567890/KEY?wait=true", "chat.example.com webhooks api wait 1234567890"),
+    ("https://api.example.org/bot12345:KEY/sendMessage", "api.example.org sendMessage"),
+    ("https://maps.example.com/geo?q=Lisbon&client_secret=KEY&lang=en", "maps.example.com Lisbon lang client_secret"),
+    ("https://blob.example.net/c?sv=2024-11-04&sig=KEY", "blob.example.net 2024-11-04"),
+    ("https://app.example.com/#access_token=KEY", "app.example.com access_token"),
+    ("reader:KEY", "reader"),
+    ("Basic cmVhZGVyOmFCM2RFNWZHN2hJOWtMMW1OM29QNXFSN3NU", "Basic"),
+    ("Bearer KEY", "Bearer"),
+    ("session=KEY; lang=en; theme=dark", "session theme dark"),
+    ("a=KEY; b=12", "12"),
+    ("Cookie: theme=dark; sid=KEY", "Cookie theme dark"),
+    (
+        "{\"type\":\"service_account\",\"host\":\"db.example.com\",\"client_secret\":\"KEY\"}",
+        "service_account db.example.com client_secret",
+    ),
+    ("[\"KEY\", \"production\"]", "production"),
+    ("aws_access_key_id = first\naws_secret_access_key = KEY\nregion = us-east-1", "us-east-1 region"),
+    ("-----BEGIN PRIVATE KEY-----\nKEY\nKEYa1\nQ7==\n-----END PRIVATE KEY-----", "-----BEGIN PRIVATE"),
+];
+
+#[test]
+fn each_part_of_a_secret_that_is_secret_is_hidden_and_common_text_is_not() {
+    let key = "aB3dE5fG7hI9kL1mN3oP5qR7sT";
+    for (form, common) in COMPOUND {
+        let secret = form
+            .replace("KEY", key)
+            .replace(&format!("BEGIN PRIVATE {key}"), "BEGIN PRIVATE KEY")
+            .replace(&format!("END PRIVATE {key}"), "END PRIVATE KEY");
+        for secrets in [Secrets::new([&*secret]), Secrets::for_logs([&*secret])] {
+            assert_eq!(secrets.hide(&format!("no access for {key} today")), "no access for *** today", "{form}");
+            assert_eq!(secrets.hide(&format!("x {secret} y")), "x *** y");
+            for word in common.split(' ') {
+                assert_eq!(secrets.hide(&format!("see {word} there")), format!("see {word} there"), "{form}");
+            }
+            let plain = "The service answered in 120 ms: the queue of orders_2025 at db-1.example.com is not available (HTTP 503, application/json).";
+            assert_eq!(secrets.hide(plain), plain, "{form}");
+        }
+    }
+}
+
+#[test]
+fn the_address_of_a_hook_shows_no_more_than_its_host() {
+    let key = "aB3dE5fG7hI9kL1mN3oP5qR7sT";
+    let secrets = Secrets::new([&*format!("https://hooks.example.com/services/T02AB3CD4/B05EF6GH7/{key}")]);
+    assert_eq!(secrets.hide(&format!("POST /services/T02AB3CD4/B05EF6GH7/{key} failed")), "POST /services/***/***/*** failed");
+    let secrets = Secrets::new([&*format!("https://api.example.org/bot12345:{key}/sendMessage")]);
+    for part in [format!("bot12345:{key}"), key.to_owned()] {
+        assert_eq!(secrets.hide(&format!("wrong token {part}")), "wrong token ***");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_part_of_a_secret_hides_common_words(
+        words in prop::collection::vec("[a-z]{2,9}|[A-Z][a-z]{2,9}|[1-9][0-9]{0,3}", 2..12),
+        separators in prop::collection::vec("[;=&/:. ,-]|://|: ", 11),
+        key in "[A-Z][0-9][a-z][A-Z][0-9a-zA-Z]{14,40}",
+    ) {
+        // However words and one key are joined: the words stay readable.
+        let mut secret: String = words.iter().zip(separators.iter().cycle()).flat_map(|(word, separator)| [word.as_str(), separator.as_str()]).collect();
+        secret.push_str(&key);
+        let secrets = Secrets::new([&*secret]);
+        let text = format!("<{}>", words.join("> <"));
+        prop_assert_eq!(secrets.hide(&text), text.clone(), "{}", secret);
     }
 }

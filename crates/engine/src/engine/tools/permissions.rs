@@ -13,7 +13,7 @@ use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, denies_program, from_project, may_reach, opens_call};
-use crate::port::{Embedding, FileToWrite, ModelRequest, ProgramCall, SearchRequest, ServerTransport, ToolServer, plain_name};
+use crate::port::{Embedding, FileToWrite, ModelRequest, ProgramCall, SearchRequest, ServerTransport, ToolServer, new_name, plain_name};
 use crate::sql::mentions;
 
 /// An act of a request, as policies see it.
@@ -50,8 +50,11 @@ impl Run {
         let decided = self.decided(at, agent, tool, request)?;
         // A person is not asked about a request that is rejected anyway.
         let is_denied = decided.iter().any(|one| one.decision.is_denied());
-        if let (false, CallRequest::Open { name, .. } | CallRequest::Write { name, .. }) = (is_denied, request) {
+        if let (false, CallRequest::Open { name, .. }) = (is_denied, request) {
             plain_name(name)?;
+        }
+        if let (false, CallRequest::Write { name, .. }) = (is_denied, request) {
+            new_name(name)?;
         }
         let said = if is_denied { None } else { self.person_says(at, agent, tool, request, &decided)? };
         let (word, by) = match &said {

@@ -370,6 +370,13 @@ fn secrets_go_to_named_hosts() {
     };
     let http = |url: &str| secrets("", &format!("[{{ id: h, http: 'GET {url}', headers: {{ a: '{{{{ secrets.KEY }}}}' }} }}]"));
     assert_eq!(http("https://a.example/x"), "holds\nsecrets.KEY goes to https://a.example/x alone");
+    let hook = |url: &str| secrets("", &format!("[{{ id: h, http: 'POST {url}' }}]"));
+    assert_eq!(hook("{{ secrets.KEY }}"), "holds\nsecrets.KEY goes to the host of secrets.KEY alone");
+    assert_eq!(
+        hook("https://a.example/bot{{ secrets.KEY }}/x"),
+        "holds\nsecrets.KEY goes to https://a.example/bot{{ secrets.KEY }}/x alone"
+    );
+    assert!(hook("{{ inputs.base }}/{{ secrets.KEY }}").starts_with("broken\n5: secrets.KEY is sent to a host that inputs.base names"));
     assert!(http("{{ inputs.base }}/x").starts_with("broken\n5: secrets.KEY is sent to a host that inputs.base names"));
     let program =
         |network: &str| secrets("", &format!("[{{ id: p, program: [/usr/bin/curl, x], env: {{ K: '{{{{ secrets.KEY }}}}' }}{network} }}]"));

@@ -1,0 +1,85 @@
+//! What interpreters and launchers read without being told: settings in the folder that they start in and above it, modules beside them, and the line
+//! that says which interpreter runs a script.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::files;
+use crate::model::is_launched;
+
+/// Most names that are looked at in one folder.
+const MOST_NAMES: usize = 20_000;
+/// Programs that read their settings in the folder that they start in, or in those above it; without a version number.
+#[rustfmt::skip]
+const LAUNCHERS: [&str; 41] = [
+    "ant", "bun", "bunx", "bundle", "cargo", "composer", "corepack", "deno", "docker", "dotnet", "gem", "go", "gradle", "gradlew", "hatch",
+    "just", "make", "mise", "mvn", "mvnw", "node", "nodejs", "npm", "npx", "pdm", "pip", "pipenv", "pipx", "pnpm", "pnpx", "poetry", "rake",
+    "rscript", "rye", "task", "ts-node", "tsx", "uv", "uvx", "yarn", "podman",
+];
+/// Folders with settings of launchers, and with programs that these settings name.
+const SETTINGS: [&str; 4] = [".bundle", ".cargo", ".mvn", ".yarn"];
+/// Interpreters that load modules from the folder that they start in, whatever their arguments are.
+pub(super) const LOAD_FROM_START: [&str; 6] = ["java", "lua", "luajit", "php", "r", "rscript"];
+/// Folders in those with settings that hold what was downloaded.
+const DOWNLOADED: [&str; 3] = ["cache", "registry", "unplugged"];
+
+/// The name of a program, without its folder and a version number at its end.
+pub(super) fn bare_name(program: &str) -> String {
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned()
+}
+
+/// Whether a word is a group of one-letter options of Python with one of these letters: `-um` for `m`.
+pub(super) fn has_option(word: &str, letters: &[char]) -> bool {
+    let options = word.strip_prefix('-').unwrap_or_default();
+    let group = options.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    // What follows `m`, `c`, `W` or `X` is a value.
+    let end = group.find(['m', 'c', 'W', 'X']).map_or(group.len(), |at| at + 1);
+    group.get(..end).is_some_and(|group| group.contains(letters))
+}
+
+/// The settings that a launcher reads: where it starts, beside a script, and above both.
+pub(super) fn settings_of<'t>(
+    mut tokens: impl Iterator<Item = &'t str>,
+    folder: &Path,
+    project: &Path,
+    loaded: &BTreeMap<PathBuf, bool>,
+) -> BTreeSet<PathBuf> {
+    if !tokens.any(|token| LAUNCHERS.contains(&&*bare_name(token))) {
+        return BTreeSet::new();
+    }
+    let starts = [folder].into_iter().chain(loaded.keys().map(PathBuf::as_path));
+    let above = starts.flat_map(|start| start.ancestors().take_while(|above| above.starts_with(project)));
+    let places: BTreeSet<&Path> = above.chain([folder]).collect();
+    let inside =
+        |place: &Path| fs::read_dir(place).into_iter().flatten().flatten().take(MOST_NAMES).map(|entry| entry.path()).collect::<Vec<_>>();
+    let (mut found, mut open) = (BTreeSet::new(), vec![]);
+    for path in places.into_iter().flat_map(inside) {
+        let is_folder = || path.file_name().is_some_and(|name| SETTINGS.iter().any(|own| name == *own));
+        match path.is_dir() {
+            true if is_folder() => open.push(path),
+            false if is_launched(&path) => _ = found.insert(path),
+            _ => {}
+        }
+    }
+    while let Some(place) = open.pop().filter(|_| found.len() < MOST_NAMES) {
+        for path in inside(&place) {
+            if path.is_file() {
+                _ = found.insert(path)
+            } else if path.is_dir() && !path.is_symlink() && !DOWNLOADED.iter().any(|name| path.ends_with(name)) {
+                open.push(path)
+            }
+        }
+    }
+    found
+}
+
+/// The line that says which interpreter runs a script.
+pub(super) fn first_line(script: &Path) -> Option<String> {
+    let mut start = vec![];
+    files::open(script).ok()?.take(256).read_to_end(&mut start).ok()?;
+    let text = String::from_utf8_lossy(&start);
+    text.strip_prefix("#!").map(|line| line.lines().next().unwrap_or_default().to_owned())
+}

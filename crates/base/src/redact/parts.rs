@@ -1,0 +1,279 @@
+//! The parts of a secret that are secret by themselves: somebody who read it repeats one of them. One rule for connection strings, addresses with a key in
+//! them, cookies, JSON, `user:password` and texts of several lines.
+//!
+//! A part counts by its place (the password of an address, the value behind a name such as `client_secret`), or because it is no common text:
+//! names of hosts, keys and folders, words, versions and dates stay readable.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::encoded::percent_decoded;
+use super::is_recognised;
+use super::written::{looks_random, names_a_secret};
+
+/// Parts inside parts, at most: a cookie in JSON in base64.
+const DEEPEST: usize = 5;
+/// Most parts of one secret.
+const MOST: usize = 256;
+/// Names, without what joins their words, of values that say where or who, not how one gets in. What they hold counts only if it is long and random.
+#[rustfmt::skip]
+const HARMLESS: [&str; 33] = [
+    "account", "accountname", "address", "apiversion", "app", "application", "clientid", "database", "datasource", "db", "dbname", "domain",
+    "driver", "endpoint", "endpointsuffix", "entitypath", "expires", "host", "hostname", "id", "initialcatalog", "name", "path", "port",
+    "projectid", "protocol", "region", "scope", "server", "tenant", "type", "user", "userid",
+];
+
+/// A secret and its parts, the whole first.
+pub(super) fn with_parts(secret: &str) -> Vec<String> {
+    let mut all = vec![secret.to_owned()];
+    parts_of(secret, 0, &mut all);
+    all.truncate(MOST);
+    all
+}
+
+/// Adds the parts of a text.
+fn parts_of(text: &str, depth: usize, found: &mut Vec<String>) {
+    let text = text.trim();
+    if depth > DEEPEST || found.len() >= MOST {
+        return;
+    }
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+        return parts_of_json(None, &value, depth, found);
+    }
+    let read = [percent_decoded(text), text.contains("\\n").then(|| text.replace("\\r", "").replace("\\n", "\n"))];
+    for read in read.into_iter().flatten() {
+        parts_of(&read, depth + 1, found);
+        // Of a part it was decided already whether all of it counts.
+        found.extend(Some(read).filter(|_| depth == 0));
+    }
+    if text.contains('\n') {
+        return parts_of_lines(text, depth, found);
+    }
+    if let Some((_, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+        return parts_of_address(rest, depth, found);
+    }
+    let pairs = |separator: char| text.split(separator).filter(|part| pair(part).is_some()).count();
+    // What separates most pairs: a value may hold other separators. Of equal ones the last counts.
+    let separator = [' ', ',', '&', ';'].into_iter().max_by_key(|separator| pairs(*separator)).filter(|separator| pairs(*separator) > 0);
+    match separator {
+        Some(separator) => text.split(separator).for_each(|part| part_of_list(part.trim(), depth, found)),
+        None if text.contains(char::is_whitespace) => text.split_whitespace().for_each(|word| word_of(word, depth, found)),
+        None => inner_of(text, depth, found),
+    }
+}
+
+/// `name=value`, `name: value`. Base64 ends with `=`, too.
+fn pair(part: &str) -> Option<(&str, &str)> {
+    let (name, value) = part.split_once('=').or_else(|| part.split_once(": "))?;
+    let (name, value) = (name.trim(), value.trim());
+    let value = [("\"", "\""), ("'", "'"), ("{", "}")].iter().find_map(|(a, b)| value.strip_prefix(a)?.strip_suffix(b)).unwrap_or(value);
+    (!name.is_empty() && !value.trim_matches('=').is_empty()).then_some((name, value))
+}
+
+fn is_scheme(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b':'))
+}
+
+/// `name=value`, or a value alone.
+fn part_of_list(part: &str, depth: usize, found: &mut Vec<String>) {
+    match pair(part) {
+        Some((name, value)) => named(name, value, depth, found),
+        None => word_of(part, depth, found),
+    }
+}
+
+/// A value with its name.
+fn named(name: &str, value: &str, depth: usize, found: &mut Vec<String>) {
+    let name = snake(name);
+    let counts = if lets_in(&name) {
+        is_recognised(value)
+    } else if HARMLESS.contains(&&*name.replace(['_', ' '], "")) {
+        looks_random(value) && tells(value)
+    } else {
+        tells(value)
+    };
+    if counts {
+        add(value, found);
+    }
+    parts_of(value, depth + 1, found);
+}
+
+/// Whether a value of this name lets somebody in.
+fn lets_in(name: &str) -> bool {
+    names_a_secret(name) || ["sig", "signature"].iter().any(|end| name == *end || name.ends_with(&format!("_{end}")))
+}
+
+/// A name in one form: `SharedAccessKey` is `shared_access_key`.
+fn snake(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    let mut before = ' ';
+    for c in name.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            snake.push('_');
+        }
+        snake.extend(if c == '-' { '_' } else { c }.to_lowercase());
+        before = c;
+    }
+    snake
+}
+
+/// Adds a part, also as it is once it was read, and without the signs that fill up base64.
+fn add(part: &str, found: &mut Vec<String>) {
+    let bare = Some(part.trim_end_matches('=')).filter(|bare| bare.len() < part.len() && is_recognised(bare));
+    found.extend([Some(part.to_owned()), percent_decoded(part), bare.map(str::to_owned)].into_iter().flatten());
+}
+
+/// A part without a name.
+fn word_of(word: &str, depth: usize, found: &mut Vec<String>) {
+    if tells(word) {
+        add(word, found);
+    }
+    parts_of(word, depth + 1, found);
+}
+
+/// What is in a text without blanks and pairs: `user:password`, and the same in base64.
+fn inner_of(text: &str, depth: usize, found: &mut Vec<String>) {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | '+');
+    if let Some((user, password)) = text.split_once(':').filter(|(user, _)| !user.is_empty() && user.chars().all(is_name)) {
+        if is_recognised(password) && !is_host(password) && !password.starts_with("//") {
+            add(password, found);
+        }
+        word_of(user, depth + 1, found);
+        return parts_of(password, depth + 1, found);
+    }
+    let decoded = STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some(inner) = decoded.filter(|inner| inner.contains(':') && !inner.contains(char::is_control)) {
+        parts_of(&inner, depth + 1, found);
+    }
+}
+
+/// What stands behind `scheme://`.
+fn parts_of_address(rest: &str, depth: usize, found: &mut Vec<String>) {
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, after) = rest.split_at(end);
+    if let Some((login, _)) = authority.rsplit_once('@') {
+        let (user, password) = login.split_once(':').unwrap_or((login, ""));
+        if is_recognised(password) {
+            add(password, found);
+        }
+        word_of(user, depth + 1, found);
+        parts_of(password, depth + 1, found);
+    }
+    let (path, asked) = after.split_at(after.find(['?', '#']).unwrap_or(after.len()));
+    path.split('/').for_each(|segment| word_of(segment, depth + 1, found));
+    asked.split(['?', '#', '&', ';']).for_each(|pair| part_of_list(pair, depth + 1, found));
+}
+
+/// Each line that is no common text; of a block in base64 the lines are one text, too.
+fn parts_of_lines(text: &str, depth: usize, found: &mut Vec<String>) {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_block =
+        |line: &&str| line.len() >= 4 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
+    let is_pem = text.contains("-----BEGIN ");
+    let body: Vec<&str> = lines().filter(is_block).collect();
+    if is_pem && body.len() > 1 {
+        found.push(body.concat());
+    }
+    for line in lines() {
+        if tells(line) || is_pem && is_block(&line) && line.len() >= 8 {
+            found.push(line.to_owned());
+        }
+        part_of_list(line, depth + 1, found);
+    }
+}
+
+fn parts_of_json(name: Option<&str>, value: &Value, depth: usize, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => match name {
+            Some(name) => named(name, text, depth, found),
+            None => word_of(text, depth, found),
+        },
+        Value::Array(list) => list.iter().for_each(|value| parts_of_json(name, value, depth, found)),
+        Value::Object(map) => map.iter().for_each(|(name, value)| parts_of_json(Some(name), value, depth, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether a text is long enough to be recognised, and no common text.
+fn tells(text: &str) -> bool {
+    is_recognised(text)
+        && !is_host(text)
+        && !text.contains("://")
+        && text.split(|c: char| !c.is_alphanumeric()).any(|piece| !is_plain(piece))
+}
+
+/// A host: small letters, digits and hyphens between dots, perhaps with a port or what stands before one (`tcp:`).
+fn is_host(text: &str) -> bool {
+    let name = text.split([':', ',']).find(|part| part.contains('.')).unwrap_or_default();
+    let (_, last) = name.rsplit_once('.').unwrap_or_default();
+    let is_last = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_lowercase())
+        || !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    let is_of_host =
+        |part: &str| part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b'_'));
+    is_last && name.len() <= 253 && text.split([':', ',']).all(is_of_host)
+}
+
+/// Whether a piece is a word, words in capitals and small letters, a number, or a word with a short number.
+fn is_plain(piece: &str) -> bool {
+    let letters = piece.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = piece.len() - letters.len();
+    if letters.is_empty() {
+        return digits <= 10;
+    }
+    if letters.contains(|c: char| c.is_ascii_digit()) {
+        // `v2beta1`, `8h`, `2026T`: short, and hardly a key.
+        return piece.len() < 8;
+    }
+    let count = letters.chars().count();
+    let changes = letters.chars().zip(letters.chars().skip(1)).filter(|(a, b)| a.is_lowercase() && b.is_uppercase()).count();
+    let starts = letters.chars().zip(letters.chars().skip(1)).filter(|(a, b)| a.is_uppercase() && b.is_lowercase()).count();
+    // Words joined by capitals have four letters and more on average.
+    let is_worded = if changes == 0 && starts <= 1 { count < 20 } else { count >= 4 * (changes + 1).max(starts) };
+    is_worded && digits <= 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_texts_are_no_parts_and_keys_are() {
+        for text in [
+            "services",
+            "webhooks",
+            "RootManageSharedAccessKey",
+            "mysql.database.example.com",
+            "tcp:db1.example.net,1433",
+            "orders_2025",
+            "us-east-1",
+            "api-version",
+            "application/json",
+            "2026-11-28",
+            "v2beta1",
+            "production",
+            "sendMessage",
+            "my-project-42",
+            "DefaultEndpointsProtocol",
+            "1234567890",
+            "10.0.0.1:5432",
+            "correct horse battery staple",
+            "postgresql://",
+            "customerAccountNumber1",
+        ] {
+            assert!(!tells(text), "{text}");
+        }
+        for text in [
+            "T02AB3CD4",
+            "aZ9bY8cX7dW6",
+            "zZqYxWvUtSrQpOnMlKjI",
+            "4a7d1ed414474e4033ac29ccb8653d9b",
+            "ABC-DEF1234ghIkl-zyx57W2v1u123ew11",
+            "qwmzxncbvlaksjdhfgpq",
+            "SG.aB3dE5fG7hI9.kL1mN3oP5qR7sT9u",
+            "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+        ] {
+            assert!(tells(text), "{text}");
+        }
+    }
+}
