@@ -217,10 +217,9 @@ impl RunAnswers {
                 }
                 Happening::ToolCalled { step, call, asked: Some(_), .. } => drop(made.insert((step, *call))),
                 Happening::ToolReplied { step, call, failure, result, asked: Some(place), .. } => {
-                    // What is wrong with a call itself is found again.
-                    let is_wrong = |failure: &Failure| matches!(failure.kind, FailureKind::BadRequest | FailureKind::Limit);
-                    let is_found_again = !made.contains(&(step, *call)) && failure.as_ref().is_some_and(is_wrong);
-                    let Some(asked) = asked.get(step).and_then(|asked| asked.get(*place)).filter(|_| !is_found_again) else { continue };
+                    // What was not made is found again: what is wrong with a call, and what a pipeline behind a tool gives.
+                    let is_made = made.contains(&(step, *call));
+                    let Some(asked) = asked.get(step).and_then(|asked| asked.get(*place)).filter(|_| is_made) else { continue };
                     let gave = failure.clone().map_or_else(|| Ok(result.clone().unwrap_or_default()), Err);
                     calls.entry(RecordedRun::call(step, &asked.tool, &asked.arguments)).or_default().push(gave);
                 }

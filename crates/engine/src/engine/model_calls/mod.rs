@@ -304,7 +304,7 @@ impl Run {
             (None, Some(model)) => {
                 let own_bound = self.own_bound(at, &brief, schema.is_some());
                 let mut request = self.model_request(at, model, &brief.tools, schema, own_bound, before.iter().chain(&messages))?;
-                request.tools = self.shown_tools(at, &brief);
+                request.tools = self.shown_tools(at, &brief.agent, &brief.tools);
                 let (reserved_tokens, timeout) = (worst_case(&request), request.timeout);
                 (CallRequest::Model(request), reserved_tokens, timeout)
             }

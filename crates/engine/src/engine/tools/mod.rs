@@ -17,7 +17,6 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
-use crate::engine::model_calls::Brief;
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
@@ -118,10 +117,10 @@ impl Run {
     }
 
     /// The tools as a model sees them: without those that policies reject whatever their arguments. One that is called all the same is rejected by them.
-    pub(crate) fn shown_tools(&self, at: NodeRef, brief: &Brief) -> Vec<Arc<ToolDescription>> {
-        let policies = self.policies(at, Some(&brief.agent));
+    pub(crate) fn shown_tools(&self, at: NodeRef, agent: &str, tools: &[Offered]) -> Vec<Arc<ToolDescription>> {
+        let policies = self.policies(at, Some(agent));
         let is_open = |tool: &&Offered| !decide(&policies, &Act::Tool { name: &tool.name, arguments: None }).is_denied();
-        brief.tools.iter().filter(is_open).map(|tool| Arc::clone(&tool.description)).collect()
+        tools.iter().filter(is_open).map(|tool| Arc::clone(&tool.description)).collect()
     }
 
     fn description(&self, at: NodeRef, name: &str, tool: &Tool, taken: &[Offered]) -> ToolDescription {
