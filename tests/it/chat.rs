@@ -418,7 +418,7 @@ fn endpoint_that_stops_in_the_middle() -> std::net::SocketAddr {
 #[test]
 fn ctrl_c_stops_an_answer_at_once_and_what_came_of_it_stays() {
     let address = endpoint_that_stops_in_the_middle();
-    let model = format!("provider: openai_compatible, model: m, base_url: \"http://{address}/v1\"");
+    let model = format!("provider: openai, model: m, base_url: \"http://{address}/v1\"");
     let folder = place(&TEAM.replace("provider: scripted, replies: replies.yaml", &model));
     let steps = [(PROMPT, "hello\r"), ("The first words", CTRL_C), ("stopped: the message", ""), (PROMPT, "\u{4}")];
     let (exit, shown) = at_terminal(folder.path(), 80, &steps);
