@@ -345,7 +345,7 @@ fn what_only_the_server_can_check_is_left_to_it_and_noted() {
         let mut list = listed();
         list.tools[1].input = schema;
         world.hands(Ok(CallReply::Tools(list)));
-        assert_eq!((world.count("tool_called"), world.count("server_noted")), (1, u64::from(place < 2)), "{place}");
+        assert_eq!((world.count("tool_called"), world.count("server_noted")), (1, usize::from(place < 2)), "{place}");
         world.check();
     }
     // A schema beyond all bounds is left out where only a pattern opens the tool.
