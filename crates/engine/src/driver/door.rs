@@ -269,6 +269,7 @@ mod tests {
                 tools: vec![tool],
                 instructions: text(),
                 changed,
+                left_out: [(text(), text())].into(),
                 unpinned: vec![text()],
                 notes: vec![text()],
                 absent: Some(Failure::new(FailureKind::Timeout, text())),

@@ -305,7 +305,7 @@ mod tests {
         let found = says_of(check, &[("a.yaml", &file("get_page", "git push"))]);
         assert_eq!(
             found,
-            "F617 4:63 \"git push\" in approval_required fits nothing: no program, and no tool but one of a server, has a blank in its name\n"
+            "F617 4:61 \"git push\" in approval_required fits nothing: no program, and no tool but one of a server, has a blank in its name\n"
         );
     }
 

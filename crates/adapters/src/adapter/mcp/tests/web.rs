@@ -167,7 +167,7 @@ fn a_server_may_be_silent_as_long_as_the_call_may_take() {
     run(async {
         for noise in ["", ": still here\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n"] {
             let news = News::default();
-            let (answer, seen) = serve_with(
+            let (url, seen) = serve_with(
                 Box::new(move |heard| match heard.body["method"].as_str() {
                     Some("server/discover") => json_answer(heard, &discovered()),
                     Some("tools/list") => json_answer(heard, &tools()),
@@ -176,8 +176,8 @@ fn a_server_may_be_silent_as_long_as_the_call_may_take() {
                 news.clone(),
             )
             .await;
-            let world = World::with(HttpSettings::default());
-            let server = world.web(&answer);
+            let world = World::new();
+            let server = world.web(&url);
             let says = async {
                 while news.listeners() == 0 {
                     tokio::time::sleep(SHORT / 20).await;
