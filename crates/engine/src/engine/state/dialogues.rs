@@ -40,6 +40,12 @@ impl RunState {
         self.node(at).talking.as_deref()
     }
 
+    /// The step that a step is in: one that holds others, or calls a pipeline.
+    pub(crate) fn around(&self, at: NodeRef) -> Option<NodeRef> {
+        let frame = self.frame(at.frame);
+        frame.parent.or_else(|| self.instance(frame.instance).parent)
+    }
+
     /// Number of tries so far, of a step or of its requests to models. An answer that calls tools does not count.
     pub(crate) fn attempts(&self, at: NodeRef) -> u32 {
         let retried = self.talking(at).map_or(0, |talking| talking.retried);

@@ -526,12 +526,6 @@ impl RunState {
         std::iter::successors(Some(with_caller(self.instance_of(at))), move |(_, parent)| Some(with_caller(self.instance_of((*parent)?))))
     }
 
-    /// The step that a step is in: one that holds others, or calls a pipeline.
-    pub(crate) fn around(&self, at: NodeRef) -> Option<NodeRef> {
-        let frame = self.frame(at.frame);
-        frame.parent.or_else(|| self.instance(frame.instance).parent)
-    }
-
     /// The rounds of a step: that of the run's own pipeline first, then of each called one, down to the step's own.
     pub(crate) fn rounds(&self, at: NodeRef) -> Vec<u32> {
         let callers = self.chain(at).filter_map(|(_, parent)| parent);
