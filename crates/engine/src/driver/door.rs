@@ -273,7 +273,6 @@ mod tests {
                 unpinned: vec![text()],
                 notes: vec![text()],
                 absent: Some(Failure::new(FailureKind::Timeout, text())),
-                left_out: std::collections::BTreeMap::from([(text(), text())]),
             }),
             CallReply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
             CallReply::Sent(text()),
