@@ -468,16 +468,10 @@ impl Conversations for SqliteConversations {
     }
 
     fn unsettled(&mut self, conversation: Option<&str>) -> Result<Vec<String>, StoreError> {
-        let of = match conversation.map(|conversation| self.found(conversation)).transpose()? {
-            Some(None) => return Ok(vec![]),
-            Some(Some(number)) => format!("conversation = {number} and"),
-            None => String::new(),
-        };
-        let read = || -> rusqlite::Result<Vec<String>> {
-            let mut query = self.connection.prepare_cached(&format!("select run from runs where {of} state = ?1 order by rowid"))?;
-            query.query_map([STARTED], |row| row.get(0))?.collect()
-        };
-        read().map_err(self.told())
+        let number = conversation.map(|id| self.found(id).map(Option::unwrap_or_default)).transpose()?;
+        let of = number.map_or_else(String::new, |number| format!("conversation = {number} and "));
+        let query = self.connection.prepare_cached(&format!("select run from runs where {of}state = ?1 order by rowid"));
+        query.and_then(|mut query| query.query_map([STARTED], |row| row.get(0))?.collect()).map_err(self.told())
     }
 
     fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError> {
