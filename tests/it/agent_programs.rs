@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::{Ran, command, flow, ran};
+use crate::sandbox::{has_python_in, python_in};
 
 /// A model of the stand-in with these words behind its program, and these keys.
 fn model(words: &str, keys: &str) -> String {
@@ -46,11 +47,9 @@ fn asked(project: &Path, kind: &str) -> Ran {
     ran(command(project, &["run", "p.yaml", "--trust"]).env("FLOW_SANDBOX", kind).env("KEY", "canary-key-1"))
 }
 
-const KINDS: [&str; 2] = ["bubblewrap", "landlock"];
-
 #[test]
 fn a_program_answers_and_its_use_is_in_the_record() {
-    for kind in KINDS {
+    for kind in python_in() {
         let place = project(&[("p.yaml", &one(", --do, denied", ""))]);
         let ran = asked(place.path(), kind);
         assert_eq!((ran.exit, ran.out.trim()), (0, "I read What is there? (call 1)."), "{}", ran.err);
@@ -66,7 +65,7 @@ fn a_program_answers_and_its_use_is_in_the_record() {
 
 #[test]
 fn it_reads_its_folder_and_changes_what_it_may() {
-    for kind in KINDS {
+    for kind in python_in() {
         let keys = "    folder: work\n    reads: agents\n    writes: work/out\n    api_key: \"{{ secrets.KEY }}\"\n    api_key_variable: AGENT_KEY\n";
         let pipeline = one(", --do, look", keys).replace("agent.py", "../agents/agent.py");
         let files = [
@@ -97,6 +96,9 @@ fn it_reads_its_folder_and_changes_what_it_may() {
 
 #[test]
 fn what_misbehaves_fails_with_its_reason_and_nothing_is_left() {
+    if python_in().is_empty() {
+        return;
+    }
     for (kind, timeout, exit, told) in [
         ("hang", "2s", 6, "no answer after 2s"),
         ("crash", "60s", 6, "was ended by signal 11: Segmentation fault"),
@@ -124,6 +126,9 @@ fn what_misbehaves_fails_with_its_reason_and_nothing_is_left() {
 
 #[test]
 fn what_it_prints_is_data() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let place = project(&[("p.yaml", &one(", --do, escapes", ""))]);
     let ran = asked(place.path(), "landlock");
     assert_eq!((ran.exit, ran.out.trim()), (0, "Plain red {{ secrets.KEY }}"), "{}", ran.err);
@@ -132,6 +137,9 @@ fn what_it_prints_is_data() {
 
 #[test]
 fn in_a_dialogue_a_program_continues_its_session_and_hears_only_what_is_new() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let pipeline =
         talk(", --do, prompt").replace("turns: \"{{ steps.talk.output.turns | length }}\"", "turns: \"{{ steps.talk.output.turns }}\"");
     let place = project(&[("p.yaml", &pipeline)]);
@@ -149,6 +157,9 @@ fn in_a_dialogue_a_program_continues_its_session_and_hears_only_what_is_new() {
 
 #[test]
 fn the_files_of_a_turn_are_told_to_the_other() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let turns = ("turns: \"{{ steps.talk.output.turns | length }}\"", "turns: \"{{ steps.talk.output.turns }}\"");
     let pipeline = talk_with(", --do, look", "    folder: work\n    reads: agents\n    writes: work/out\n").replace(turns.0, turns.1);
     let pipeline = pipeline.replace("agent.py, --do, look", "../agents/agent.py, --do, look").replacen(
@@ -183,6 +194,9 @@ fn talk_with(words: &str, keys: &str) -> String {
 
 #[test]
 fn two_programs_talk_and_one_that_fails_leaves_a_summary() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let place = project(&[("p.yaml", &talk(""))]);
     let ran = asked(place.path(), "landlock");
     assert_eq!(ran.exit, 0, "{}", ran.err);
@@ -199,6 +213,9 @@ fn two_programs_talk_and_one_that_fails_leaves_a_summary() {
 
 #[test]
 fn a_program_is_agreed_to_before_it_starts_and_again_when_its_code_has_changed() {
+    if python_in().is_empty() {
+        return;
+    }
     let place = project(&[("p.yaml", &one("", ""))]);
     let first = ran(&mut command(place.path(), &["run", "p.yaml"]));
     assert_ne!(first.exit, 0);
@@ -212,6 +229,9 @@ fn a_program_is_agreed_to_before_it_starts_and_again_when_its_code_has_changed()
 
 #[test]
 fn a_policy_bounds_where_it_reads_and_needs_its_sandbox() {
+    if !has_python_in("bubblewrap") {
+        return;
+    }
     let with = |words: &str, policy: &str| {
         let pipeline =
             one(words, "    folder: work\n").replace("\nmodels:", &format!("\npolicies: {{ p: {{ {policy} }} }}\npolicy: p\nmodels:"));
@@ -229,6 +249,9 @@ fn a_policy_bounds_where_it_reads_and_needs_its_sandbox() {
 
 #[test]
 fn a_test_and_a_doctor_start_nothing_by_themselves() {
+    if python_in().is_empty() {
+        return;
+    }
     let cases = "flow: 1\ntest: p.yaml\ncases:\n  - { id: said, replies: { ask: Fine. }, expect: { outputs: { answer: Fine. } } }\n  - { id: silent, expect: { outputs: { answer: x } } }\n";
     let place = project(&[("p.yaml", &one("", "")), ("p.test.yaml", cases)]);
     let tested = flow(place.path(), &["test"]);
@@ -264,6 +287,9 @@ fn a_key_that_is_missing_is_told_before_the_run() {
 
 #[test]
 fn how_its_agents_are_is_shown_where_not_all_is_well() {
+    if !has_python_in("landlock") {
+        return;
+    }
     for (kind, exit, shows) in [("error", 6, Some("helper  failed since 20")), ("crash_once", 0, None)] {
         let place = project(&[("p.yaml", &one(&format!(", --do, {kind}"), ""))]);
         assert_eq!(asked(place.path(), "landlock").exit, exit);
@@ -294,7 +320,10 @@ fn talked(pipeline: &str, kind: &str) -> (TempDir, Ran) {
 
 #[test]
 fn a_program_that_speaks_the_protocol_answers() {
-    for kind in KINDS {
+    if !has_python_in("landlock") {
+        return;
+    }
+    for kind in python_in() {
         let (place, ran) = talked(&talking("answer", "", "What is there?"), kind);
         assert_eq!((ran.exit, ran.out.trim()), (0, "I read What is there? (call 1)."), "{}", ran.err);
         let shown = flow(place.path(), &["runs", "show"]).out;
@@ -308,6 +337,9 @@ fn a_program_that_speaks_the_protocol_answers() {
 
 #[test]
 fn a_policy_answers_what_it_asks_and_the_audit_knows() {
+    if !has_python_in("bubblewrap") {
+        return;
+    }
     let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: ['execute(git diff *)'], disallowed_tools: ['execute(rm *)'] } }\npolicy: p\n";
     let prompt = "RUN: git diff HEAD\nRUN: git diff HEAD; rm -rf /\nRUN: rm -rf /\nEDIT: notes.txt\nDone.";
     let (place, ran) = talked(&talking("obey", policy, prompt), "bubblewrap");
@@ -331,6 +363,9 @@ fn a_policy_answers_what_it_asks_and_the_audit_knows() {
 
 #[test]
 fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
+    if !has_python_in("bubblewrap") {
+        return;
+    }
     for (kind, told) in [
         ("hang", "(timeout)"),
         ("crash", "was ended by signal 11: Segmentation fault (server_error)"),
@@ -352,6 +387,9 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
 
 #[test]
 fn what_a_person_must_confirm_is_rejected_and_paths_are_taken_as_they_lead() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let policy = "policies: { p: { file_access: { read: ['**'], write: ['out/**'] }, allowed_tools: [execute, 'edit(out/*)'], approval_required: ['execute(git push*)'] } }\npolicy: p\n";
     let prompt = "RUN: git status\nRUN: git push\nEDIT: out/a.txt\nEDIT: out/../notes.txt\nDone.";
     let (_, ran) = talked(&talking("obey", policy, prompt), "landlock");
@@ -360,6 +398,9 @@ fn what_a_person_must_confirm_is_rejected_and_paths_are_taken_as_they_lead() {
 
 #[test]
 fn a_folder_behind_a_link_is_not_read_where_a_policy_names_what_is() {
+    if !has_python_in("landlock") {
+        return;
+    }
     for keys in ["    folder: work/link\n    reads: work\n", "    folder: work\n    reads: work/link\n"] {
         let pipeline = one("", keys).replace("agent.py", "AGENT");
         let policy = "policies: { p: { file_access: { read: ['work/**'] } } }\npolicy: p\nsecrets:";
@@ -377,6 +418,9 @@ fn a_folder_behind_a_link_is_not_read_where_a_policy_names_what_is() {
 
 #[test]
 fn the_home_of_a_flow_that_was_killed_goes_when_the_next_one_starts() {
+    if python_in().is_empty() {
+        return;
+    }
     let place = project(&[("p.yaml", &one(", --do, hang", "")), ("tmp/x", ""), ("q.yaml", &one("", ""))]);
     let homes = || {
         let all = std::fs::read_dir(place.path().join("tmp")).unwrap().flatten();
@@ -397,6 +441,9 @@ fn the_home_of_a_flow_that_was_killed_goes_when_the_next_one_starts() {
 
 #[test]
 fn a_program_that_lacks_a_host_or_a_file_is_told_which_key_to_write() {
+    if !has_python_in("bubblewrap") || !has_python_in("landlock") {
+        return;
+    }
     let place = project(&[(
         "p.yaml",
         &one(", --do, reach", "    retry: { max_attempts: 1 }\n").replace("    retry: { max_attempts: 2, delay: 10ms }\n", ""),
@@ -421,6 +468,9 @@ fn a_program_that_lacks_a_host_or_a_file_is_told_which_key_to_write() {
 
 #[test]
 fn a_program_of_the_other_provider_is_told_and_what_it_takes_is_not_known_before() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let printing = talking("answer", "", "x").replace("acp_agent.py, --do, answer", "-c, \"print('done')\"");
     let place = project(&[("p.yaml", &printing)]);
     let ran = asked(place.path(), "landlock");
@@ -445,6 +495,9 @@ fn decided(project: &Path) -> Vec<(String, String, String)> {
 
 #[test]
 fn files_and_hosts_of_a_policy_decide_about_what_it_asks_for_without_a_sandbox_too() {
+    if python_in().is_empty() {
+        return;
+    }
     let policy = "policies: { p: { sandbox: none, file_access: { read: ['**'], write: ['out/**'] }, network_access: { hosts: [docs.example.com] }, allowed_tools: [read, edit, fetch] } }\npolicy: p\n";
     let prompt = "READ: notes.txt\nREAD: /etc/passwd\nREAD: link\nREAD: .env\nEDIT: out/a\nEDIT: p.yaml\nFETCH: https://docs.example.com/x\nFETCH: https://evil.example:8443/x\nDone.";
     let place = project(&[("p.yaml", &talking("obey", policy, prompt)), ("out/x", "")]);
@@ -463,6 +516,9 @@ fn files_and_hosts_of_a_policy_decide_about_what_it_asks_for_without_a_sandbox_t
 
 #[test]
 fn a_person_at_a_terminal_is_asked_in_the_middle_of_a_prompt() {
+    if !has_python_in("landlock") {
+        return;
+    }
     for (mode, allowed) in
         [("deny", "allowed_tools: [execute], approval_required: ['execute(git push*)']"), ("prompt", "allowed_tools: []")]
     {
@@ -489,6 +545,9 @@ fn a_person_at_a_terminal_is_asked_in_the_middle_of_a_prompt() {
 
 #[test]
 fn a_question_of_a_program_that_does_not_wait_for_the_answer_is_taken_back() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let policy = "policies: { p: { permission_mode: prompt, file_access: { read: ['**'] }, allowed_tools: [] } }\npolicy: p\n";
     for (kind, exit, tells) in [("asks_and_ends", 0, "I read Done. (call 1). run not waited for."), ("asks_and_dies", 6, "exit code 7")] {
         let place = project(&[("p.yaml", &talking(kind, policy, "RUN: git push\nDone.").replace("3s", "600s"))]);
@@ -502,6 +561,9 @@ fn a_question_of_a_program_that_does_not_wait_for_the_answer_is_taken_back() {
 
 #[test]
 fn what_was_rejected_is_in_the_audit_though_the_program_fails() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [read] } }\npolicy: p\n";
     let (place, ran) = talked(&talking("obey_and_crash", policy, "RUN: rm -rf x"), "landlock");
     assert!(ran.exit != 0 && ran.err.contains("was ended by signal 11"), "{}", ran.err);
@@ -510,6 +572,9 @@ fn what_was_rejected_is_in_the_audit_though_the_program_fails() {
 
 #[test]
 fn only_its_own_session_counts_and_of_options_with_one_id_the_safe_one_is_taken() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let (_, strangers) = talked(&talking("strangers", "", "x"), "landlock");
     assert_eq!(strangers.out.trim(), "Mine: None", "{}", strangers.err);
     let (place, twins) = talked(&talking("twins", "", "RUN: ls\nDone."), "landlock");
@@ -522,6 +587,9 @@ fn only_its_own_session_counts_and_of_options_with_one_id_the_safe_one_is_taken(
 
 #[test]
 fn a_call_without_a_cost_counts_as_the_most_it_may_cost() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let free = one("", "    max_cost_usd: 0.02\n").replace("cost_usd: cost, ", "");
     let steps = "  - { id: ask, agent: helper, prompt: What is there? }\n";
     let many: String = (0..5).map(|at| format!("  - {{ id: ask{at}, agent: helper, prompt: What is there? }}\n")).collect();
@@ -537,6 +605,9 @@ fn a_call_without_a_cost_counts_as_the_most_it_may_cost() {
 
 #[test]
 fn a_folder_behind_a_link_is_not_written() {
+    if !has_python_in("landlock") {
+        return;
+    }
     let pipeline = one(", --do, look", "    writes: link\n");
     let place = project(&[("p.yaml", &pipeline), ("private/x", "")]);
     std::os::unix::fs::symlink("private", place.path().join("link")).unwrap();

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::extras::{Extra, has};
 use crate::program::{command, flow, ran};
 use crate::terminal::at;
 
@@ -308,6 +309,9 @@ for line in sys.stdin:
 
 #[test]
 fn a_server_that_asks_in_the_middle_of_a_call_is_told_at_once_that_nobody_is_there() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let folder = place(
         "flow: 1\nname: books\ntools: { hotel: { command: python3, args: [server.py], allow: [book], questions: true } }\nsteps:\n  - { id: book, tool: hotel.book, with: {} }\n  - { id: ask, approval: Fine? }\noutputs: { said: \"{{ steps.book.output }}\" }\n",
     );
@@ -328,6 +332,9 @@ fn a_server_that_asks_in_the_middle_of_a_call_is_told_at_once_that_nobody_is_the
 
 #[test]
 fn a_question_of_a_server_is_taken_back_when_its_call_has_ended() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let asks = "        say({\"id\": \"q1\"";
     let early = "        import time; time.sleep(0.5)\n        say({\"id\": call, \"result\": {\"content\": [{\"type\": \"text\", \"text\": \"booked anyway\"}]}})\n";
     let dies = "        import time; time.sleep(0.5); sys.exit(1)\n";

@@ -10,6 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::extras::{Extra, has};
 use crate::golden::copy;
 use crate::program::{Ran, command, flow, ran};
 
@@ -121,6 +122,9 @@ const READERS: [&str; 3] = ["pipelines/called.yaml", "pipelines/main.yaml", "tes
 
 #[test]
 fn a_change_touches_all_that_imports_calls_tests_or_reads_the_file() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
     let own = Repository::new();
     let wanted = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
     assert_eq!(own.checked(), (wanted(&[]), 0));
@@ -166,6 +170,9 @@ fn a_change_touches_all_that_imports_calls_tests_or_reads_the_file() {
 
 #[test]
 fn links_and_hostile_names_are_followed_as_the_system_follows_them() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
     let own = Repository::new();
     let link = |target: &str, name: &str| {
         let _ = fs::remove_file(own.at(name));
@@ -187,6 +194,9 @@ fn links_and_hostile_names_are_followed_as_the_system_follows_them() {
 
 #[test]
 fn what_git_cannot_say_is_an_error_that_says_what_to_do() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
     let own = Repository::new();
     let unknown = own.flow(&["validate", "--changed-since", "nonsense"]);
     assert_eq!(unknown.exit, 2);
@@ -203,6 +213,9 @@ fn what_git_cannot_say_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn services_see_files_from_the_root_of_the_repository() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
     let own = Repository::new();
     for (format, wanted) in [
         ("github", "file=pipelines/alone.yaml,"),
@@ -226,6 +239,9 @@ fn shipped() -> Repository {
 
 #[test]
 fn tests_that_a_change_does_not_touch_are_not_run() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
     let own = shipped();
     let none = own.flow(&["test", "--changed-since", "HEAD"]);
     assert_eq!((none.exit, none.out.as_str()), (0, ""), "{}", none.err);
@@ -239,6 +255,9 @@ fn tests_that_a_change_does_not_touch_are_not_run() {
 
 #[test]
 fn a_summary_tells_what_a_change_made_of_the_goldens() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
     let own = shipped();
     let golden = "goldens/reminder.test/missing_hours/note.txt";
     let now = fs::read_to_string(own.at(golden)).unwrap();

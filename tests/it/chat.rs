@@ -469,7 +469,7 @@ fn what_no_message_could_do_without_is_told_before_the_first() {
 
 #[test]
 fn real_model_talks_at_a_terminal() {
-    let Some(url) = crate::real_model::real_model("real_model_talks_at_a_terminal") else { return };
+    let Some(url) = crate::real_model::real_model() else { return };
     let folder = place("flow: 1\nagents:\n  helper: { instructions: You are brief. }\n");
     for width in [80, 40] {
         let mut call = command(folder.path(), &["chat", "team.yaml", "-v"]);

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::extras::{Extra, has};
 use crate::program::{Ran, flow, ran};
 
 fn files(folder: &Path, base: &Path, found: &mut BTreeSet<PathBuf>) {
@@ -60,6 +61,9 @@ fn every_file_of_the_starter_is_written() {
 
 #[test]
 fn the_examples_of_each_help_work_in_a_first_project() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(flow(folder.path(), &["init"]).exit, 0);
     assert_eq!(flow(folder.path(), &["run", "pipelines/shop/pipeline.yaml", "-q", "--input", "message=Hi"]).exit, 0);

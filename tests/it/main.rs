@@ -30,6 +30,7 @@ mod endpoint;
 mod events;
 mod examples;
 mod exits;
+mod extras;
 mod files;
 mod filled_in;
 mod fix;

@@ -52,7 +52,7 @@ fn ends_well(told: &str, ran: &Ran, record: &Value, deadline_ms: i64) {
 
 #[test]
 fn every_question_to_the_timesheet_is_answered_in_time_and_truly() {
-    let Some(url) = real_model("every_question_to_the_timesheet_is_answered_in_time_and_truly") else { return };
+    let Some(url) = real_model() else { return };
     for (message, channel) in QUESTIONS {
         let project = project();
         let (ran, record) = asked(project.path(), &url, "pipelines/timesheet/pipeline.yaml", message, channel);
@@ -76,7 +76,7 @@ fn every_question_to_the_timesheet_is_answered_in_time_and_truly() {
 
 #[test]
 fn a_question_about_a_city_is_answered_with_its_facts() {
-    let Some(url) = real_model("a_question_about_a_city_is_answered_with_its_facts") else { return };
+    let Some(url) = real_model() else { return };
     let project = project();
     let case = |id: &str, query: &str| {
         format!("  - {{ id: {id}, inputs: {{ query: \"{query}\" }}, expect: {{ outputs: {{ message: {{ min_length: 1 }} }} }} }}\n")
@@ -102,7 +102,7 @@ fn a_question_about_a_city_is_answered_with_its_facts() {
 
 #[test]
 fn the_shop_of_the_starter_answers() {
-    let Some(url) = real_model("the_shop_of_the_starter_answers") else { return };
+    let Some(url) = real_model() else { return };
     let folder = tempfile::tempdir().unwrap();
     let made = crate::program::flow(folder.path(), &["init", "shop"]);
     assert_eq!(made.exit, 0, "{}", made.err);

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::extras::not_tried;
 use flow::adapter::clock::SystemClock;
 use flow::adapter::http::{Http, HttpSettings};
 use flow::adapter::model::HttpModelClient;
@@ -17,12 +18,10 @@ use serde_json::{Value, json};
 
 /// The address of the real model; `None`: the test is skipped, and says so.
 #[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
-pub(crate) fn real_model(test: &str) -> Option<String> {
+pub(crate) fn real_model() -> Option<String> {
     let url = std::env::var("FLOW_REAL_MODEL_URL").ok().filter(|url| !url.is_empty());
-    let is_required = std::env::var("FLOW_REQUIRE_REAL_MODEL").is_ok_and(|value| value == "1");
-    assert!(url.is_some() || !is_required, "FLOW_REQUIRE_REAL_MODEL=1 but FLOW_REAL_MODEL_URL is not set: start tests/real/serve.sh");
     if url.is_none() {
-        eprintln!("SKIPPED {test}: no real model; set FLOW_REAL_MODEL_URL to the address tests/real/serve.sh prints");
+        not_tried("REAL_MODEL", "a real model", "set FLOW_REAL_MODEL_URL to the address that tests/real/serve.sh prints");
     }
     url
 }
@@ -80,7 +79,7 @@ fn schema() -> Value {
 
 #[tokio::test]
 async fn openai_chat_streams_text_and_usage() {
-    let Some(url) = real_model("openai_chat_streams_text_and_usage") else { return };
+    let Some(url) = real_model() else { return };
     if let Some(reply) = reply(request(WireFormat::OpenAiChat, &url)).await {
         assert!(!reply.text.trim().is_empty());
     }
@@ -88,7 +87,7 @@ async fn openai_chat_streams_text_and_usage() {
 
 #[tokio::test]
 async fn openai_chat_keeps_to_a_schema() {
-    let Some(url) = real_model("openai_chat_keeps_to_a_schema") else { return };
+    let Some(url) = real_model() else { return };
     let reply =
         reply(ModelRequest { schema: Some(schema()), ..request(WireFormat::OpenAiChat, &url) }).await.expect("a bounded schema ends");
     let answer: Value = serde_json::from_str(&reply.text).expect("the schema makes the answer JSON");
@@ -97,7 +96,7 @@ async fn openai_chat_keeps_to_a_schema() {
 
 #[tokio::test]
 async fn anthropic_messages_stream_text_and_usage() {
-    let Some(url) = real_model("anthropic_messages_stream_text_and_usage") else { return };
+    let Some(url) = real_model() else { return };
     if let Some(reply) = reply(request(WireFormat::AnthropicMessages, &url)).await {
         assert!(!reply.text.trim().is_empty());
     }
@@ -105,7 +104,7 @@ async fn anthropic_messages_stream_text_and_usage() {
 
 #[tokio::test]
 async fn anthropic_messages_take_a_schema_and_give_an_answer_to_check() {
-    let Some(url) = real_model("anthropic_messages_take_a_schema_and_give_an_answer_to_check") else { return };
+    let Some(url) = real_model() else { return };
     // This endpoint does not enforce it, so that the text may be anything; the engine checks and repairs.
     if let Some(reply) = reply(ModelRequest { schema: Some(schema()), ..request(WireFormat::AnthropicMessages, &url) }).await {
         assert!(!reply.text.is_empty() && reply.calls.is_empty(), "{reply:?}");
@@ -114,7 +113,7 @@ async fn anthropic_messages_take_a_schema_and_give_an_answer_to_check() {
 
 #[tokio::test]
 async fn openai_responses_stream_text_and_usage_and_the_text_is_heard_on_the_way() {
-    let Some(url) = real_model("openai_responses_stream_text_and_usage_and_the_text_is_heard_on_the_way") else { return };
+    let Some(url) = real_model() else { return };
     let heard = Arc::new(Mutex::new(vec![]));
     let kept = heard.clone();
     let listener = Some(Listener::new(move |so_far| kept.lock().unwrap().push(so_far.to_owned())));
@@ -128,7 +127,7 @@ async fn openai_responses_stream_text_and_usage_and_the_text_is_heard_on_the_way
 
 #[tokio::test]
 async fn openai_responses_keep_to_a_schema() {
-    let Some(url) = real_model("openai_responses_keep_to_a_schema") else { return };
+    let Some(url) = real_model() else { return };
     // Whether this endpoint enforces a schema in this format is its affair: the engine checks and repairs.
     if let Some(reply) = reply(ModelRequest { schema: Some(schema()), ..request(WireFormat::OpenAiResponses, &url) }).await {
         assert!(!reply.text.is_empty() && reply.calls.is_empty(), "{reply:?}");
@@ -137,7 +136,7 @@ async fn openai_responses_keep_to_a_schema() {
 
 #[tokio::test]
 async fn a_model_without_tool_calls_asks_for_tools_by_a_schema() {
-    let Some(url) = real_model("a_model_without_tool_calls_asks_for_tools_by_a_schema") else { return };
+    let Some(url) = real_model() else { return };
     let zone = json!({ "zone": { "type": "string", "maxLength": 20 } });
     let parameters = json!({ "type": "object", "properties": zone, "required": ["zone"], "additionalProperties": false });
     let clock = ToolDescription { name: "clock".into(), description: "Tells the time in a zone.".into(), parameters };
@@ -154,7 +153,7 @@ async fn a_model_without_tool_calls_asks_for_tools_by_a_schema() {
 
 #[tokio::test]
 async fn a_length_limit_is_told_and_gives_no_text() {
-    let Some(url) = real_model("a_length_limit_is_told_and_gives_no_text") else { return };
+    let Some(url) = real_model() else { return };
     for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OpenAiResponses] {
         let failure = call(ModelRequest { max_output_tokens: Some(2), ..request(wire, &url) }).await.expect_err("two tokens are too few");
         assert_eq!(failure.kind, FailureKind::Truncated, "{}", failure.message);
@@ -163,7 +162,7 @@ async fn a_length_limit_is_told_and_gives_no_text() {
 
 #[tokio::test]
 async fn a_prompt_longer_than_the_context_is_a_bad_request() {
-    let Some(url) = real_model("a_prompt_longer_than_the_context_is_a_bad_request") else { return };
+    let Some(url) = real_model() else { return };
     for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages] {
         let mut long = request(wire, &url);
         long.messages.iter_mut().for_each(|message| Arc::make_mut(message).text = "word ".repeat(6000));
@@ -175,7 +174,7 @@ async fn a_prompt_longer_than_the_context_is_a_bad_request() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_cut_and_the_server_serves_on() {
-    let Some(url) = real_model("a_call_that_takes_too_long_is_cut_and_the_server_serves_on") else { return };
+    let Some(url) = real_model() else { return };
     let mut long = request(WireFormat::OpenAiChat, &url);
     long.max_output_tokens = Some(3000);
     long.messages.iter_mut().for_each(|message| Arc::make_mut(message).text = "Count from one to a thousand in words.".to_owned());
@@ -186,7 +185,7 @@ async fn a_call_that_takes_too_long_is_cut_and_the_server_serves_on() {
 
 #[tokio::test]
 async fn a_wrong_base_url_is_told() {
-    let Some(url) = real_model("a_wrong_base_url_is_told") else { return };
+    let Some(url) = real_model() else { return };
     let failure = call(ModelRequest { base_url: format!("{url}/nowhere"), ..request(WireFormat::OpenAiChat, &url) }).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::BadRequest, "{}", failure.message);
 }

@@ -7,17 +7,18 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::extras::not_tried;
+
 /// The folder of the servers; `None`: the test is skipped, and says so.
 #[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
-fn servers(test: &str) -> Option<String> {
+fn servers() -> Option<String> {
     let folder = std::env::var("FLOW_REAL_SERVERS").ok().filter(|folder| !folder.is_empty());
-    let is_required = std::env::var("FLOW_REQUIRE_REAL_SERVERS").is_ok_and(|value| value == "1");
-    assert!(
-        folder.is_some() || !is_required,
-        "FLOW_REQUIRE_REAL_SERVERS=1 but FLOW_REAL_SERVERS is not set: run tests/real/mcp/install.sh"
-    );
     if folder.is_none() {
-        eprintln!("SKIPPED {test}: no real servers; set FLOW_REAL_SERVERS to the folder tests/real/mcp/install.sh makes");
+        not_tried(
+            "REAL_SERVERS",
+            "a folder of real MCP servers",
+            "set FLOW_REAL_SERVERS to the folder that tests/real/mcp/install.sh makes",
+        );
     }
     folder
 }
@@ -36,7 +37,7 @@ fn run(home: &Path, tools: &str, steps: &str, outputs: &str) -> Value {
 
 #[test]
 fn the_time_server_speaks_the_new_version_and_gives_structured_content() {
-    let Some(folder) = servers("time") else { return };
+    let Some(folder) = servers() else { return };
     let home = tempfile::tempdir().unwrap();
     let tools = format!("  time: {{ command: {folder}/python/bin/mcp-server-time, args: [--local-timezone, UTC], connect_timeout: 60s }}");
     let steps = "  - { id: now, tool: time.get_current_time, with: { timezone: Asia/Tokyo }, output: { timezone: text, datetime: text, day_of_week: any, is_dst: any } }";
@@ -46,7 +47,7 @@ fn the_time_server_speaks_the_new_version_and_gives_structured_content() {
 
 #[test]
 fn the_servers_of_the_protocol_itself_are_greeted_in_the_old_way() {
-    let Some(folder) = servers("everything, filesystem, memory") else { return };
+    let Some(folder) = servers() else { return };
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("notes")).unwrap();
     std::fs::write(home.path().join("notes/a.txt"), "Read me.").unwrap();
@@ -76,7 +77,7 @@ fn the_servers_of_the_protocol_itself_are_greeted_in_the_old_way() {
 
 #[test]
 fn the_everything_server_is_read_and_an_unknown_resource_fails() {
-    let Some(folder) = servers("everything, its resources") else { return };
+    let Some(folder) = servers() else { return };
     let home = tempfile::tempdir().unwrap();
     let tools =
         format!("  everything: {{ command: {folder}/node/node_modules/.bin/mcp-server-everything, args: [stdio], connect_timeout: 60s }}");

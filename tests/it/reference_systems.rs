@@ -208,7 +208,8 @@ fn every_row_is_mapped_and_tested_or_says_what_is_missing() {
 #[test]
 fn every_place_the_page_names_exists() {
     let mut unknown: Vec<String> = vec![];
-    for row in rows() {
+    // What has no runs needs something that is not here, and has said so.
+    for row in rows().into_iter().filter(|row| !(row.system.runs)().is_empty()) {
         let missing = row.places.iter().filter(|place| !place_exists(row.system, place));
         unknown.extend(missing.map(|place| format!("line {}: {place}", row.line)));
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use flow::model::FailureKind;
 use flow::port::{ProgramBounds, ProgramEnd};
 
-use super::{in_each, python, shell};
+use super::{in_each, in_each_with_python, python, shell};
 
 #[test]
 fn a_program_that_forks_without_end_is_ended() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         // Not quite without end, should the sandbox fail: 2^9 processes.
         let mut bomb = python("for _ in range(9):\n    tried(os.fork)\ntime.sleep(60)\n", &[]);
         bomb.bounds = ProgramBounds { processes: 24, ..bomb.bounds };
@@ -34,7 +34,7 @@ fn a_program_that_forks_without_end_is_ended() {
 
 #[test]
 fn memory_is_bounded_for_one_process_and_for_all_together() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let bounds = ProgramBounds { memory: 256 << 20, ..ProgramBounds::default() };
         let mut large = python("try:\n    bytearray(4 << 30)\nexcept MemoryError:\n    print('refused')\n", &[]);
         large.bounds = bounds;
@@ -59,7 +59,7 @@ fn memory_is_bounded_for_one_process_and_for_all_together() {
 
 #[test]
 fn one_file_and_all_files_together_are_bounded() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let bounds = ProgramBounds { file_size: 8 << 20, disk: 32 << 20, ..ProgramBounds::default() };
         let mut large = python(
             "def fill(path):\n    with open(path, 'wb') as file:\n        for _ in range(1024):\n            file.write(bytes(1 << 20))\nprint(tried(fill, 'large'), tried(os.truncate, 'large', 1 << 30))\n",
@@ -96,7 +96,7 @@ fn one_file_and_all_files_together_are_bounded() {
 
 #[test]
 fn a_program_that_computes_without_end_is_ended_when_its_time_is_up() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let mut endless =
             python("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif os.fork() == 0:\n    os.setsid()\nwhile True: pass\n", &[]);
         endless.timeout = Duration::from_millis(700);

@@ -8,7 +8,7 @@ use flow::adapter::environment::text;
 use flow::model::{FailureKind, SandboxMode};
 use flow::port::{ProgramEnd, Programs};
 
-use super::{Home, call, in_each, python, shell};
+use super::{Home, call, in_each, in_each_with_python, python, shell};
 
 /// The processes whose command line holds a text.
 fn with_text(text: &str) -> Vec<u32> {
@@ -73,7 +73,7 @@ fn an_exit_code_and_a_signal_are_told_apart() {
 
 #[test]
 fn no_process_and_no_file_is_left_after_the_end() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let mark = mark(home, "left");
         let daemon = format!(
             "import subprocess\nfor _ in range(3):\n    if os.fork() == 0:\n        os.setsid()\n        if os.fork() == 0:\n            signal.signal(signal.SIGTERM, signal.SIG_IGN)\n            \
@@ -145,7 +145,7 @@ fn a_call_that_nobody_waits_for_ends() {
 #[test]
 fn acts_as_a_flow_that_is_killed() {
     let Some(mark) = text("SANDBOX_MARK") else { return };
-    in_each(|home| {
+    in_each_with_python(|home| {
         if text("SANDBOX_KIND").is_some_and(|kind| kind == home.kind.name()) {
             let script = "if os.fork() == 0:\n    os.setsid()\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nimport subprocess\nsubprocess.run(['sleep', sys.argv[1]])\n";
             let mut call = python(script, &[&mark]);

@@ -6,7 +6,7 @@ use flow::adapter::sandbox::SandboxKind;
 use flow::model::FailureKind;
 use flow::port::{ProgramEnd, Secret};
 
-use super::{answers, call, in_each, put, python, shell};
+use super::{answers, call, in_each, in_each_with_python, put, python, shell};
 
 #[test]
 fn a_program_runs_with_its_input_its_files_and_its_variables_alone() {
@@ -37,7 +37,7 @@ fn a_program_runs_with_its_input_its_files_and_its_variables_alone() {
 
 #[test]
 fn files_outside_cannot_be_read() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let secrets = [
             "home/.ssh/id_ed25519",
             "home/notes.txt",
@@ -68,7 +68,7 @@ fn files_outside_cannot_be_read() {
 
 #[test]
 fn nothing_outside_is_changed() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let script = "
 def write(path):
     with open(path, 'w') as file:
@@ -199,7 +199,7 @@ fn a_folder_that_holds_files_of_flow_cannot_be_given_to_be_changed() {
 
 #[test]
 fn links_that_a_program_leaves_lead_to_nothing() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let mut call = python(
             "os.chdir('out')\nfor n in range(200):\n    os.symlink('/etc/passwd', f'l{n}')\nos.symlink('l1', 'chain')\nos.symlink('/proc/self/root/etc/passwd', 'root')\n\
              open('fine', 'w').write('fine')\nos.mkdir('folder')\nos.symlink('/etc', 'folder/etc')\nos.mkfifo('pipe')\n",

@@ -10,7 +10,7 @@ use flow::adapter::sandbox::SandboxKind;
 use flow::model::{FailureKind, ProgramNetwork};
 use flow::port::{ProgramCall, ProgramEnd};
 
-use super::{answers, in_each, python, shell};
+use super::{answers, in_each, in_each_with_python, python, shell};
 
 /// A service on this machine: it answers each request with `answer`, and counts the connections.
 fn service(answer: Arc<Vec<u8>>) -> (SocketAddr, Arc<AtomicUsize>) {
@@ -99,7 +99,7 @@ print('node', os.environ['NODE_USE_ENV_PROXY'], repr(os.environ['NO_PROXY']))
 
 #[test]
 fn a_program_reaches_the_hosts_of_its_list_and_nothing_else() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let ((listed, hits), (other, others)) = (service(Arc::new(b"hello".to_vec())), service(Arc::default()));
         let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         udp.set_nonblocking(true).unwrap();
@@ -139,7 +139,7 @@ fn a_program_reaches_the_hosts_of_its_list_and_nothing_else() {
 
 #[test]
 fn a_program_cannot_use_the_way_of_another() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let (listed, hits) = service(Arc::new(b"hello".to_vec()));
         // The first waits until the second has tried the port of its proxy.
         let folder = home.at("project");
@@ -189,7 +189,7 @@ print('token', proxy.password != own.password)
 #[test]
 fn many_connections_and_a_large_answer_come_through_soon() {
     let large = Arc::new(vec![b'x'; 100 << 20]);
-    in_each(|home| {
+    in_each_with_python(|home| {
         let ((small, hits), (big, _)) = (service(Arc::new(b"hello".to_vec())), service(Arc::clone(&large)));
         let script = "
 import concurrent.futures, urllib.request
@@ -225,7 +225,7 @@ fn the_way_is_shut_when_the_program_has_ended() {
 
 #[test]
 fn who_ends_a_program_is_told_what_it_was_kept_from() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let script = "
 import urllib.request
 try:

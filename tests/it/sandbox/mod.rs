@@ -1,6 +1,6 @@
 //! Programs in a sandbox really try to get out, in both kinds.
 //!
-//! A kind that this machine lacks is left out and named, or fails the test with `FLOW_REQUIRE_SANDBOXES=1`.
+//! A kind that this machine lacks is left out and named, or fails the test with `FLOW_REQUIRE_EXTRAS=1`.
 
 mod bounds;
 mod choice;
@@ -11,15 +11,16 @@ mod network;
 mod system;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use flow::adapter::environment::text;
 use flow::adapter::own::OwnFiles;
-use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxKind};
+use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxKind, SandboxTrial};
 use flow::event::Failure;
 use flow::model::{ProgramNetwork, SandboxMode};
 use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs};
+
+use crate::extras::{Extra, has, not_tried};
 
 /// A call that starts a program in its scratch folder, with the default bounds.
 fn call(command: &[&str]) -> ProgramCall {
@@ -113,6 +114,43 @@ fn put(path: &Path, content: &str) {
     std::fs::write(path, content).unwrap();
 }
 
+/// Whether this kind of sandbox works here; else the test has said so.
+fn is_here(kind: SandboxKind) -> bool {
+    static TRIALS: OnceLock<[SandboxTrial; 2]> = OnceLock::new();
+    let trials = TRIALS.get_or_init(|| Sandbox::new(Arc::default(), FirstStage::of(env!("CARGO_BIN_EXE_flow"))).trials());
+    let why = trials.iter().find(|trial| trial.kind == kind).and_then(|trial| trial.found.as_ref().err());
+    why.into_iter()
+        .for_each(|why| not_tried("EXTRAS", kind.name(), &format!("{why}; install bubblewrap, or use Linux 6.7 or newer with Landlock")));
+    why.is_none()
+}
+
+/// The kinds of sandboxes that work here. Who asks has said which do not.
+pub(crate) fn sandboxes() -> Vec<SandboxKind> {
+    SandboxKind::ALL.into_iter().filter(|kind| is_here(*kind)).collect()
+}
+
+/// Whether this kind of sandbox is here; else the test has said so.
+pub(crate) fn has_sandbox(name: &str) -> bool {
+    SandboxKind::ALL.into_iter().filter(|kind| kind.name() == name).all(is_here)
+}
+
+/// The kinds in which Python can be started.
+pub(crate) fn python_in() -> Vec<&'static str> {
+    if has(&[Extra::Python]) { sandboxes().into_iter().map(SandboxKind::name).collect() } else { vec![] }
+}
+
+/// Whether Python and this kind of sandbox are here.
+pub(crate) fn has_python_in(name: &str) -> bool {
+    has(&[Extra::Python]) && has_sandbox(name)
+}
+
+/// The same as [`in_each`], for programs in Python.
+fn in_each_with_python(test: impl FnMut(&Home)) {
+    if has(&[Extra::Python]) {
+        in_each(test);
+    }
+}
+
 /// Runs a test in each kind of sandbox.
 fn in_each(mut test: impl FnMut(&Home)) {
     let folder = tempfile::tempdir().unwrap();
@@ -137,19 +175,10 @@ fn in_each(mut test: impl FnMut(&Home)) {
         ..OwnFiles::default()
     };
     let sandbox = Sandbox::new(Arc::new(own), FirstStage::of(env!("CARGO_BIN_EXE_flow")));
-    let is_required = text("FLOW_REQUIRE_SANDBOXES").is_some_and(|value| value == "1");
     let mut home = Home { kind: SandboxKind::Landlock, sandbox: sandbox.clone(), folder };
-    for trial in sandbox.trials() {
-        match trial.found {
-            Err(why) => {
-                assert!(!is_required, "{}: {why}", trial.kind.name());
-                println!("left out: {}: {why}", trial.kind.name());
-            }
-            Ok(_) => {
-                home.kind = trial.kind;
-                home.sandbox = sandbox.of_kind(trial.kind);
-                test(&home);
-            }
-        }
+    for kind in sandboxes() {
+        home.kind = kind;
+        home.sandbox = sandbox.of_kind(kind);
+        test(&home);
     }
 }

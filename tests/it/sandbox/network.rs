@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use flow::model::ProgramNetwork;
 
-use super::{answers, in_each, python};
+use super::{answers, in_each_with_python, python};
 
 const SCRIPT: &str = "
 port, udp, path, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
@@ -49,7 +49,7 @@ print('ring', call(425, 1, 0))
 
 #[test]
 fn without_a_network_there_is_no_socket_but_a_pair() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         for network in [false, true] {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use flow::adapter::sandbox::SandboxKind;
 
-use super::{answers, in_each, python};
+use super::{answers, in_each_with_python, python};
 
 /// A process of the test's own, outside of the sandbox.
 struct Victim(std::process::Child);
@@ -37,7 +37,7 @@ impl Drop for Victim {
 
 #[test]
 fn a_process_outside_is_neither_read_nor_changed_nor_ended() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let mut victim = Victim::new();
         let before = victim.state();
         let script = "
@@ -102,7 +102,7 @@ print('child', os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 #[test]
 fn the_kernel_answers_only_what_a_program_needs() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let script = "
 buffer = ctypes.create_string_buffer(256)
 for name, answer in {
@@ -173,7 +173,7 @@ for name, answer in {
 
 #[test]
 fn a_setuid_program_gives_no_rights() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let script = "
 import subprocess
 print(subprocess.run(['/bin/cat', '/proc/self/status'] if sys.argv[1] == 'bubblewrap' else ['/bin/sh', '-c', ':'], capture_output=True, text=True).stdout)
@@ -203,7 +203,7 @@ except OSError:
 
 #[test]
 fn what_flow_has_open_does_not_reach_the_program() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         use std::os::fd::AsRawFd;
         let secret = std::fs::File::open(home.at("home/notes.txt")).unwrap();
         // As if another program had started flow with an open file.

@@ -142,6 +142,7 @@ fn ask(folder: &Path, arguments: &[&str], filters: &[&[u8]]) -> Result<Vec<u8>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::extras::{Extra, has};
     use std::fs;
 
     /// A repository with a commit, in which each program that a configuration can name leaves a mark.
@@ -186,6 +187,9 @@ mod tests {
 
     #[test]
     fn every_kind_of_change_counts_whatever_a_file_is_called() {
+        if !has(&[Extra::Git]) {
+            return;
+        }
         let own =
             Repository::new(&[("a", "1"), ("b", "1"), ("c", "1"), ("gone", "1"), ("staged", "1"), ("same", "1"), (".gitignore", "log\n")]);
         own.write("a", "2");
@@ -209,6 +213,9 @@ mod tests {
 
     #[test]
     fn what_only_the_other_side_has_changed_does_not_count() {
+        if !has(&[Extra::Git]) {
+            return;
+        }
         let own = Repository::new(&[("a", "1"), ("b", "1")]);
         own.git(&["checkout", "-q", "-b", "topic"]);
         own.write("b", "2");
@@ -222,6 +229,9 @@ mod tests {
 
     #[test]
     fn no_program_of_the_repository_is_started() {
+        if !has(&[Extra::Git]) {
+            return;
+        }
         let own = Repository::new(&[("a.txt", "1"), (".gitattributes", "* filter=f diff=d merge=m\n")]);
         let mark = own.at("started");
         fs::write(own.at(".git/hook"), format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display())).unwrap();
@@ -264,6 +274,9 @@ mod tests {
 
     #[test]
     fn what_git_does_not_know_is_told() {
+        if !has(&[Extra::Git]) {
+            return;
+        }
         let own = Repository::new(&[("a", "1")]);
         let says = |folder: &Path, revision: &str| changed_since(folder, revision).unwrap_err().to_string();
         for revision in ["nonsense", "--help", "-", "", "main:a", "--output=x"] {

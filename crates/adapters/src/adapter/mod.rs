@@ -14,6 +14,9 @@ pub mod data;
 pub mod disk_files;
 mod env_file;
 pub mod environment;
+#[cfg(test)]
+#[path = "../../../../tests/it/extras.rs"]
+mod extras;
 pub mod files;
 pub mod folder;
 pub mod git;

@@ -271,8 +271,13 @@ mod tests {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o0)).unwrap();
         }
         // Deeper than a path can be long, and than files can be open.
-        let deep = "import os\nfor _ in range(3000):\n    os.mkdir('d' * 100)\n    os.chdir('d' * 100)\n    open('f', 'w').close()\n";
-        assert!(std::process::Command::new("python3").args(["-c", deep]).current_dir(&work).status().unwrap().success());
+        let name = std::ffi::CString::new("d".repeat(100)).unwrap();
+        let mut level = OwnedFd::from(File::open(&work).unwrap());
+        for _ in 0..3000 {
+            mkdirat(&level, &*name, Mode::RWXU).unwrap();
+            level = folder_at(&level, &name).unwrap();
+            openat(&level, c"f", OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC, Mode::RUSR).unwrap();
+        }
         assert_eq!(scratch.used(u64::MAX), None);
         for n in 0..5_000 {
             fs::write(work.join(n.to_string()), "").unwrap();
