@@ -77,7 +77,7 @@ pub(super) fn restrict(rules: &PathRules, network: &StageNetwork) -> Result<(), 
         (&rules.devices, devices, Follow::Links),
         (&rules.read, read, Follow::Nothing),
         (&rules.list, AccessFs::ReadDir.into(), Follow::Nothing),
-        (&rules.write, AccessFs::from_all(MOST) & !special, Follow::Nothing),
+        (&rules.write, AccessFs::from_all(MOST) & !special, Follow::NothingAndBeThere),
     ];
     for (paths, access, follow) in places {
         for path in paths {
@@ -100,8 +100,11 @@ fn make_bits(all: &[AccessFs]) -> BitFlags<AccessFs> {
 enum Follow {
     /// It may, and need not exist: the system's own.
     Links,
-    /// It may not: somebody could have put a link there since the place was looked at.
+    /// It may not: somebody could have put a link there since the place was looked at. It may be gone since then: of a folder with something hidden in
+    /// it all files are listed, and those of other programs come and go.
     Nothing,
+    /// The same, but it must be there.
+    NothingAndBeThere,
 }
 
 fn added(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>, follow: Follow) -> Result<RulesetCreated, String> {
@@ -111,6 +114,7 @@ fn added(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>, follo
     let place: OwnedFd = match opened {
         Ok(place) => place,
         Err(_) if follow == Follow::Links => return Ok(ruleset),
+        Err(rustix::io::Errno::NOENT) if follow == Follow::Nothing => return Ok(ruleset),
         Err(error) => return Err(cannot(error)),
     };
     let is_folder = FileType::from_raw_mode(fstat(&place).map_err(cannot)?.st_mode) == FileType::Directory;
@@ -119,4 +123,39 @@ fn added(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>, follo
         return Ok(ruleset);
     }
     ruleset.add_rule(PathBeneath::new(place, access)).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::adapter::extras::not_tried;
+
+    /// What a thread may read once it is held to rules; the rules end with it.
+    fn held_to(rules: PathRules, looks: impl FnOnce() -> Vec<bool> + Send + 'static) -> Result<Vec<bool>, String> {
+        std::thread::spawn(move || restrict(&rules, &StageNetwork::None).map(|()| looks())).join().unwrap()
+    }
+
+    /// A folder of a project that holds something hidden is given file by file, and a scratch folder of another program that lay there may be gone
+    /// before this one starts.
+    #[test]
+    fn what_is_gone_since_it_was_listed_is_not_given_and_keeps_no_program_from_its_start() {
+        if support() == LandlockSupport::TooOld {
+            return not_tried("EXTRAS", "Landlock", "use Linux 6.2 or newer with Landlock");
+        }
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().canonicalize().unwrap().join(name);
+        ["kept", "other"].iter().for_each(|name| fs::write(at(name), "").unwrap());
+        let rules = PathRules { read: vec![at("gone"), at("kept")], list: vec![at("gone_folder")], ..PathRules::default() };
+        let [kept, other] = ["kept", "other"].map(at);
+        let seen = held_to(rules.clone(), move || vec![File::open(kept).is_ok(), File::open(other).is_ok()]);
+        assert_eq!(seen, Ok(vec![true, false]));
+        // A link in its place, or a folder to write in that is gone, is told.
+        symlink(at("other"), at("gone")).unwrap();
+        assert!(held_to(rules, Vec::new).unwrap_err().contains("gone cannot be opened"));
+        let writes = PathRules { write: vec![at("gone_folder")], ..PathRules::default() };
+        assert!(held_to(writes, Vec::new).unwrap_err().contains("gone_folder cannot be opened"));
+    }
 }
