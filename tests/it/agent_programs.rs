@@ -608,9 +608,11 @@ fn a_folder_behind_a_link_is_not_written() {
     if !has_python_in("landlock") {
         return;
     }
-    let pipeline = one(", --do, look", "    writes: link\n");
-    let place = project(&[("p.yaml", &pipeline), ("private/x", "")]);
-    std::os::unix::fs::symlink("private", place.path().join("link")).unwrap();
+    let pipeline =
+        one(", --do, look", "    folder: work\n    reads: agents\n    writes: work/link\n").replace("agent.py", "../agents/agent.py");
+    let place = project(&[("p.yaml", &pipeline), ("private/x", ""), ("agents/x", ""), ("work/x", "")]);
+    std::fs::rename(place.path().join("agent.py"), place.path().join("agents/agent.py")).unwrap();
+    std::os::unix::fs::symlink("../private", place.path().join("work/link")).unwrap();
     let ran = asked(place.path(), "landlock");
     assert!(ran.exit != 0 && ran.err.contains("is a link, or lies behind one"), "{}", ran.err);
 }

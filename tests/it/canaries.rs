@@ -519,7 +519,7 @@ tools:
   - {{ id: whole, http: \"POST {{{{ secrets.HOOK }}}}\", body: {{ text: Hi }}, on_failure: continue, timeout: 9s }}
   - {{ id: tail, http: \"POST {url}/bot{{{{ secrets.KEY }}}}/send\", body: {{ text: Hi }}, on_failure: continue, timeout: 9s }}
   - {{ id: tool, tool: post, on_failure: continue, timeout: 9s }}
-outputs: {{ said: \"{{{{ steps.whole.output.body.all | default('no') }}}} {{{{ steps.tail.output.body.all | default('no') }}}} {{{{ steps.tool.output.body.all | default('no') }}}}\" }}
+outputs: {{ said: \"{{{{ steps.whole.output.body.all | default('no') }}}} {{{{ steps.tail.output.body.all | default('no') }}}} {{{{ steps.tool.output.all | default('no') }}}}\" }}
 "
         )
     };

@@ -207,7 +207,7 @@ fn settled_length(file: &File) -> Result<u64> {
 fn continued(mut file: &File, (id, known, head): &(FileId, u64, AuditHead)) -> Result<AuditTail> {
     let about = file.metadata()?;
     let lost = || {
-        let message = "it was removed, emptied or replaced since flow last wrote to it; put it back, or let a new run begin a new one";
+        let message = "it was removed, emptied or changed since flow last wrote to it; flow audit verify says what is wrong; put it back, or let a new run begin a new one";
         Err(Error::new(ErrorKind::InvalidData, message))
     };
     let length = about.len();
@@ -220,6 +220,8 @@ fn continued(mut file: &File, (id, known, head): &(FileId, u64, AuditHead)) -> R
     match next.strip_suffix(b"\n") {
         Some(next) if AuditHead::follows(next, head) => tail(file, length),
         Some(_) => lost(),
+        // A torn line is cut off; one that never ends is no record that was torn.
+        None if next.len() as u64 >= LONGEST => lost(),
         None => Ok(AuditTail { head: head.clone(), end: *known }),
     }
 }

@@ -76,7 +76,7 @@ fn who_is_asked_and_used_stands_in_the_step() {
 fn a_call_has_the_time_of_its_tool_or_of_its_kind() {
     let times = each(|step, pipeline| step.kind.default_timeout(pipeline).filter(|time| *time != CALL_TIMEOUT));
     let seconds: Vec<(&str, u64)> = times.iter().map(|(id, time)| (id.as_str(), time.as_secs())).collect();
-    assert_eq!(seconds, [("order", 5), ("rows", 30), ("sql", 30)]);
+    assert_eq!(seconds, [("ask", 600), ("order", 5), ("rows", 30), ("sql", 30)]);
 }
 
 /// A file in which something is written under every key that may hold a text.

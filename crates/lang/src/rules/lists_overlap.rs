@@ -12,8 +12,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for policy in file.policies.values() {
         let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
         overlap(("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), out);
-        for name in allowed.iter().filter(|name| !name.value.contains(['*', '?', '[', '{'])) {
+        for name in allowed {
             let tool = name.value.split('(').next().unwrap_or_default().trim();
+            // Which tools a pattern means is not one answer.
+            if tool.contains(['*', '?', '[', '{']) {
+                continue;
+            }
             let is_equal = |entry: &Spanned<String>| allowed.iter().any(|other| other.value == entry.value);
             let refusing = policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, tool, None) && !is_equal(entry));
             out.extend(refusing.map(|entry| {

@@ -86,10 +86,10 @@ mod tests {
         let step =
             |script: &str, writes: &str| says(check, &format!("steps:\n  - {{ id: a, program: [python3, {script}], writes: {writes} }}\n"));
         let beside = |folder: &str| {
-            format!("F616 4:48 step \"a\" may not write into \"{folder}\": \"a\" runs \"script.py\" there, and the files beside it\n")
+            format!("F616 4:53 step \"a\" may not write into \"{folder}\": \"a\" runs \"script.py\" there, and the files beside it\n")
         };
         assert_eq!(step("script.py", "work"), beside("work"));
-        assert_eq!(step("./script.py", "[work/out]").replace("./", ""), beside("work/out").replace("4:48", "4:51"));
+        assert_eq!(step("./script.py", "[work/out]").replace("./", ""), beside("work/out").replace("4:53", "4:56"));
         for (script, writes) in [("bin/script.py", "work"), ("bin/script.py", "[out, work]"), ("data.json", "work"), ("-m, script", "work")]
         {
             assert_eq!(step(script, writes), "", "{script} {writes}");

@@ -330,7 +330,7 @@ mod tests {
         {
             let found = with(tool, entry);
             assert!(
-                found.starts_with(&format!("F617 3:62 \"{entry}\" in disallowed_tools is no tool of the file; did you mean \"{tool}\"?")),
+                found.starts_with(&format!("F617 3:60 \"{entry}\" in disallowed_tools is no tool of the file; did you mean \"{tool}\"?")),
                 "{found}"
             );
         }

@@ -79,6 +79,7 @@ pub(crate) fn read_json(bytes: &[u8]) -> Result<Value, JsonBodyError> {
 pub(crate) fn read_json_in(bytes: &[u8], charset: Option<&str>) -> Result<Value, JsonBodyError> {
     // JSON begins with a character of ASCII, so its first bytes tell UTF-16 without a mark.
     let told = match bytes {
+        _ if bytes.len() % 2 == 1 => charset,
         [0, first, ..] if *first != 0 => Some(UTF_16BE.name()),
         [first, 0, ..] if *first != 0 => Some(UTF_16LE.name()),
         _ => charset,

@@ -43,7 +43,7 @@ models:
     price: { input: 0.5, output: 1 }
     api: responses
   other: { provider: anthropic, tool_calls: schema }
-  third: { provider: ollama }
+  third: { provider: ollama, reasoning: low, context: 32768, extra: { top_p: 0.9 }, omit: [stream_options] }
   fourth: { provider: scripted, replies: demo.yaml }
   fifth: { provider: replay, folder: recorded }
   sixth: { provider: cli, preset: claude_code, folder: work, reads: [docs], writes: [work], max_cost_usd: 0.5, network: true }
@@ -63,6 +63,7 @@ models:
       cost_usd: [--budget]
       read_only: [--plan]
       edit: [--edit]
+      sandboxed: [--no-own-sandbox]
       session: [--resume]
     output: jsonl
     answer:
@@ -75,6 +76,7 @@ models:
       output_tokens: usage.output
       cost_usd: cost
       denied: denied
+      cumulative: true
     api_key_variable: AGENT_KEY
     base_url_variable: AGENT_URL
     env: { NO_COLOR: "1" }
