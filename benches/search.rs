@@ -42,6 +42,7 @@ fn labelled() {
     let named = |name: &str| std::env::var(name).ok();
     if let (Some(base_url), Some(model)) = (named("FLOW_EMBED_URL"), named("FLOW_EMBED_MODEL")) {
         let endpoint = EmbedEndpoint {
+            endpoint: Default::default(),
             base_url,
             host_from: HostSource::File,
             model: model.clone(),

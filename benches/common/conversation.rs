@@ -198,6 +198,8 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),
+        most_calls: u64::MAX,
+        is_chat: false,
         limits: Limits { max_parallel: Some(8), ..Limits::default() },
         is_chat: false,
     };

@@ -207,7 +207,7 @@ fn settled_length(file: &File) -> Result<u64> {
 fn continued(mut file: &File, (id, known, head): &(FileId, u64, AuditHead)) -> Result<AuditTail> {
     let about = file.metadata()?;
     let lost = || {
-        let message = "it was removed, emptied or changed since flow last wrote to it; flow audit verify says what is wrong; put it back, or let a new run begin a new one";
+        let message = "it was removed, emptied or replaced since flow last wrote to it; flow audit verify says what is wrong; put it back, or let a new run begin a new one";
         Err(Error::new(ErrorKind::InvalidData, message))
     };
     let length = about.len();
@@ -402,8 +402,10 @@ mod tests {
         assert!(own.append(&[record(2)]).is_err());
     }
 
+    type Loss = fn(&Path, &[u8]);
+
     /// Ways to lose records that a process has written.
-    const LOSSES: [(&str, fn(&Path, &[u8])); 6] = [
+    const LOSSES: [(&str, Loss); 6] = [
         ("removed", |path, _| std::fs::remove_file(path).unwrap()),
         ("emptied", |path, _| std::fs::write(path, b"").unwrap()),
         ("cut", |path, all| std::fs::write(path, first_line(all)).unwrap()),

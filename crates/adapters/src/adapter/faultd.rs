@@ -8,13 +8,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
+/// Makes an answer of a request.
+pub(crate) type MakesReply = Arc<dyn Fn(&str) -> Vec<u8> + Send + Sync>;
+
 /// One action of the server.
 #[derive(Clone)]
 pub(crate) enum FaultAct {
     /// Sends bytes.
     Send(Vec<u8>),
     /// Sends what this makes of the request.
-    Reply(Arc<dyn Fn(&str) -> Vec<u8> + Send + Sync>),
+    Reply(MakesReply),
     /// Sends bytes in separate pieces of this size.
     Trickle(Vec<u8>, usize),
     /// Sends bytes repeatedly, with a pause, until the client disconnects.

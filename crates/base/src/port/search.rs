@@ -84,7 +84,7 @@ pub struct EmbedEndpoint {
     /// The key; `None`: no authorisation header.
     pub api_key: Option<Secret>,
     /// What the endpoint wants beside the texts.
-    pub endpoint: EndpointOptions,
+    pub endpoint: Box<EndpointOptions>,
     /// Time for one request.
     pub timeout: Duration,
     /// Time to connect.

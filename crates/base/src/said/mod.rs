@@ -257,10 +257,9 @@ fn outside_code(text: &str) -> impl Iterator<Item = usize> + '_ {
         is_fenced ^= is_fence;
         let is_code = is_fenced || is_fence;
         let mut ticks = 0;
-        let marks = line.char_indices().filter_map(move |(at, c)| {
+        line.char_indices().filter_map(move |(at, c)| {
             ticks += usize::from(c == '`');
             (!is_code && ticks % 2 == 0 && matches!(c, '<' | '[' | '◁')).then_some(from + at)
-        });
-        marks
+        })
     })
 }

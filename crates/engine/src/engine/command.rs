@@ -86,7 +86,6 @@ pub enum Command {
 
 /// A request to carry out outside the engine.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a command holds it in a box")]
 pub enum CallRequest {
     /// Call a model.
     Model(ModelRequest),

@@ -115,11 +115,11 @@ fn nearly_a_tool((called, hints): (&CalledNames, &Hints), file: &Pipeline, key: 
     let is_certain =
         tool.is_empty() || tool.contains(['*', '?', '[', '{', ' ']) || called.may_know(tool) || of_kind(called, tool).is_some();
     let near = hints.did_you_mean(tool, file.tools.keys().map(String::as_str));
-    let meant = near.names.first().filter(|_| !is_certain)?;
+    let meant = near.names.first().filter(|_| !is_certain)?.clone();
     let message = format!("{} in {key} is no tool of the file{near}", quoted(&entry.value));
     let help =
-        format!("write {} if the tool is meant; as the name of a program it is right", quoted(&entry.value.replacen(tool, meant, 1)));
-    Some(found(entry, &message).help(help))
+        format!("write {} if the tool is meant; as the name of a program it is right", quoted(&entry.value.replacen(tool, &meant, 1)));
+    Some(found(entry, &message).near(near).help(help))
 }
 
 /// The finding about an entry that is a kind of step, or the name of a tool or a program in another form.

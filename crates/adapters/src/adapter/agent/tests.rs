@@ -172,7 +172,7 @@ async fn what_a_session_told_before_is_counted_once() {
         (Some("b"), "b", Some((9, 4, 0.25)), Some((2, 1, 0.125))),
         (None, "c", Some((9, 4, 0.25)), Some((9, 4, 0.25))),
     ];
-    let said = |(_, session, usage, _): &(Option<&str>, &str, Option<(u64, u64, f64)>, Option<(u64, u64, f64)>)| {
+    let said = |(session, usage): (&str, Option<(u64, u64, f64)>)| {
         let usage = usage.map_or(json!({}), |(input, output, cost)| json!({ "usage": { "input": input, "output": output }, "cost": cost }));
         let mut object = json!({ "result": "x", "session_id": session });
         object.as_object_mut().unwrap().extend(usage.as_object().unwrap().clone());
@@ -180,7 +180,7 @@ async fn what_a_session_told_before_is_counted_once() {
     };
     for is_cumulative in [true, false] {
         let told = Arc::new(Told::default());
-        *held(&told.replies) = turns.iter().rev().map(said).collect();
+        *held(&told.replies) = turns.iter().rev().map(|(_, session, usage, _)| said((session, *usage))).collect();
         let runs = AgentRuns::new(told);
         for (at, (continues, _, tells, counts)) in turns.into_iter().enumerate() {
             let reply = runs.ask(asked(continues, "home", is_cumulative)).await.unwrap();

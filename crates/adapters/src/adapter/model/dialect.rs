@@ -77,12 +77,15 @@ pub fn family(base_url: &str, service: Option<Service>) -> Option<&'static Famil
         .or_else(|| FAMILIES.iter().find(is_of))
 }
 
-/// What an endpoint rejected so far, by its address, its model and the wire format.
+/// A model at an endpoint: its address, its name and the wire format.
+type ModelAt = (String, String, WireFormat);
+
+/// What each model at an endpoint rejected so far.
 #[derive(Clone, Default)]
-pub(super) struct Rejected(Arc<Mutex<HashMap<(String, String, WireFormat), BTreeSet<Addition>>>>);
+pub(super) struct Rejected(Arc<Mutex<HashMap<ModelAt, BTreeSet<Addition>>>>);
 
 impl Rejected {
-    fn key(request: &ModelRequest) -> (String, String, WireFormat) {
+    fn key(request: &ModelRequest) -> ModelAt {
         (request.base_url.clone(), request.model.clone(), request.wire)
     }
 

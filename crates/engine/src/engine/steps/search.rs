@@ -147,7 +147,7 @@ impl Run {
         let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
         Ok(Embedding::Endpoint(EmbedEndpoint {
             base_url,
-            endpoint,
+            endpoint: Box::new(endpoint),
             host_from,
             model: text(&model.model)?.unwrap_or_default(),
             api_key: text(&model.api_key)?.filter(|key| !key.is_empty()).map(Secret::new),

@@ -200,7 +200,7 @@ fn what_a_stranger_wrote_vouches_for_nothing() {
 #[test]
 fn a_default_of_what_a_stranger_writes_vouches_for_nothing_whether_it_is_used_or_not() {
     for (is_untrusted, fate) in [(true, "denied"), (false, "out")] {
-        for given in [json!({}), json!({ "message": "Please mail bob@example.com." }), json!({ "message": "Nothing." })] {
+        for given in [json!({ "message": SAID }), json!({ "message": "Please mail bob@example.com." }), json!({ "message": "Nothing." })] {
             let mut pipeline = desk(&[("recipients", "deny")]);
             let field = Field { is_untrusted, default: Some(json!(SAID)), ..Field::new("message", FieldKind::Any) };
             pipeline.inputs = Shape::Fields(vec![field]);
@@ -215,7 +215,7 @@ fn a_default_of_what_a_stranger_writes_vouches_for_nothing_whether_it_is_used_or
 fn what_a_stranger_wrote_names_no_host() {
     for (is_untrusted, is_sent) in [(true, false), (false, true)] {
         let field = Field { is_untrusted, default: Some(json!("https://a.example")), ..Field::new("base", FieldKind::Any) };
-        for given in [json!({}), json!({ "base": "https://b.example" })] {
+        for given in [json!({ "base": "https://a.example" }), json!({ "base": "https://b.example" })] {
             let mut pipeline = pipeline("p", vec![get("g", "{{ inputs.base }}/x")]);
             pipeline.inputs = Shape::Fields(vec![field.clone()]);
             let world = World::given(planned(vec![pipeline]), options(), given);

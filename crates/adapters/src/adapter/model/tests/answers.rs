@@ -84,7 +84,7 @@ async fn an_answer_ends_with_the_word_of_its_endpoint() {
         chunks(&[hello.clone(), ana.clone()]) + done,
         chunks(&[hello.clone(), part(json!({}), json!("stop")), ana.clone()]),
         chunks(&[empty(&hello), empty(&ana)]),
-        chunks(&[hello.clone()]) + &format!("data: {}", ana.to_string().replace('}', "")),
+        chunks(std::slice::from_ref(&hello)) + &format!("data: {}", ana.to_string().replace('}', "")),
     ] {
         assert_eq!(text_of(CHAT, &body).await, Err(FailureKind::BadResponse), "{body}");
     }

@@ -167,10 +167,10 @@ fn complaint_of_llama(schema: &Value) -> Complaint {
         if !is_open {
             return Some("Unrecognized schema".into());
         }
-        if let Some(pattern) = keys.get("pattern").and_then(Value::as_str) {
-            if !pattern.starts_with('^') || !pattern.ends_with('$') || pattern.contains('\\') || pattern.contains("(?") {
-                return Some("pattern".into());
-            }
+        let is_odd =
+            |pattern: &&str| !pattern.starts_with('^') || !pattern.ends_with('$') || pattern.contains('\\') || pattern.contains("(?");
+        if keys.get("pattern").and_then(Value::as_str).filter(is_odd).is_some() {
+            return Some("pattern".into());
         }
         let too_many = ["minLength", "maxLength", "minItems", "maxItems"]
             .iter()
