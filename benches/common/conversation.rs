@@ -201,7 +201,6 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         most_calls: u64::MAX,
         is_chat: false,
         limits: Limits { max_parallel: Some(8), ..Limits::default() },
-        is_chat: false,
     };
     let mut run = Run::new(format!("r_{number:06}"), plan.clone(), options, moment);
     let start = RunStart {
