@@ -420,7 +420,7 @@ fn ctrl_c_stops_an_answer_at_once_and_what_came_of_it_stays() {
     let address = endpoint_that_stops_in_the_middle();
     let model = format!("provider: openai, model: m, base_url: \"http://{address}/v1\"");
     let folder = place(&TEAM.replace("provider: scripted, replies: replies.yaml", &model));
-    let steps = [("(yes/no)", "yes\r"), (PROMPT, "hello\r"), ("The first words", CTRL_C), ("stopped: the message", ""), (PROMPT, "\u{4}")];
+    let steps = [("(yes/no)", "yes\r"), (PROMPT, "hello\r"), ("The first", CTRL_C), ("stopped: the message", ""), (PROMPT, "\u{4}")];
     let (exit, shown) = at_terminal(folder.path(), 80, &steps);
     let plain = without_colours(&shown);
     assert_eq!(exit, 0, "{plain}");
@@ -462,7 +462,7 @@ fn what_no_message_could_do_without_is_told_before_the_first() {
     // A pipeline may get along without: it is told, and goes on.
     let pipeline = "flow: 1\nname: p\ninputs: { message: text }\nsteps: [{ id: a, http: \"GET {{ env.NOPE_NOT_SET }}/x\", on_failure: continue, timeout: 5s }]\noutputs: { x: \"{{ inputs.message }}\" }\n";
     std::fs::write(folder.path().join("team.yaml"), pipeline).unwrap();
-    let ran = chat(folder.path(), &[], b"one\n");
+    let ran = chat(folder.path(), &["--trust"], b"one\n");
     assert!(ran.exit == 0 && ran.err.contains("variable NOPE_NOT_SET is not set") && ran.out == "one\n", "{}{}", ran.out, ran.err);
     assert!(!ran.err.contains("--resume"), "{}", ran.err);
 }
