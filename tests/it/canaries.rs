@@ -524,7 +524,8 @@ outputs: {{ said: \"{{{{ steps.whole.output.body.all | default('no') }}}} {{{{ s
         )
     };
     let host = url.trim_start_matches("http://");
-    let listed = |hosts: &str| format!("policies: {{ p: {{ allowed_tools: [post], network_access: {{ hosts: [\"{hosts}\"] }} }} }}\npolicy: p\n");
+    let listed =
+        |hosts: &str| format!("policies: {{ p: {{ allowed_tools: [post], network_access: {{ hosts: [\"{hosts}\"] }} }} }}\npolicy: p\n");
     let nobody = { TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string() };
     for (policy, hook, works) in [
         (String::new(), format!("{url}{path}"), true),
