@@ -26,7 +26,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     quoted(&name.value),
                     quoted(&entry.value)
                 );
-                finding(Code::ListsOverlap, name.span, &message).related(entry.span, "this entry goes before").help("remove one of the two")
+                found(name.span, &message).related(entry.span, "this entry goes before").help("remove one of the two")
             }));
         }
     }
@@ -35,14 +35,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::ListsOverlap, span, message)
+}
+
 fn overlap(first: (&str, &[Spanned<String>]), second: (&str, &[Spanned<String>]), out: &mut Vec<Diagnostic>) {
     let allowed: HashMap<&str, Span> = first.1.iter().map(|name| (name.value.as_str(), name.span)).collect();
     for name in second.1 {
         let Some(other) = allowed.get(name.value.as_str()) else { continue };
         let message = format!("{} is in {} and {}", quoted(&name.value), first.0, second.0);
-        out.push(
-            finding(Code::ListsOverlap, name.span, &message).related(*other, "allowed here").help("remove it from one of the two lists"),
-        );
+        out.push(found(name.span, &message).related(*other, "allowed here").help("remove it from one of the two lists"));
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 use super::draft::{
-    Answered, Draft, DraftCall, arguments_text, bad, event_json, foreign, model_name, sent_id, set, system_text, text, tokens,
+    Draft, DraftAnswer, DraftCall, arguments_text, bad, event_json, foreign, model_name, sent_id, set, system_text, text, tokens,
 };
 use super::ended::{AnswerEnd, answer_end, error_complaint, error_in};
 use super::pictures::{Picture, Pictures};
@@ -155,7 +155,7 @@ fn blocks(message: &Message, state: Option<&Value>, pictures: &Pictures) -> Vec<
 
 /// The kind of a block.
 #[derive(Debug)]
-enum BlockKind {
+enum MessageBlockKind {
     Text(String),
     Call(DraftCall),
     /// Thoughts, as they came: the endpoint wants them back.
@@ -166,9 +166,9 @@ enum BlockKind {
 
 /// A block and its index.
 #[derive(Debug)]
-struct Block {
+struct MessageBlock {
     index: Option<u64>,
-    kind: BlockKind,
+    kind: MessageBlockKind,
     is_open: bool,
 }
 
@@ -176,7 +176,7 @@ struct Block {
 #[derive(Debug, Default)]
 struct MessageReader {
     answer_tool: Option<String>,
-    blocks: Vec<Block>,
+    blocks: Vec<MessageBlock>,
     /// The text received so far.
     heard: String,
     model: Option<String>,
@@ -206,11 +206,11 @@ impl AnswerReader for MessageReader {
                     return Err(bad("sent the parts of its answer out of order"));
                 }
                 let kind = self.begin(block, true)?;
-                self.blocks.push(Block { index, kind, is_open: true });
+                self.blocks.push(MessageBlock { index, kind, is_open: true });
             }
             "content_block_delta" => {
                 let index = value["index"].as_u64();
-                let is_it = |block: &&mut Block| block.is_open && (index.is_none() || block.index.is_none() || block.index == index);
+                let is_it = |block: &&mut MessageBlock| block.is_open && (index.is_none() || block.index.is_none() || block.index == index);
                 let block = self.blocks.iter_mut().rev().find(is_it).ok_or_else(|| bad("sent the parts of its answer out of order"))?;
                 delta(&mut block.kind, &value["delta"], &mut self.heard)?;
             }
@@ -237,11 +237,13 @@ impl AnswerReader for MessageReader {
 
     fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
         match &answer["content"] {
-            Value::String(text) => self.blocks.push(Block { index: None, kind: BlockKind::Text(text.clone()), is_open: false }),
+            Value::String(text) => {
+                self.blocks.push(MessageBlock { index: None, kind: MessageBlockKind::Text(text.clone()), is_open: false })
+            }
             Value::Array(blocks) => {
                 for block in blocks {
                     let kind = self.begin(block, false)?;
-                    self.blocks.push(Block { index: None, kind, is_open: false });
+                    self.blocks.push(MessageBlock { index: None, kind, is_open: false });
                 }
             }
             _ if error_sentence(answer).is_some() => return Err(error_complaint(answer, false)),
@@ -261,7 +263,7 @@ impl AnswerReader for MessageReader {
         self.input_tokens.zip(self.output_tokens)
     }
 
-    fn reply(mut self: Box<Self>) -> Result<Answered, AnswerFault> {
+    fn reply(mut self: Box<Self>) -> Result<DraftAnswer, AnswerFault> {
         let Some(reason) = &self.stop_reason else {
             return Err(bad(if self.is_done { "ended its answer without a stop_reason" } else { "ended its answer before the end mark" }));
         };
@@ -274,23 +276,23 @@ impl AnswerReader for MessageReader {
         let (mut answer, mut order, mut has_thoughts) = (None, vec![], false);
         for block in self.blocks {
             order.push(match block.kind {
-                BlockKind::Text(text) => {
+                MessageBlockKind::Text(text) => {
                     draft.text.push_str(&text);
                     json!("text")
                 }
-                BlockKind::Call(call) if is_answer(&call) => {
+                MessageBlockKind::Call(call) if is_answer(&call) => {
                     answer.get_or_insert(call);
                     continue;
                 }
-                BlockKind::Call(call) => {
+                MessageBlockKind::Call(call) => {
                     draft.add_call(call)?;
                     json!("call")
                 }
-                BlockKind::Thoughts(thoughts) => {
+                MessageBlockKind::Thoughts(thoughts) => {
                     has_thoughts = true;
                     thoughts
                 }
-                BlockKind::Other => continue,
+                MessageBlockKind::Other => continue,
             });
         }
         let has_answer = answer.is_some();
@@ -300,7 +302,7 @@ impl AnswerReader for MessageReader {
             draft.text = answer.first().map(arguments_text).unwrap_or_default();
         }
         let state = if has_thoughts { Value::Array(order) } else { Value::Null };
-        Ok(Answered { reply: draft.reply()?, state, announces_calls: end == AnswerEnd::Calls && !has_answer })
+        Ok(DraftAnswer { reply: draft.reply()?, state, announces_calls: end == AnswerEnd::Calls && !has_answer })
     }
 }
 
@@ -324,34 +326,34 @@ impl MessageReader {
     }
 
     /// Reads a block: its start in a stream, or the whole block.
-    fn begin(&mut self, block: &Value, is_stream: bool) -> Result<BlockKind, AnswerFault> {
+    fn begin(&mut self, block: &Value, is_stream: bool) -> Result<MessageBlockKind, AnswerFault> {
         Ok(match text(block, "type")? {
             "" => return Err(foreign("sent a block without type")),
             "text" => {
                 let text = text(block, "text")?;
                 self.heard.push_str(text);
-                BlockKind::Text(text.to_owned())
+                MessageBlockKind::Text(text.to_owned())
             }
             "tool_use" => {
                 // In a stream, the block starts with an empty object as input, and the arguments follow as text.
                 let input = block.get("input").filter(|input| !is_stream || input.as_object().is_none_or(|input| !input.is_empty()));
-                BlockKind::Call(DraftCall::new(text(block, "id")?, text(block, "name")?, input.unwrap_or(&Value::Null)))
+                MessageBlockKind::Call(DraftCall::new(text(block, "id")?, text(block, "name")?, input.unwrap_or(&Value::Null)))
             }
-            "thinking" | "redacted_thinking" => BlockKind::Thoughts(block.clone()),
-            _ => BlockKind::Other,
+            "thinking" | "redacted_thinking" => MessageBlockKind::Thoughts(block.clone()),
+            _ => MessageBlockKind::Other,
         })
     }
 }
 
-fn delta(block: &mut BlockKind, delta: &Value, heard: &mut String) -> Result<(), AnswerFault> {
+fn delta(block: &mut MessageBlockKind, delta: &Value, heard: &mut String) -> Result<(), AnswerFault> {
     match (block, text(delta, "type")?) {
-        (BlockKind::Text(so_far), "text_delta") => {
+        (MessageBlockKind::Text(so_far), "text_delta") => {
             let text = text(delta, "text")?;
             so_far.push_str(text);
             heard.push_str(text);
         }
-        (BlockKind::Call(call), "input_json_delta") => call.arguments.push_str(text(delta, "partial_json")?),
-        (BlockKind::Thoughts(thoughts), "thinking_delta" | "signature_delta") => {
+        (MessageBlockKind::Call(call), "input_json_delta") => call.arguments.push_str(text(delta, "partial_json")?),
+        (MessageBlockKind::Thoughts(thoughts), "thinking_delta" | "signature_delta") => {
             for key in ["thinking", "signature"] {
                 let so_far = text(thoughts, key)?.to_owned() + text(delta, key)?;
                 if !so_far.is_empty() || key == "thinking" {
@@ -360,7 +362,7 @@ fn delta(block: &mut BlockKind, delta: &Value, heard: &mut String) -> Result<(),
             }
         }
         (_, "") => return Err(foreign("sent a piece without type")),
-        (BlockKind::Text(_), "input_json_delta") | (BlockKind::Call(_), "text_delta") => {
+        (MessageBlockKind::Text(_), "input_json_delta") | (MessageBlockKind::Call(_), "text_delta") => {
             return Err(bad("sent the parts of its answer out of order"));
         }
         _ => {}

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Answered, Draft, DraftCall, bad, event_json, foreign, model_name, text, usage};
+use super::draft::{Draft, DraftAnswer, DraftCall, bad, event_json, foreign, model_name, text, usage};
 use super::ended::{AnswerEnd, answer_end, error_complaint, error_in};
 use super::state::merge;
 use super::{AnswerFault, AnswerReader, ReadProgress};
@@ -77,7 +77,7 @@ impl AnswerReader for ChatReader {
         self.draft.usage.map(|usage| (usage.input_tokens, usage.output_tokens))
     }
 
-    fn reply(self: Box<Self>) -> Result<Answered, AnswerFault> {
+    fn reply(self: Box<Self>) -> Result<DraftAnswer, AnswerFault> {
         let Some(reason) = &self.finish else {
             return Err(bad(if self.is_done {
                 "ended its answer without a finish_reason"
@@ -105,7 +105,7 @@ impl AnswerReader for ChatReader {
         state.extend(parts.map(|(key, value)| (key.to_owned(), value)));
         state.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|object| !object.is_empty()));
         let state = if state.is_empty() { Value::Null } else { state.into() };
-        Ok(Answered { reply: self.draft.reply()?, state, announces_calls: end == AnswerEnd::Calls })
+        Ok(DraftAnswer { reply: self.draft.reply()?, state, announces_calls: end == AnswerEnd::Calls })
     }
 }
 

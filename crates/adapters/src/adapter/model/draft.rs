@@ -60,7 +60,7 @@ pub(super) fn event_json(data: &str) -> Result<Value, AnswerFault> {
 
 /// A whole answer.
 #[derive(Debug, Default)]
-pub(super) struct Answered {
+pub(super) struct DraftAnswer {
     pub(super) reply: ModelReply,
     /// What the endpoint wants back with it; null if there is nothing.
     pub(super) state: Value,

@@ -32,7 +32,7 @@ use serde_json::Value;
 pub use dialect::{Family, families, family};
 
 use self::dialect::{Dialect, Rejected};
-use self::draft::Answered;
+use self::draft::DraftAnswer;
 use self::ended::{error_complaint, error_in};
 use self::pictures::Pictures;
 use super::held;
@@ -114,7 +114,7 @@ trait AnswerReader: Send {
     /// The numbers of input and output tokens, if the endpoint reported them.
     fn tokens(&self) -> Option<(u64, u64)>;
     /// The answer, after its end was read.
-    fn reply(self: Box<Self>) -> Result<Answered, AnswerFault>;
+    fn reply(self: Box<Self>) -> Result<DraftAnswer, AnswerFault>;
 }
 
 /// A request in one wire format, and the reader of its answer.
@@ -144,7 +144,7 @@ async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub
 }
 
 /// Makes the call. What the endpoint rejects by name, and flow added by itself, is left out, and the call made again; that is noted.
-async fn ask(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<(Answered, Option<String>), HttpFault> {
+async fn ask(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<(DraftAnswer, Option<String>), HttpFault> {
     let pictures = pictures::load(request, &client.own).await?;
     let mut dialect = Dialect::of(request, &client.rejected);
     let mut rejected = vec![];
@@ -168,7 +168,7 @@ async fn send(
     dialect: &Dialect,
     pictures: &Pictures,
     scrub: &Scrub,
-) -> Result<Answered, HttpFault> {
+) -> Result<DraftAnswer, HttpFault> {
     window::fits(request).map_err(HttpFault::before_sending)?;
     let told = dialect.in_words(request);
     let call = match request.wire {
@@ -201,7 +201,7 @@ async fn send(
     .await
 }
 
-async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, hear: &(dyn Fn(&str) + Sync)) -> Result<Answered, HttpFault> {
+async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, hear: &(dyn Fn(&str) + Sync)) -> Result<DraftAnswer, HttpFault> {
     let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
     let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)));
     if answer.status() >= 300 {

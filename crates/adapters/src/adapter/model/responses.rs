@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 use super::draft::{
-    Answered, Draft, DraftCall, arguments_text, bad, cut_at_limit, event_json, foreign, model_name, sent_id, set, system_text, text,
+    Draft, DraftAnswer, DraftCall, arguments_text, bad, cut_at_limit, event_json, foreign, model_name, sent_id, set, system_text, text,
     tokens, usage,
 };
 use super::ended::{answer_end, error_complaint, error_in};
@@ -190,7 +190,7 @@ impl AnswerReader for ResponseReader {
         usage(&self.response.as_ref()?["usage"], "input_tokens", "output_tokens").map(|usage| (usage.input_tokens, usage.output_tokens))
     }
 
-    fn reply(mut self: Box<Self>) -> Result<Answered, AnswerFault> {
+    fn reply(mut self: Box<Self>) -> Result<DraftAnswer, AnswerFault> {
         let response = self.response.take().ok_or_else(|| bad("ended its answer before the end mark"))?;
         let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
         match (text(&response, "status")?, reason) {
@@ -237,7 +237,7 @@ impl AnswerReader for ResponseReader {
         if self.most.is_some_and(|most| tokens(&response["usage"], "output_tokens").is_some_and(|used| used >= most)) {
             return Err(cut_at_limit());
         }
-        Ok(Answered { reply: draft.reply()?, state: state.into(), announces_calls: false })
+        Ok(DraftAnswer { reply: draft.reply()?, state: state.into(), announces_calls: false })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::draft::{Answered, bad};
+use super::draft::{DraftAnswer, bad};
 use super::{AnswerFault, in_words, state};
 use crate::adapter::http::read_json;
 use crate::model::ToolCalls;
@@ -25,8 +25,8 @@ pub(super) struct Spoken {
 }
 
 /// The reply in an answer to a request.
-pub(super) fn read(request: &ModelRequest, answered: Answered) -> Result<Spoken, AnswerFault> {
-    let Answered { mut reply, state, announces_calls } = answered;
+pub(super) fn read(request: &ModelRequest, answered: DraftAnswer) -> Result<Spoken, AnswerFault> {
+    let DraftAnswer { mut reply, state, announces_calls } = answered;
     let AnswerText { text, notes, calls, begins_unmarked } = match answer_text(&reply.text) {
         Ok(said) => said,
         // Calls stand beside the text, so they are whole.
