@@ -26,7 +26,7 @@ pub struct CheckableSchema {
 /// A schema of another program as far as values can be held to it here. What is taken out is described where it was.
 pub fn checkable(schema: &Value) -> CheckableSchema {
     for tests_keywords in [false, true] {
-        let mut reader = Reader { root: schema, tests_keywords, path: vec![], left_out: vec![] };
+        let mut reader = PatternReader { root: schema, tests_keywords, path: vec![], left_out: vec![] };
         let read = reader.part(schema).unwrap_or_else(|| json!({}));
         if is_usable(&read) {
             return CheckableSchema { schema: read, left_out: reader.left_out };
@@ -35,7 +35,7 @@ pub fn checkable(schema: &Value) -> CheckableSchema {
     CheckableSchema { schema: json!({ "type": "object" }), left_out: vec!["the whole schema".to_owned()] }
 }
 
-struct Reader<'s> {
+struct PatternReader<'s> {
     root: &'s Value,
     /// Whether each keyword is tried by itself: the whole cannot be used as it is.
     tests_keywords: bool,
@@ -44,7 +44,7 @@ struct Reader<'s> {
     left_out: Vec<String>,
 }
 
-impl Reader<'_> {
+impl PatternReader<'_> {
     /// A schema; `None`: it is none.
     fn part(&mut self, schema: &Value) -> Option<Value> {
         let keys = match schema {
