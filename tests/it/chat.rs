@@ -424,7 +424,8 @@ fn ctrl_c_stops_an_answer_at_once() {
     let (exit, shown) = at_terminal(folder.path(), 80, &steps);
     let plain = without_colours(&shown);
     assert_eq!(exit, 0, "{plain}");
-    assert!(plain.contains("The first") && !plain.contains("a second signal"), "{plain}");
+    // The last word may be the beginning of a mark, so it is held back.
+    assert!(shown.contains("The first\r\nstopped: the message") && !plain.contains("a second signal"), "{shown:?}");
     let listed = flow(folder.path(), &["runs", "list"]).out;
     assert!(listed.contains("cancelled"), "{listed}");
     // Nothing waited for the model.

@@ -382,7 +382,7 @@ fn what_a_project_excludes_is_left_out_of_searches_and_checked_where_it_is_named
     let set = |patterns: &str| std::fs::write(folder.path().join("flow.toml"), format!("exclude = {patterns}\n")).unwrap();
     let exits = |words: &[&[&str]]| words.iter().map(|words| flow(folder.path(), words).exit).collect::<Vec<_>>();
     set("[]");
-    assert_eq!(exits(&[&["validate"], &["test"], &["fix", "--check"]]), [1, 1, 1]);
+    assert_eq!(exits(&[&["validate"], &["test"], &["fix", "--diff"]]), [1, 1, 1]);
     for patterns in [
         r#"["fixtures", "old", "one.yaml"]"#,
         r#"["./fixtures/", "old/**", "one.yaml"]"#,

@@ -90,7 +90,7 @@ fn newest(folder: &Path) -> Value {
 fn a_store_that_goes_while_a_run_lasts_is_told_and_the_outputs_are_printed() {
     type Mishap = (&'static str, fn(&Path));
     let mishaps: [Mishap; 4] = [
-        ("was removed", |state| std::fs::remove_dir_all(state).unwrap()),
+        ("was removed", |state| std::fs::remove_file(state.join("runs.db")).unwrap()),
         ("was emptied", |state| std::fs::File::options().write(true).open(state.join("runs.db")).unwrap().set_len(0).unwrap()),
         ("was replaced", |state| {
             std::fs::copy(state.join("runs.db"), state.join("other.db")).unwrap();
@@ -112,6 +112,17 @@ fn a_store_that_goes_while_a_run_lasts_is_told_and_the_outputs_are_printed() {
             });
         }
     });
+}
+
+#[test]
+fn a_state_folder_that_goes_while_a_run_lasts_takes_its_audit_along_and_the_outputs_are_printed() {
+    let folder = project(WAITS);
+    let run = started(folder.path(), &[]);
+    std::fs::remove_dir_all(state(folder.path())).unwrap();
+    let ran = ended(run);
+    assert_eq!((ran.exit, ran.out.as_str()), (6, "one two\n"), "{}", ran.err);
+    assert!(ran.err.contains("the audit log ./.flow/audit.jsonl cannot be written: it was removed"), "{}", ran.err);
+    assert_eq!(flow(folder.path(), &["run", "p.yaml", "-q"]).exit, 0, "the next run has a folder again");
 }
 
 #[test]

@@ -51,7 +51,7 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
         "it is about what may leave or be done, which nobody decides for the author",
         &[
             "F314", "F315", "F316", "F600", "F601", "F602", "F603", "F604", "F606", "F607", "F609", "F611", "F612", "F613", "F615", "F616",
-            "F617", "F317", "F618",
+            "F617", "F317", "F618", "F514",
         ],
     ),
 ];

@@ -1,8 +1,9 @@
 //! The folder of a `file` tool. Names are plain names: no path, no leading dot; links are not followed. A name whose letters are composed in another way
-//! than on the disk (an `ü` of one character or of two) is the same name.
+//! than on the disk (an `ü` of one character or of two) is the same name, and so is one in which is escaped what nobody sees.
 //!
 //! The work runs on separate threads, which a run abandons after a time limit, because a network disk may never answer.
 
+use std::fs::DirEntry;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -125,24 +126,32 @@ fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send +
 /// The path of a new file, or of the one that it replaces.
 fn target(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
     new_name(name)?;
-    Ok(same_name(folder, name).unwrap_or_else(|| folder.join(name)))
+    Ok(same_name(folder, name, own_name).unwrap_or_else(|| folder.join(name)))
 }
 
-/// The file whose name is the same but for how its letters are composed, if the name itself is not there and exactly one is.
-fn same_name(folder: &Path, name: &str) -> Option<PathBuf> {
+/// The file whose name, as `named` gives it, is the same but for how its letters are composed, if the name itself is not there and exactly one is.
+fn same_name(folder: &Path, name: &str, named: fn(&DirEntry) -> Option<String>) -> Option<PathBuf> {
     if folder.join(name).symlink_metadata().is_ok() {
         return None;
     }
-    let mut same = names(folder).ok()?.into_iter().filter(|(other, _)| other.nfc().eq(name.nfc()));
-    let (found, _) = same.next()?;
-    same.next().is_none().then(|| folder.join(found))
+    let mut same = entries(folder).ok()?.filter(|entry| named(entry).is_some_and(|other| other.nfc().eq(name.nfc())));
+    let found = same.next()?;
+    same.next().is_none().then(|| folder.join(found.file_name()))
 }
 
-/// The names in a folder that are text, and whether each is that of a file.
-fn names(folder: &Path) -> std::io::Result<Vec<(String, bool)>> {
-    let entries = std::fs::read_dir(files::here(folder))?.flatten();
-    let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
-    Ok(entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, is_file(&entry)))).collect())
+fn entries(folder: &Path) -> std::io::Result<impl Iterator<Item = DirEntry>> {
+    Ok(std::fs::read_dir(files::here(folder))?.flatten())
+}
+
+/// The name of an entry, if it is text.
+fn own_name(entry: &DirEntry) -> Option<String> {
+    entry.file_name().into_string().ok()
+}
+
+/// The name of an entry as it is listed, unless it is hidden: what cannot be seen in it is escaped.
+fn listed_name(entry: &DirEntry) -> Option<String> {
+    let name = visible(&entry.file_name().to_string_lossy()).into_owned();
+    (!name.starts_with('.')).then_some(name)
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
@@ -154,16 +163,16 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
 
 fn list(own: &OwnFiles, folder: &Path) -> Result<Vec<String>, Failure> {
     own.may_read(folder)?;
-    let all = names(folder).map_err(|e| failed("list", folder, &e))?;
-    let mut names: Vec<String> =
-        all.into_iter().filter(|(name, is_file)| *is_file && plain_name(name).is_ok()).map(|(name, _)| name).collect();
+    let entries = entries(folder).map_err(|e| failed("list", folder, &e))?;
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut names: Vec<String> = files.filter_map(|entry| listed_name(&entry)).collect();
     names.sort();
     Ok(names)
 }
 
 fn read(own: &OwnFiles, folder: &Path, name: &str) -> Result<String, Failure> {
     plain_name(name)?;
-    let path = same_name(folder, name).unwrap_or_else(|| folder.join(name));
+    let path = same_name(folder, name, listed_name).unwrap_or_else(|| folder.join(name));
     let read = own.open(&path, files::open_unlinked)?.and_then(|file| files::within(file, MOST_BYTES));
     let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
     text.map_err(|e| {
@@ -324,7 +333,6 @@ mod tests {
             std::fs::write(folder.path().join(name), name).unwrap();
         }
         std::fs::write(folder.path().join(".hidden"), "x").unwrap();
-        std::fs::write(folder.path().join("un\u{202e}seen"), "x").unwrap();
         let listed = list(&own, folder.path()).unwrap();
         let mut expected = names.to_vec();
         expected.sort();
@@ -332,6 +340,15 @@ mod tests {
         for name in &listed {
             assert_eq!(read(&own, folder.path(), name).unwrap(), *name);
         }
+        // What nobody sees is escaped, and no new file takes the place of such a one.
+        use std::os::unix::ffi::OsStrExt;
+        let unseen = tempfile::tempdir().unwrap();
+        let odd = [&b"a\xffb.txt"[..], b"line\nend.txt", "un\u{202e}seen".as_bytes()].map(std::ffi::OsStr::from_bytes);
+        odd.iter().for_each(|name| std::fs::write(unseen.path().join(name), name.as_bytes()).unwrap());
+        assert_eq!(list(&own, unseen.path()).unwrap(), ["a\u{fffd}b.txt", "line\\nend.txt", "un\\u202Eseen"]);
+        assert_eq!(read(&own, unseen.path(), "line\\nend.txt").unwrap(), "line\nend.txt");
+        assert_eq!(read(&own, unseen.path(), "un\\u202Eseen").unwrap(), "un\u{202e}seen");
+        assert_eq!(target(unseen.path(), "a\u{fffd}b.txt").unwrap(), unseen.path().join("a\u{fffd}b.txt"));
         assert_eq!(read(&own, folder.path(), "Gr\u{f6}\u{df}e.txt").unwrap(), "Gro\u{308}\u{df}e.txt");
         for (name, alike) in [("upper.txt", "UPPER.TXT"), ("a\u{a0}b (final).txt", "a b (final).txt"), ("a\u{2019}b\u{201d}.txt", "a'b\"")]
         {

@@ -96,6 +96,7 @@ pub fn definitions_alone(defined: &Definitions, folder: PathBuf, project: PathBu
     Pipeline {
         folder,
         project,
+        models: values(defined.models.clone()),
         agents: values(defined.agents.clone()),
         tools: values(defined.tools.clone()),
         scorecards: values(defined.scorecards.clone()),

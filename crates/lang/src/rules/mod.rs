@@ -292,11 +292,15 @@ const OF_DEFINITIONS: &[Rule] = &[
     policy_entries::check,
 ];
 
+/// What else is held against a file of definitions: no importer changes it.
+const OF_DEFINITIONS_ALONE: &[Rule] =
+    &[secret_in_file::check, secret_in_address::check, plain_http::check, extra_unchecked::check, reads::of_arguments];
+
 /// Checks definitions that stand in a file of their own.
 pub(crate) fn check_definitions(defined: &Pipeline, out: &mut Vec<Diagnostic>) {
     let plan = crate::plan::plan(&Program { pipelines: vec![Arc::new(defined.clone())] }, &mut vec![]);
-    for (pipeline, rule) in plan.pipelines.iter().flat_map(|pipeline| OF_DEFINITIONS.iter().map(move |rule| (pipeline, rule))) {
-        rule(pipeline, &plan, out);
+    for pipeline in &plan.pipelines {
+        OF_DEFINITIONS.iter().chain(OF_DEFINITIONS_ALONE).for_each(|rule| rule(pipeline, &plan, out));
     }
 }
 

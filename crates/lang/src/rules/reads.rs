@@ -57,14 +57,24 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
 }
 
-/// F103, F201, F202, F204, F208, F211.
+/// What a tool of a file of definitions reads of its own arguments. The rest of what stands there may be given by an importer.
+pub(super) fn of_arguments(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let is_argument = |read: &Read| read.path.first().is_some_and(|root| root == "with");
+    each_read_of(&PipelineNames::new(pipeline, plan), &Texts::of(pipeline), is_argument, out);
+}
+
 fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    each_read_of(names, texts, |_| true, out);
+}
+
+/// F103, F201, F202, F204, F208, F211.
+fn each_read_of(names: &PipelineNames, texts: &Texts, is_meant: impl Fn(&Read) -> bool, out: &mut Vec<Diagnostic>) {
     let mut waiting: HashMap<(StepIx, StepIx), usize> = HashMap::new();
     let mut plain: HashMap<StepIx, usize> = HashMap::new();
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat) else { continue };
         let mut missing: HashMap<String, usize> = HashMap::new();
-        for read in &placed.text.reads {
+        for read in placed.text.reads.iter().filter(|read| is_meant(read)) {
             let Some(problem) = names.read(seat, read).problem else { continue };
             // `failure is not none and failure.kind == 'timeout'`
             let asks_itself = || read.path.first().is_some_and(|root| root == "failure") && asks_for_failure(&placed.text.source);

@@ -1,6 +1,6 @@
 //! The tools of one server: listing them, and calling those that have not changed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,9 +74,12 @@ impl ServerSession {
             }
         }
         tools.sort_by(|one, other| one.name.cmp(&other.name));
-        if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(self.fault(FailureKind::BadResponse, &format!("it has two tools called \"{}\"", pair[0].name)));
-        }
+        // The same tool on two pages is one.
+        tools.dedup();
+        let twice: BTreeSet<String> =
+            tools.windows(2).filter(|pair| pair[0].name == pair[1].name).map(|pair| pair[0].name.clone()).collect();
+        tools.retain(|tool| !twice.contains(&tool.name));
+        left_out.extend(twice.into_iter().map(|name| (name, "it has two tools of that name".to_owned())));
         // Headers are not sent to programs, and do not exist in older versions.
         if matches!(self.link, ServerLink::Web(_)) && !self.version().has_initialize() {
             tools.retain(|tool| {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod endpoints;
+mod families;
 mod faults;
 mod formats;
 mod responses;

@@ -73,7 +73,7 @@ fn no_run_contradicts_a_guarantee_that_holds() {
             unbounded > 200,
             grouped > 1_000,
             looped > 300,
-            refined > 30,
+            refined > 20,
             chosen > 100,
             outside > 500,
         ],
