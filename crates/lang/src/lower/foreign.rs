@@ -518,7 +518,10 @@ fn as_inputs(_: &Map, node: &Node) -> Option<String> {
 }
 
 fn program(map: &Map, _: &Node) -> Option<String> {
-    let mut words = vec![map.get("command")?.to_value()];
+    let mut words = match map.get("command")?.to_value() {
+        Value::Array(words) => words,
+        word => vec![word],
+    };
     words.extend(map.get("args").and_then(Node::as_list).unwrap_or_default().iter().map(Node::to_value));
     Some(format!("write program: {}", written_form(&Value::Array(words))?))
 }

@@ -7,6 +7,7 @@
 //! `names`; work stays in step with the size of the file. A code that other rooms report too has its constructor in `diagnostic/shared.rs`.
 
 mod absent_section;
+mod agent_program_outside;
 mod any_row;
 mod approval_ignored;
 mod argument_unread;
@@ -257,6 +258,7 @@ const RULES: &[Rule] = &[
     secret_to_open_host::check,
     outside_policy::check,
     outside_lists::check,
+    agent_program_outside::check,
     guard_patterns::check,
     part_entries::check,
     untrusted_arguments::check,

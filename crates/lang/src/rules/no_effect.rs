@@ -7,15 +7,21 @@ use std::sync::Arc;
 use super::absent_section::is_person_field_given;
 use super::effects::has_retry;
 use super::giving::sole_output;
+use super::outside_policy::policies_of;
 use super::scorecards::{checks_of, named_scorecards};
+use super::wider_policy::calls;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::About;
-use crate::model::{CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, PlainCheck, ScorecardRef, StepKind, StyleGuide};
+use crate::model::{
+    CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, PlainCheck, Policy, ScorecardRef, StepKind, StyleGuide,
+};
+use crate::policy::{Act, decide};
 use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     check_of_channels(pipeline, out);
     check_of_retries(pipeline, out);
+    check_of_tools(pipeline, out);
     let file = &pipeline.pipeline;
     // What its file has, the run fills for an agent that others ask, too.
     if file.asked.is_some() {
@@ -71,6 +77,30 @@ fn check_of_retries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             }
         };
         out.push(Diagnostic::no_effect(step.id.span, message).about(About::Value("retry".to_owned())).help(help));
+    }
+}
+
+/// The tools of an agent, of which a policy denies each one whatever its arguments: its model is offered none.
+fn check_of_tools(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    for (name, agent) in &file.agents {
+        let Some(first) = agent.tools.first() else { continue };
+        let calls = calls(file, agent);
+        // A server whose tools nobody names has some that the file does not know.
+        let is_known = calls.iter().all(|call| file.tool(call).is_some_and(|(tool, part)| part.is_some() || !tool.is_server()));
+        let denies = |policy: &(&str, &Policy), call: &String| decide(&[*policy], &Act::Tool { name: call, arguments: None }).is_denied();
+        let is_parted = |call: &String| file.tool(call).is_some_and(|(tool, part)| part.is_none() && tool.kind.folder().is_some());
+        let parts = |call: &String| match is_parted(call) {
+            true => file.tool(call).map(|(tool, _)| tool.parts()).unwrap_or_default().iter().map(|part| format!("{call}.{part}")).collect(),
+            false => vec![call.clone()],
+        };
+        let all: Vec<String> = calls.iter().flat_map(parts).collect();
+        let denying = policies_of(file, agent).into_iter().find(|policy| all.iter().all(|call| denies(policy, call)));
+        let Some((of, policy)) = denying.filter(|_| is_known && !all.is_empty()) else { continue };
+        let message =
+            format!("tools of agent {} have no effect: policy {} denies each of them, so none is offered", quoted(name), quoted(of));
+        let help = format!("write allowed_tools: [{}] in the policy, or remove tools from the agent", all.join(", "));
+        out.push(Diagnostic::no_effect(first.span, message).help(help).related(policy.span, "this policy"));
     }
 }
 

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::policy_entries::without_scheme;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
-use crate::model::{FilePattern, Filling, Form, HostSource, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind};
+use crate::model::{
+    Agent, FilePattern, Filling, Form, HostSource, Pipeline, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind,
+};
 use crate::plan::known_address;
 use crate::policy::{Act, Origin, decide, decide_host, from_project, tool_refused};
 use crate::source::{Span, Spanned};
@@ -39,19 +41,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 report(&step.id.value, server.span, format!("a resource of server {}", quoted(&server.value)), help);
             }
         }
-        if let Some(run) = step.kind.facts().starts {
-            let reached = Origin::of_program(&run.network.map(|host| host.value.clone()));
-            let refused = |origin: &Origin| decide_host(&[(&name.value, policy)], HostSource::Input, origin, || true).is_denied();
-            let shown = |place: usize| match &run.network {
-                ProgramNetwork::Hosts(hosts) => hosts.get(place).map(|host| (host.span, format!("host {}", quoted(&host.value)))),
-                ProgramNetwork::None | ProgramNetwork::All => Some((step.kind_span, "all of the network".to_owned())),
-            };
-            if let Some((span, what)) = reached.iter().position(refused).and_then(shown) {
-                let host = what.split('"').nth(1).unwrap_or("*").to_owned();
-                let hosts = with_one_more("hosts", policy.hosts.as_deref(), &host);
-                let help = format!("write network_access: {{ {hosts} }} in the policy, or take it out of network");
-                report(&step.id.value, span, what, &help);
-            }
+        if let Some(run) = step.kind.facts().starts
+            && let Some((span, what)) = refused_host(&run.network, step.kind_span, (&name.value, policy))
+        {
+            report(&step.id.value, span, what.clone(), &host_help(&what, policy));
         }
         if let StepKind::Read(read) = &step.kind {
             let paths = files(read).into_iter().map(|path| from_project(&file.project, &file.folder.join(path)));
@@ -93,6 +86,31 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             report(&step.id.value, url.place.span, format!("host {}", quoted(&shown)), &help);
         }
     }
+}
+
+/// The first host of a program's network that a policy does not allow, where it stands; `place` for all of the network.
+pub(super) fn refused_host(network: &ProgramNetwork<Spanned<String>>, place: Span, policy: (&str, &Policy)) -> Option<(Span, String)> {
+    let refused = |origin: &Origin| decide_host(&[policy], HostSource::Input, origin, || true).is_denied();
+    let first = Origin::of_program(&network.map(|host| host.value.clone())).iter().position(refused)?;
+    match network {
+        ProgramNetwork::Hosts(hosts) => hosts.get(first).map(|host| (host.span, format!("host {}", quoted(&host.value)))),
+        ProgramNetwork::None | ProgramNetwork::All => Some((place, "all of the network".to_owned())),
+    }
+}
+
+/// What to write so that a policy allows what [`refused_host`] names.
+pub(super) fn host_help(what: &str, policy: &Policy) -> String {
+    let host = what.split('"').nth(1).unwrap_or("*");
+    format!(
+        "write network_access: {{ {} }} in the policy, or take it out of network",
+        with_one_more("hosts", policy.hosts.as_deref(), host)
+    )
+}
+
+/// The policies that are in force for an agent of this file.
+pub(super) fn policies_of<'p>(file: &'p Pipeline, agent: &'p Agent) -> Vec<(&'p str, &'p Policy)> {
+    let named = [&file.policy, &agent.policy].into_iter().flatten();
+    named.filter_map(|name| Some((name.value.as_str(), file.policies.get(&name.value)?))).collect()
 }
 
 /// A list of the policy with one more entry, as it is written.

@@ -1,0 +1,20 @@
+//! F613: hosts that a program which is an agent reaches, and a policy in force for it does not list: its first prompt fails.
+
+use std::collections::HashSet;
+
+use super::outside_policy::{found, host_help, policies_of, refused_host};
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
+
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let mut seen = HashSet::new();
+    for name in pipeline.steps.iter().flat_map(|planned| planned.step.kind.agents(file)) {
+        let Some(agent) = file.agents.get(&name.value).filter(|_| seen.insert(name.value.as_str())) else { continue };
+        let Some(model) = file.models.get(agent.model_name()) else { continue };
+        let Some(program) = model.provider.program() else { continue };
+        let refusing = |policy: &(_, _)| Some((*policy, refused_host(&program.run.network, model.span, *policy)?));
+        let Some(((of, policy), (span, what))) = policies_of(file, agent).iter().find_map(refusing) else { continue };
+        let message = format!("the program of agent {} reaches {what}, which policy {} does not allow", quoted(&name.value), quoted(of));
+        out.push(found(span, &message).related(policy.span, "this policy is to allow it").help(host_help(&what, policy)));
+    }
+}
