@@ -222,7 +222,11 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
         }
         (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began; nothing was started".to_string(),
         (_, RunStatus::Cancelled) if asked_to_end(&outcome.events) == Some(Canceller::Person) => {
-            "cancelled by a person: it cannot continue".to_string()
+            let by = match outcome.cancelled_by() {
+                Some(Canceller::Interrupt | Canceller::Terminate) => "stopped by a signal",
+                _ => "cancelled by a person",
+            };
+            format!("{by}: it cannot continue")
         }
         (_, RunStatus::Cancelled) => format!("cancelled; finished steps are kept: flow runs resume {}{reach}", outcome.run),
         _ => return None,

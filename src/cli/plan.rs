@@ -29,7 +29,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
     let default_model = world::default_model(&env)?;
     let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     let settled = settings::read(&workflow.project)?;
-    let flags = settings::narrowest(&flags, &settled.limits);
+    let flags = flags.within(&settled.limits);
     workflow.give_model(settled.model.as_ref());
     let Workflow { checked, pipeline, .. } = &workflow;
     let mut given = given(pipeline, wanted)?;
@@ -107,7 +107,7 @@ fn work_out(plan: &Plan, given: &PreviewInputs, default_model: Option<&Model>, f
     };
     let bounds = plan::bounds(plan, default_model, &length);
     let own = root.pipeline.bounds();
-    let limits = settings::narrowest(&own, flags);
+    let limits = own.within(flags);
     let calls = &bounds[0].calls;
     let after = [root.on_failure, root.finally].into_iter().flatten().count() as u64;
     let input = |name: &str| given.inputs.as_ref().and_then(|inputs| inputs.get(name)).filter(|_| !given.missing.iter().any(|m| m == name));

@@ -20,7 +20,7 @@ use crate::plan::surely_asks;
 use crate::redact::Redactor;
 use crate::report::how_to_decide;
 use crate::runtime::{
-    Attend, PlayedRun, RunError, RunOutcome, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel, settings, start_of,
+    Attend, PlayedRun, RunError, RunOutcome, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel, start_of,
 };
 
 /// What is told where replies come from a file.
@@ -40,7 +40,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     on.runner.channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
     on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
     let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
-    on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
+    on.runner.limits = flags.within(&on.runner.limits);
     on.runner.caller = telemetry::caller(shared.quiet);
     let reach = shared.reach(&on.runner.workflow.project);
     let at_question = inputs::ask(&pipeline, &mut given);

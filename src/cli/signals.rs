@@ -26,6 +26,8 @@ enum News {
     Answer(UnboundedSender<Canceller>),
     /// It ends the program in the middle of a line on the terminal.
     Question,
+    /// It ends the program while a line is edited, after this.
+    Edited(Box<dyn FnOnce() + Send>),
     /// A run that ends has so much time more.
     Longer(Duration),
     /// It ends the program: no run is left, and all is written.
@@ -141,6 +143,10 @@ async fn attend(mut news: UnboundedReceiver<News>) {
                         tell!();
                         end_now(exit);
                     }
+                    News::Edited(leave) => {
+                        leave();
+                        end_now(exit);
+                    }
                     _ => end_now(first.unwrap_or(exit)),
                 },
                 News::Longer(more) => late.as_mut().reset(Instant::now() + more + TO_END),
@@ -180,6 +186,48 @@ pub(super) fn listen_to_answer(run: UnboundedSender<Canceller>) -> Attended {
 /// A question is asked, and there is no run yet: Ctrl-C ends the program.
 pub(super) fn at_question() -> Attended {
     Attended::meaning(News::Question)
+}
+
+/// A line is edited, which sets the terminal: a signal sets it as it is now, does this, and ends the program.
+#[cfg(unix)]
+pub(super) fn at_edited_line(then: impl FnOnce() + Send + 'static) -> Attended {
+    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+    let before = tcgetattr(std::io::stdin()).ok();
+    Attended::meaning(News::Edited(Box::new(move || {
+        // Of a terminal that is gone nothing is left to set.
+        let _ = before.map(|before| tcsetattr(std::io::stdin(), OptionalActions::Now, &before));
+        super::stdout::control(PASTE_AS_TYPED);
+        tell!();
+        then();
+    })))
+}
+
+#[cfg(not(unix))]
+pub(super) fn at_edited_line(_: impl FnOnce() + Send + 'static) -> Attended {
+    at_question()
+}
+
+/// Pasted text comes without brackets again.
+#[cfg(unix)]
+const PASTE_AS_TYPED: &str = "\u{1b}[?2004l";
+
+/// How many bytes the terminal holds that nobody has read, also of a line that has not ended; `None`: it does not tell.
+#[cfg(unix)]
+pub(super) fn typed_ahead() -> Option<u64> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let stdin = std::io::stdin();
+    let before = tcgetattr(&stdin).ok()?;
+    let mut by_byte = before.clone();
+    by_byte.local_modes -= LocalModes::ICANON;
+    tcsetattr(&stdin, OptionalActions::Now, &by_byte).ok()?;
+    let waiting = rustix::io::ioctl_fionread(&stdin).ok();
+    let _ = tcsetattr(&stdin, OptionalActions::Now, &before);
+    waiting
+}
+
+#[cfg(not(unix))]
+pub(super) fn typed_ahead() -> Option<u64> {
+    None
 }
 
 impl Attended {

@@ -28,6 +28,14 @@ pub(super) fn print_file(text: &str) -> Exit {
     if std::io::stdout().is_terminal() { write(&visible_lines(&tell::without_secrets(text))) } else { write(text) }
 }
 
+/// Tells a terminal how to behave; elsewhere nothing is written.
+pub(super) fn control(sequence: &'static str) {
+    let mut out = std::io::stdout().lock();
+    if out.is_terminal() {
+        let _ = out.write_all(sequence.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
 fn write(text: &str) -> Exit {
     let mut out = std::io::stdout().lock();
     told(out.write_all(text.as_bytes()).and_then(|()| out.flush()))

@@ -15,7 +15,7 @@ use crate::port::{PrintError, Printer};
 /// Most characters of a question that a terminal shows at once.
 const MOST_SEEN: usize = 2_000;
 /// Terminals cut a line after so many bytes, without a word.
-const CUT_BY_TERMINAL: usize = 4_095;
+pub(super) const CUT_BY_TERMINAL: usize = 4_095;
 /// How often to check whether a question is over.
 const LOOK: Duration = Duration::from_millis(100);
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::changed::{ChangedFiles, Touched};
 use super::session::{RunSession, begun};
 use super::surroundings::{Surroundings, start_of};
-use super::{RunError, settings, told_from_project};
+use super::{RunError, told_from_project};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
@@ -86,7 +86,7 @@ impl RunSession {
         log.append(&before)?;
         on.runtime.block_on(log.sync())?;
         let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
-        let options = on.options(settings::narrowest(&of_run, &on.runner.limits));
+        let options = on.options(of_run.within(&on.runner.limits));
         let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
         let run = Run::resumed(&*id, plan, options, now, &before).map_err(|why| refused(why.to_string()))?;
         Ok((

@@ -42,6 +42,8 @@ pub struct RunOutcome {
     pub events: Vec<Event>,
     /// An error of the storage during the run; then the run has no complete record.
     pub loss: Option<StoreError>,
+    /// Neither its record nor its conversation has what was said in it.
+    pub(crate) is_forgotten: bool,
     /// The [recording](super::Runner::record), or why it could not be written.
     pub recorded: Result<Option<Recorded>, RunError>,
     /// Calls without a recording in [a replay](super::Runner::replay), one sentence each.
@@ -85,6 +87,7 @@ impl RunOutcome {
             is_scripted,
             events,
             loss: None,
+            is_forgotten: false,
             recorded: Ok(None),
             misses: vec![],
             ended_by: None,

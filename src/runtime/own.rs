@@ -11,7 +11,7 @@ use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
 use crate::adapter::files;
 use crate::adapter::own::OwnFiles;
-use crate::adapter::started::{MayRun, holds_code};
+use crate::adapter::started::{Depth, MayRun, holds_code};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::load::load;
@@ -93,12 +93,13 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     let missing = named.missing.iter().filter(|path| is_code(path) == Some(true));
     own.fixed.extend(missing.filter_map(|path| beside(path)).filter(|folder| !is_above(folder)));
     own.fixed.extend(named.folders.iter().filter(|folder| !is_above(folder) && holds_code(folder)).cloned());
+    own.code_in.extend(named.packages());
     own.fixed.extend(named.files);
     own.fixed.extend(named.kept);
     own.fixed.extend(named.settings);
     // What has an ending would be a file: it is kept itself. A name without one may become a folder of data.
     own.fixed.extend(named.missing.iter().filter(|path| is_data(path).is_some() && !is_table(path)).cloned());
-    let loaded = named.loaded.into_iter().filter(|(folder, is_deep)| *is_deep && !is_above(folder)).map(|(folder, _)| folder);
+    let loaded = named.loaded.into_iter().filter(|(folder, depth)| *depth == Depth::All && !is_above(folder)).map(|(folder, _)| folder);
     let loaded: Vec<PathBuf> = loaded.collect();
     own.fixed.extend(loaded.iter().filter(|folder| holds_code(folder)).cloned());
     own.code_in.extend(loaded);

@@ -172,7 +172,7 @@ impl RunSession {
             let ended = match waited {
                 Ok(Waited::Over) => None,
                 Ok(Waited::Stopped(by)) => Some(RunOutcome { ended_by: Some(by), ..nothing }),
-                Err(error) => Some(RunOutcome { ending: RunEnding::Lost, loss: Some(error), ..nothing }),
+                Err(error) => Some(RunOutcome { ending: RunEnding::Lost, loss: Some(error), is_forgotten: true, ..nothing }),
             };
             if let Some(outcome) = ended {
                 return PlayedRun::new(outcome, PersonalMask::default(), lock);
@@ -288,10 +288,11 @@ impl RunSession {
         let waits = end.is_none() && driven.is_ok();
         let recorded = if waits { Ok(None) } else { runner.taping.finish(&tape, &head).map_err(RunError::system) };
         let is_lost = driven.is_err() && end.is_none();
-        let unsaid = match turn {
-            Some(turn) if end.is_some() && !is_lost => turn.end(&events).err(),
+        let said = match turn {
+            Some(turn) if end.is_some() && !is_lost => Some(turn.end(&events)),
             _ => None,
         };
+        let is_said = matches!(said, Some(Ok(())));
         let loss = match driven {
             Ok(_) => journal.into_loss(),
             Err(error) => {
@@ -300,8 +301,11 @@ impl RunSession {
                 Some(error)
             }
         };
+        // What the record has is added to the conversation later.
+        let is_forgotten = loss.is_some() && !is_said;
         let mut outcome = RunOutcome {
-            loss: loss.or(unsaid),
+            loss: loss.or(said.and_then(Result::err)),
+            is_forgotten,
             recorded,
             misses: tape.misses(),
             printed: printed.take(),

@@ -9,7 +9,7 @@ use crate::adapter::environment;
 use crate::adapter::files::open_if_there;
 use crate::diagnostic::has_errors;
 use crate::load::{SettingsOf, load_settings};
-use crate::model::{Limits, Model, Policy, TelemetrySettings};
+use crate::model::{Limits, Model, Policy, TelemetrySettings, USER_POLICY};
 use crate::port::Secret;
 
 /// What the project and the user have set.
@@ -95,36 +95,16 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
         let key_file = settings.journal.key_file.map(|named| path.parent().unwrap_or(Path::new("")).join(named.value));
         settled.key_file = settled.key_file.or(key_file);
         settled.model = settled.model.or(settings.default_model);
-        settled.limits = narrowest(&settled.limits, &settings.limits);
+        settled.limits = settled.limits.within(&settings.limits);
         if let Some(policy) = settings.policy {
-            settled.limits = narrowest(&settled.limits, &bounds_of(&policy));
+            settled.limits = settled.limits.within(&policy.bounds(USER_POLICY));
             settled.policy = Some(policy);
         }
     }
     Ok(settled)
 }
 
-/// The bounds that a policy sets.
-pub(crate) fn bounds_of(policy: &Policy) -> Limits {
-    Limits { deadline: policy.max_time, max_cost_usd: policy.max_cost_usd, max_tokens: policy.max_tokens, ..Limits::default() }
-}
-
 /// The host of an address, if it can be read.
 pub(crate) fn host(address: &str) -> Option<String> {
     url::Url::parse(address).ok()?.host_str().map(str::to_owned)
-}
-
-/// Of each bound the smaller one.
-pub(crate) fn narrowest(a: &Limits, b: &Limits) -> Limits {
-    fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-        [a, b].into_iter().flatten().min()
-    }
-    Limits {
-        deadline: least(a.deadline, b.deadline),
-        max_parallel: least(a.max_parallel, b.max_parallel),
-        max_tokens: least(a.max_tokens, b.max_tokens),
-        max_cost_usd: [a.max_cost_usd, b.max_cost_usd].into_iter().flatten().reduce(f64::min),
-        max_steps: least(a.max_steps, b.max_steps),
-        span: None,
-    }
 }

@@ -29,7 +29,7 @@ use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values}
 use crate::event::{ConversationSoFar, Event, Happening, RunStart};
 use crate::journal::{AuditTrail, PersonalMask};
 use crate::load::WrittenRules;
-use crate::model::{DEFAULT_MODEL, History, Limits, Model, PastMessage, Pipeline, Step, StepKind};
+use crate::model::{DEFAULT_MODEL, History, Limits, Model, PastMessage, Pipeline, Policy, Step, StepKind, USER_POLICY};
 use crate::plan::{Plan, Wishes};
 use crate::port::{PrintError, Printer, Secret};
 use crate::redact::{Redactor, is_recognised};
@@ -68,9 +68,9 @@ impl Runner {
         let mut runner = self.clone();
         let replayed = runner.taping.open()?;
         let settled = self.settled()?;
-        runner.limits = settings::narrowest(&self.limits, &settled.limits);
+        runner.limits = self.limits.within(&settled.limits);
         for policy in &self.policies {
-            runner.limits = settings::narrowest(&runner.limits, &settings::bounds_of(policy));
+            runner.limits = runner.limits.within(&policy.bounds(USER_POLICY));
         }
         let env = match (self.takes_environment, &self.env_file) {
             (true, file) => environment::variables(file.as_deref()),
@@ -141,7 +141,7 @@ impl Surroundings {
         };
         let id = &first.run;
         let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
-        let options = self.options(settings::narrowest(&of_run, &self.runner.limits));
+        let options = self.options(of_run.within(&self.runner.limits));
         let now = Moment { wall: self.ports.clock.now(), ms: 0 };
         Run::resumed(id.clone(), self.plan(), options, now, events).map_err(|why| match why {
             ResumeError::Changed => {
@@ -252,15 +252,20 @@ impl Surroundings {
         lines.chain(of_env).chain(keyless(&workflow.checked, env, of_user)).collect()
     }
 
+    /// The policies of who runs it, which are in force beside those of the file.
+    pub(crate) fn user_policies(&self) -> impl Iterator<Item = &Policy> {
+        self.settled.policy.iter().chain(&self.runner.policies)
+    }
+
     pub(super) fn options(&self, limits: Limits) -> RunSettings {
-        let Runner { workflow, env, default_model, policies, taping, .. } = &self.runner;
+        let Runner { workflow, env, default_model, taping, .. } = &self.runner;
         RunSettings {
             secrets: taping.secrets(&workflow.checked.loaded.program.pipelines, env),
             hidden: self.hidden.clone(),
             env: env.clone(),
             default_model: default_model.clone(),
             every_model: None,
-            user_policies: self.settled.policy.iter().chain(policies).cloned().collect(),
+            user_policies: self.user_policies().cloned().collect(),
             unscripted: taping.unscripted(),
             replies: None,
             mocks: Mocks::default(),

@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::pty::{Winsize, openpty};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::termios::{LocalFlags, tcgetattr};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -16,7 +18,7 @@ use crate::conversations::{endpoint, messages};
 use crate::program::{Ran, command, flow};
 use crate::terminal::without_colours;
 
-const TEAM: &str = "flow: 1
+pub(crate) const TEAM: &str = "flow: 1
 models:
   default: { provider: scripted, replies: replies.yaml }
 agents:
@@ -38,7 +40,7 @@ replies:
 ";
 
 /// A folder with a file of one agent.
-fn place(text: &str) -> TempDir {
+pub(crate) fn place(text: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("team.yaml"), text).unwrap();
     std::fs::write(folder.path().join("replies.yaml"), REPLIES).unwrap();
@@ -55,7 +57,7 @@ fn lines(command: &mut Command, lines: &[u8]) -> Ran {
     Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-fn chat(folder: &Path, more: &[&str], typed: &[u8]) -> Ran {
+pub(crate) fn chat(folder: &Path, more: &[&str], typed: &[u8]) -> Ran {
     lines(&mut command(folder, &[&["chat", "team.yaml", "--no-tty"], more].concat()), typed)
 }
 
@@ -321,10 +323,23 @@ fn a_rejected_key_is_reported_below_the_answer_of_a_stand_in() {
 }
 
 /// The line editor waits for a line: it asks for pasted text in brackets.
-const PROMPT: &str = "\u{1b}[?2004h";
+pub(crate) const PROMPT: &str = "\u{1b}[?2004h";
 
 /// Typed while no line is edited: the terminal makes a signal of it.
 const CTRL_C: &str = "<SIGINT>";
+
+/// Asks the process to end.
+pub(crate) const TERMINATE: &str = "<SIGTERM>";
+
+/// The terminal is gone.
+pub(crate) const HANG_UP: &str = "<SIGHUP>";
+
+/// A terminal that a chat has left: the exit code of the chat, what was shown, and how the terminal is set.
+pub(crate) struct LeftTerminal {
+    pub(crate) exit: i32,
+    pub(crate) shown: String,
+    pub(crate) modes: LocalFlags,
+}
 
 /// What a person does at a terminal of this width: waits for a text, then types another.
 fn at_terminal(folder: &Path, width: u16, steps: &[(&str, &str)]) -> (i32, String) {
@@ -332,7 +347,13 @@ fn at_terminal(folder: &Path, width: u16, steps: &[(&str, &str)]) -> (i32, Strin
 }
 
 /// The same for any chat, which is ended after this time.
-fn at_terminal_of(mut call: Command, width: u16, steps: &[(&str, &str)], most: Duration) -> (i32, String) {
+fn at_terminal_of(call: Command, width: u16, steps: &[(&str, &str)], most: Duration) -> (i32, String) {
+    let LeftTerminal { exit, shown, .. } = at_terminal_left(call, width, steps, most);
+    (exit, shown)
+}
+
+/// The same, with the terminal as it is left.
+pub(crate) fn at_terminal_left(mut call: Command, width: u16, steps: &[(&str, &str)], most: Duration) -> LeftTerminal {
     let pty = openpty(Some(&Winsize { ws_row: 40, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }), None).unwrap();
     call.env("TERM", "xterm-256color")
         .stdin(Stdio::from(pty.slave.try_clone().unwrap()))
@@ -344,7 +365,7 @@ fn at_terminal_of(mut call: Command, width: u16, steps: &[(&str, &str)], most: D
     // What never comes ends the chat, and the test sees what did.
     let watch = std::thread::spawn(move || {
         if is_over.recv_timeout(most).is_err() {
-            let _ = nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL);
+            let _ = kill(process, Signal::SIGKILL);
         }
     });
     let (mut keyboard, mut screen) = (File::from(pty.master.try_clone().unwrap()), File::from(pty.master));
@@ -357,7 +378,9 @@ fn at_terminal_of(mut call: Command, width: u16, steps: &[(&str, &str)], most: D
             let Some(at) = shown[seen..].windows(wanted.len()).position(|part| part == wanted.as_bytes()) else { break };
             seen += at + wanted.len();
             match *typed {
-                CTRL_C => nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap(),
+                CTRL_C => kill(process, Signal::SIGINT).unwrap(),
+                TERMINATE => kill(process, Signal::SIGTERM).unwrap(),
+                HANG_UP => kill(process, Signal::SIGHUP).unwrap(),
                 typed => keyboard.write_all(typed.as_bytes()).unwrap(),
             }
             steps.next();
@@ -365,7 +388,9 @@ fn at_terminal_of(mut call: Command, width: u16, steps: &[(&str, &str)], most: D
     }
     let _ = over.send(());
     watch.join().unwrap();
-    (child.wait().unwrap().code().unwrap_or(-1), String::from_utf8_lossy(&shown).replace("\r\n", "\n"))
+    let modes = tcgetattr(&screen).unwrap().local_flags;
+    let exit = child.wait().unwrap().code().unwrap_or(-1);
+    LeftTerminal { exit, shown: String::from_utf8_lossy(&shown).replace("\r\n", "\n"), modes }
 }
 
 #[test]
@@ -425,7 +450,7 @@ fn ctrl_c_stops_an_answer_at_once() {
     let plain = without_colours(&shown);
     assert_eq!(exit, 0, "{plain}");
     // The last word may be the beginning of a mark, so it is held back.
-    assert!(shown.contains("The first\r\nstopped: the message") && !plain.contains("a second signal"), "{shown:?}");
+    assert!(shown.replace('\r', "").contains("The first\nstopped: the message") && !plain.contains("a second signal"), "{shown:?}");
     let listed = flow(folder.path(), &["runs", "list"]).out;
     assert!(listed.contains("cancelled"), "{listed}");
     // Nothing waited for the model.

@@ -64,6 +64,9 @@ fn a_message_that_cannot_be_stored_waits_for_nobody() {
         let out = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(6), "{blocks} {out}");
         assert!(!out.contains("\"waiting\""), "{blocks} {out}");
+        let err = String::from_utf8(output.stderr).unwrap();
+        let lost = out.lines().filter(|line| line.contains("\"status\":\"failed\"")).count();
+        assert_eq!(err.matches("this message and its answer are not kept").count(), lost, "{blocks} {out}{err}");
     }
 }
 

@@ -15,6 +15,7 @@ mod cassette;
 mod changed;
 mod channel_texts;
 mod chat;
+mod chat_edges;
 mod check;
 mod circles;
 mod completions;

@@ -38,7 +38,7 @@ const SAID: &str = "flow: 1
 replies:
   say:
     - when: \"'Turn 2' in inputs.prompt\"
-      text: \"AGREED: by {{ inputs.instructions }}\"
+      text: \"By {{ inputs.instructions }}.\\n\\nAGREED\"
     - text: \"The lock is taken too late, says {{ inputs.instructions }}\"
 ";
 
@@ -90,7 +90,7 @@ fn an_mcp_server_talks_with_a_model() {
     assert_eq!(checked.exit, 0, "{}{}", checked.out, checked.err);
     let ran = flow(place.path(), &["run", "talk.yaml", "--trust"]);
     let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
-    assert_eq!(told, json!({ "ended": "agreed", "positions": { "first": "AGREED: by the server", "second": "AGREED" } }), "{}", ran.err);
+    assert_eq!(told, json!({ "ended": "agreed", "positions": { "first": "By the server.\n\nAGREED", "second": "AGREED" } }), "{}", ran.err);
     let shown = flow(place.path(), &["runs", "show"]).out;
     assert!(shown.contains("1. first to second: The lock is taken too late, says the server"), "{shown}");
     let calls = audited(place.path(), "tool_call");

@@ -312,9 +312,17 @@ fn compiled_code_beside_a_script_does_not_run_or_is_asked_about() {
         ("command: python3, args: [-sE, servers/t.py]", plain, true),
         ("command: sh, args: [-c, 'exec python3 -E servers/t.py']", plain, true),
         ("command: python3, args: [-BE, servers/t.py]", plain, true),
+        ("command: python3, args: [-B, -X, 'pycache_prefix=', servers/t.py]", plain, true),
+        ("command: env, args: [-i, python3, -B, servers/t.py]", plain, true),
+        ("command: sh, args: [-c, 'unset PYTHONPYCACHEPREFIX; exec python3 -B servers/t.py']", plain, true),
+        (
+            "command: python3, args: [-B, servers/t.py]",
+            "import sys; sys.pycache_prefix = None\nimport helper\nopen('started', 'a').write('x')\n",
+            true,
+        ),
     ];
     for_each(&ways, |_, (tool, script, asks)| {
-        let is_filled = *asks && !tool.contains("-BE");
+        let is_filled = *asks && !tool.contains("-B");
         let way = way(tool, "servers/t.py");
         let project = project(&way);
         let folder = project.path();
@@ -369,6 +377,45 @@ fn what_interpreters_and_launchers_find_by_themselves_is_asked_about() {
         std::fs::write(&path, "# new").unwrap();
         let said = flow(folder, &way, &["run", "p.yaml"]);
         assert_eq!(said.exit == 6, *asks, "{tool}, {name}: {}", said.err);
+    });
+}
+
+#[test]
+fn what_a_script_brings_in_is_asked_about_whatever_it_is_called() {
+    // The command, its script, another file, and whether a change of that asks.
+    let ways = [
+        ("command: python3, args: [-m, lib.main]", "import more.a", "more/a.py", true),
+        ("command: python3, args: [-c, 'import lib.main']", "import more.a", "more/deep/a.py", true),
+        ("command: bash, args: [lib/run.sh]", ". ./lib/part", "lib/part", true),
+        ("command: bash, args: [lib/run.sh]", "source \"$(dirname \"$0\")/part.conf\"", "lib/part.conf", true),
+        ("command: bash, args: [lib/run.sh]", "cat lib/notes.md", "lib/notes.md", false),
+        ("command: make, args: [-s, all]", "", "GNUmakefile", true),
+        ("command: make, args: [-s, all]", "", "mk/common.mk", true),
+        ("command: perl, args: [lib/x.pl]", "do './lib/c.conf';", "lib/c.conf", true),
+        ("command: perl, args: [-Ilib, lib/x.pl]", "", "lib/Foo.pmc", true),
+        ("command: node, args: ['--env-file=conf/c.env', lib/x.js]", "", "more/e.js", true),
+        ("command: python3, args: [lib/main.py]", "print('from data.txt')", "other/data.txt", false),
+    ];
+    for_each(&ways, |_, (tool, script, name, asks)| {
+        let way = way(tool, "lib/main.py");
+        let project = project(&way);
+        let folder = project.path();
+        for file in ["lib/main.py", "lib/run.sh", "lib/x.pl", "lib/x.js"] {
+            std::fs::write(folder.join(file), format!("{script}\n")).unwrap();
+        }
+        std::fs::create_dir_all(folder.join("conf")).unwrap();
+        std::fs::write(folder.join("conf/c.env"), "NODE_OPTIONS=--require ./more/e.js\n").unwrap();
+        std::fs::write(folder.join("Makefile"), "include mk/common.mk\nall:\n\t@true\n").unwrap();
+        std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if !name.starts_with("GNU") {
+            std::fs::write(&path, "").unwrap();
+        }
+        assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0, "{tool}");
+        std::fs::write(&path, "# changed").unwrap();
+        let said = flow(folder, &way, &["run", "p.yaml"]);
+        assert_eq!(said.exit == 6 && said.err.contains("nothing was started"), *asks, "{tool}, {name}: {}", said.err);
     });
 }
 

@@ -48,8 +48,8 @@ def turn(session, prompt):
         return "I may not read the repository, so I cannot check anything."
     read, lock = findings.race() or (0, 0)
     cents = findings.lost_cents() or 0
-    if "AGREED:" in prompt:
-        return "AGREED: tickets.py:%d stands before the lock of line %d, and bill.py:%d loses the rest." % (read, lock, cents)
+    if "\nAGREED" in prompt:
+        return "tickets.py:%d stands before the lock of line %d, and bill.py:%d loses the rest.\n\nAGREED" % (read, lock, cents)
     return "tickets.py:%d is as you say%s. But bill.py:%d is wrong, too: a bill of 100.00 for 3 people has lost a cent. RELEASE.md asks for a change of release.allow, %s." % (
         read,
         ", and the history shows no later change" if history else "",

@@ -28,7 +28,7 @@ def turn(prompt):
     if "This is turn 1 " in prompt:
         return "Two threads can get the same number: tickets.py reads self.last in line %d, before it takes the lock in line %d. bill.py looks right to me." % (read, lock)
     if "has lost a cent" in prompt and findings.lost_cents():
-        return "AGREED: tickets.py:%d reads before the lock of line %d, and bill.py:%d leaves out the rest of the division." % (read, lock, findings.lost_cents())
+        return "tickets.py:%d reads before the lock of line %d, and bill.py:%d leaves out the rest of the division.\n\nAGREED" % (read, lock, findings.lost_cents())
     return "I stay with tickets.py:%d." % read
 
 

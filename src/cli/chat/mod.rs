@@ -8,6 +8,7 @@
 //! | `servers` | MCP servers, which outlive a message, and the list of tools |
 //! | `sessions` | conversations that are kept: found, continued, written out |
 //! | `turn` | one message and its answer |
+//! | `streamed` | what of an answer stands on the terminal |
 //! | `view` | what is seen of an answer on its way |
 //! | `told` | what is said about the session |
 //!
@@ -16,6 +17,7 @@
 mod opened;
 mod servers;
 mod sessions;
+mod streamed;
 mod told;
 mod turn;
 mod typed;
@@ -82,7 +84,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
     chat.begin(options.resume.as_deref())?;
     chat.greet(&lines, &who);
     let mut exit = Exit::Ok;
-    while let Some(line) = lines.next()? {
+    while let Some(line) = lines.next(chat.parting())? {
         match line {
             Line::Interrupted => tell!("Ctrl-D or exit ends the chat"),
             Line::Refused(why) => {
@@ -110,7 +112,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
             }
         }
     }
-    chat.part();
+    chat.parting()();
     Ok(exit)
 }
 
@@ -139,6 +141,7 @@ impl Chat<'_> {
             is_alone: self.opened.agent.is_some(),
         });
         self.tally = ChatTally {
+            is_resumed: resumed.is_some(),
             messages: session.messages.iter().filter(|message| message.thread == MessageThread::Talk).count() as u64,
             ..ChatTally::default()
         };
@@ -188,7 +191,8 @@ impl Chat<'_> {
 
     /// The id of the conversation, once it is known.
     fn session_id(&self) -> Option<String> {
-        Some(self.session.id.clone()).filter(|id| !id.is_empty() && self.tally.messages > 0 && !self.is_apart())
+        let is_begun = self.tally.messages > 0 || self.tally.has_unanswered;
+        Some(self.session.id.clone()).filter(|id| !id.is_empty() && is_begun && !self.is_apart())
     }
 
     /// Whether nothing joins the messages: a pipeline without a conversation answers.

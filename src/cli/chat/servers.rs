@@ -18,8 +18,8 @@ use crate::cli::{Exit, tell};
 use crate::driver::Runtime;
 use crate::engine::servers;
 use crate::event::Failure;
-use crate::model::{FilePart, Tool, ToolName};
-use crate::policy::opens;
+use crate::model::{Pipeline, Policy, Tool, ToolName, USER_POLICY};
+use crate::policy::{may_call, opens};
 use crate::port::{ToolList, ToolServers};
 use crate::runtime::{Surroundings, declared, inputs_of_file, world};
 
@@ -78,10 +78,12 @@ impl Drop for ChatServers {
 }
 
 impl Chat<'_> {
-    /// Lists the tools that are offered, those of servers as the servers list them now. Errors: what a message would meet before its run begins.
+    /// Lists the tools that are offered, those of servers as the servers list them now, without those that policies always reject. Errors: what a message
+    /// would meet before its run begins.
     pub(super) fn tell_tools(&self) -> Result<(), Refusal> {
         let pipeline = &self.opened.workflow.pipeline;
-        let names: Vec<&str> = match self.opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)) {
+        let agent = self.opened.agent.as_ref().and_then(|name| pipeline.agents.get(name));
+        let names: Vec<&str> = match agent {
             Some(agent) => agent.tools.iter().map(|tool| tool.value.as_str()).collect(),
             None => pipeline.tools.keys().map(String::as_str).collect(),
         };
@@ -89,36 +91,23 @@ impl Chat<'_> {
             tell!("{} has no tools", self.opened.name());
             return Ok(());
         }
+        let on = ready(&self.runner)?;
+        let of_file = agent.and_then(|agent| agent.policy.as_ref()).into_iter().chain(&pipeline.policy);
+        let of_file = of_file.filter_map(|name| Some((name.value.as_str(), pipeline.policies.get(&name.value)?)));
+        let policies: Vec<(&str, &Policy)> = of_file.chain(on.user_policies().map(|policy| (USER_POLICY, policy))).collect();
         let listed = match names.iter().any(|name| pipeline.tools.get(ToolName::of(name).tool).is_some_and(Tool::is_server)) {
-            true => self.listed(&names)?,
+            true => self.listed(&names, &on)?,
             false => vec![],
         };
-        for written in names {
-            let ToolName { tool: name, part } = ToolName::of(written);
-            let Some(tool) = pipeline.tools.get(name) else { continue };
-            let about = tool.description.as_deref().unwrap_or_default();
-            let parts: Vec<FilePart> = if tool.kind.folder().is_some() { tool.parts() } else { vec![] };
-            match listed.iter().find(|(server, _)| server == name) {
-                Some((_, Ok(ToolList { absent: Some(failure), .. }))) | Some((_, Err(failure))) => {
-                    self.tell_tool(written, &format!("cannot be used now: {}", failure.message));
-                }
-                Some((_, Ok(list))) => {
-                    let offered =
-                        |found: &str| part.map_or(tool.allow.is_some(), |part| part == found) && opens(tool, found, None).is_allowed();
-                    let mut count = 0;
-                    for found in list.tools.iter().filter(|found| offered(&found.name)) {
-                        self.tell_tool(&format!("{name}.{}", found.name), &found.description);
-                        count += 1;
-                    }
-                    if count == 0 {
-                        self.tell_tool(written, "offers none of its tools: none that it lists is allowed");
-                    }
-                }
-                None if part.is_none() && !parts.is_empty() => {
-                    parts.iter().for_each(|part| self.tell_tool(&format!("{name}.{}", <&str>::from(*part)), about));
-                }
-                None => self.tell_tool(written, about),
+        let mut count = 0;
+        for (tool, name, about) in names.iter().flat_map(|name| shown_of(pipeline, name, &listed)) {
+            if may_call(&policies, tool, &name, &pipeline.project) {
+                self.tell_tool(&name, &about);
+                count += 1;
             }
+        }
+        if count == 0 {
+            tell!("{} has no tools that its policies allow", self.opened.name());
         }
         Ok(())
     }
@@ -130,14 +119,13 @@ impl Chat<'_> {
     }
 
     /// What the servers of these tools list, all asked at once. Errors: Ctrl-C; see [`Chat::tell_tools`].
-    fn listed(&self, names: &[&str]) -> Result<Vec<ListedServer>, Refusal> {
-        let on = ready(&self.runner)?;
+    fn listed(&self, names: &[&str], on: &Surroundings) -> Result<Vec<ListedServer>, Refusal> {
         let pipeline = on.pipeline();
         let mut inputs: Map<_, _> = inputs_of_file(pipeline);
         inputs.extend(self.given.clone());
         let all = servers(pipeline, &inputs, &declared([&**pipeline], &on.runner.env), &on.runner.env);
         let wanted = all.into_iter().filter(|(name, _)| names.iter().any(|named| ToolName::of(named).tool == name.as_str()));
-        let lent = self.servers.lend("look", &on);
+        let lent = self.servers.lend("look", on);
         let asked = wanted.map(async |(name, server)| match server {
             Ok(server) => (name, lent.list(server).await),
             Err(failure) => (name, Err(failure)),
@@ -151,5 +139,28 @@ impl Chat<'_> {
                 _ = stop.recv() => Err(Refusal::new(Exit::Interrupted, "stopped")),
             }
         })
+    }
+}
+
+/// What a name that a file writes is shown as: its tools, each with its name and what is said about it.
+fn shown_of<'t>(pipeline: &'t Pipeline, written: &str, listed: &[ListedServer]) -> Vec<(&'t Tool, String, String)> {
+    let ToolName { tool: name, part } = ToolName::of(written);
+    let Some(tool) = pipeline.tools.get(name) else { return vec![] };
+    let about = tool.description.clone().unwrap_or_default();
+    let one = |about: String| vec![(tool, written.to_owned(), about)];
+    match listed.iter().find(|(server, _)| server == name) {
+        Some((_, Ok(ToolList { absent: Some(failure), .. }))) | Some((_, Err(failure))) => {
+            one(format!("cannot be used now: {}", failure.message))
+        }
+        Some((_, Ok(list))) => {
+            let offered = |found: &str| part.map_or(tool.allow.is_some(), |part| part == found) && opens(tool, found, None).is_allowed();
+            let offered = list.tools.iter().filter(|found| offered(&found.name));
+            let all: Vec<_> = offered.map(|found| (tool, format!("{name}.{}", found.name), found.description.clone())).collect();
+            if all.is_empty() { one("offers none of its tools: none that it lists is allowed".into()) } else { all }
+        }
+        None if part.is_none() && tool.kind.folder().is_some() && !tool.parts().is_empty() => {
+            tool.parts().iter().map(|part| (tool, format!("{name}.{}", <&str>::from(*part)), about.clone())).collect()
+        }
+        None => one(about),
     }
 }

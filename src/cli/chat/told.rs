@@ -27,6 +27,10 @@ pub(super) struct ChatTally {
     pub(super) usage: Usage,
     /// An answer told no tokens, or no price was known for it.
     pub(super) is_incomplete: bool,
+    /// It was begun in an earlier sitting.
+    pub(super) is_resumed: bool,
+    /// A message is kept that was not answered.
+    pub(super) has_unanswered: bool,
     /// Somebody has been told that the oldest messages are left out soon.
     pub(super) is_warned: bool,
 }
@@ -42,6 +46,14 @@ impl ChatTally {
         if let Some(cost) = usage.cost_usd {
             *self.usage.cost_usd.get_or_insert(0.0) += cost;
         }
+    }
+}
+
+impl ChatTally {
+    /// What was used for the answers that it counts.
+    fn used(&self) -> String {
+        let since = if self.is_resumed { "was resumed" } else { "began" };
+        format!("{} since this session {since}", tokens(&self.usage))
     }
 }
 
@@ -119,7 +131,7 @@ impl Chat<'_> {
     pub(super) fn tell_usage(&self) {
         let id = self.session_id().map(|id| format!("session {id}: ")).unwrap_or_default();
         self.line(&format!("{id}{}", counted(self.tally.messages, "message", "messages")));
-        tell!("{} since this chat began", tokens(&self.tally.usage));
+        tell!("{}", self.tally.used());
         if self.tally.usage.cost_usd.is_none() && self.tally.usage.total_tokens() > 0 {
             tell!("unpriced: the file gives the model no price");
         }
@@ -165,18 +177,17 @@ impl Chat<'_> {
         }
     }
 
-    /// What the person may want to know later.
-    pub(super) fn part(&self) {
-        if self.shared.quiet || self.tally.messages == 0 {
-            return;
-        }
+    /// Says what the person may want to know later.
+    pub(super) fn parting(&self) -> impl FnOnce() + Send + use<> {
+        let is_told = !self.shared.quiet;
         // Those of a single answer stand below it.
-        if self.tally.messages > 2 && self.tally.usage.total_tokens() > 0 {
-            tell!("{} since this chat began", tokens(&self.tally.usage));
-        }
-        if let Some(id) = self.session_id().filter(|_| !self.opened.has_own_conversation()) {
-            // Not wrapped: it is to be copied.
-            tell_as_written!("continue with flow chat {} --resume {id}", self.reached());
+        let used = (is_told && self.tally.messages > 2 && self.tally.usage.total_tokens() > 0).then(|| self.tally.used());
+        let id = self.session_id().filter(|_| is_told && !self.opened.has_own_conversation());
+        // Not wrapped: it is to be copied.
+        let again = id.map(|id| format!("continue with flow chat {} --resume {id}", self.reached()));
+        move || {
+            used.iter().for_each(|line| tell!("{line}"));
+            again.iter().for_each(|line| tell_as_written!("{line}"));
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Chat;
 use super::told::{below, tokens};
-use super::view::{AskedAboutAgent, View, print};
+use super::view::{AskedAboutAgent, View};
 use crate::adapter::held;
 use crate::adapter::stdout::Silent;
 use crate::cli::asking::AskedAtTerminal;
@@ -14,7 +14,7 @@ use crate::cli::outcome::{line_of_end, own_exit, rejected_keys};
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::refusal::Refusal;
 use crate::cli::run::{ready, to_decide};
-use crate::cli::signals::listen_to_answer;
+use crate::cli::signals::{Attended, listen_to_answer};
 use crate::cli::typing::StdoutBesideQuestion;
 use crate::cli::{Exit, refusal, stdout, tell};
 use crate::event::{Canceller, Happening, RunStatus};
@@ -41,32 +41,35 @@ impl Chat<'_> {
         }
     }
 
-    fn play(&mut self, mut session: RunSession) -> (Exit, bool) {
-        let (look, is_json) = (self.shared.look(), self.options.json);
+    /// Who looks at an answer, and what it sends.
+    fn seen(&self, session: &mut RunSession, signals: Attended) -> (View, Arc<Sent>) {
         let progress = (!self.shared.quiet && !self.shared.no_progress).then(|| ProgressDisplay::new(false, self.shared.look_of_stderr()));
-        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
         let agent = self.opened.agent.as_ref().and_then(|name| self.opened.workflow.pipeline.agents.get(name));
         // An answer that must have a shape is shown when it has it.
         let streams = !self.options.no_tty && agent.is_some_and(|agent| agent.output.is_none());
-        let mut view = View::new(listen_to_answer(sender), progress, streams, self);
-        session.on.ports.heard = view.heard(look);
+        let view = View::new(signals, progress, streams, self);
+        session.on.ports.heard = view.heard();
         let printer: Arc<dyn Printer> = match &view.progress {
-            _ if is_json => Arc::new(Silent),
+            _ if self.options.json => Arc::new(Silent),
             Some(progress) => progress.beside(Arc::new(StdoutBesideQuestion::default())),
             None => Arc::new(StdoutBesideQuestion::default()),
         };
         let sent = Arc::new(Sent { printer, parts: Mutex::default() });
         session.on.ports.printer = sent.clone();
+        (view, sent)
+    }
+
+    fn play(&mut self, mut session: RunSession) -> (Exit, bool) {
+        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+        let (mut view, sent) = self.seen(&mut session, listen_to_answer(sender));
         let reach = self.shared.reach(&self.opened.workflow.project);
         let mut person = AskedAtTerminal::new(view.progress.clone(), reach.clone());
         let mut played = match self.opened.agent {
             Some(_) => session.play(&mut stop, &mut view, &mut AskedAboutAgent(person)),
             None => session.play(&mut stop, &mut view, &mut person),
         };
-        let shown = view.shown();
         let (waits_for_server, is_told) = (view.waits_for_server(), view.has_told(&played.outcome));
-        let View { signals: _heard, progress, tools, .. } = view;
-        drop(progress);
+        drop(view.progress.take());
         if waits_for_server {
             self.servers.restart();
         }
@@ -85,9 +88,10 @@ impl Chat<'_> {
         let unfinished = if is_cut { RunStatus::Failed.word() } else { "waiting" };
         let why = loss.as_ref().filter(|_| is_cut).map(|Refusal(_, lines)| lines.join("; "));
         // What was not answered is no part of what a model sees.
-        self.tally.add(&outcome.usage, if is_good || is_answered { 2 } else { 0 });
-        if is_json {
-            let tools: Vec<Value> = tools.iter().map(|tool| tool.told(played.redactor())).collect();
+        let is_said = (is_good || is_answered) && !outcome.is_forgotten;
+        self.tally.add(&outcome.usage, if is_said { 2 } else { 0 });
+        if self.options.json {
+            let tools: Vec<Value> = view.tools.iter().map(|tool| tool.told(played.redactor())).collect();
             let usage = &outcome.usage;
             let line = json!({
                 "session": self.session.id, "run": outcome.run, "role": "assistant", "text": answer, "status": status.map_or(unfinished, RunStatus::word),
@@ -97,20 +101,34 @@ impl Chat<'_> {
             });
             let line = tell::without_secrets_in(line).to_string();
             is_lost |= stdout::print(&format!("{}\n", json_visible(&line))) != Exit::Ok;
-        } else if is_answered && sent.is_empty() && shown != answer.trim() {
+        } else if is_answered && sent.is_empty() {
             if self.options.no_tty {
                 is_lost |= stdout::print_file(&format!("{answer}\n")) != Exit::Ok;
             } else {
-                print(&answer, look, shown.is_empty());
+                view.prints(&answer);
             }
         }
         if status.is_none() && loss.is_none() {
             to_decide(&outcome.events, &reach).iter().for_each(|line| tell!("{line}"));
         }
+        self.tell_end(outcome, loss, is_told, is_good);
+        let ended_by = outcome.cancelled_by();
+        let is_over = ended_by == Some(Canceller::Terminate) || self.options.no_tty && ended_by == Some(Canceller::Interrupt);
+        let unfinished = if is_cut { Exit::Failed } else { Exit::Waiting };
+        let exit = status.map_or(unfinished, |status| own_exit(outcome, status, ended_by == Some(Canceller::Terminate)));
+        (exit.unless(is_lost), is_over)
+    }
+
+    /// How an answer ended, and what it took.
+    fn tell_end(&mut self, outcome: &RunOutcome, loss: Option<Refusal>, is_told: bool, is_good: bool) {
         match outcome.cancelled_by() {
             Some(Canceller::Interrupt) => tell!("stopped: the message counts as not answered"),
+            Some(Canceller::Terminate) => tell!("stopped by a signal: the message counts as not answered"),
             _ if is_told => {}
-            _ => line_of_end(outcome, &reach).filter(|_| !(self.shared.quiet && is_good)).iter().for_each(|line| tell!("{line}")),
+            _ => {
+                let line = line_of_end(outcome, &self.shared.reach(&self.opened.workflow.project));
+                line.filter(|_| !(self.shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
+            }
         }
         rejected_keys(outcome).iter().for_each(|line| tell!("{line}"));
         if !self.shared.quiet && outcome.usage.total_tokens() > 0 {
@@ -119,12 +137,10 @@ impl Chat<'_> {
         self.warn();
         if let Some(loss) = loss {
             refusal::told(loss);
+            if outcome.is_forgotten {
+                tell!("this message and its answer are not kept: neither the next message nor a session that continues knows of them");
+            }
         }
-        let ended_by = outcome.cancelled_by();
-        let is_over = ended_by == Some(Canceller::Terminate) || self.options.no_tty && ended_by == Some(Canceller::Interrupt);
-        let unfinished = if is_cut { Exit::Failed } else { Exit::Waiting };
-        let exit = status.map_or(unfinished, |status| own_exit(outcome, status, ended_by == Some(Canceller::Terminate)));
-        (exit.unless(is_lost), is_over)
     }
 
     /// What the run began with: which conversation this is, if the pipeline says so, and how much of it is kept (somebody may have erased it).
@@ -137,6 +153,7 @@ impl Chat<'_> {
             if self.session.id.is_empty() {
                 self.session.id.clone_from(&own.of);
             }
+            self.tally.has_unanswered = !played.outcome.is_forgotten;
             self.tally.messages = own.messages.len() as u64 + own.left_out;
         }
     }

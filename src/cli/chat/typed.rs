@@ -145,11 +145,13 @@ pub(super) enum Line {
 
 /// Where lines come from.
 pub(super) enum ChatLines {
-    Editor(Box<Editor<ChatHelper, MemHistory>>),
+    Editor(Box<ChatEditor>),
     Script { number: usize },
 }
 
-fn new_editor() -> Result<Editor<ChatHelper, MemHistory>, Refusal> {
+type ChatEditor = Editor<ChatHelper, MemHistory>;
+
+fn new_editor() -> Result<ChatEditor, Refusal> {
     let config = Config::builder().auto_add_history(true).bracketed_paste(true).build();
     let mut editor = Editor::with_history(config, MemHistory::new()).map_err(|error| Refusal::usage(error.to_string()))?;
     editor.set_helper(Some(ChatHelper));
@@ -172,45 +174,59 @@ impl ChatLines {
         matches!(self, ChatLines::Script { .. })
     }
 
-    /// The next line; `None`: there are no more. Errors: the terminal, or standard input, fails.
-    pub(super) fn next(&mut self) -> Result<Option<Line>, Refusal> {
+    /// The next line; `None`: there are no more. A signal ends the program after `parting`. Errors: the terminal, or standard input, fails.
+    pub(super) fn next(&mut self, parting: impl FnOnce() + Send + 'static) -> Result<Option<Line>, Refusal> {
         match self {
-            ChatLines::Editor(editor) => match editor.readline("> ") {
-                Ok(line) => Ok(Some(read(&unfolded(&line)))),
-                Err(ReadlineError::Interrupted) => Ok(Some(Line::Interrupted)),
-                Err(ReadlineError::Eof) => Ok(None),
-                Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
-                    // The rest of the line is in its buffer.
-                    let said = std::mem::take(editor.history_mut());
-                    **editor = new_editor()?;
-                    *editor.history_mut() = said;
-                    signals::forget_typed();
-                    Ok(Some(Line::Refused("it is not UTF-8; it was not sent".into())))
-                }
-                Err(error) => Err(Refusal::usage(format!("the terminal cannot be read: {error}"))),
-            },
-            ChatLines::Script { number } => {
-                *number += 1;
-                let _signals = signals::at_question();
-                let mut bytes = vec![];
-                let got = std::io::stdin().lock().take(MOST_BYTES).read_until(b'\n', &mut bytes);
-                let got = got.map_err(|error| Refusal::usage(format!("standard input cannot be read: {error}")))?;
-                if got == 0 {
-                    return Ok(None);
-                }
-                if got as u64 == MOST_BYTES && bytes.last() != Some(&b'\n') {
-                    return Err(Refusal::usage(format!("line {number} is longer than {MOST_BYTES} bytes")));
-                }
-                let mut line = match String::from_utf8(bytes) {
-                    Ok(line) => read(&line),
-                    Err(_) => Line::Refused("it is not UTF-8; it was not sent".into()),
-                };
-                if let Line::Refused(why) = &mut line {
-                    *why = format!("line {number}: {why}");
-                }
-                Ok(Some(line))
-            }
+            ChatLines::Editor(editor) => Self::edited(editor, parting),
+            ChatLines::Script { number } => Self::of_script(number),
         }
+    }
+
+    fn edited(editor: &mut ChatEditor, parting: impl FnOnce() + Send + 'static) -> Result<Option<Line>, Refusal> {
+        let waiting = signals::typed_ahead();
+        let edited = {
+            let _signals = signals::at_edited_line(parting);
+            editor.readline("> ")
+        };
+        let is_full = waiting.is_some_and(|bytes| bytes >= typing::CUT_BY_TERMINAL as u64);
+        match edited {
+            Ok(line) if is_cut(&line, is_full) => Ok(Some(Line::Refused(CUT.into()))),
+            Ok(line) => Ok(Some(read(&unfolded(&line)))),
+            Err(ReadlineError::Interrupted) => Ok(Some(Line::Interrupted)),
+            Err(ReadlineError::Eof) => Ok(None),
+            Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+                // The rest of the line is in its buffer.
+                let said = std::mem::take(editor.history_mut());
+                *editor = new_editor()?;
+                *editor.history_mut() = said;
+                signals::forget_typed();
+                // The cut may be within a character.
+                Ok(Some(Line::Refused(if is_full { CUT } else { "it is not UTF-8; it was not sent" }.into())))
+            }
+            Err(error) => Err(Refusal::usage(format!("the terminal cannot be read: {error}"))),
+        }
+    }
+
+    fn of_script(number: &mut usize) -> Result<Option<Line>, Refusal> {
+        *number += 1;
+        let _signals = signals::at_question();
+        let mut bytes = vec![];
+        let got = std::io::stdin().lock().take(MOST_BYTES).read_until(b'\n', &mut bytes);
+        let got = got.map_err(|error| Refusal::usage(format!("standard input cannot be read: {error}")))?;
+        if got == 0 {
+            return Ok(None);
+        }
+        if got as u64 == MOST_BYTES && bytes.last() != Some(&b'\n') {
+            return Err(Refusal::usage(format!("line {number} is longer than {MOST_BYTES} bytes")));
+        }
+        let mut line = match String::from_utf8(bytes) {
+            Ok(line) => read(&line),
+            Err(_) => Line::Refused("it is not UTF-8; it was not sent".into()),
+        };
+        if let Line::Refused(why) = &mut line {
+            *why = format!("line {number}: {why}");
+        }
+        Ok(Some(line))
     }
 
     /// The arrow keys no longer bring what was typed before.
@@ -226,6 +242,14 @@ impl ChatLines {
             said.for_each(|text| drop(editor.add_history_entry(text)));
         }
     }
+}
+
+/// Said of a line that the terminal cut.
+const CUT: &str = "the line that was typed during the answer is too long: this terminal cuts one after 4095 bytes; it was not sent";
+
+/// Whether the terminal cut a line that was typed while no line was edited. `is_full`: it held as much as it can when the editing began.
+fn is_cut(line: &str, is_full: bool) -> bool {
+    line.split('\n').any(|line| line.len() == typing::CUT_BY_TERMINAL || is_full && line.len() > typing::CUT_BY_TERMINAL)
 }
 
 fn read(line: &str) -> Line {

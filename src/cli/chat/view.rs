@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use super::streamed::{Rest, StreamedAnswer};
 use crate::adapter::held;
 use crate::channel::{TerminalBlock, terminal_blocks};
 use crate::check::ANSWER;
@@ -24,7 +25,7 @@ use crate::runtime::{Answer, Attend, Decide, Decided, RunOutcome, RunQuestion};
 const MOST_ARGUMENTS: usize = 60;
 
 /// Prints a text as Markdown, as wide as the window.
-pub(super) fn print(markdown: &str, look: Look, is_first: bool) {
+fn print(markdown: &str, look: Look, is_first: bool) {
     let drawn: String = terminal_blocks(&tell::without_secrets(markdown), look.is_coloured)
         .into_iter()
         .map(|TerminalBlock { is_apart, first, text, is_verbatim }| {
@@ -63,47 +64,6 @@ impl ToolUse {
     }
 }
 
-/// The answer that is being written: what came, and how much of it stands on the terminal.
-#[derive(Default)]
-struct StreamedAnswer {
-    call: Option<u64>,
-    so_far: String,
-    printed: usize,
-    has_printed: bool,
-    /// All that was printed.
-    shown: String,
-}
-
-impl StreamedAnswer {
-    /// Takes what is whole: blocks that an empty line has ended, outside of code.
-    fn whole(&mut self) -> Option<String> {
-        let rest = self.so_far.get(self.printed..)?;
-        let (mut end, mut is_code, mut at) = (0, false, 0);
-        for line in rest.split_inclusive('\n') {
-            at += line.len();
-            let text = line.trim();
-            if text.starts_with("```") || text.starts_with("~~~") {
-                is_code = !is_code;
-            }
-            if text.is_empty() && line.ends_with('\n') && !is_code {
-                end = at;
-            }
-        }
-        self.take(end)
-    }
-
-    fn rest(&mut self) -> Option<String> {
-        self.take(self.so_far.len().checked_sub(self.printed)?)
-    }
-
-    fn take(&mut self, length: usize) -> Option<String> {
-        let text = self.so_far.get(self.printed..self.printed + length)?.to_owned();
-        self.printed += length;
-        self.shown.push_str(&text);
-        Some(text).filter(|text| !text.trim().is_empty())
-    }
-}
-
 /// Somebody who looks at one answer.
 pub(super) struct View {
     pub(super) signals: Attended,
@@ -115,6 +75,8 @@ pub(super) struct View {
     /// By step: the calls that its model asked for last.
     wanted: HashMap<String, Vec<ToolCall>>,
     look: Look,
+    /// Of the answer itself.
+    prints_as: Look,
     is_quiet: bool,
     is_verbose: bool,
     /// The step whose failure was told last.
@@ -132,6 +94,7 @@ impl View {
             open: HashMap::new(),
             wanted: HashMap::new(),
             look: seen.shared.look_of_stderr(),
+            prints_as: seen.shared.look(),
             is_quiet: seen.shared.quiet,
             is_verbose: seen.shared.verbose,
             failed: None,
@@ -139,19 +102,18 @@ impl View {
     }
 
     /// Hears answers on their way.
-    pub(super) fn heard(&self, look: Look) -> Option<AnswerListener> {
+    pub(super) fn heard(&self) -> Option<AnswerListener> {
         let live = self.progress.as_ref().and_then(|progress| progress.heard());
         let Some(stream) = self.stream.clone() else { return live };
-        let progress = self.progress.clone();
+        let (progress, look) = (self.progress.clone(), self.prints_as);
         Some(Arc::new(move |call, so_far| {
             live.iter().for_each(|live| live(call, so_far));
             let mut stream = held(&stream);
-            if stream.call == Some(call) {
-                so_far.clone_into(&mut stream.so_far);
-                if let Some(text) = stream.whole() {
-                    let is_first = !std::mem::replace(&mut stream.has_printed, true);
-                    beside(progress.as_deref(), || print(&text, look, is_first));
-                }
+            if stream.call == Some(call)
+                && let Some(text) = stream.grows(so_far)
+            {
+                let is_first = !std::mem::replace(&mut stream.has_printed, true);
+                beside(progress.as_deref(), || print(&text, look, is_first));
             }
         }))
     }
@@ -167,28 +129,35 @@ impl View {
             && outcome.failure.as_ref().is_some_and(|end| self.failed.as_deref() == Some(&*end.step))
     }
 
-    /// The text that was shown while it came.
-    pub(super) fn shown(&self) -> String {
-        self.stream.as_ref().map(|stream| held(stream).shown.trim().to_owned()).unwrap_or_default()
+    /// The answer is known: what is left of it is printed.
+    pub(super) fn prints(&self, answer: &str) {
+        let stream = self.stream.clone().unwrap_or_default();
+        let mut stream = held(&stream);
+        match stream.ends(answer) {
+            Rest::Nothing => {}
+            Rest::More(text) => self.print(&mut stream, &text),
+            Rest::Whole => {
+                self.line("the answer, as it is kept:", "2");
+                self.print(&mut stream, answer);
+            }
+        }
     }
 
     /// Ends the text of a call: what is left of it is printed.
     fn end(&self, call: u64, text: Option<&str>) {
-        let Some(stream) = &self.stream else { return };
+        let Some(stream) = self.stream.as_ref().filter(|stream| held(stream).call.take_if(|own| *own == call).is_some()) else { return };
+        if let Some(text) = text {
+            return self.prints(text);
+        }
         let mut stream = held(stream);
-        if stream.call != Some(call) {
-            return;
+        if let Some(text) = stream.breaks_off() {
+            self.print(&mut stream, &text);
         }
-        stream.call = None;
-        if let Some(text) = text
-            && text.starts_with(&stream.so_far[..stream.printed])
-        {
-            text.clone_into(&mut stream.so_far);
-        }
-        if let Some(text) = stream.rest() {
-            let is_first = !std::mem::replace(&mut stream.has_printed, true);
-            beside(self.progress.as_deref(), || print(&text, self.look, is_first));
-        }
+    }
+
+    fn print(&self, stream: &mut StreamedAnswer, text: &str) {
+        let is_first = !std::mem::replace(&mut stream.has_printed, true);
+        beside(self.progress.as_deref(), || print(text, self.prints_as, is_first));
     }
 
     fn line(&self, text: &str, code: &'static str) {
@@ -269,10 +238,7 @@ impl Attend for View {
         self.progress.iter().for_each(|progress| progress.follow(event, mask));
         match &event.happening {
             Happening::ModelCalled { step, call, .. } if **step == *ANSWER => {
-                self.stream.iter().for_each(|stream| {
-                    let mut stream = held(stream);
-                    *stream = StreamedAnswer { call: Some(*call), has_printed: stream.has_printed, ..StreamedAnswer::default() };
-                });
+                self.stream.iter().for_each(|stream| held(stream).begins(*call));
             }
             Happening::ModelReplied { step, call, reply, .. } => match reply {
                 ModelAnswer::Said { text, calls, .. } => {
@@ -336,19 +302,6 @@ impl Decide for AskedAboutAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blocks_are_taken_when_they_are_whole_and_code_stays_together() {
-        let mut stream = StreamedAnswer { so_far: "One\ntwo".into(), ..StreamedAnswer::default() };
-        assert_eq!(stream.whole(), None);
-        stream.so_far = "One\ntwo\n\nThree\n\n```\na\n\nb\n".into();
-        assert_eq!(stream.whole().as_deref(), Some("One\ntwo\n\nThree\n\n"));
-        assert_eq!(stream.whole(), None);
-        stream.so_far.push_str("```\n\nend");
-        assert_eq!(stream.whole().as_deref(), Some("```\na\n\nb\n```\n\n"));
-        assert_eq!(stream.rest().as_deref(), Some("end"));
-        assert_eq!(stream.shown, stream.so_far);
-    }
 
     #[test]
     fn arguments_are_told_by_name() {

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::adapter::files::{FileError, cannot};
-use crate::adapter::started::{MayRun, Prints, Started, may_run};
+use crate::adapter::named_files::may_run;
+use crate::adapter::started::{MayRun, Prints, Started};
 use crate::engine::servers;
 use crate::model::{Form, Model, Pipeline, Program, StartedBy, StartedCommand, Text, is_own_variable};
 use crate::port::{Secret, ServerTransport};

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::files;
+use super::started::Depth;
 use crate::model::is_launched;
 
 /// Most names that are looked at in one folder.
@@ -45,7 +46,7 @@ pub(super) fn settings_of<'t>(
     mut tokens: impl Iterator<Item = &'t str>,
     folder: &Path,
     project: &Path,
-    loaded: &BTreeMap<PathBuf, bool>,
+    loaded: &BTreeMap<PathBuf, Depth>,
 ) -> BTreeSet<PathBuf> {
     if !tokens.any(|token| LAUNCHERS.contains(&&*bare_name(token))) {
         return BTreeSet::new();

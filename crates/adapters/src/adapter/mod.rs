@@ -39,6 +39,7 @@ pub mod encryption;
 mod kept_files;
 mod kept_name;
 mod launchers;
+pub mod named_files;
 pub mod own;
 #[cfg(any(feature = "model", feature = "sandbox"))]
 mod picture_kind;

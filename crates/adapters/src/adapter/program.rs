@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::environment::{compiled_folder, program_path};
 use super::os::{self, ProcessGroup};
+use crate::diagnostic::behind_cut;
 
 /// How much of the end of standard error is kept, in bytes.
-pub(super) const KEPT_OF_STDERR: usize = 8 << 10;
+const KEPT_OF_STDERR: usize = 8 << 10;
 /// How long a program has to end after SIGTERM.
 pub(super) const TERM_TIME: Duration = Duration::from_secs(3);
 /// The shell that starts programs. Its scripts are fixed; programs and their arguments are passed as they are.
@@ -44,11 +45,39 @@ pub(super) fn watching(group: ProcessGroup, folder: Option<&OsStr>, empty: &[Pat
     command
 }
 
-/// Adds to the end of an output, of which only the last part is kept.
-pub(super) fn keep_end(end: &mut Vec<u8>, piece: &[u8]) {
-    end.extend_from_slice(piece);
-    let over = end.len().saturating_sub(KEPT_OF_STDERR);
-    end.drain(..over);
+/// The end of an output, of which only the last part is kept.
+#[derive(Default)]
+pub(super) struct KeptEnd {
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl KeptEnd {
+    /// Adds a piece.
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        self.bytes.extend_from_slice(piece);
+        let over = self.bytes.len().saturating_sub(KEPT_OF_STDERR);
+        self.is_cut |= over > 0;
+        self.bytes.drain(..over);
+    }
+
+    /// Forgets what came so far.
+    pub(super) fn forget(&mut self) {
+        if let Some(last) = self.bytes.last() {
+            self.is_cut = !last.is_ascii_whitespace();
+        }
+        self.bytes.clear();
+    }
+
+    /// What is kept, in whole lines or words: a secret that the cut goes through is not in it.
+    pub(super) fn whole(&self) -> &[u8] {
+        if self.is_cut { behind_cut(&self.bytes) } else { &self.bytes }
+    }
+
+    /// Whether there was more.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
 }
 
 /// Why there is no such program, in words that follow its name.
@@ -98,4 +127,36 @@ pub fn found(command: &str) -> Result<PathBuf, NoProgramError> {
 /// The same, where it does not matter why.
 pub(super) fn find(command: &str) -> Option<PathBuf> {
     found(command).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_word_is_kept_wherever_the_cut_goes() {
+        let secret = "Kd81qq72Zp9-Kd82qq73Zp8";
+        for at in 0..secret.len() {
+            for (behind, kept) in [("\nlast line", "last line"), (" last line", "last line"), ("", "")] {
+                let mut end = KeptEnd::default();
+                let rest = KEPT_OF_STDERR - at;
+                let text = format!("first {secret}{behind}{}", if kept.is_empty() { "x" } else { " " }.repeat(rest - behind.len()));
+                text.as_bytes().chunks(1_000).for_each(|piece| end.add(piece));
+                assert!(end.is_cut());
+                assert_eq!(String::from_utf8_lossy(end.whole()).trim_end(), kept, "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_forgotten_in_the_middle_of_a_word_leaves_no_rest() {
+        let mut end = KeptEnd::default();
+        end.add(b"for one run: Kd81qq");
+        end.forget();
+        end.add(b"72Zp9\nfor another\n");
+        assert_eq!(end.whole(), b"for another\n");
+        end.forget();
+        end.add(b"and one more\n");
+        assert_eq!(end.whole(), b"and one more\n");
+    }
 }

@@ -8,7 +8,7 @@
 //! If a path is written in an unforeseen way (`'my servers/mcp.py'`, `-um servers.mcp`, `serv*/mcp.py`, `import servers`), the words are searched for
 //! the names in the project instead.
 //!
-//! How to add a way to name a file: add a separator to [`SEPARATORS`], or a line in [`candidates`].
+//! How to add a way to name a file: see [`super::named_files`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::environment::program_path;
 use super::files::{self, FileError, cannot, shown};
-use super::launchers::{LOAD_FROM_START, bare_name, first_line, has_option, settings_of};
+use super::launchers::bare_name;
+use super::named_files::may_run;
 use super::os;
 use crate::diagnostic::shell_path;
 use crate::event::{Failure, FailureKind};
@@ -28,17 +28,16 @@ use crate::model::{is_code, is_launched, is_table, loads_code};
 use crate::port::{Pending, ProgramCall, ProgramReply, Programs};
 
 /// Maximum number of names below one folder that a command names, and maximum size of all files that count, in bytes.
-const MOST_NAMES: usize = 20_000;
+pub(super) const MOST_NAMES: usize = 20_000;
 const MOST_BYTES: u64 = 256 << 20;
-/// Maximum number of paths looked up for one command.
-const MOST_CANDIDATES: usize = 4_000;
 /// Characters that may separate paths within a word: of shells, options, lists of paths, and addresses.
-const SEPARATORS: &[char] = &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
+pub(super) const SEPARATORS: &[char] =
+    &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
 /// Folders that are skipped: those of version control and flow.
-const PASSED: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".flow"];
+pub(super) const PASSED: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".flow"];
 /// Where Python keeps compiled modules. Programs are started so that they do not read it (`PYTHONPYCACHEPREFIX`), except where a command
 /// tells Python to ignore its variables.
-const CACHE: &str = "__pycache__";
+pub(super) const CACHE: &str = "__pycache__";
 
 /// A program to be started, as far as it is known.
 #[derive(Debug, Clone, Default)]
@@ -74,17 +73,9 @@ impl Started {
     }
 
     /// The words of the command, and those inside them, the program first.
-    fn tokens(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &str> {
         let words = [&self.command].into_iter().chain(&self.words).chain(&self.data);
         words.flat_map(|word| word.split(|c: char| SEPARATORS.contains(&c) || c.is_whitespace())).filter(|token| !token.is_empty())
-    }
-
-    /// Whether modules may be loaded from the folder that the program starts in although no word names them: `python3 -m name`, `lua x.lua`.
-    fn loads_from_start(&self) -> bool {
-        let names: BTreeSet<String> = self.tokens().map(bare_name).collect();
-        let is_any = |all: &[&str]| all.iter().any(|name| names.contains(*name));
-        let takes_module = || self.tokens().any(|token| token == "-" || has_option(token, &['m', 'c']));
-        is_any(&LOAD_FROM_START) || is_any(&["python", "pypy"]) && takes_module()
     }
 
     /// A program of a step or tool, which runs in a sandbox. Of its words, an option, and what an interpreter is given first, may say what it runs; the
@@ -117,6 +108,17 @@ pub fn script_of<'w>(command: &str, words: &[&'w str]) -> Option<&'w str> {
     (started.is_interpreter() && is_code(Path::new(first)) == Some(true)).then_some(first)
 }
 
+/// Which subfolders of a folder count, from which code is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// None: it is the project's own folder.
+    Itself,
+    /// Those that Python may take for packages: their names are words of its language.
+    Packages,
+    /// All.
+    All,
+}
+
 /// The parts of the project that a command names, as canonical paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MayRun {
@@ -126,183 +128,20 @@ pub struct MayRun {
     pub folders: BTreeSet<PathBuf>,
     /// Paths that do not exist yet.
     pub missing: BTreeSet<PathBuf>,
-    /// Folders of scripts, and folders whose names occur in the command: code in them is loaded. The value is whether their subfolders count too,
-    /// which they do not for the project's own folder.
-    pub loaded: BTreeMap<PathBuf, bool>,
+    /// Folders of scripts, and folders whose names occur in the command: code in them is loaded.
+    pub loaded: BTreeMap<PathBuf, Depth>,
     /// The words of the commands.
     pub words: BTreeSet<String>,
     /// Plain files that its environment names. The program may read anything from them, but no step may write them.
     pub kept: BTreeSet<PathBuf>,
     /// Settings of launchers, which say what runs.
     pub settings: BTreeSet<PathBuf>,
-    /// Python was told to ignore its variables, so it reads the compiled modules beside the others.
+    /// Python may ignore where it was told to keep compiled modules, so it reads those beside the others.
     pub reads_caches: bool,
 }
 
 /// Files by path, each with the SHA-256 of its content.
 pub type Prints = BTreeMap<PathBuf, [u8; 32]>;
-
-/// What a word of a command may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WordRole {
-    /// Something that the program runs or loads.
-    Word,
-    /// A value of its environment.
-    Value,
-    /// Data.
-    Data,
-}
-
-/// Finds the parts of the project that a program may run.
-pub fn may_run(started: &Started) -> MayRun {
-    let (folder, project) = (real(&started.folder), real(&started.project));
-    let mut found = MayRun::default();
-    let mut look = |from: &Path, path: &Path, role: WordRole| {
-        let path = there(from, path);
-        let is_ours = |place: &Path| place.starts_with(&folder) || place.starts_with(&project);
-        match path.canonicalize() {
-            // A link in the project counts as its target.
-            Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
-                true => _ = found.folders.insert(place),
-                false if is_table(&place) => {}
-                false => match role {
-                    WordRole::Word => _ = found.files.insert(place),
-                    WordRole::Value | WordRole::Data if is_code_file(&place) => _ = found.files.insert(place),
-                    WordRole::Value => _ = found.kept.insert(place),
-                    WordRole::Data => {}
-                },
-            },
-            Ok(_) => {}
-            Err(_) if role == WordRole::Data => {}
-            Err(_) => {
-                let place = files::real(&path);
-                if is_ours(&place) {
-                    found.missing.insert(place);
-                }
-            }
-        }
-    };
-    let of_command = [PathBuf::from(&started.command)].into_iter().filter(|command| command.is_absolute());
-    let path = program_path();
-    let by_path = std::env::split_paths(&path).map(|folder| folder.join(&started.command));
-    let by_path = by_path.filter(|_| !started.command.contains('/')).find(|path| path.is_file());
-    of_command.chain(by_path).for_each(|path| look(&folder, &path, WordRole::Word));
-    let named = candidates(&started.words, &folder);
-    named.iter().for_each(|path| look(&folder, Path::new(path), WordRole::Word));
-    candidates(&started.values, &folder).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Value));
-    candidates(&started.data, &folder).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Data));
-    let mut loaded = BTreeMap::new();
-    for place in [&folder, &project] {
-        let names = names_in(place);
-        for (words, role) in [(&started.words, WordRole::Word), (&started.values, WordRole::Value)] {
-            for name in mentioned(&names, words) {
-                match place.join(name).canonicalize() {
-                    Ok(inner) if inner.is_dir() && inner.starts_with(place) => _ = loaded.insert(inner, true),
-                    _ => look(place, Path::new(name), role),
-                }
-            }
-        }
-    }
-    // `env -C servers python3 mcp.py`: other paths may be relative to a folder that is named.
-    let inner: Vec<PathBuf> = found.folders.iter().filter(|inner| **inner != folder).take(8).cloned().collect();
-    for inner in inner {
-        for path in named.iter().filter(|path| inner.join(path).is_file()) {
-            if let Ok(place) = inner.join(path).canonicalize()
-                && !is_table(&place)
-            {
-                found.files.insert(place);
-            }
-        }
-    }
-    let scripts = found.files.iter().filter(|file| is_code_file(file)).filter_map(|file| file.parent());
-    let is_work = |place: &Path| folder.starts_with(place) || project.starts_with(place);
-    loaded.extend(scripts.filter(|place| place.starts_with(&project)).map(|place| (place.to_path_buf(), !is_work(place))));
-    if started.loads_from_start() {
-        loaded.entry(folder.clone()).or_insert(false);
-    }
-    let settings = settings_of(started.tokens(), &folder, &project, &loaded);
-    let ignores_variables = |words: &str| words.split_whitespace().any(|word| has_option(word, &['E', 'I']));
-    let reads_caches = started.tokens().any(ignores_variables)
-        || found.files.iter().filter_map(|file| first_line(file)).any(|line| ignores_variables(&line));
-    MayRun { loaded, words: started.words.iter().cloned().collect(), settings, reads_caches, ..found }
-}
-
-/// A path from a folder. The folder may be made later: then `..` is taken as it is written.
-fn there(folder: &Path, path: &Path) -> PathBuf {
-    let path = folder.join(path);
-    if path.exists() { path } else { files::real(&path) }
-}
-
-/// The names in a folder, without hidden ones.
-fn names_in(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
-    names
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| !name.starts_with('.') && !PASSED.contains(&&**name) && name != CACHE)
-        .collect()
-}
-
-/// The names that occur in the words of a command, as they are, as a module, or as a possible match of a pattern. Quotes are ignored.
-fn mentioned<'n>(names: &'n [String], words: &[String]) -> impl Iterator<Item = &'n String> {
-    let text = words.join("\n").replace(['\'', '"', '\\'], "");
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let stands = move |name: &str, text: &str| {
-        let mut places = text.match_indices(name);
-        places.any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
-    };
-    let patterns: Vec<String> = text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | ';' | ',')).filter_map(begun).collect();
-    names.iter().filter(move |name| {
-        let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).filter(|_| is_code(Path::new(name)) == Some(true));
-        stands(name, &text) || stem.is_some_and(|stem| stands(stem, &text)) || patterns.iter().any(|pattern| name.starts_with(pattern))
-    })
-}
-
-/// The literal prefix of a pattern's first name: `serv` for `serv*/x.py`; empty for `*/x.py` and `*.py`, which may match any name.
-fn begun(token: &str) -> Option<String> {
-    let at = token.find(['*', '?', '[', '{'])?;
-    let before = token.get(..at)?.trim_start_matches("./");
-    let is_path = token.get(at + 1..).is_some_and(|rest| rest.starts_with(['/', '.']));
-    (!before.contains('/') && (!before.is_empty() || is_path)).then(|| before.to_owned())
-}
-
-/// Everything in the words of a command that may be a path, from the folder that it starts in.
-fn candidates(words: &[String], folder: &Path) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut before = "";
-    for word in words {
-        found.insert(word.clone());
-        for (at, _) in word.match_indices(|c: char| SEPARATORS.contains(&c) || c.is_whitespace()) {
-            found.extend(word.get(at + 1..).map(ToOwned::to_owned));
-        }
-        for token in word.split(|c: char| SEPARATORS.contains(&c) || c.is_whitespace()).filter(|token| !token.is_empty()) {
-            found.insert(token.to_owned());
-            // `-ca.json`, `-Ipath`.
-            let glued = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| {
-                let first = rest.chars().next()?;
-                rest.get(first.len_utf8()..)
-            });
-            found.extend(glued.map(ToOwned::to_owned));
-            // `$PWD/servers/mcp.py`.
-            if !there(folder, Path::new(token)).exists() {
-                found.extend(token.match_indices('/').filter_map(|(at, _)| token.get(at + 1..)).map(ToOwned::to_owned));
-            }
-            let module = if before == "-m" { Some(token) } else { token.strip_prefix("-m") };
-            for module in module.into_iter().filter(|module| !module.contains('/')) {
-                let parts: Vec<&str> = module.split('.').collect();
-                for end in 1..=parts.len() {
-                    let path = parts.get(..end).unwrap_or_default().join("/");
-                    found.extend([format!("{path}.py"), path]);
-                }
-            }
-            // `node servers/mcp`.
-            if token.contains('/') && Path::new(token).extension().is_none() {
-                found.extend(["js", "py"].map(|ending| format!("{}.{ending}", token.trim_end_matches('/'))));
-            }
-            before = token;
-        }
-    }
-    found.into_iter().filter(|path| !path.is_empty() && path.len() < 4_096 && !path.contains('\0')).take(MOST_CANDIDATES).collect()
-}
 
 /// Why the contents of the files cannot be determined.
 #[derive(Debug, thiserror::Error)]
@@ -327,8 +166,9 @@ impl MayRun {
         for folder in &self.folders {
             files.extend(self.code_below(folder, true, &|_| false)?);
         }
-        for (folder, is_deep) in &self.loaded {
-            files.extend(self.code_below(folder, *is_deep, &is_installed)?);
+        for (folder, depth) in &self.loaded {
+            let passes = |path: &Path| is_installed(path) || *depth == Depth::Packages && !is_package(path);
+            files.extend(self.code_below(folder, *depth > Depth::Itself, &passes)?);
         }
         for file in files {
             let print = print(&file, &mut bytes).map_err(cannot("read", &file))?;
@@ -345,7 +185,18 @@ impl MayRun {
             || is_launched(path)
             || self.missing.contains(path)
             || self.folders.iter().any(|folder| path.starts_with(folder))
-            || self.loaded.iter().any(|(folder, is_deep)| if *is_deep { path.starts_with(folder) } else { is_loaded_from(folder, path) })
+            || self.loaded.iter().any(|(folder, depth)| depth.holds(folder, path))
+    }
+
+    /// The folders directly in one from which Python loads packages that have code in them.
+    pub fn packages(&self) -> BTreeSet<PathBuf> {
+        let starts = self.loaded.iter().filter(|(_, depth)| **depth == Depth::Packages).map(|(folder, _)| folder);
+        let inside = |start: &PathBuf| {
+            let code = self.code_below(start, true, &|path| is_installed(path) || !is_package(path)).unwrap_or_default();
+            let first = |file: PathBuf| Some(start.join(file.strip_prefix(start).ok()?.components().next()?));
+            code.into_iter().filter_map(first).filter(|first| first.is_dir()).collect::<Vec<_>>()
+        };
+        starts.flat_map(inside).collect()
     }
 
     /// The code in a folder, and if `is_deep`, in its subfolders except those that are skipped.
@@ -381,7 +232,10 @@ impl MayRun {
         self.files.extend(other.files);
         self.folders.extend(other.folders);
         self.missing.extend(other.missing);
-        self.loaded.extend(other.loaded);
+        for (folder, depth) in other.loaded {
+            let loaded = self.loaded.entry(folder).or_insert(depth);
+            *loaded = depth.max(*loaded);
+        }
         self.words.extend(other.words);
         self.kept.extend(other.kept);
         self.settings.extend(other.settings);
@@ -511,6 +365,24 @@ fn is_installed(folder: &Path) -> bool {
     }
 }
 
+/// Whether the name of a folder may be that of a package of Python.
+fn is_package(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    !name.starts_with(|first: char| first.is_ascii_digit()) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+impl Depth {
+    /// Whether a file counts that is in a folder of this depth.
+    fn holds(self, folder: &Path, path: &Path) -> bool {
+        let mut between = path.ancestors().skip(1).take_while(|above| *above != folder);
+        match self {
+            Depth::Itself => is_loaded_from(folder, path),
+            Depth::Packages => path.starts_with(folder) && between.all(is_package),
+            Depth::All => path.starts_with(folder),
+        }
+    }
+}
+
 /// The files that make a folder a module, which is loaded by its name: `__init__.py`, `init.lua`.
 fn module_of(folder: &Path) -> Vec<PathBuf> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES).map(|entry| entry.path());
@@ -543,7 +415,7 @@ fn print(path: &Path, bytes: &mut u64) -> std::io::Result<[u8; 32]> {
     }
 }
 
-fn real(folder: &Path) -> PathBuf {
+pub(super) fn real(folder: &Path) -> PathBuf {
     let folder = files::here(folder);
     folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
 }

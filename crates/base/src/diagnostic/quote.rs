@@ -17,12 +17,40 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", cut(&shown, LONGEST_QUOTE))
 }
 
+/// So far from where a text was cut an end of a line is preferred to a blank, in bytes.
+const MOST_TORN: usize = 4 << 10;
+
 /// A text of at most so many characters; `…` stands for what was cut off.
 pub fn cut(text: &str, most: usize) -> String {
     if text.len() <= most || text.chars().nth(most).is_none() {
         return text.to_owned();
     }
     text.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// The same, but no word is cut, so that what is shown of a text holds no part of a key: the last word that does not fit is left out as a whole. Where no
+/// blank is near, a sign that JSON has between texts ends a word, too.
+pub fn cut_words(text: &str, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most).map(|_| text.char_indices().nth(most - 1).unwrap_or_default()) else {
+        return text.to_owned();
+    };
+    let beginning = &text[..end];
+    let is_end = text[end..].starts_with(char::is_whitespace);
+    let half = text.floor_char_boundary(end / 2);
+    let blank = || beginning[half..].rfind(char::is_whitespace).map(|at| half + at);
+    let sign = || beginning.rfind(|c: char| c.is_whitespace() || "\"'`,;{}[]()<>".contains(c));
+    let whole = if is_end { beginning } else { &beginning[..blank().or_else(sign).unwrap_or(0)] };
+    format!("{}…", whole.trim_end())
+}
+
+/// What is whole in the end of a longer text: what follows the first end of a line in its first 4 KiB, else the first blank. Bytes, since the cut may go
+/// through a character.
+pub fn behind_cut(end: &[u8]) -> &[u8] {
+    let near = &end[..end.len().min(MOST_TORN)];
+    let is_rest = |at: &usize| end[at + 1..].iter().any(|byte| !byte.is_ascii_whitespace());
+    let line = near.iter().position(|byte| *byte == b'\n').filter(is_rest);
+    let start = line.or_else(|| end.iter().position(u8::is_ascii_whitespace));
+    start.map_or(&[], |at| &end[at + 1..])
 }
 
 /// The same for a text of at most so many bytes.
@@ -50,6 +78,40 @@ pub fn one_line(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_word_is_cut() {
+        for (text, cut) in [
+            ("one two", "one two"),
+            ("one two three", "one two…"),
+            ("one two 3", "one two 3"),
+            ("one two3 four", "one two3…"),
+            ("onetwothreefour", "…"),
+            ("one twothreefour", "one…"),
+            ("{\"a\":\"bcdefgh\"}", "{\"a\":…"),
+            ("ööö ööööööö", "ööö…"),
+        ] {
+            assert_eq!(cut_words(text, 9), cut, "{text}");
+        }
+    }
+
+    #[test]
+    fn behind_a_cut_nothing_torn_is_left() {
+        let long = "x".repeat(5_000);
+        for (end, whole) in [
+            ("torn\nwhole line\n".to_owned(), "whole line\n"),
+            ("torn words and\nmore".to_owned(), "more"),
+            ("\nwhole".to_owned(), "whole"),
+            ("torn whole\n".to_owned(), "whole\n"),
+            ("torn".to_owned(), ""),
+            (format!("torn whole {long}\nline"), "whole"),
+            (format!("{long} whole"), "whole"),
+            (long.clone(), ""),
+        ] {
+            assert!(String::from_utf8_lossy(behind_cut(end.as_bytes())).starts_with(whole), "{whole}");
+        }
+        assert!(behind_cut(long.as_bytes()).is_empty() && behind_cut(b"torn").is_empty());
+    }
 
     #[test]
     fn a_quote_is_one_short_line() {

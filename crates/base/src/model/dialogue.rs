@@ -36,7 +36,7 @@ pub struct DialogueStep {
 /// What ends a dialogue before its limits; any of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Until {
-    /// A word that the last turn of each agent says as a sentence of its own.
+    /// A word that is the last line of the last turn of each agent.
     pub all_say: Option<Spanned<String>>,
     /// The agent that says whether they agree, asked when each has had another turn.
     pub judge: Option<Spanned<String>>,

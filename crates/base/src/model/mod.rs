@@ -20,6 +20,7 @@ mod hosts;
 mod html;
 mod json;
 mod knowledge;
+mod limits;
 mod method;
 mod own;
 mod phrase;
@@ -63,9 +64,10 @@ pub use gate::{Check, Criterion, GateStep, Judging, LetterCase, OnJudgeError, Pl
 pub use guarantee::Guarantee;
 pub use host_source::HostSource;
 pub use hosts::{HostEntry, HostPort, ProgramNetwork};
-pub use html::html_character;
+pub use html::{LONGEST_REFERENCE, html_character};
 pub use json::{JsonError, json_kind, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
+pub use limits::{LimitPolicies, Limits, USER_POLICY};
 pub use method::Method;
 pub use own::{
     Named, Touch, is_code, is_data, is_file_ending, is_launched, is_table, loads_code, logins, named_by_commands, own_by_name,
@@ -73,7 +75,7 @@ pub use own::{
 };
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
-    ActKind, CellForm, ColumnLook, Data, DataKind, Limits, NumberForm, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline,
+    ActKind, CellForm, ColumnLook, Data, DataKind, NumberForm, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline,
     PipelineId, Policy, Program, ReadKind, SandboxMode, SecretReader, SqlEngine, TableLook, TableOddity, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};

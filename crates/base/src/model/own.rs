@@ -18,14 +18,15 @@ pub enum Touch {
 const RUN_FROM: [&str; 6] = [".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__"];
 
 /// Endings of files that are run when they are named, and files that launchers take their commands from.
-const CODE: [&str; 91] = [
-    "awk", "bash", "bat", "beam", "c", "cc", "cjs", "class", "clj", "cljs", "cmake", "cmd", "cpp", "cr", "cs", "csproj", "csx", "cts",
-    "cxx", "dart", "dll", "dylib", "edn", "erl", "ex", "exe", "exs", "fish", "fs", "fsproj", "fsx", "gemspec", "go", "gradle", "groovy",
-    "h", "hpp", "hs", "jar", "java", "jl", "js", "jsx", "kt", "kts", "ksh", "lua", "mjs", "mk", "ml", "mli", "mts", "nim", "node", "nu",
-    "phar", "php", "pl", "pm", "pro", "props", "ps1", "psm1", "pth", "py", "pyc", "pyd", "pyw", "pyx", "pyz", "r", "rb", "rkt", "rs", "ru",
-    "sbt", "scala", "sh", "sln", "so", "swift", "targets", "tcl", "ts", "tsx", "vb", "vbproj", "wasm", "whl", "zig", "zsh",
+const CODE: [&str; 94] = [
+    "al", "awk", "bash", "bat", "beam", "c", "cc", "cjs", "class", "clj", "cljs", "cmake", "cmd", "cpp", "cr", "cs", "csproj", "csx",
+    "cts", "cxx", "dart", "dll", "dylib", "edn", "erl", "ex", "exe", "exs", "fish", "fs", "fsproj", "fsx", "gemspec", "go", "gradle",
+    "groovy", "h", "hpp", "hs", "inc", "jar", "java", "jl", "js", "jsx", "kt", "kts", "ksh", "lua", "mjs", "mk", "ml", "mli", "mts", "nim",
+    "node", "nu", "phar", "php", "pl", "pm", "pmc", "pro", "props", "ps1", "psm1", "pth", "py", "pyc", "pyd", "pyw", "pyx", "pyz", "r",
+    "rb", "rkt", "rs", "ru", "sbt", "scala", "sh", "sln", "so", "swift", "targets", "tcl", "ts", "tsx", "vb", "vbproj", "wasm", "whl",
+    "zig", "zsh",
 ];
-const LAUNCHED: [&str; 75] = [
+const LAUNCHED: [&str; 81] = [
     ".babelrc",
     ".node-version",
     ".npmrc",
@@ -38,6 +39,7 @@ const LAUNCHED: [&str; 75] = [
     ".tool-versions",
     ".yarnrc",
     ".yarnrc.yml",
+    "build.bazel",
     "build.xml",
     "bun.lock",
     "bun.lockb",
@@ -58,9 +60,11 @@ const LAUNCHED: [&str; 75] = [
     "docker-compose.yaml",
     "docker-compose.yml",
     "dockerfile",
+    "flake.nix",
     "gemfile",
     "gemfile.lock",
     "global.json",
+    "gnumakefile",
     "go.mod",
     "go.sum",
     "go.work",
@@ -71,6 +75,8 @@ const LAUNCHED: [&str; 75] = [
     "makefile",
     "meson.build",
     "mise.toml",
+    "module.bazel",
+    "node.config.json",
     "npm-shrinkwrap.json",
     "nuget.config",
     "package-lock.json",
@@ -89,6 +95,7 @@ const LAUNCHED: [&str; 75] = [
     "pyproject.toml",
     "pyvenv.cfg",
     "rakefile",
+    "pytest.ini",
     "renv.lock",
     "requirements.txt",
     "rust-toolchain",

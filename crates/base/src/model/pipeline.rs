@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Agent, Channel, Conversation, Field, Filling, Model, PreparedQuery, Scorecard, Shape, Step, StyleGuide, Text, Tool, UntrustedRule,
+    Agent, Channel, Conversation, Field, Filling, Limits, Model, PreparedQuery, Scorecard, Shape, Step, StyleGuide, Text, Tool,
+    UntrustedRule,
 };
 use crate::source::{Span, Spanned, from_folder};
 
@@ -131,13 +132,9 @@ impl Pipeline {
     }
 
     fn narrowed(&self, limits: &Limits, policy: Option<&Spanned<String>>) -> Limits {
-        let Some(policy) = policy.and_then(|name| self.policies.get(&name.value)) else { return limits.clone() };
-        Limits {
-            deadline: [limits.deadline, policy.max_time].into_iter().flatten().min(),
-            max_tokens: [limits.max_tokens, policy.max_tokens].into_iter().flatten().min(),
-            max_cost_usd: [limits.max_cost_usd, policy.max_cost_usd].into_iter().flatten().reduce(f64::min),
-            ..limits.clone()
-        }
+        let named = policy.and_then(|name| Some((name, self.policies.get(&name.value)?)));
+        let Some((name, policy)) = named else { return limits.clone() };
+        limits.within(&policy.bounds(&name.value))
     }
 }
 
@@ -462,23 +459,6 @@ pub enum PersonSource {
     Table(Spanned<String>),
     /// Fields written out: `language, time_zone, name, email, phone`.
     Fields(Vec<(Spanned<String>, Filling)>),
-}
-
-/// Bounds of a run, or of the part they stand in. `None`: no bound (`max_parallel`: 8).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Limits {
-    /// Time for the whole of it; time with a person does not count.
-    pub deadline: Option<Duration>,
-    /// Most calls to the outside at once.
-    pub max_parallel: Option<u64>,
-    /// Most tokens, in and out.
-    pub max_tokens: Option<u64>,
-    /// Most money, in US dollars.
-    pub max_cost_usd: Option<f64>,
-    /// Most step runs in total.
-    pub max_steps: Option<u64>,
-    /// Where the section stands.
-    pub span: Option<Span>,
 }
 
 /// A policy: what may be done. See `policy` for how it is decided.

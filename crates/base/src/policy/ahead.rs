@@ -1,10 +1,12 @@
 //! What policies are sure to say about a tool before it is called, and of a server before its tools are known.
 
+use std::path::Path;
+
 use strum::VariantArray;
 
 use super::untrusted::most_exact;
-use super::{Act, GivenArgument, decide, tool_fits, tool_refused};
-use crate::model::{ArgumentClass, Knowledge, PermissionMode, Policy, Tool, ToolName, UntrustedAnswer, UntrustedRule};
+use super::{Act, GivenArgument, decide, from_project, tool_fits, tool_refused};
+use crate::model::{ArgumentClass, Knowledge, PermissionMode, Policy, Tool, ToolKind, ToolName, UntrustedAnswer, UntrustedRule};
 
 /// Whether these policies may allow a tool of a server that goes by this name or pattern, perhaps once a person is asked; `*`: any of its tools.
 /// What cannot be told before its tools are known is yes.
@@ -18,6 +20,18 @@ pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool
             && (policy.permission_mode.unwrap_or_default() != PermissionMode::Deny
                 || policy.allowed_tools.iter().flatten().any(|entry| is_of_server(&entry.value, server)))
     })
+}
+
+/// Whether these policies may allow some call of what a name of a tool opens. `project`: the folder that their paths count from.
+pub fn may_call(policies: &[(&str, &Policy)], tool: &Tool, name: &str, project: &Path) -> bool {
+    if !opened(policies, tool, name).iter().any(|(_, may_allow)| *may_allow) {
+        return false;
+    }
+    // A program sees the whole project.
+    let ToolKind::Program { run, .. } = &tool.kind else { return true };
+    let allows = |act: Act| !decide(policies, &act).is_denied();
+    let inside = |folder: &Path| from_project(project, &folder.join("**"));
+    allows(Act::Read(&inside(project))) && run.writes.iter().all(|folder| allows(Act::Write(&inside(&folder.value), 0)))
 }
 
 /// How policies name what a name of a tool opens, each with whether they may allow it: of a folder or a server that is named whole, each part is one.

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::model::{ActKind, HostEntry, PermissionMode, Policy};
 use crate::source::Spanned;
 
-pub use ahead::{always_asks, may_allow, opened, passes_unasked};
+pub use ahead::{always_asks, may_allow, may_call, opened, passes_unasked};
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use opens::{opens, opens_call};
 pub use paths::from_project;

@@ -74,6 +74,9 @@ pub struct ProgramReply {
     pub end: ProgramEnd,
     /// Its standard output.
     pub stdout: Vec<u8>,
+    /// What its standard output is as JSON, without secrets. Only there if secrets were hidden in that output: hidden in the text, they may leave no JSON.
+    #[serde(skip)]
+    pub json: Option<Value>,
     /// The end of its standard error (at most 8 KiB).
     pub stderr: Vec<u8>,
     /// Files it left in `out` of its scratch folder: plain names and contents.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::model::html_character;
+use crate::model::{LONGEST_REFERENCE, html_character};
 use crate::source::is_unseen;
 
 /// A text inside a longer one that is no encoded value by chance has at least so many bytes, or is all there is.
@@ -274,7 +274,7 @@ fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
 
 /// A character reference of HTML: its bytes and its length.
 fn reference(rest: &str) -> Option<(Vec<u8>, usize)> {
-    let end = rest.bytes().take(12).position(|byte| byte == b';')?;
+    let end = rest.bytes().take(LONGEST_REFERENCE).position(|byte| byte == b';')?;
     let read = html_character(rest.get(1..end)?)?;
     let read = if read == '\u{A0}' { ' ' } else { read };
     Some((read.to_string().into_bytes(), end + 1))

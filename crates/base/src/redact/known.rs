@@ -107,6 +107,10 @@ pub(crate) fn secret_forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
     // As it is read where unseen characters are left out, its own too.
     forms.extend(super::encoded::seen::<()>(secret).into_iter().map(|seen| seen.text).filter(|seen| super::is_recognised(seen)));
+    // Letters with their accents as one character, and as two.
+    if !secret.is_ascii() {
+        forms.extend([secret.nfc().collect::<String>(), secret.nfd().collect()]);
+    }
     let json = Value::String(secret.to_owned()).to_string();
     forms.push(json[1..json.len() - 1].to_owned());
     forms.push(json[1..json.len() - 1].replace('/', "\\/"));

@@ -13,6 +13,7 @@ mod common;
 mod detect;
 mod encoded;
 mod known;
+mod lists;
 mod marker;
 mod names;
 mod parts;

@@ -4,21 +4,27 @@
 //! A part counts by its place (the password of an address, the value behind a name such as `client_secret`), or because it is no common text:
 //! names of hosts, keys and folders, words, versions and dates stay readable.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use std::collections::BTreeSet;
+
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine, alphabet};
 use serde_json::Value;
 
 use super::encoded::percent_decoded;
 use super::is_recognised;
+use super::lists::{is_cookie, items, pair, properties, readings};
 use super::written::{looks_random, names_a_secret};
 
 /// Parts inside parts, at most: a cookie in JSON in base64.
 const DEEPEST: usize = 5;
 /// Most parts of one secret.
 const MOST: usize = 256;
+/// Base64 with or without the signs that fill it up.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 /// Names, without what joins their words, of values that say where or who, not how one gets in. What they hold counts only if it is long and random.
 #[rustfmt::skip]
-const HARMLESS: [&str; 33] = [
+pub(super) const HARMLESS: [&str; 33] = [
     "account", "accountname", "address", "apiversion", "app", "application", "clientid", "database", "datasource", "db", "dbname", "domain",
     "driver", "endpoint", "endpointsuffix", "entitypath", "expires", "host", "hostname", "id", "initialcatalog", "name", "path", "port",
     "projectid", "protocol", "region", "scope", "server", "tenant", "type", "user", "userid",
@@ -50,25 +56,27 @@ fn parts_of(text: &str, depth: usize, found: &mut Vec<String>) {
     if text.contains('\n') {
         return parts_of_lines(text, depth, found);
     }
-    if let Some((_, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
-        return parts_of_address(rest, depth, found);
+    if let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+        return parts_of_address(rest, ["http", "https"].contains(&scheme), depth, found);
     }
-    let pairs = |separator: char| text.split(separator).filter(|part| pair(part).is_some()).count();
+    if text.contains(" = ") {
+        parts_of(&text.replace(" = ", "="), depth + 1, found);
+    }
+    logins_of(text, depth, found);
+    let pairs = |separator: char| items(text, separator).into_iter().filter(|part| pair(part).is_some()).count();
     // What separates most pairs: a value may hold other separators. Of equal ones the last counts.
     let separator = [' ', ',', '&', ';'].into_iter().max_by_key(|separator| pairs(*separator)).filter(|separator| pairs(*separator) > 0);
     match separator {
-        Some(separator) => text.split(separator).for_each(|part| part_of_list(part.trim(), depth, found)),
+        Some(separator) => {
+            let items = items(text, separator);
+            if depth == 0 && separator == ';' && is_cookie(&items) {
+                items.iter().for_each(|item| part_of_cookie(item, found));
+            }
+            items.into_iter().for_each(|part| part_of_list(part.trim(), depth, found));
+        }
         None if text.contains(char::is_whitespace) => text.split_whitespace().for_each(|word| word_of(word, depth, found)),
         None => inner_of(text, depth, found),
     }
-}
-
-/// `name=value`, `name: value`. Base64 ends with `=`, too.
-fn pair(part: &str) -> Option<(&str, &str)> {
-    let (name, value) = part.split_once('=').or_else(|| part.split_once(": "))?;
-    let (name, value) = (name.trim(), value.trim());
-    let value = [("\"", "\""), ("'", "'"), ("{", "}")].iter().find_map(|(a, b)| value.strip_prefix(a)?.strip_suffix(b)).unwrap_or(value);
-    (!name.is_empty() && !value.trim_matches('=').is_empty()).then_some((name, value))
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -83,20 +91,42 @@ fn part_of_list(part: &str, depth: usize, found: &mut Vec<String>) {
     }
 }
 
+/// Adds what a cookie holds, whatever its name is: a value that joins words or digits by hyphens is a session, too.
+fn part_of_cookie(item: &str, found: &mut Vec<String>) {
+    if let Some((_, value)) = pair(item).filter(|(name, value)| !is_attribute(name) && is_by_place(value)) {
+        add(value, found);
+    }
+}
+
+/// What a server says about its cookie (RFC 6265, 4.1.1).
+fn is_attribute(name: &str) -> bool {
+    ["domain", "expires", "max-age", "path", "samesite"].contains(&&*name.to_ascii_lowercase())
+}
+
+/// Whether a text counts where keys stand: it need not be random, but is neither a host, an address nor a date.
+fn is_by_place(text: &str) -> bool {
+    let is_date = text.len() >= 10
+        && text.bytes().take(10).enumerate().all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
+    is_recognised(text) && !is_host(text) && !text.contains("://") && !is_date
+}
+
 /// A value with its name.
 fn named(name: &str, value: &str, depth: usize, found: &mut Vec<String>) {
     let name = snake(name);
-    let counts = if lets_in(&name) {
-        is_recognised(value)
-    } else if HARMLESS.contains(&&*name.replace(['_', ' '], "")) {
-        looks_random(value) && tells(value)
-    } else {
-        tells(value)
-    };
-    if counts {
-        add(value, found);
+    let is_harmless = HARMLESS.contains(&&*name.replace(['_', ' '], ""));
+    for value in readings(value) {
+        let counts = if lets_in(&name) {
+            is_recognised(&value)
+        } else if is_harmless {
+            looks_random(&value) && tells(&value)
+        } else {
+            tells(&value)
+        };
+        if counts {
+            add(&value, found);
+        }
+        parts_of(&value, depth + 1, found);
     }
-    parts_of(value, depth + 1, found);
 }
 
 /// Whether a value of this name lets somebody in.
@@ -118,9 +148,9 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// Adds a part, also as it is once it was read, and without the signs that fill up base64.
+/// Adds a part, also as it is once it was read, and without the signs that fill up base64 or end a list.
 fn add(part: &str, found: &mut Vec<String>) {
-    let bare = Some(part.trim_end_matches('=')).filter(|bare| bare.len() < part.len() && is_recognised(bare));
+    let bare = Some(part.trim_end_matches(['=', ';', ','])).filter(|bare| bare.len() < part.len() && is_recognised(bare));
     found.extend([Some(part.to_owned()), percent_decoded(part), bare.map(str::to_owned)].into_iter().flatten());
 }
 
@@ -132,26 +162,52 @@ fn word_of(word: &str, depth: usize, found: &mut Vec<String>) {
     parts_of(word, depth + 1, found);
 }
 
+/// The password of `user:password@…`, `user/password@…`, and of `user:pass phrase` with blanks in it.
+fn logins_of(text: &str, depth: usize, found: &mut Vec<String>) {
+    // A password may hold the sign that ends it, and so may what follows.
+    let ends: BTreeSet<usize> = [text.find('@'), text.rfind('@')].into_iter().flatten().collect();
+    for login in ends.into_iter().map(|end| &text[..end]) {
+        // Before the user may stand what the address is for: `jdbc:oracle:thin:user/password`.
+        let slash = login.split_once('/').map(|(user, password)| (user.rsplit(':').next().unwrap_or(user), password));
+        for (_, password) in [login.split_once(':'), slash].into_iter().flatten().filter(|(user, _)| is_user(user)) {
+            if is_recognised(password) && !password.starts_with("//") {
+                add(password, found);
+                parts_of(password, depth + 1, found);
+            }
+        }
+    }
+    if let Some((_, phrase)) = text.split_once(':').filter(|(user, phrase)| is_user(user) && !phrase.starts_with(char::is_whitespace)) {
+        found.extend(Some(phrase.to_owned()).filter(|phrase| phrase.contains(char::is_whitespace) && is_recognised(phrase)));
+    }
+}
+
+fn is_user(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | '+' | '$' | '#' | '\\'))
+}
+
 /// What is in a text without blanks and pairs: `user:password`, and the same in base64.
 fn inner_of(text: &str, depth: usize, found: &mut Vec<String>) {
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | '+');
-    if let Some((user, password)) = text.split_once(':').filter(|(user, _)| !user.is_empty() && user.chars().all(is_name)) {
+    if let Some((user, password)) = text.split_once(':').filter(|(user, _)| is_user(user)) {
         if is_recognised(password) && !is_host(password) && !password.starts_with("//") {
             add(password, found);
         }
         word_of(user, depth + 1, found);
         return parts_of(password, depth + 1, found);
     }
-    let decoded = STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let decoded = BASE64.decode(text.replace('-', "+").replace('_', "/")).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     if let Some(inner) = decoded.filter(|inner| inner.contains(':') && !inner.contains(char::is_control)) {
         parts_of(&inner, depth + 1, found);
     }
 }
 
 /// What stands behind `scheme://`.
-fn parts_of_address(rest: &str, depth: usize, found: &mut Vec<String>) {
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, after) = rest.split_at(end);
+fn parts_of_address(rest: &str, is_web: bool, depth: usize, found: &mut Vec<String>) {
+    let (place, list) = properties(rest);
+    list.iter().for_each(|item| part_of_list(item.trim(), depth + 1, found));
+    let split = |rest: &str| rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // A password before the host may look like a property.
+    let authority = &rest[..split(rest)];
+    let after = &place[split(place)..];
     if let Some((login, _)) = authority.rsplit_once('@') {
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
         if is_recognised(password) {
@@ -162,10 +218,29 @@ fn parts_of_address(rest: &str, depth: usize, found: &mut Vec<String>) {
     }
     let (path, asked) = after.split_at(after.find(['?', '#']).unwrap_or(after.len()));
     path.split('/').for_each(|segment| word_of(segment, depth + 1, found));
-    asked.split(['?', '#', '&', ';']).for_each(|pair| part_of_list(pair, depth + 1, found));
+    let asked: Vec<&str> = asked.split(['?', '#', '&', ';']).collect();
+    asked.iter().for_each(|pair| part_of_list(pair, depth + 1, found));
+    let has_other_key = authority.contains('@') || asked.iter().any(|item| pair(item).is_some_and(|(name, _)| lets_in(&snake(name))));
+    if is_web && !has_other_key {
+        end_of_path(path, found);
+    }
 }
 
-/// Each line that is no common text; of a block in base64 the lines are one text, too.
+/// Adds what follows the last common word of a path: a hook is told by it, also if it is made of words. Numbers stay.
+fn end_of_path(path: &str, found: &mut Vec<String>) {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let is_version =
+        |text: &str| text.strip_prefix('v').is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()) && number.len() <= 3);
+    let is_common = |segment: &&str| segment.chars().all(char::is_alphabetic) && is_plain(segment) || is_version(segment);
+    let first = segments.iter().rposition(is_common).map_or(0, |at| at + 1);
+    for segment in &segments[first..] {
+        if is_by_place(segment) && !segment.bytes().all(|byte| byte.is_ascii_digit()) {
+            add(segment, found);
+        }
+    }
+}
+
+/// Each line that is recognised and is no pair, host, address, date or heading; of a block in base64 the lines are one text, too.
 fn parts_of_lines(text: &str, depth: usize, found: &mut Vec<String>) {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_block =
@@ -176,7 +251,8 @@ fn parts_of_lines(text: &str, depth: usize, found: &mut Vec<String>) {
         found.push(body.concat());
     }
     for line in lines() {
-        if tells(line) || is_pem && is_block(&line) && line.len() >= 8 {
+        let is_line = pair(line).is_none() && !line.starts_with("-----") && is_by_place(line);
+        if is_line || tells(line) {
             found.push(line.to_owned());
         }
         part_of_list(line, depth + 1, found);

@@ -139,17 +139,19 @@ impl Secrets {
         }
     }
 
-    /// A text that may be cut off at its end, or before a `…`: there the beginning of a secret is hidden too.
+    /// A text that may be cut off at its end, or before a `…`: there the beginning of a secret is hidden too, also if blanks follow it.
     pub fn hide_cut(&self, text: &str) -> String {
         let hidden = self.hide(text);
         let ends = hidden.match_indices('…').map(|(at, _)| at).chain([hidden.len()]);
         let (mut out, mut at) = (String::with_capacity(hidden.len()), 0);
         for end in ends {
             let piece = &hidden[at..end];
-            let begun = self.begun(piece);
-            if piece.len() - begun >= SHORTEST_BEGINNING {
+            let whole = piece.trim_end();
+            let begun = self.begun(whole);
+            if whole.len() - begun >= SHORTEST_BEGINNING {
                 out.push_str(&piece[..begun]);
                 out.push_str(STARS);
+                out.push_str(&piece[whole.len()..]);
             } else {
                 out.push_str(piece);
             }

@@ -8,14 +8,18 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use super::begins;
+use super::hints::{self, COLLECTIONS, Names, spelling};
+use super::layout::{OpenFence, places, without_invisible};
 use super::literal;
-use super::outside_code;
+use super::once::Once;
 
 /// Marks with which calls begin.
-pub(super) const OPENINGS: [&str; 26] = [
+pub(super) const OPENINGS: [&str; 28] = [
     "<tool_call>",
     "<tool_calls>",
     "<toolcall>",
+    "<tool_use>",
     "<function_call>",
     "<function_calls>",
     "<functioncall>",
@@ -26,6 +30,7 @@ pub(super) const OPENINGS: [&str; 26] = [
     "<seed:tool_call>",
     "<longcat_tool_call>",
     "[TOOL_CALLS]",
+    "[TOOL_CALL]",
     "[TOOL_REQUEST]",
     "<|python_tag|>",
     "<|tool_call>",
@@ -41,12 +46,10 @@ pub(super) const OPENINGS: [&str; 26] = [
     "<｜DSML｜",
 ];
 /// Keys that name a tool in JSON, and those that hold its arguments.
-const NAMES: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "recipient_name"];
-const ARGUMENTS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "kwargs", "with"];
+const NAMES: [&str; 7] = ["name", "tool", "tool_name", "function", "function_name", "recipient_name", "action"];
+const ARGUMENTS: [&str; 8] = ["arguments", "parameters", "args", "input", "tool_input", "kwargs", "with", "action_input"];
 /// Keys that hold a list of calls.
 const LISTS: [&str; 3] = ["tool_calls", "function_calls", "tool_uses"];
-/// Names of the collection that tools are in, before their own.
-const COLLECTIONS: [&str; 4] = ["functions.", "default_api.", "tools.", "multi_tool_use."];
 /// Most calls in one text, and most parameters of one whose parameters are elements.
 const MOST_CALLS: usize = 64;
 const MOST_PARAMETERS: usize = 256;
@@ -80,25 +83,30 @@ pub fn written_calls<'t>(text: &'t str, tools: &[(&str, &Value)]) -> Option<Writ
         return None;
     }
     if let Some(at) = opening(whole) {
-        let form = OPENINGS.iter().find(|mark| whole[at..].starts_with(**mark)).copied().unwrap_or_default();
-        let calls = CallReader { tools, calls: vec![], is_marked: true }.read(&whole[at..]);
+        let form = OPENINGS.iter().find(|mark| begins(&whole[at..], mark)).copied().unwrap_or_default();
+        let calls = CallReader { tools, calls: vec![], is_marked: true, is_list_open: false }.read(&whole[at..]);
         let begins_line = whole[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
         // In the middle of a sentence it is spoken of.
-        return (calls.is_some() || begins_line).then(|| WrittenCalls { before: whole[..at].trim(), form, calls });
+        if calls.is_some() || begins_line {
+            return Some(WrittenCalls { before: whole[..at].trim(), form, calls });
+        }
+    } else if let Some(calls) = (CallReader { tools, calls: vec![], is_marked: false, is_list_open: false }).read(whole)
+        && calls.iter().all(|call| tools.iter().any(|(name, _)| *name == call.tool))
+    {
+        return Some(WrittenCalls { before: "", form: "JSON", calls: Some(calls) });
     }
-    let calls = CallReader { tools, calls: vec![], is_marked: false }.read(whole)?;
-    let is_offered = |call: &WrittenCall| tools.iter().any(|(name, _)| *name == call.tool);
-    calls.iter().all(is_offered).then_some(WrittenCalls { before: "", form: "JSON", calls: Some(calls) })
+    let form = hints::form(text, &Names::new(tools.iter().map(|(name, _)| *name)))?;
+    Some(WrittenCalls { before: "", form, calls: None })
 }
 
 /// The place of the first mark of calls that is not in code.
 pub(super) fn opening(text: &str) -> Option<usize> {
-    outside_code(text).find(|at| OPENINGS.iter().any(|mark| text[*at..].starts_with(mark)))
+    { places(text, OpenFence::Code) }.into_iter().find(|at| OPENINGS.iter().any(|mark| begins(&text[*at..], mark)))
 }
 
 /// What is in the one code fence that a text is; otherwise the text.
-fn unfenced(text: &str) -> &str {
-    let whole = text.trim();
+pub fn unfenced(text: &str) -> &str {
+    let whole = without_invisible(text).trim_end();
     let inside = whole.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")).and_then(|rest| Some(rest.split_once('\n')?.1.trim()));
     inside.filter(|inside| !inside.contains("```")).unwrap_or(whole)
 }
@@ -111,8 +119,8 @@ fn pattern(text: &str) -> Regex {
 /// What stands around and between calls and says nothing.
 static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?ix)^(?: \s+ | [;,] | </?(?:[a-z]+[:_])?tool_?calls?> | </?function_?calls?> | </function> | </invoke> | </?tools>
-        | <\|/?[a-z_]+\|?> | <[a-z_]+\|> | <｜[^<>｜]+｜> | </?｜DSML｜[a-z_]+> | \[/?(?:TOOL_CALLS|TOOL_REQUEST|END_TOOL_REQUEST|ARGS)\]
+        r"(?ix)^(?: \s+ | [;,] | </?(?:[a-z]+[:_])?tool_?(?:calls?|use)> | </?function_?calls?> | </function> | </invoke> | </?tools>
+        | <\|/?[a-z_]+\|?> | <[a-z_]+\|> | <｜[^<>｜]+｜> | </?｜DSML｜[a-z_]+> | \[/?(?:TOOL_CALLS?|TOOL_REQUEST|END_TOOL_REQUEST|ARGS)\]
         | \[CALL_ID\]\w+ | ```(?:json|python|tool_code)? )",
     )
 });
@@ -121,6 +129,7 @@ static TAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:
 static PARAMETER: LazyLock<Regex> = LazyLock::new(|| pattern(r#"<(?:｜DSML｜|antml:)?parameter(?:=|\s+name=)"?([^">\s]+)"?[^>]*>"#));
 static PARAMETER_END: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:)?parameter>"));
 static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:call:)?([A-Za-z_][A-Za-z0-9_.\-]*)(?::\d+)?"));
+static PAIRS_END: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:</[a-z_:]*tool_?calls?>|<\|/?[a-z_]+\|>)"));
 static PAIR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>"));
 
 /// Reads calls one after the other, to the end of the text.
@@ -128,6 +137,8 @@ struct CallReader<'a> {
     tools: &'a [(&'a str, &'a Value)],
     calls: Vec<WrittenCall>,
     is_marked: bool,
+    /// Whether a list of calls as Python has it was begun and not ended.
+    is_list_open: bool,
 }
 
 impl CallReader<'_> {
@@ -149,24 +160,30 @@ impl CallReader<'_> {
                 return None;
             }
         }
-        (!self.calls.is_empty()).then_some(self.calls)
+        (!self.calls.is_empty() && !self.is_list_open).then_some(self.calls)
     }
 
     /// Reads what begins here, and returns the rest.
     fn next<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         if let Some(head) = HEAD.captures(text) {
             let after = &text[head.get(0)?.end()..];
-            let (end, next) = TAIL.find(after).map_or((after.len(), after.len()), |tail| (tail.start(), tail.end()));
-            let arguments = self.parameters(&head[1], &after[..end])?;
+            // JSON says by itself where it ends. Parameters do not: without the end of the call, some of them or of their text may be missing.
+            if after.trim_start().starts_with('{') {
+                let (arguments, after) = json(after.trim_start()).filter(|(value, _)| value.is_object())?;
+                self.add(&head[1], arguments);
+                return Some(after);
+            }
+            let end = TAIL.find(after)?;
+            let arguments = self.parameters(&head[1], &after[..end.start()])?;
             self.add(&head[1], arguments);
-            return Some(&after[next..]);
+            return Some(&after[end.end()..]);
         }
         if text.starts_with(['{', '[']) {
             // A list of calls as Python has it, behind a mark.
             if let Some(inside) = text.strip_prefix('[').filter(|inside| inside.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()))
             {
-                let after = self.next(inside.trim_start())?.trim_start();
-                return Some(after.strip_prefix(']').unwrap_or(after));
+                self.is_list_open = true;
+                return Some(inside.trim_start());
             }
             let (value, after) = json(text)?;
             self.of_json(value)?;
@@ -174,6 +191,7 @@ impl CallReader<'_> {
         }
         // The rest of such a list.
         if let Some(after) = text.strip_prefix(']').filter(|_| !self.calls.is_empty()) {
+            self.is_list_open = false;
             return Some(after);
         }
         let named = |text: &'t str| {
@@ -190,13 +208,7 @@ impl CallReader<'_> {
             (name, after) = named(after)?;
         }
         if after.starts_with("<arg_key>") {
-            let mut arguments = Map::new();
-            while let Some(pair) = PAIR.captures(after).filter(|_| arguments.len() < MOST_PARAMETERS) {
-                arguments.insert(pair[1].trim().to_owned(), self.typed(&name[1], pair[1].trim(), &pair[2]));
-                after = &after[pair.get(0)?.end()..];
-            }
-            self.add(&name[1], arguments.into());
-            return Some(after);
+            return self.pairs(&name[1], after);
         }
         let (arguments, after) = match after.strip_prefix('(') {
             Some(inside) => literal::arguments(inside)?,
@@ -207,15 +219,38 @@ impl CallReader<'_> {
         Some(after)
     }
 
+    /// Reads a call of this tool whose arguments are pairs of elements, and returns the rest.
+    fn pairs<'t>(&mut self, tool: &str, text: &'t str) -> Option<&'t str> {
+        let mut arguments = Map::new();
+        let mut rest = text;
+        while let Some(pair) = PAIR.captures(rest).filter(|_| arguments.len() < MOST_PARAMETERS) {
+            let value = self.typed(tool, pair[1].trim(), &pair[2]);
+            put(&mut arguments, pair[1].trim(), value)?;
+            rest = &rest[pair.get(0)?.end()..];
+        }
+        // More of them may be missing if the call has no end.
+        PAIRS_END.find(rest)?;
+        self.add(tool, arguments.into());
+        Some(rest)
+    }
+
     fn add(&mut self, name: &str, arguments: Value) {
         self.calls.push(WrittenCall { tool: self.known(name), arguments });
     }
 
-    /// The name of a tool without the collection that it is in.
+    /// The name of a tool without the collection that it is in, as it is offered.
     fn known(&self, name: &str) -> String {
         let is_offered = |name: &str| self.tools.iter().any(|(offered, _)| *offered == name);
-        let bare = COLLECTIONS.iter().find_map(|collection| name.strip_prefix(collection));
-        bare.filter(|_| !is_offered(name)).unwrap_or(name).to_owned()
+        let bare = COLLECTIONS.iter().find_map(|collection| name.strip_prefix(collection)).filter(|_| !is_offered(name)).unwrap_or(name);
+        if is_offered(bare) {
+            return bare.to_owned();
+        }
+        // A name with signs that identifiers cannot have is written with others, where that is certain.
+        let mut alike = self.tools.iter().filter(|(offered, _)| spelling(offered) == spelling(bare));
+        match (alike.next(), alike.next()) {
+            (Some((offered, _)), None) => (*offered).to_owned(),
+            _ => bare.to_owned(),
+        }
     }
 
     /// The calls in a JSON value.
@@ -228,12 +263,14 @@ impl CallReader<'_> {
         if let Some(list) = LISTS.iter().find_map(|key| object.remove(*key)) {
             return self.of_json(list);
         }
-        if let Some(function @ Value::Object(_)) = object.get_mut("function").map(Value::take) {
-            return self.of_json(function);
+        for key in ["function", "function_call", "tool_call"] {
+            if object.get(key).is_some_and(Value::is_object) {
+                return self.of_json(object.remove(key)?);
+            }
         }
         let name = NAMES.iter().find_map(|key| object.get(*key)?.as_str())?.to_owned();
         let arguments = match ARGUMENTS.iter().find_map(|key| object.remove(*key)) {
-            Some(Value::String(text)) => serde_json::from_str(&text).ok()?,
+            Some(Value::String(text)) => arguments_in(&text)?,
             Some(value) => value,
             None if self.is_marked => Value::Object(Map::new()),
             None => return None,
@@ -242,12 +279,8 @@ impl CallReader<'_> {
         arguments.is_object().then(|| self.add(&name, arguments))
     }
 
-    /// The arguments of a call whose parameters are elements, or JSON.
+    /// The arguments of a call whose parameters are elements. Each ends with its own end, or where the next or the call's end is.
     fn parameters(&self, tool: &str, body: &str) -> Option<Value> {
-        let body = body.trim();
-        if body.starts_with('{') {
-            return json(body).filter(|(value, after)| value.is_object() && after.trim().is_empty()).map(|(value, _)| value);
-        }
         let mut arguments = Map::new();
         let mut rest = body;
         while let Some(start) = PARAMETER.captures(rest).filter(|_| arguments.len() < MOST_PARAMETERS) {
@@ -255,7 +288,7 @@ impl CallReader<'_> {
             let after = &rest[whole.end()..];
             let next = PARAMETER.find(after).map_or(after.len(), |next| next.start());
             let (end, behind) = PARAMETER_END.find(&after[..next]).map_or((next, next), |end| (end.start(), end.end()));
-            arguments.insert(start[1].to_owned(), self.typed(tool, &start[1], &after[..end]));
+            put(&mut arguments, &start[1], self.typed(tool, &start[1], &after[..end]))?;
             rest = &after[behind..];
         }
         rest.trim().is_empty().then_some(Value::Object(arguments))
@@ -275,9 +308,19 @@ impl CallReader<'_> {
     }
 }
 
+/// Puts an argument to the others; `None`: there is one of its name.
+fn put(arguments: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
+    arguments.insert(name.to_owned(), value).is_none().then_some(())
+}
+
+/// The JSON that a text is, in which each key stands once.
+pub fn arguments_in(text: &str) -> Option<Value> {
+    serde_json::from_str::<Once>(text).ok().map(|Once(value)| value)
+}
+
 /// The JSON that a text begins with, and the rest.
 fn json(text: &str) -> Option<(Value, &str)> {
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let value = stream.next()?.ok()?;
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Once>();
+    let Once(value) = stream.next()?.ok()?;
     Some((value, &text[stream.byte_offset()..]))
 }

@@ -23,7 +23,9 @@ pub(super) fn arguments(text: &str) -> Option<(Value, &str)> {
             return None;
         }
         let (value, after) = value(after.trim_start(), 0)?;
-        named.insert(name.to_owned(), value);
+        if named.insert(name.to_owned(), value).is_some() {
+            return None;
+        }
         rest = separated(after, ')')?;
     }
 }
@@ -62,7 +64,9 @@ fn value(text: &str, depth: usize) -> Option<(Value, &str)> {
             while !rest.starts_with('}') {
                 let (Value::String(key), after) = value(rest, depth + 1)? else { return None };
                 let (one, after) = value(after.trim_start().strip_prefix(':')?.trim_start(), depth + 1)?;
-                object.insert(key, one);
+                if object.insert(key, one).is_some() {
+                    return None;
+                }
                 rest = separated(after, '}')?;
             }
             Some((Value::Object(object), &rest[1..]))

@@ -1,6 +1,7 @@
 //! The single entry for text from outside. It hides every known secret before text reaches a run, so none is in an event, a record, a prompt or an
 //! output.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
+use crate::model::read_json;
 use crate::port::{
     ColumnSummary, FileContent, FoundPiece, FoundPieces, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply,
     RefusedHost, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
@@ -56,12 +58,21 @@ impl Door {
         self.secrets.hide_in_value(value);
     }
 
-    /// What is no text stays: a run does not take it.
-    fn bytes(&self, bytes: &mut Vec<u8>) {
-        if let Ok(text) = std::str::from_utf8(bytes)
-            && let std::borrow::Cow::Owned(hidden) = self.secrets.hide(text)
+    /// What a program printed: `json` is it as JSON, if it is and secrets were hidden in it. What is no text stays: a run does not take it.
+    fn printed(&self, stdout: &mut Vec<u8>, json: &mut Option<Value>) {
+        if let Ok(text) = std::str::from_utf8(stdout)
+            && let Cow::Owned(hidden) = self.secrets.hide(text)
         {
-            *bytes = hidden.into_bytes();
+            *json = read_json(text).ok();
+            json.iter_mut().for_each(|json| self.value(json));
+            *stdout = hidden.into_bytes();
+        }
+    }
+
+    /// What is no text in it becomes a sign for that, as wherever it is shown.
+    fn log(&self, stderr: &mut Vec<u8>) {
+        if let Cow::Owned(hidden) = self.secrets.hide(&String::from_utf8_lossy(stderr)) {
+            *stderr = hidden.into_bytes();
         }
     }
 
@@ -123,8 +134,9 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _, help: _, refused }) => {
-                [stdout, stderr].into_iter().for_each(|bytes| self.bytes(bytes));
+            CallReply::Program(ProgramReply { end: _, stdout, json, stderr, files: _, sandbox: _, help: _, refused }) => {
+                self.printed(stdout, json);
+                self.log(stderr);
                 self.texts(refused.iter_mut().map(|RefusedHost { host, rule: _ }| host));
             }
             CallReply::Python(PythonReply { returns, printed, notes, files: _, error }) => {
@@ -300,6 +312,33 @@ mod tests {
             let after = format!("{:?}", door.pass(input));
             assert!(!after.contains("canary") && !after.contains("NrLWNhbmFyeS03U"), "{after}");
             assert!(after.contains("***"), "{after}");
+        }
+    }
+
+    #[test]
+    fn json_that_a_program_prints_stays_json() {
+        let cases = [
+            ("12345678901", "{\"n\": 12345678901, \"m\": [1, \"12345678901\"]}", json!({ "n": "***", "m": [1, "***"] })),
+            ("nKey9988", "{\"x\":\"line\\nKey9988\"}", json!({ "x": "line\nKey9988" })),
+            ("[\"Kh84qq72Zp9\",\"Kh85qq72Zp9\"]", "{\"k\":[\"Kh84qq72Zp9\",\"Kh85qq72Zp9\"]}", json!({ "k": ["***", "***"] })),
+            ("{\"a\": \"Kh84qq72Zp9\"}", "{\"k\": {\"a\": \"Kh84qq72Zp9\"}}", json!({ "k": { "a": "***" } })),
+        ];
+        for (secret, printed, kept) in cases {
+            let reply = |stdout: &str| ProgramReply {
+                stdout: stdout.as_bytes().to_vec(),
+                stderr: [&b"a\xff "[..], secret.as_bytes()].concat(),
+                ..ProgramReply::default()
+            };
+            let input = Input::Reply { call: 1, result: Ok(CallReply::Program(reply(printed))) };
+            let Input::Reply { result: Ok(CallReply::Program(after)), .. } = Door::new([secret]).pass(input) else {
+                unreachable!("a reply stays what it is")
+            };
+            assert_eq!(after.json, Some(kept), "{secret}");
+            assert!(!String::from_utf8_lossy(&after.stdout).contains(secret));
+            assert!(!String::from_utf8_lossy(&after.stderr).contains(secret), "also beside what is no text");
+            let mut plain = reply("{\"n\": 1}");
+            Door::new([secret]).printed(&mut plain.stdout, &mut plain.json);
+            assert_eq!(plain.json, None);
         }
     }
 

@@ -43,6 +43,7 @@ mod shape;
 mod state;
 mod steps;
 pub(crate) mod tasks;
+mod times;
 mod tools;
 mod words;
 mod writers;

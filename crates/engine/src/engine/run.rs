@@ -364,10 +364,7 @@ impl Run {
                     let is_deadline = matches!(timer, Timer::Deadline(_));
                     let limit = Limit { bound: Bound::Deadline, of_called: !step.is_empty() };
                     let message = if is_deadline {
-                        let own = self.state.start.as_ref().filter(|_| ix == 0).and_then(|start| start.deadline_ms);
-                        let file = self.planned(ix).pipeline.bounds().deadline.map(|d| d.as_millis() as u64);
-                        let most = [own, file].into_iter().flatten().min().unwrap_or_default();
-                        format!("the deadline of {} has passed", crate::engine::words::duration(std::time::Duration::from_millis(most)))
+                        self.deadline_passed(ix)
                     } else {
                         "on_failure and finally have 60s each, and that time is up".to_string()
                     };
@@ -380,13 +377,7 @@ impl Run {
     fn step_timed_out(&mut self, at: NodeRef, bound: Bound) {
         use crate::engine::state::StepWork;
         let node = self.state.node(at);
-        let step = self.step(at);
-        let allowed = if bound == Bound::Timeout {
-            step.timeout
-        } else {
-            crate::engine::state::apply::allowed_time(&self.planned_of(at).pipeline, &step)
-        };
-        let message = format!("no end after {}", crate::engine::words::duration(allowed.unwrap_or_default()));
+        let message = self.time_passed(at, bound);
         if node.work.holds_steps() {
             let step = node.path.clone();
             self.stop_calls(at);

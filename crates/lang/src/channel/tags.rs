@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::html_character;
+use crate::model::{LONGEST_REFERENCE, html_character};
 
 /// A piece of HTML.
 #[derive(Debug, PartialEq, Eq)]
@@ -193,14 +193,14 @@ fn is_attribute(key: &str) -> bool {
     is_event || key.starts_with("data-") || key.starts_with("aria-") || listed(ATTRIBUTES, key) || listed(FLAGS, key)
 }
 
-/// Character references: the five of XML, the space, and numbers.
+/// Character references, see [`html_character`].
 fn read_references(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {
         made.push_str(&rest[..at]);
         rest = &rest[at..];
-        let end = rest.bytes().take(12).position(|byte| byte == b';');
+        let end = rest.bytes().take(LONGEST_REFERENCE).position(|byte| byte == b';');
         let read = end.and_then(|end| Some((html_character(rest.get(1..end)?).filter(|c| *c != '\0')?, end + 1)));
         match read {
             Some((character, length)) => {

@@ -11,12 +11,12 @@ use super::outside_policy::policies_of;
 use super::scorecards::{checks_of, named_scorecards};
 use super::wider_policy::calls;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
-use crate::diagnostic::About;
+use crate::diagnostic::{About, did_you_mean};
 use crate::model::{
     CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, PlainCheck, Policy, ScorecardRef, StepKind, StyleGuide,
 };
 use crate::policy::{Act, decide};
-use crate::source::Span;
+use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     check_of_channels(pipeline, out);
@@ -95,7 +95,12 @@ fn check_of_tools(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             false => vec![call.clone()],
         };
         let all: Vec<String> = calls.iter().flat_map(parts).collect();
-        let denying = policies_of(file, agent).into_iter().find(|policy| all.iter().all(|call| denies(policy, call)));
+        // What is misspelled in the policy is told there.
+        let is_misspelled = |entry: &Spanned<String>| {
+            file.tool(&entry.value).is_none() && !did_you_mean(&entry.value, file.tools.keys().map(String::as_str)).is_empty()
+        };
+        let is_meant = |policy: &Policy| !policy.allowed_tools.iter().flatten().any(is_misspelled);
+        let denying = policies_of(file, agent).into_iter().find(|policy| is_meant(policy.1) && all.iter().all(|call| denies(policy, call)));
         let Some((of, policy)) = denying.filter(|_| is_known && !all.is_empty()) else { continue };
         let message =
             format!("tools of agent {} have no effect: policy {} denies each of them, so none is offered", quoted(name), quoted(of));

@@ -24,7 +24,7 @@ use super::answer::{is_amount, is_cost, is_session, kept, kept_from, plain, told
 use super::wishes::{WishFolders, tool_of, wishes};
 use crate::adapter::files::here;
 use crate::adapter::sandbox::ProgramTalk;
-use crate::diagnostic::{cut, visible};
+use crate::diagnostic::{cut_words, visible};
 use crate::event::{Failure, Usage};
 use crate::model::{ActKind, FailureKind};
 use crate::port::{AgentCall, AgentDecision, AgentVerdict, AgentWish, ModelReply, PersonAnswer, ProgramEnd};
@@ -126,7 +126,8 @@ impl AcpTalk<'_> {
             Err(NoAnswer::Failed(failure)) => Err(failure),
             Err(NoAnswer::Refused(error)) => {
                 let kind = if error.code == ErrorCode::AuthRequired { FailureKind::Auth } else { FailureKind::ServerError };
-                let data = error.data.as_ref().map(|data| format!(" ({})", cut(&data.to_string(), LONGEST_TARGET))).unwrap_or_default();
+                let data =
+                    error.data.as_ref().map(|data| format!(" ({})", cut_words(&data.to_string(), LONGEST_TARGET))).unwrap_or_default();
                 Err(self.failure(kind, format!("says that it failed{}", told(&format!("{}{data}", error.message)))))
             }
             Err(NoAnswer::Closed) => Err(self.ended()),
@@ -234,8 +235,8 @@ impl AcpTalk<'_> {
             let is_answer = message.get("method").is_none() && message.get("id").and_then(Value::as_u64) == Some(id);
             if is_answer {
                 if let Some(error) = message.get("error") {
-                    let error =
-                        serde_json::from_value(error.clone()).unwrap_or_else(|_| Error::new(0, cut(&error.to_string(), LONGEST_TARGET)));
+                    let error = serde_json::from_value(error.clone())
+                        .unwrap_or_else(|_| Error::new(0, cut_words(&error.to_string(), LONGEST_TARGET)));
                     return Err(NoAnswer::Refused(error));
                 }
                 let result = message.get("result").cloned().unwrap_or_default();
@@ -339,7 +340,7 @@ impl AcpTalk<'_> {
                 let words: Vec<&str> = arguments.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 decision.target = format!("{name} {}", words.join(" ")).trim().to_owned();
             }
-            decision.target = cut(&visible(&decision.target), LONGEST_TARGET);
+            decision.target = cut_words(&visible(&decision.target), LONGEST_TARGET);
             AgentVerdict { decision, asks }
         };
         let verdicts: Vec<AgentVerdict> = wishes.iter().map(told).collect();

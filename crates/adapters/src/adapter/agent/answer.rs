@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::diagnostic::{cut, visible};
+use crate::diagnostic::{behind_cut, cut_words, ends, visible};
 use crate::event::{Failure, Usage};
 use crate::model::{ActKind, AgentOutput, AnswerPlace, FailureKind, PrintMode};
 use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply, RefusedHost};
@@ -68,7 +68,7 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
         return Err(failed(kind, format!("{how}{}{help}", why())));
     }
     if objects.is_empty() {
-        let what = format!("printed no JSON object: \"{}\"{help}", cut(&visible(text.trim()), MOST_SAID));
+        let what = format!("printed no JSON object: \"{}\"{help}", cut_words(&visible(text.trim()), MOST_SAID));
         return Err(failed(FailureKind::BadResponse, what));
     }
     let Some(said) = found.text(&answer.text) else {
@@ -98,14 +98,16 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
     })
 }
 
-/// What follows a name in a message, on one line.
+/// What follows a name in a message, on one line: of a long text the beginning and the end, in whole words.
 pub(super) fn told(text: &str) -> String {
-    let text: Vec<char> = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().collect();
-    let shown = |part: &[char]| visible(&part.iter().collect::<String>()).into_owned();
-    match text.len() {
-        0 => String::new(),
-        length if length <= MOST_SAID => format!(": {}", shown(&text)),
-        length => format!(": {} … {}", shown(&text[..MOST_SAID / 2]), shown(&text[length - MOST_SAID / 2..])),
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match ends(&text, MOST_SAID, MOST_SAID / 2, MOST_SAID / 2) {
+        None if text.is_empty() => String::new(),
+        None => format!(": {}", visible(&text)),
+        Some((_, end)) => {
+            let end = String::from_utf8_lossy(behind_cut(end.as_bytes()));
+            format!(": {} {}", visible(&cut_words(&text, MOST_SAID / 2)), visible(&end)).trim_end().to_owned()
+        }
     }
 }
 
@@ -225,7 +227,7 @@ pub(super) fn is_session(session: &str) -> bool {
 fn fields(objects: &[Value]) -> String {
     fn collect(object: &Value, above: &str, found: &mut BTreeSet<String>) {
         for (name, value) in object.as_object().into_iter().flatten().take(MOST_FIELDS + 1) {
-            let path = format!("{above}{}", cut(&visible(name), LONGEST_FIELD));
+            let path = format!("{above}{}", cut_words(&visible(name), LONGEST_FIELD));
             match value {
                 Value::Object(_) if !above.contains('.') => collect(value, &format!("{path}."), found),
                 _ if found.len() <= MOST_FIELDS => {
@@ -266,7 +268,7 @@ fn denied(value: &Value) -> Vec<AgentDecision> {
         let tool = value.as_str().or(named)?;
         Some(AgentDecision {
             act: ActKind::Tool,
-            target: cut(&visible(tool), 200),
+            target: cut_words(&visible(tool), 200),
             is_allowed: false,
             rule: "the program itself denied it".to_owned(),
             by: String::new(),

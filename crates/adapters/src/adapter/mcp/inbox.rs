@@ -12,6 +12,7 @@ use super::questions;
 use crate::adapter::held;
 use crate::adapter::http::HttpFault;
 use crate::adapter::scrub::{Scrub, visible};
+use crate::diagnostic::cut_words;
 use crate::event::{Failure, ServerQuestion};
 use crate::model::FailureKind;
 
@@ -21,6 +22,8 @@ const MOST_NOISE: usize = 100;
 const MOST_UNASKED: usize = 1_000;
 /// Maximum number of progress messages for pending requests between two answers, before the server is given up.
 const MOST_PROGRESS: usize = 100_000;
+/// Maximum length of one that is looked at, in characters. What is shown of it is shorter.
+const LONGEST_PROGRESS: usize = 4_000;
 /// Maximum number of notes kept.
 const MOST_NOTES: usize = 20;
 /// Maximum number of messages in one batch.
@@ -126,7 +129,7 @@ impl Inbox {
 
     /// Stores the last progress that the server reported for an abandoned task.
     pub(super) fn tell_progress(&self, told: &str) {
-        held(&self.inner).last_progress = Some(self.scrub.quote(told, false));
+        held(&self.inner).last_progress = Some(self.scrub.short_quote(told));
     }
 
     /// Whether a request still waits for this answer.
@@ -156,7 +159,7 @@ impl Inbox {
                 let mut inner = held(&self.inner);
                 inner.noise += 1;
                 if inner.noise > MOST_NOISE {
-                    let first = self.scrub.quote(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), bytes.len() > 200);
+                    let first = self.scrub.short_quote(&String::from_utf8_lossy(bytes));
                     let message = format!("wrote more than {MOST_NOISE} lines that are not messages, such as: {first}");
                     return Err(Failure::new(FailureKind::BadResponse, message));
                 }
@@ -203,7 +206,7 @@ impl Inbox {
             if inner.progressed > MOST_PROGRESS {
                 return Err(Failure::new(FailureKind::TooLarge, format!("reported its progress more than {MOST_PROGRESS} times")));
             }
-            inner.progress.insert(id, self.scrub.quote(&told, false));
+            inner.progress.insert(id, self.scrub.short_quote(&told));
             return Ok(None);
         }
         inner.count_unasked("unexpected messages")?;
@@ -305,7 +308,7 @@ impl InboxState {
 
     /// Returns the error with which a request is rejected. `why` may add a reason.
     fn rejected(&mut self, id: &Value, method: &str, code: ErrorCode, why: &str) -> Value {
-        let method = visible(&method.chars().take(80).collect::<String>());
+        let method = visible(&cut_words(method, 80));
         self.note(format!("it requested {method}; rejected{}{why}", if why.is_empty() { "" } else { ": " }));
         let message = if why.is_empty() { "this client does not answer requests" } else { why };
         json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code.0, "message": message } })
@@ -345,7 +348,7 @@ fn progress(message: &Value) -> Option<(u64, String)> {
     let of = params.get("total").and_then(Value::as_f64).map(|total| format!(" of {total}")).unwrap_or_default();
     let what = params.get("message").and_then(Value::as_str).map(|text| format!(" ({text})")).unwrap_or_default();
     let told = format!("{}{of}{what}", params.get("progress")?.as_f64()?);
-    Some((id, told.chars().take(200).collect()))
+    Some((id, cut_words(&told, LONGEST_PROGRESS)))
 }
 
 /// Takes the result or the error of an answer; `None` if it has neither.

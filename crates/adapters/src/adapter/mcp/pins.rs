@@ -15,7 +15,7 @@ use similar::{ChangeTag, TextDiff};
 use super::super::files;
 use super::super::os;
 use super::protocol::{hash, said_of};
-use crate::diagnostic::{cut, visible};
+use crate::diagnostic::{cut_words, visible};
 use crate::event::Failure;
 use crate::model::{FailureKind, JsonError, read_json};
 use crate::port::INSTRUCTIONS;
@@ -247,7 +247,7 @@ fn difference(before: &Value, now: &Value) -> String {
         };
         Some(format!("{sign} {}", change.value().trim()))
     });
-    cut(&changes.collect::<Vec<_>>().join("\n"), LONGEST)
+    cut_words(&changes.collect::<Vec<_>>().join("\n"), LONGEST)
 }
 
 /// How a server's instructions differ: the part that changed, with some text around it.
@@ -259,9 +259,12 @@ fn difference_of_instructions(before: &Value, now: &Value) -> String {
     let last = same(&mut before.iter().skip(first).rev().zip(now.iter().skip(first).rev()));
     let shown = |text: &[char]| {
         let (start, end) = (first.saturating_sub(AROUND), (text.len() - last + AROUND).min(text.len()));
+        // Whole words, so that no part of a key is shown.
+        let start = text[..start].iter().rposition(|c| c.is_whitespace()).map_or(0, |at| at + 1);
+        let end = text[end..].iter().position(|c| c.is_whitespace()).map_or(text.len(), |at| end + at);
         let mark = |is_cut: bool| if is_cut { "…" } else { "" };
         let part = visible(&text[start..end].iter().collect::<String>()).into_owned();
-        format!("{}{}{}", mark(start > 0), cut(&part, LONGEST_INSTRUCTIONS), mark(end < text.len()))
+        format!("{}{}{}", mark(start > 0), cut_words(&part, LONGEST_INSTRUCTIONS), mark(end < text.len()))
     };
     format!("- instructions: {}\n+ instructions: {}", shown(&before), shown(&now))
 }

@@ -18,7 +18,7 @@ use super::inbox::Inbox;
 use crate::adapter::environment::program_path;
 use crate::adapter::held;
 use crate::adapter::os::ProcessGroup;
-use crate::adapter::program::{KEPT_OF_STDERR, TERM_TIME, becoming, find, keep_end, watching};
+use crate::adapter::program::{KeptEnd, TERM_TIME, becoming, find, watching};
 use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -44,7 +44,7 @@ pub(super) struct ServerProgram {
 /// The end of the program's standard error.
 #[derive(Default)]
 struct Tail {
-    bytes: Vec<u8>,
+    end: KeptEnd,
     /// Several runs use the program, so its output may belong to any of them.
     is_mixed: bool,
 }
@@ -125,17 +125,16 @@ impl ServerProgram {
         let mut tail = held(&self.tail);
         tail.is_mixed = is_shared;
         if !is_shared {
-            tail.bytes.clear();
+            tail.end.forget();
         }
     }
 
     /// The last line of standard error, for a message; empty if there is none, or if it may belong to another run.
     pub(super) fn last_line(&self) -> String {
         let tail = held(&self.tail);
-        let text = self.inbox.scrub.hidden(&String::from_utf8_lossy(&tail.bytes)).into_owned();
+        let text = self.inbox.scrub.hidden(&String::from_utf8_lossy(tail.end.whole())).into_owned();
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| !tail.is_mixed);
-        last.map(|line| format!("; its last output: {}", self.inbox.scrub.quote(line, tail.bytes.len() >= KEPT_OF_STDERR)))
-            .unwrap_or_default()
+        last.map(|line| format!("; its last output: {}", self.inbox.scrub.quote(line, tail.end.is_cut()))).unwrap_or_default()
     }
 
     /// A receiver that becomes true when no process of the program is left.
@@ -207,12 +206,11 @@ impl Keeper {
     fn failure(&self, how: &str) -> Failure {
         let tail = held(&self.tail);
         // Secrets are hidden before lines are joined and characters escaped, because a secret may span lines.
-        let text = String::from_utf8_lossy(&tail.bytes);
+        let text = String::from_utf8_lossy(tail.end.whole());
         let text = self.inbox.scrub.hidden(&text);
         let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        // The text may begin in the middle of a secret.
-        let quoted = self.inbox.scrub.quote(&last.join(" | "), tail.bytes.len() >= KEPT_OF_STDERR);
+        let quoted = self.inbox.scrub.quote(&last.join(" | "), tail.end.is_cut());
         let said = match quoted.is_empty() {
             true => String::new(),
             false if tail.is_mixed => "; its last output is not shown, since several runs use it".to_owned(),
@@ -238,7 +236,7 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
             return;
         }
         let mut tail = held(&tail);
-        keep_end(&mut tail.bytes, &piece[..read]);
+        tail.end.add(&piece[..read]);
     }
 }
 

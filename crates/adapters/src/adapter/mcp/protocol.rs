@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::questions;
-use crate::diagnostic::{cut, visible};
+use crate::diagnostic::{cut_words, visible};
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::{INSTRUCTIONS, ResourceFile, ResourceReply, ServerReply};
 
@@ -57,7 +57,7 @@ pub(super) fn agreed(result: &Value) -> Result<ProtocolVersion, Failure> {
     let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or("none");
     let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version && known.has_initialize());
     known.cloned().ok_or_else(|| {
-        let version: String = version.chars().take(40).collect();
+        let version = cut_words(version, 40);
         let message = format!("it uses protocol version {version:?}; flow supports up to {STATELESS}");
         Failure::new(FailureKind::BadResponse, message)
     })
@@ -143,7 +143,7 @@ pub(super) fn tool(item: &Value) -> Result<ServerTool, String> {
     if !takes_object {
         return Err(format!(
             "its inputSchema is of type {}, and the arguments of a call are an object",
-            cut(&input["type"].to_string(), 40)
+            cut_words(&input["type"].to_string(), 40)
         ));
     }
     Ok(ServerTool {

@@ -5,6 +5,7 @@ use rmcp::model::{ElicitationCapability, FormElicitationCapability, UrlElicitati
 use serde_json::{Map, Value, json};
 
 use crate::adapter::scrub::visible;
+use crate::diagnostic::cut_words;
 use crate::event::{Failure, FailureKind, ServerQuestion, ServerQuestions};
 
 /// Maximum number of questions at once, fields of a question, and choices of a field.
@@ -154,7 +155,7 @@ fn field(name: &str, rules: &Value) -> Result<Value, Failure> {
         return Err(wrong(&format!("field \"{}\" is a list without choices", short(name, 100))));
     }
     let title = rules.get("title").and_then(Value::as_str).filter(|title| *title != name);
-    let about = [title, rules.get("description").and_then(Value::as_str)].into_iter().flatten().map(|text| cut(text, LONGEST_TEXT));
+    let about = [title, rules.get("description").and_then(Value::as_str)].into_iter().flatten().map(|text| cut_words(text, LONGEST_TEXT));
     let mut about: Vec<String> = about.collect();
     about.extend(Some(titles.join(", ")).filter(|titles| !titles.is_empty()));
     if kind == "array" {
@@ -180,7 +181,7 @@ fn choices(rules: &Value) -> Result<(Vec<Value>, Vec<String>), Failure> {
             return Err(wrong("a choice is not a short text"));
         };
         let title = choice.get("title").or_else(|| list("enumNames")?.get(place)).and_then(Value::as_str);
-        titles.extend(title.filter(|title| *title != text).map(|title| format!("{text} = {}", cut(title, 100))));
+        titles.extend(title.filter(|title| *title != text).map(|title| format!("{text} = {}", cut_words(title, 100))));
         values.push(value.clone());
     }
     if values.len() > MOST_CHOICES {
@@ -198,11 +199,7 @@ fn wrong(what: &str) -> Failure {
 }
 
 fn short(text: &str, most: usize) -> String {
-    visible(&cut(text, most))
-}
-
-fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+    visible(&cut_words(text, most))
 }
 
 #[cfg(test)]

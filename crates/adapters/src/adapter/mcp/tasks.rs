@@ -8,6 +8,7 @@ use super::inbox::Said;
 use super::session::{ServerLink, ServerSession};
 use crate::adapter::http::HttpFault;
 use crate::adapter::scrub::visible;
+use crate::diagnostic::cut_words;
 use crate::event::FailureKind;
 
 /// The wait between two polls of a task: the default, and the bounds for what the server requests.
@@ -86,7 +87,7 @@ impl ServerSession {
                     return Err(HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Refused, message)));
                 }
                 other => {
-                    let other: String = other.chars().take(40).collect();
+                    let other = cut_words(other, 40);
                     return Err(wrong(format!("its task is in an unknown state: \"{}\"", visible(&other))));
                 }
             }
@@ -107,5 +108,5 @@ impl ServerSession {
 /// The status message of a task.
 fn told(task: &Value) -> Option<String> {
     let text = task.get("statusMessage").and_then(Value::as_str)?;
-    Some(text.chars().take(LONGEST_STATUS).collect::<String>()).filter(|text| !text.trim().is_empty())
+    Some(cut_words(text, LONGEST_STATUS)).filter(|text| !text.trim().is_empty())
 }

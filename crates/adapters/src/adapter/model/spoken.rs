@@ -11,12 +11,13 @@ use super::{AnswerFault, in_words, state};
 use crate::adapter::http::read_json;
 use crate::model::ToolCalls;
 use crate::port::{ModelReply, ModelRequest, ToolCall, ToolDescription};
-use crate::said::{AnswerText, WrittenCall, WrittenCalls, answer_text, written_calls};
+use crate::said::{AnswerText, WrittenCall, WrittenCalls, answer_text, arguments_in, unfenced, written_calls};
 
 /// What an author can do about calls that a server does not recognise.
 const ADVICE: &str = "start the server of this model with the tool parser that fits it, or set tool_calls: schema";
 const CALLS_NOTE: &str = "tool calls that stood in its text were made";
 const THOUGHTS_ALONE: &str = "sent thoughts and no answer; allow more max_output_tokens, or turn thinking off";
+const MARKS_ALONE: &str = "sent control marks and no answer";
 
 /// A reply, and whether the model began it with thoughts without saying so.
 pub(super) struct Spoken {
@@ -27,7 +28,7 @@ pub(super) struct Spoken {
 /// The reply in an answer to a request.
 pub(super) fn read(request: &ModelRequest, answered: DraftAnswer) -> Result<Spoken, AnswerFault> {
     let DraftAnswer { mut reply, state, announces_calls } = answered;
-    let AnswerText { text, notes, calls, begins_unmarked } = match answer_text(&reply.text) {
+    let AnswerText { text, notes, calls, has_thoughts, begins_unmarked } = match answer_text(&reply.text) {
         Ok(said) => said,
         // Calls stand beside the text, so they are whole.
         Err(_) if !reply.calls.is_empty() => AnswerText::default(),
@@ -44,7 +45,7 @@ pub(super) fn read(request: &ModelRequest, answered: DraftAnswer) -> Result<Spok
         return Err(bad("ended with tool calls but sent none"));
     }
     if reply.text.is_empty() && reply.calls.is_empty() && !reply.notes.is_empty() {
-        return Err(bad(THOUGHTS_ALONE));
+        return Err(bad(if has_thoughts { THOUGHTS_ALONE } else { MARKS_ALONE }));
     }
     state::keep(request, &mut reply, state)?;
     Ok(Spoken { reply, thinks_first: begins_unmarked })
@@ -53,11 +54,12 @@ pub(super) fn read(request: &ModelRequest, answered: DraftAnswer) -> Result<Spok
 /// Takes the tool calls out of the text. `named`: those that a format of its own told apart.
 fn take_calls(request: &ModelRequest, reply: &mut ModelReply, named: Vec<(String, String)>) -> Result<(), AnswerFault> {
     let tools: Vec<(&str, &Value)> = request.tools.iter().map(|tool| (tool.name.as_str(), &tool.parameters)).collect();
-    let is_answer =
-        || request.schema.as_ref().is_some_and(|schema| read_json(reply.text.as_bytes()).is_ok_and(|value| fits(schema, &value)));
+    let is_answer = || {
+        request.schema.as_ref().is_some_and(|schema| read_json(unfenced(&reply.text).as_bytes()).is_ok_and(|value| fits(schema, &value)))
+    };
     let WrittenCalls { before, form, calls } = match written_calls(&reply.text, &tools) {
         _ if !named.is_empty() => {
-            let call = |(tool, arguments): (String, String)| Some(WrittenCall { tool, arguments: serde_json::from_str(&arguments).ok()? });
+            let call = |(tool, arguments): (String, String)| Some(WrittenCall { tool, arguments: arguments_in(&arguments)? });
             WrittenCalls { before: &reply.text, form: "commentary", calls: named.into_iter().map(call).collect() }
         }
         Some(found) if !is_answer() => found,

@@ -68,12 +68,14 @@ class Printed:
         return self.count > len(self.kept)
 
     def text(self):
-        text = self.kept.decode("utf-8", "replace")
-        if self.is_cut():
-            # The limit may have cut a character.
-            text = text.rstrip("\ufffd")
-            text += "\n… (%d more bytes were printed and are not kept)\n" % (self.count - len(self.kept))
-        return text
+        kept = bytes(self.kept)
+        if not self.is_cut():
+            return kept.decode("utf-8", "replace")
+        # No line, and else no word, is cut: its part could not be told from other texts.
+        end = kept.rfind(b"\n", max(0, len(kept) - 4096))
+        if end < 0:
+            end = max(0, kept.rfind(b" "), kept.rfind(b"\t"), kept.rfind(b"\n"))
+        return kept[:end].decode("utf-8", "replace") + "\n… (%d more bytes were printed and are not kept)\n" % (self.count - end)
 
 
 def main():

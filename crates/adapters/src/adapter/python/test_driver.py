@@ -84,14 +84,17 @@ x = 1
         self.assertEqual(self.reply(code, ["x"])["printed"], "from C\n")
 
     def test_ten_megabytes_are_cut_and_counted(self):
-        reply = self.reply("for _ in range(1000): print('y' * 10_000)\nx = 1", ["x"], limits={"printed": 100, "value": 100})
+        code = "print('so far', 'z')\nfor _ in range(1000): print('y' * 10_000)\nx = 1"
+        reply = self.reply(code, ["x"], limits={"printed": 100, "value": 100})
         self.assertEqual(reply["returns"], {"x": 1})
-        self.assertEqual(reply["printed"], "y" * 100 + "\n… (10000900 more bytes were printed and are not kept)\n")
+        self.assertEqual(reply["printed"], "so far z\n… (10001001 more bytes were printed and are not kept)\n")
         self.assertIs(reply["is_printed_cut"], True)
 
-    def test_a_character_is_never_cut(self):
-        reply = self.reply("print('€' * 100)\nx = 1", ["x"], limits={"printed": 100, "value": 100})
-        self.assertTrue(reply["printed"].startswith("€" * 33 + "\n…"), reply["printed"])
+    def test_a_character_and_a_word_are_never_cut(self):
+        limits = {"printed": 100, "value": 100}
+        for printed, kept in (("€" * 100, ""), ("a " + "€" * 100, "a"), ("a " * 100, ("a " * 50).rstrip()), ("a b\n" + "c " * 100, "a b")):
+            reply = self.reply("print(%r)\nx = 1" % printed, ["x"], limits=limits)
+            self.assertTrue(reply["printed"].startswith(kept + "\n…"), reply["printed"])
 
     def test_bytes_that_are_no_text_are_shown_as_such(self):
         self.assertEqual(self.reply("import os\nos.write(1, b'a\\xff\\x00b')\nx = 1", ["x"])["printed"], "a\ufffd\x00b")

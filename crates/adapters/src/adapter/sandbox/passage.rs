@@ -24,7 +24,7 @@ use tokio::time::{sleep, timeout};
 use super::metered::{Meter, Metered};
 use crate::adapter::held;
 use crate::adapter::http::{HostLookup, SystemLookup, checked, is_refused, literal, resolve};
-use crate::diagnostic::{cut, visible};
+use crate::diagnostic::{cut_words, visible};
 use crate::model::HostEntry;
 use crate::port::{MOST_REFUSED, RefusedHost};
 
@@ -176,7 +176,7 @@ impl Passage {
 
     /// A connection to `host:port`, if the program may have one.
     async fn way(&self, authority: &str, scheme: &str) -> Result<TcpStream, NoWay> {
-        let shown = |text: &str| cut(&visible(text), LONGEST);
+        let shown = |text: &str| cut_words(&visible(text), LONGEST);
         let refused = |rule: &str| NoWay::Refused(RefusedHost { host: shown(authority), rule: shown(rule) });
         let url = checked(&format!("https://{authority}/"), &self.private_hosts).map_err(|why| refused(&why.to_string()))?;
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());

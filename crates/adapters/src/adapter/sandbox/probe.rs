@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Sandbox;
 use crate::adapter::program::found;
-use crate::diagnostic::{cut, visible};
+use crate::diagnostic::{cut_words, visible};
 use crate::model::{ProgramNetwork, SandboxMode};
 use crate::port::{Pending, ProgramBounds, ProgramCall, ProgramEnd, Programs};
 
@@ -58,7 +58,7 @@ impl Sandbox {
                     let first = |bytes: &[u8]| {
                         let text = String::from_utf8_lossy(bytes);
                         let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-                        Some(visible(&cut(line, MOST_SAID)).into_owned())
+                        Some(visible(&cut_words(line, MOST_SAID)).into_owned())
                     };
                     match (reply.end, reply.help) {
                         (ProgramEnd::Exited(_), Some(help)) => {

@@ -28,8 +28,8 @@ use crate::adapter::files::here;
 use crate::adapter::files::within;
 use crate::adapter::held;
 use crate::adapter::os::ProcessGroup;
-use crate::adapter::program::{NoProgramError, PYTHON_CACHE, TERM_TIME, becoming, found, keep_end, watching};
-use crate::diagnostic::{cut, visible};
+use crate::adapter::program::{KeptEnd, NoProgramError, PYTHON_CACHE, TERM_TIME, becoming, found, watching};
+use crate::diagnostic::{cut_words, visible};
 use crate::event::Failure;
 use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost};
@@ -137,7 +137,8 @@ impl ProgramRun<'_> {
             ProgramEnd::Exited(_) => self.kind.and_then(|_| help_after(&program, &stderr, is_given)),
         };
         let files = if self.call.keeps_files { scratch.files()? } else { vec![] };
-        Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()), help, refused })
+        let sandbox = self.kind.map(|kind| kind.name().to_owned());
+        Ok(ProgramReply { end, stdout, json: None, stderr, files, sandbox, help, refused })
     }
 
     /// What the system takes for no program, in words; it would say so without the place.
@@ -305,7 +306,7 @@ impl ProgramRun<'_> {
             Some(end) => Ok(end),
             None => {
                 let last = String::from_utf8_lossy(stderr).lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
-                let said = last.map(|line| format!(": {}", visible(&cut(&line, 200)))).unwrap_or_default();
+                let said = last.map(|line| format!(": {}", visible(&cut_words(&line, 200)))).unwrap_or_default();
                 let by = self.kind.map_or("its first stage", SandboxKind::name);
                 Err(unavailable(format!("the program \"{name}\" was not started: {by} ended early{said}")))
             }
@@ -330,7 +331,7 @@ struct Pipes {
     /// The standard output; the flag says that it was too much.
     stdout: Arc<(Mutex<Vec<u8>>, AtomicBool)>,
     /// The end of standard error; the flag says that all of it was too much.
-    stderr: Arc<(Mutex<Vec<u8>>, AtomicBool)>,
+    stderr: Arc<(Mutex<KeptEnd>, AtomicBool)>,
     /// Told by each of the two readers when it is done.
     read: Receiver<()>,
 }
@@ -351,8 +352,7 @@ impl Pipes {
             is_written && later.all(|piece| to_stdin.write_all(&piece).is_ok())
         })?;
         let (done, read) = channel();
-        let kept = || Arc::new((Mutex::new(vec![]), AtomicBool::new(false)));
-        let pipes = Pipes { input, stdout: kept(), stderr: kept(), read };
+        let pipes = Pipes { input, stdout: Arc::default(), stderr: Arc::default(), read };
         let (to, told, most) = (Arc::clone(&pipes.stdout), done.clone(), bounds.output);
         thread().spawn(move || {
             drained(from_stdout, |piece| {
@@ -373,7 +373,7 @@ impl Pipes {
         thread().spawn(move || {
             let mut logged = 0_u64;
             drained(from_stderr, |piece| {
-                keep_end(&mut held(&to.0), piece);
+                held(&to.0).add(piece);
                 logged += piece.len() as u64;
                 if logged > MOST_LOGGED {
                     to.1.store(true, Ordering::Relaxed);
@@ -404,7 +404,7 @@ impl Pipes {
 
     /// The standard output and the end of standard error.
     fn taken(self) -> (Vec<u8>, Vec<u8>) {
-        (std::mem::take(&mut *held(&self.stdout.0)), std::mem::take(&mut *held(&self.stderr.0)))
+        (std::mem::take(&mut *held(&self.stdout.0)), held(&self.stderr.0).whole().to_vec())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Masking of known values, markers, streams; the shapes are in `labelled`.
 
 mod labelled;
+mod parts;
 mod secrets;
 
 use std::sync::LazyLock;

@@ -109,6 +109,33 @@ fn a_secret_that_escapes_break_is_hidden_with_them() {
 }
 
 #[test]
+fn named_references_of_html_are_read() {
+    for (secret, written) in [
+        ("Kd81(qq72)Zp9", "Kd81&lpar;qq72&rpar;Zp9"),
+        ("Kd81(qq72)Zp9", "Kd&shy;81&lpar;qq&ZeroWidthSpace;72)Zp9"),
+        ("Kd81qq72Zp9", "Kd81&shy;qq72&zwj;Zp9"),
+        ("Kd81+qq=72@Zp9/_", "Kd81&plus;qq&equals;72&commat;Zp9&sol;&lowbar;"),
+        ("Kd81&qq\"72'Zp9", "Kd81&amp;qq&quot;72&apos;Zp9"),
+        ("pässwörtß-99é", "p&auml;ssw&ouml;rt&szlig;-99&eacute;"),
+        ("Kd81+qq72Zp9", "Kd81&amp;plus;qq72Zp9"),
+    ] {
+        assert_eq!(Secrets::new([secret]).hide(&format!("a {written} b")), "a *** b", "{written}");
+    }
+}
+
+#[test]
+fn a_letter_may_be_written_with_its_accent_behind_it() {
+    let (composed, apart) = ("p\u{e4}ssw\u{f6}rt\u{df}-99\u{e9}", "pa\u{308}sswo\u{308}rt\u{df}-99e\u{301}");
+    for (secret, written) in [(composed, apart), (apart, composed)] {
+        let secrets = Secrets::new([secret]);
+        for written in [written.to_owned(), percent(written, "psw"), STANDARD.encode(format!("xy {written} xyz"))] {
+            let hidden = secrets.hide(&format!("a {written} b")).into_owned();
+            assert!(hidden.starts_with("a ") && hidden.contains("***") && hidden.len() <= "a *** b".len() + 12, "{written}: {hidden}");
+        }
+    }
+}
+
+#[test]
 fn a_password_is_hidden_also_as_it_is_once_its_address_was_read() {
     let secrets = Secrets::new(["p%40ssw0rd%21X9"]);
     assert_eq!(secrets.hide("password=p@ssw0rd!X9 of p%40ssw0rd%21X9"), "password=*** of ***");
@@ -175,6 +202,8 @@ fn the_beginning_of_a_secret_is_hidden_where_a_text_is_cut() {
     assert_eq!(secrets.hide_cut("wrong key: sk-canary-01"), "wrong key: ***");
     assert_eq!(secrets.hide_cut("said: sk-canary-01… and more"), "said: ***… and more");
     assert_eq!(secrets.hide_cut("a … b sk-canary-0123456789 c"), "a … b *** c");
+    assert_eq!(secrets.hide_cut("said: sk-canary-01 … and more\n"), "said: *** … and more\n");
+    assert_eq!(secrets.hide_cut("said: sk-canary-01\n"), "said: ***\n");
     assert_eq!(secrets.hide_cut("we risk"), "we risk");
 }
 

@@ -95,8 +95,7 @@ fn how_to_answer(own: &DialogueStep) -> String {
     let word = own.until.all_say.as_ref().map(|word| {
         let word = &word.value;
         format!(
-            " If you agree with the others and nothing is left to say, begin it with the word {word} and a colon, or write that word alone as its last \
-             line; else do not write that word."
+            " If you agree with the others and nothing is left to say, end it with an empty line and {word} alone on the last line; else do not end it so."
         )
     });
     format!("\n\nAnswer with your turn alone.{}", word.unwrap_or_default())
@@ -157,30 +156,20 @@ pub(super) fn signals(own: &DialogueStep, before: &[HeldTurn], turn: &DialogueTu
 /// The signs with which a text is set in Markdown.
 const MARKUP: [char; 5] = ['*', '_', '#', '`', ' '];
 
-/// Whether a turn says a word so that its negation cannot be meant: its first or last line begins with it, and what follows stands behind `:`, `.`, `!` or
-/// a dash; or it is the last sentence.
-fn says(text: &str, word: &str) -> bool {
-    let plain = |line: &'_ str| line.trim().trim_matches(MARKUP).to_owned();
-    let mut lines = text.lines().map(plain).filter(|line| !line.is_empty());
-    let Some(first) = lines.next() else { return false };
-    let last = lines.next_back().unwrap_or_else(|| first.clone());
-    let sentence = last.trim_end_matches(['.', '!', '。', '！']).rsplit(['.', '!', '?', '。', '！', '？']).next().unwrap_or_default();
-    [&first, &last].into_iter().any(|line| begins(line, word)) || sentence.trim_matches(MARKUP) == word
-}
+/// The ends of sentences.
+const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
 
-/// Whether a line is a word, or begins with it as with a heading.
-fn begins(line: &str, word: &str) -> bool {
-    let Some(rest) = line.strip_prefix(word) else { return false };
-    let rest = rest.trim_start_matches(['*', '_', '`']);
-    let is_over = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || c == '*' || c == '_');
-    match rest.strip_prefix(['.', ':', '!']) {
-        Some(behind) => is_over(behind),
-        None => {
-            rest.is_empty()
-                || rest.starts_with(['。', '：', '！', '—', '–'])
-                || [" -", " —", " –"].iter().any(|dash| rest.starts_with(dash))
-        }
-    }
+/// Whether a turn says a word so that nothing around it can negate it: its last line is the word alone, and the line above it is empty or ends a sentence.
+fn says(text: &str, word: &str) -> bool {
+    let lines: Vec<&str> = text.trim().lines().collect();
+    let Some((last, before)) = lines.split_last() else { return false };
+    let plain = |line: &str| line.trim().trim_matches(MARKUP).to_lowercase();
+    let alone = |line: &str| {
+        let line = plain(line);
+        plain(line.strip_suffix(['.', '!', '。', '！']).unwrap_or(&line))
+    };
+    let stands_apart = before.last().is_none_or(|line| line.trim().is_empty() || plain(line).ends_with(ENDS));
+    stands_apart && alone(last) == alone(word)
 }
 
 /// The words of a text, without case, spaces and signs.
@@ -231,49 +220,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_says_the_word_only_where_it_stands_for_itself() {
+    fn a_turn_says_the_word_only_as_its_last_line_and_apart() {
         for text in [
             "AGREED",
             "AGREED.",
-            "AGREED: take the lock.",
-            "AGREED! Nothing is left.",
-            "AGREED. The lock is right.",
-            "AGREED — take the lock",
-            "AGREED - take the lock",
-            "**AGREED**: take the lock",
-            "**AGREED:** take the lock",
-            "## AGREED\n\nThe lock is right.",
+            "agreed!",
+            "  **AGREED**\n",
+            "**AGREED.**",
+            "**AGREED**.",
+            "## AGREED",
             "I looked at line 5.\n\nAGREED\n",
-            "I looked at line 5.\n\n**AGREED.**",
-            "I looked at line 5. AGREED.",
-            "Is line 5 right? AGREED",
-            "The lock is right.\nAGREED: nothing is left.",
+            "I looked at line 5\n\n**Agreed.**\n\n",
+            "The lock is right.\nAGREED",
+            "**The lock is right!**\nAGREED",
+            "Is line 5 right? It is.\r\nAGREED\r\n",
         ] {
             assert!(says(text, "AGREED"), "{text}");
         }
         for text in [
             "",
-            "We are not AGREED yet",
-            "I am NOT AGREED at all",
-            "I am not yet\nAGREED on that, sorry.",
-            "AGREED? No.",
-            "AGREED on line 5, but not on line 7.",
-            "AGREED, but line 7 is wrong.",
-            "AGREED is not what I would say.",
-            "AGREED... not at all.",
-            "DISAGREED: line 7 is wrong.",
-            "AGREEDMENT",
-            "agreed",
-            "Not AGREED.",
-            "You wrote \"AGREED: take the lock\". I do not see it.",
-            "> AGREED: take the lock\n\nThat is wrong.",
-            "Line 5 is wrong.\nAGREED\nNo, line 7 is wrong, too.",
-            "You wrote AGREED. But line 7 is wrong.",
-            "AGREED.md is empty.",
+            "AGREED: take the lock.",
+            "AGREED. The lock is right.",
+            "AGREED: not yet",
+            "AGREED -- NOT",
+            "AGREED\nWait, I take that back",
+            "AGREED\n\nWait, I take that back.",
+            "AGREED. Not! I withdraw.",
+            "I am NOT\nAGREED",
+            "I refuse to write:\nAGREED",
+            "I do not accept it. AGREED",
+            "Never. AGREED",
+            "We are not AGREED",
+            "AGREED?",
+            "AGREED...",
+            "AGREED!?",
+            "DISAGREED",
+            "NOT AGREED",
+            "\"AGREED\"",
+            "> AGREED",
+            "- AGREED",
+            "AGREED.md",
+            "You wrote\n\n> AGREED: take the lock\n\nThat is wrong.",
         ] {
             assert!(!says(text, "AGREED"), "{text}");
         }
-        assert!(says("合意。行5のロックで。", "合意") && says("行5は正しい。合意。", "合意") && !says("合意しません。", "合意"));
-        assert!(says("WE AGREE: the lock.", "WE AGREE") && !says("WE AGREE to differ", "WE AGREE"));
+        assert!(says("行5は正しい。\n合意。", "合意") && !says("行5は正しい。合意。", "合意") && !says("合意しません。", "合意"));
+        assert!(says("We agree.", "WE AGREE") && says("We agree", "WE AGREE") && !says("WE AGREE to differ", "WE AGREE"));
+        assert!(!says("I do not think\nI agree", "I agree") && says("Is it right? Yes.\nI agree.", "I agree."));
     }
 }

@@ -24,6 +24,25 @@ pub(crate) enum Over {
     Pipeline { step: StepPath, limit: Limit, message: String },
 }
 
+/// A bound on tokens or money, for people: `max_tokens is 50`, or of a policy `policy q: resource_limits.tokens is 50`.
+fn words(bounds: &Limits, bound: Bound) -> String {
+    let (policy, key, most) = if bound == Bound::MaxTokens {
+        (&bounds.set_by.tokens, "tokens", bounds.max_tokens.unwrap_or_default().to_string())
+    } else {
+        (&bounds.set_by.cost_usd, "cost_usd", bounds.max_cost_usd.unwrap_or_default().to_string())
+    };
+    match policy {
+        Some(policy) => format!("policy {policy}: resource_limits.{key} is {most}"),
+        None => format!("max_{key} is {most}"),
+    }
+}
+
+/// The same of a part of a file, with the section of the file that has it.
+fn in_section(bounds: &Limits, bound: Bound, message: String) -> String {
+    let is_of_policy = if bound == Bound::MaxTokens { &bounds.set_by.tokens } else { &bounds.set_by.cost_usd }.is_some();
+    if is_of_policy { message } else { format!("limits.{}: {message}", bound.word()) }
+}
+
 /// The bound that a call would exceed: its key and a sentence. `aside` is reserved for other calls; `next` is the number of tokens of this call, and
 /// `price` its highest cost in US dollars.
 fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Option<f64>) -> Option<(Bound, String)> {
@@ -33,13 +52,16 @@ fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Op
         && tokens.saturating_add(aside.tokens).saturating_add(next) > most
     {
         let others = others(aside.tokens.to_string());
-        return Some((Bound::MaxTokens, format!("max_tokens is {most}; {tokens} are used{others} and the next call may need {next}")));
+        let bound = words(bounds, Bound::MaxTokens);
+        return Some((Bound::MaxTokens, format!("{bound}; {tokens} are used{others} and the next call may need {next}")));
     }
     let (most, worst) = (bounds.max_cost_usd?, price?);
     let cost = spent.cost_usd.unwrap_or(0.0);
     let others = others(format!("{:.4}", aside.usd));
-    (cost + aside.usd + worst > most)
-        .then(|| (Bound::MaxCostUsd, format!("max_cost_usd is {most}; {cost:.4} are spent{others} and the next call may cost {worst:.4}")))
+    (cost + aside.usd + worst > most).then(|| {
+        let bound = words(bounds, Bound::MaxCostUsd);
+        (Bound::MaxCostUsd, format!("{bound}; {cost:.4} are spent{others} and the next call may cost {worst:.4}"))
+    })
 }
 
 impl Run {
@@ -51,7 +73,7 @@ impl Run {
             aside.add(&talk.untold);
         }
         if let Some((limit, message)) = passed(&brief.bounds, &spent, &aside, reserved, price) {
-            return Some(Over::Agent(format!("agent \"{}\": limits.{}: {message}", brief.agent, limit.word())));
+            return Some(Over::Agent(format!("agent \"{}\": {}", brief.agent, in_section(&brief.bounds, limit, message))));
         }
         if let Some(own) = self.dialogue(at) {
             let talks = || self.state.ended_talks(at).iter().map(|talk| (&talk.usage, &talk.untold));
@@ -62,7 +84,7 @@ impl Run {
                 aside.add(untold);
             });
             if let Some((limit, message)) = passed(&own.limits, &spent, &aside, reserved, price) {
-                return Some(Over::Agent(format!("limits.{}: {message}", limit.word())));
+                return Some(Over::Agent(in_section(&own.limits, limit, message)));
             }
         }
         for (ix, parent) in self.state.chain(at) {
@@ -93,11 +115,11 @@ impl Run {
             let (bounds, instance) = (self.spending_bounds(ix, parent.is_none()), self.state.instance(ix));
             let tokens = instance.usage.total_tokens();
             let of_tokens = bounds.max_tokens.filter(|most| tokens > *most);
-            let of_tokens = of_tokens.map(|most| (Bound::MaxTokens, format!("max_tokens is {most}; {tokens} are used")));
+            let of_tokens = of_tokens.map(|_| (Bound::MaxTokens, format!("{}; {tokens} are used", words(&bounds, Bound::MaxTokens))));
             let cost = instance.usage.cost_usd.unwrap_or(0.0);
             let of_cost = || bounds.max_cost_usd.filter(|most| cost > *most);
-            let (bound, message) =
-                of_tokens.or_else(|| Some((Bound::MaxCostUsd, format!("max_cost_usd is {}; {cost:.4} are spent", of_cost()?))))?;
+            let of_cost = || of_cost().map(|_| (Bound::MaxCostUsd, format!("{}; {cost:.4} are spent", words(&bounds, Bound::MaxCostUsd))));
+            let (bound, message) = of_tokens.or_else(of_cost)?;
             let message = format!("{message}: a model used more than was reserved for its call");
             Some((instance.path(), Limit { bound, of_called: parent.is_some() }, message))
         })
@@ -105,13 +127,8 @@ impl Run {
 
     /// The limits of a running pipeline; for the first one those of the run, too.
     fn spending_bounds(&self, ix: u32, is_root: bool) -> Limits {
-        let mut bounds = self.planned(ix).pipeline.bounds();
-        if is_root {
-            let own = &self.options.limits;
-            bounds.max_tokens = [bounds.max_tokens, own.max_tokens].into_iter().flatten().min();
-            bounds.max_cost_usd = [bounds.max_cost_usd, own.max_cost_usd].into_iter().flatten().reduce(f64::min);
-        }
-        bounds
+        let bounds = self.planned(ix).pipeline.bounds();
+        if is_root { bounds.within(&self.options.limits) } else { bounds }
     }
 
     /// Adds the cost to the usage of a call that told none, if its model has a price.

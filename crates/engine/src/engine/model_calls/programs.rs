@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Run;
+use crate::engine::gates::fence::fence;
 use crate::engine::model_calls::Brief;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
@@ -119,21 +120,29 @@ fn since_the_last_answer(before: &[Arc<Message>], new: &[Arc<Message>]) -> Strin
     as_text(all[answered..].iter().copied())
 }
 
-/// A conversation as one text; the first prompt alone is given as it is. Pictures are named by their paths.
+/// A conversation as one text, in which no message can end its own part and write the next; the first prompt alone is given as it is. Pictures are named
+/// by their paths.
 pub(super) fn as_text<'m>(messages: impl Iterator<Item = &'m Arc<Message>>) -> String {
-    let said: Vec<&Arc<Message>> = messages.filter(|message| message.role != MessageRole::System).collect();
     let with_pictures = |message: &Message| {
         let pictures: String = message.pictures.iter().map(|path| format!("\n[picture: {}]", path.display())).collect();
         format!("{}{pictures}", message.text)
     };
-    if let [only] = said.as_slice() {
-        return with_pictures(only);
+    let mut said: Vec<(MessageRole, String)> =
+        messages.filter(|message| message.role != MessageRole::System).map(|message| (message.role, with_pictures(message))).collect();
+    if said.len() < 2 {
+        return said.pop().map(|(_, text)| text).unwrap_or_default();
     }
-    let parts = said.iter().map(|message| match message.role {
-        MessageRole::Assistant => format!("You answered:\n{}", with_pictures(message)),
-        MessageRole::System | MessageRole::Developer | MessageRole::User | MessageRole::Tool => with_pictures(message),
-    });
-    parts.collect::<Vec<_>>().join("\n\n")
+    let texts: Vec<&str> = said.iter().map(|(_, text)| text.as_str()).collect();
+    let line = fence('=', &texts);
+    let part = |(role, text): &(MessageRole, String)| {
+        let heading = match role {
+            MessageRole::Assistant => "You answered",
+            MessageRole::System | MessageRole::Developer | MessageRole::User | MessageRole::Tool => "You were told",
+        };
+        format!("\n\n{heading}:\n{line}\n{text}\n{line}")
+    };
+    let parts: String = said.iter().map(part).collect();
+    format!("This is a conversation, each message between lines of {} equals signs. Answer the last one.{parts}", line.len())
 }
 
 /// The tools that all policies with a list allow by the same words, and those that any forbids.

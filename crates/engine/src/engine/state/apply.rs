@@ -10,8 +10,9 @@ use super::consents::{ApprovalAnswer, ConsentDecision};
 use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
 use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
+use crate::engine::times::step_limits;
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
-use crate::model::{Pipeline, SUMMARY_STEP, Step, StepKind, step_path};
+use crate::model::{SUMMARY_STEP, step_path};
 use crate::plan::{Edge, Plan};
 
 impl RunState {
@@ -292,7 +293,7 @@ impl RunState {
         }
         if !is_list {
             let ends = |time: Option<Duration>| time.map(|time| now + time.as_millis() as u64);
-            let (attempt_ends, deadline) = (ends(step.timeout), ends(allowed_time(&self.file(plan, at).pipeline, &step)));
+            let (attempt_ends, deadline) = (ends(step.timeout), ends(step_limits(&self.file(plan, at).pipeline, &step).deadline));
             self.start_timers(at, attempt_ends, deadline.filter(|_| attempt == 1));
         }
         if let Some(items) = items {
@@ -521,15 +522,6 @@ impl RunState {
         }
         self.answers_end_earlier(away_ms);
     }
-}
-
-/// Time for all attempts of a step: the shortest of its `deadline` and those of the agents that do its work.
-pub(crate) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration> {
-    // In a dialogue each agent has the time of its turn.
-    let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
-    let agents = if is_dialogue { vec![] } else { step.kind.agents(pipeline) };
-    let of_agents = agents.into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
-    of_agents.chain(step.deadline).min()
 }
 
 /// Whether a call without reported usage may have cost something: it reached the model, but the answer was lost or unusable.

@@ -226,6 +226,7 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
         Failure::new(FailureKind::BadResponse, format!("the program \"{name}\" printed no text: byte {place} is not UTF-8"))
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let json = reply.json;
     let wrong = |what: String| Failure::new(FailureKind::BadShape, format!("what the program \"{name}\" printed {what}"));
     let value = match run.gives {
         ProgramOutput::Word(OutputWord::Text) => {
@@ -236,7 +237,7 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
             return Err(wrong("is empty, and not JSON".to_owned()));
         }
         ProgramOutput::Word(OutputWord::Json) | ProgramOutput::Fields(_) => {
-            read_json(text).map_err(|error| wrong(format!("is not taken as JSON: {error}")))?
+            json.map_or_else(|| read_json(text), Ok).map_err(|error| wrong(format!("is not taken as JSON: {error}")))?
         }
     };
     result::printed(&run.gives, cleaned(value)).map_err(|problems| wrong(format!("does not fit: {}", problems.join("; "))))

@@ -26,7 +26,7 @@ use crate::engine::{RecordedRun, Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
 use crate::gate::result;
 use crate::model::{Agent, FilePart, Knowledge, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
-use crate::policy::{Act, decide, may_allow};
+use crate::policy::{may_allow, may_call};
 use crate::port::{Rows, ServerReply, ToolDescription};
 use crate::source::Spanned;
 
@@ -119,7 +119,9 @@ impl Run {
     /// The tools as a model sees them: without those that policies reject whatever their arguments. One that is called all the same is rejected by them.
     pub(crate) fn shown_tools(&self, at: NodeRef, agent: &str, tools: &[Offered]) -> Vec<Arc<ToolDescription>> {
         let policies = self.policies(at, Some(agent));
-        let is_open = |tool: &&Offered| !decide(&policies, &Act::Tool { name: &tool.name, arguments: None }).is_denied();
+        let pipeline = &self.planned_of(at).pipeline;
+        let of_file = |name: &str| pipeline.tools.get(ToolName::of(name).tool);
+        let is_open = |tool: &&Offered| of_file(&tool.name).is_none_or(|own| may_call(&policies, own, &tool.name, &pipeline.project));
         tools.iter().filter(is_open).map(|tool| Arc::clone(&tool.description)).collect()
     }
 
@@ -263,7 +265,8 @@ impl Run {
             if let Some(failure) = self.refused_unpinned(at, &asked.tool) {
                 return Err(failure);
             }
-            let names: Vec<&str> = tools.iter().map(|tool| tool.description.name.as_str()).collect();
+            let shown = self.shown_tools(at, &agent_name, &tools);
+            let names: Vec<&str> = shown.iter().map(|tool| tool.name.as_str()).collect();
             return bad(format!("there is no tool \"{}\"; there are: {}", asked.tool, names.join(", ")));
         };
         let Value::Object(given) = &asked.arguments else { return bad("the arguments are not a JSON object".to_string()) };

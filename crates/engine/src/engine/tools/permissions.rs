@@ -11,7 +11,7 @@ use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
 use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
+use crate::model::{ActKind, HostSource, Policy, StepKind, Touch, USER_POLICY};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, denies_program, from_project, may_reach, opens_call};
 use crate::port::{Embedding, FileToWrite, ModelRequest, ProgramCall, SearchRequest, ServerTransport, ToolServer, new_name, plain_name};
 use crate::sql::mentions;
@@ -223,7 +223,7 @@ impl Run {
             agent = parent.and_then(|parent| self.state.talk(parent)).map(|talk| talk.agent.clone());
             here = parent;
         }
-        found.extend(self.options.user_policies.iter().map(|policy| ("user", policy)));
+        found.extend(self.options.user_policies.iter().map(|policy| (USER_POLICY, policy)));
         found
     }
 

@@ -148,7 +148,7 @@ static DIALOGUE: KeyTable = KeyTable::of("dialogue").keys(&[
 
 /// `until` of a dialogue.
 pub(crate) static UNTIL: KeyTable = KeyTable::of("until").keys(&[
-    key("all_say", Name, "a word that the last turn of each agent has"),
+    key("all_say", Name, "a word that is the last line of the last turn of each agent"),
     key("judge", Of(Agent), "the agent that says whether they agree"),
     key("repeats", Limit, "so many turns in a row say nothing new"),
     key("expression", Expression, "true or false of turns and turn"),

@@ -33,6 +33,8 @@ async fn thoughts_and_marks_reach_nobody_in_any_format() {
             assert_eq!(failure.kind, FailureKind::BadResponse);
             assert!(failure.message.contains("sent thoughts and no answer") && !failure.message.contains("must"), "{}", failure.message);
         }
+        let failure = streamed(wire, saying(wire, "</s>")).await.unwrap_err();
+        assert!(failure.message.contains("sent control marks and no answer"), "{}", failure.message);
         let text = "Write <think> and </think> around your thoughts.";
         assert_eq!(streamed(wire, saying(wire, text)).await.unwrap().text, text);
     }
@@ -84,6 +86,8 @@ async fn a_call_in_the_text_is_made_if_it_fits_and_told_if_it_does_not() {
         ("<tool_call>{\"name\": \"shell\", \"arguments\": {}}</tool_call>", "there is no tool \"shell\""),
         ("<tool_call>{\"name\": \"time\", \"arguments\": {\"zone\": 7}}</tool_call>", "its arguments do not fit the schema of \"time\""),
         ("<tool_call>{\"name\": \"time\", </tool_call>", "it cannot be read"),
+        ("<function=time><parameter=zone>The first half of the te", "it cannot be read"),
+        ("I look.\nAction: time\nAction Input: {\"zone\": \"UTC\"}", "it cannot be read"),
         ("{\"name\": \"time\", \"arguments\": {}}", "its arguments do not fit the schema of \"time\""),
     ] {
         let failure = with_tools(WIRES[0], saying(WIRES[0], text), |request| request).await.unwrap_err();

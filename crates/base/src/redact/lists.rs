@@ -1,0 +1,108 @@
+//! Lists of `name=value`: connection strings, cookies and the properties of an address. A value may stand in quotes or braces, and hold then what
+//! separates the others.
+
+use super::parts::HARMLESS;
+
+/// What may stand around a value.
+const AROUND: [(char, char); 3] = [('"', '"'), ('\'', '\''), ('{', '}')];
+/// Names, without what joins their words, of which a list is no cookie but says how something is reached.
+const CONNECTION: [&str; 16] = [
+    "addr",
+    "address",
+    "database",
+    "databasename",
+    "datasource",
+    "db",
+    "dbname",
+    "defaultendpointsprotocol",
+    "driver",
+    "dsn",
+    "endpoint",
+    "host",
+    "hostname",
+    "initialcatalog",
+    "port",
+    "server",
+];
+
+/// `name=value`, `name: value`. Base64 ends with `=`, too.
+pub(super) fn pair(part: &str) -> Option<(&str, &str)> {
+    let (name, value) = part.split_once('=').or_else(|| part.split_once(": "))?;
+    let (name, value) = (name.trim(), value.trim());
+    (!name.is_empty() && !value.trim_matches('=').is_empty()).then_some((name, value))
+}
+
+/// What a value may be read as: as it is written, or what is in its quotes or braces, also with its escapes read.
+pub(super) fn readings(value: &str) -> Vec<String> {
+    let inside = |(open, close): &(char, char)| Some((value.strip_prefix(*open)?.strip_suffix(*close)?, *close));
+    let Some((inner, close)) = AROUND.iter().find_map(inside) else { return vec![value.to_owned()] };
+    let doubled = inner.replace(&format!("{close}{close}"), &close.to_string());
+    let mut escaped = String::with_capacity(inner.len());
+    let mut characters = inner.chars();
+    while let Some(c) = characters.next() {
+        escaped.push(if c == '\\' { characters.next().unwrap_or(c) } else { c });
+    }
+    let mut all = vec![inner.to_owned(), doubled, escaped];
+    all.dedup();
+    all
+}
+
+/// The items of a list. A separator in a value that stands in quotes or braces separates nothing.
+pub(super) fn items(text: &str, separator: char) -> Vec<&str> {
+    let (mut found, mut start, mut at) = (vec![], 0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        if c == separator {
+            found.push(&text[start..at]);
+            start = at + c.len_utf8();
+        }
+        let is_value = matches!(text[start.min(at)..at].trim_end().chars().next_back(), Some('=' | ':'));
+        let closing =
+            AROUND.iter().find(|(open, _)| is_value && *open == c).and_then(|(_, close)| closed(&text[at + 1..], *close, separator));
+        at += closing.map_or(c.len_utf8(), |end| end + 1);
+    }
+    found.push(&text[start..]);
+    found
+}
+
+/// Where a value ends that stands in quotes or braces: behind the sign that closes it, and before a separator or the end.
+fn closed(rest: &str, close: char, separator: char) -> Option<usize> {
+    let mut characters = rest.char_indices();
+    while let Some((at, c)) = characters.next() {
+        if c == '\\' {
+            characters.next();
+        } else if c == close {
+            let after = &rest[at + 1..];
+            if after.starts_with(close) {
+                characters.next();
+            } else if after.is_empty() || after.starts_with([separator, ' ']) {
+                return Some(at + 1);
+            }
+        }
+    }
+    None
+}
+
+/// An address, and the properties behind it: `host:1433;user=svc;password=…`.
+pub(super) fn properties(address: &str) -> (&str, Vec<&str>) {
+    let is_property = |at: &usize| {
+        let next = address[at + 1..].split(';').next().unwrap_or_default();
+        pair(next).is_some_and(|(name, _)| is_name(name)) && !address[..*at].contains(['?', '#'])
+    };
+    match address.match_indices(';').map(|(at, _)| at).find(is_property) {
+        Some(at) => (&address[..at], items(&address[at + 1..], ';')),
+        None => (address, vec![]),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' '))
+}
+
+/// Whether the items of a list, separated by `;`, are a cookie: no name of them says how something is reached, and a pair alone has no harmless
+/// name.
+pub(super) fn is_cookie(items: &[&str]) -> bool {
+    let names: Vec<String> =
+        items.iter().filter_map(|item| pair(item)).map(|(name, _)| name.to_lowercase().replace(['_', '-', ' '], "")).collect();
+    let none_is = |list: &[&str]| names.iter().all(|name| !list.contains(&&**name));
+    !names.is_empty() && none_is(&CONNECTION) && (names.len() > 1 || none_is(&HARMLESS))
+}

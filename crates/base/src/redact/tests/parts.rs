@@ -1,0 +1,112 @@
+//! Parts of secrets: what somebody who read a connection string, a cookie, an address or several lines can repeat of it.
+
+use super::super::Secrets;
+
+/// Secrets, and the parts of each that are hidden.
+const HIDDEN: [(&str, &[&str]); 48] = [
+    ("jdbc:sqlserver://h:1433;databaseName=shop;user=svc;password=Kd81qq72Zp9;encrypt=true", &["Kd81qq72Zp9"]),
+    ("jdbc:sqlserver://h;databaseName=shop;user=svc;password=Kd81qq72Zp9;encrypt=true", &["Kd81qq72Zp9"]),
+    ("jdbc:sqlserver://h\\inst;user=svc;password=Kd/81@qq72;Zp=9", &["Kd/81@qq72"]),
+    ("jdbc:sqlserver://h;user=svc;password={Kd82;qq72}", &["Kd82;qq72"]),
+    ("sqlserver://h;database=shop;user id=svc;password=Kd81qq72Zp9", &["Kd81qq72Zp9"]),
+    ("sqlserver://svc:Kd81;qq72Zp9@h:1433?database=shop", &["Kd81;qq72Zp9"]),
+    ("sqlserver://svc:Kd81;q=q72Zp9@h:1433?database=shop", &["Kd81;q=q72Zp9"]),
+    ("jdbc:as400://h;user=svc;password=Kd81qq72Zp9;", &["Kd81qq72Zp9"]),
+    ("jdbc:as400://h/lib;user=svc;password=Kd81qq72Zp9;", &["Kd81qq72Zp9"]),
+    ("jdbc:oracle:thin:svc/Kd86qq72Zp9@//h:1521/S", &["Kd86qq72Zp9"]),
+    ("jdbc:oracle:thin:svc/Kd86qq72Zp9@h:1521:S", &["Kd86qq72Zp9"]),
+    ("scott8/tig3r-Pw-55@ORCL", &["tig3r-Pw-55"]),
+    ("svc:Kd87qq72Zp9@tcp(h:3306)/db", &["Kd87qq72Zp9"]),
+    ("svc:Kd87qq72Zp9@unix(/tmp/mysql.sock)/db?charset=utf8mb4", &["Kd87qq72Zp9"]),
+    ("svc:Kd87@qq72Zp9@tcp(h:3306)/db", &["Kd87@qq72Zp9"]),
+    ("svc:Kd88qq72Zp9@/db", &["Kd88qq72Zp9"]),
+    ("svc:Kd89qq72Zp9@h:3306/db", &["Kd89qq72Zp9"]),
+    ("svc:Kd89qq72Zp9@tcp(h:3306)/db?parseTime=true&loc=Local", &["Kd89qq72Zp9"]),
+    ("host=h user=svc password='Ke82 qq72Zp9' dbname=shop", &["Ke82 qq72Zp9"]),
+    ("host=h user=svc password = 'Ke82 qq72Zp9'", &["Ke82 qq72Zp9"]),
+    ("host=h user=svc password='Ke83\\'qq72Zp9' dbname=shop", &["Ke83'qq72Zp9", "Ke83\\'qq72Zp9"]),
+    ("password='Ke82 qq72Zp9'", &["Ke82 qq72Zp9"]),
+    ("Server=h;User ID=svc;Password=\"Ke85;qq72Zp9\";Encrypt=True", &["Ke85;qq72Zp9"]),
+    ("Server=h;User ID=svc;Password='Ke86;qq72Zp9'", &["Ke86;qq72Zp9"]),
+    ("Server=h;Password=\"Ke85\"\";qq72Zp9\";Encrypt=True", &["Ke85\";qq72Zp9"]),
+    ("Driver={ODBC Driver 18};Server=h;Uid=svc;Pwd={Ke87;qq72Zp9};Encrypt=yes", &["Ke87;qq72Zp9"]),
+    ("Driver={ODBC Driver 18};Server=h;Pwd={Ke87}};qq72Zp9}", &["Ke87};qq72Zp9"]),
+    ("Server=h;Password='Ke86qq72Zp9;Encrypt=True", &["'Ke86qq72Zp9"]),
+    ("host=h,port=1,password=Kd81qq72Zp9;", &["Kd81qq72Zp9"]),
+    ("h:6380,password=Kd81qq72Zp9=,ssl=True,abortConnect=False", &["Kd81qq72Zp9"]),
+    ("Basic YWxpY2U6S2Y4NnFxNzJacDk", &["Kf86qq72Zp9"]),
+    ("Basic YWxpY2U6S2Y4NnFxNzJacDk=", &["Kf86qq72Zp9"]),
+    ("alice:correct horse battery", &["correct horse battery"]),
+    ("sid=s3ss10n-ab12cd; lang=en", &["s3ss10n-ab12cd"]),
+    ("session=Kx81-qq72-Zp9; lang=en", &["Kx81-qq72-Zp9"]),
+    ("PHPSESSID=ab12-cd34-ef56", &["ab12-cd34-ef56"]),
+    ("theme=dark; PHPSESSID=ab12-cd34-ef56;lang=en", &["ab12-cd34-ef56"]),
+    ("connect.sid=s%3Aab12-cd34.ef56-gh78", &["s%3Aab12-cd34.ef56-gh78", "s:ab12-cd34.ef56-gh78"]),
+    ("csrf=red-fox-77; Path=/; HttpOnly", &["red-fox-77"]),
+    ("_shop_id=1234-5678-90; lang=en", &["1234-5678-90"]),
+    ("Cookie: lang=en; sid=ab12-cd34-ef56", &["ab12-cd34-ef56"]),
+    ("Kx81-qq72-Zp9\nWw55-mm31-Yt4", &["Kx81-qq72-Zp9", "Ww55-mm31-Yt4"]),
+    ("1234-5678-90\r\n9876-5432-10", &["1234-5678-90", "9876-5432-10"]),
+    ("my-backup-code-1\nred fox 77", &["my-backup-code-1", "red fox 77"]),
+    ("https://hooks.example.com/in/red-fox-77/p4th-tok-X9", &["red-fox-77", "p4th-tok-X9"]),
+    ("https://hooks.example.com/webhook/correct-horse-battery-staple", &["correct-horse-battery-staple"]),
+    ("https://chat.example.com/api/webhooks/1234567890/dIsc0rd-tok_ABCdef57", &["dIsc0rd-tok_ABCdef57"]),
+    ("https://hooks.example.com/api/v1/red-fox-77?wait=true", &["red-fox-77"]),
+];
+
+/// Secrets, and words of each that stay readable.
+const READABLE: [(&str, &[&str]); 12] = [
+    (
+        "jdbc:sqlserver://db-1.example.com:1433;databaseName=orders_2025;user=reader-2025;password=Kd81qq72Zp9;encrypt=true",
+        &["db-1.example.com", "1433", "orders_2025", "reader-2025", "encrypt", "databaseName"],
+    ),
+    ("svc:Kd87qq72Zp9@tcp(db-1.example.com:3306)/orders_2025?charset=utf8mb4", &["db-1.example.com", "3306", "orders_2025", "utf8mb4"]),
+    ("jdbc:oracle:thin:reader-2025/Kd86qq72Zp9@//db-1.example.com:1521/ORDERS_2025", &["db-1.example.com", "ORDERS_2025", "oracle"]),
+    (
+        "Server=db-1.example.com; Database=orders_2025; Uid=reader-2025; Pwd=Kd81qq72Zp9",
+        &["orders_2025", "reader-2025", "db-1.example.com"],
+    ),
+    ("dbname=orders_2025", &["orders_2025"]),
+    (
+        "session=Kx81-qq72-Zp9; lang=en; seen=2025-11-28; Path=/app-2025; Domain=shop-1.example.com",
+        &["en", "2025-11-28", "/app-2025", "shop-1.example.com"],
+    ),
+    ("alice:correct horse battery", &["alice", "correct", "horse", "battery"]),
+    ("my-backup-code-1\nmy-backup-code-2", &["backup", "code", "my"]),
+    ("region = us-east-1\nhost: db-1.example.com\n2025-11-28", &["us-east-1", "db-1.example.com", "2025-11-28"]),
+    ("https://hooks.example.com/api/v1/webhooks/1234567890/red-fox-77", &["hooks.example.com", "webhooks", "1234567890", "v1", "api"]),
+    ("https://api.example.com/my-project-42/orders?api_key=Kd81qq72Zp9", &["my-project-42", "orders", "api.example.com"]),
+    ("https://reader:Kd81qq72Zp9@api.example.com/my-project-42", &["my-project-42", "api.example.com"]),
+];
+
+#[test]
+fn what_lets_in_by_itself_is_hidden() {
+    let mut wrong = vec![];
+    for (secret, parts) in HIDDEN {
+        for secrets in [Secrets::new([secret]), Secrets::for_logs([secret])] {
+            for part in parts {
+                let hidden = secrets.hide(&format!("no access for <{part}> today")).into_owned();
+                if hidden != "no access for <***> today" {
+                    wrong.push(format!("{secret}: {hidden}"));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn what_says_where_stays_readable() {
+    let mut wrong = vec![];
+    for (secret, words) in READABLE {
+        let secrets = Secrets::new([secret]);
+        for word in words {
+            let text = format!("see <{word}> there");
+            let hidden = secrets.hide(&text).into_owned();
+            if hidden != text {
+                wrong.push(format!("{secret}: {word}"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
