@@ -11,7 +11,7 @@ use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
 use super::typing::StdoutBesideQuestion;
 use super::{Exit, inputs, telemetry, tell, trust, typing};
-use crate::adapter::started::Agreed;
+use crate::adapter::agreed::Agreed;
 use crate::adapter::stdout::Silent;
 use crate::diagnostic::{counted, visible};
 use crate::event::Event;

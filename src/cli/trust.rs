@@ -11,7 +11,7 @@ use super::refusal::{Refusal, pipeline};
 use super::signals::at_question;
 use super::typing::{Said, Typing, is_at_terminal};
 use super::{Exit, stdout};
-use crate::adapter::started::Agreed;
+use crate::adapter::agreed::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::{shell_path, visible};
 use crate::journal::AuditAction;

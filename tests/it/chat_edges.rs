@@ -51,7 +51,7 @@ fn at(folder: &Path, steps: &[(&str, &str)]) -> LeftTerminal {
 #[test]
 fn an_answer_whose_live_text_was_no_part_of_it_is_shown_as_it_is_kept() {
     for (pieces, kept) in [
-        (&["Your HTML has a stray tag here:\n\n", "Line 3:\n", "</thinking>\n", "Fix it."][..], "Fix it."),
+        (&["Your HTML has a stray tag here:\n\n", "Line 3:\n", "</think>\n", "Fix it."][..], "Fix it."),
         (&["One.\n\n", "Two.\n\n", "Three."], "One.\n\nTwo.\n\nThree."),
         (&["<think>Hm.\n\n", "So.</think>\n\n", "One.\n\n", "Two."], "One.\n\nTwo."),
     ] {

@@ -42,6 +42,9 @@ impl StreamedAnswer {
     /// Nothing more is written; gives what came and was not printed.
     pub(super) fn breaks_off(&mut self) -> Option<String> {
         let so_far = std::mem::take(&mut self.so_far);
+        if so_far.is_empty() {
+            return None;
+        }
         match self.ends(&so_far) {
             Rest::More(text) => Some(text),
             Rest::Nothing | Rest::Whole => None,

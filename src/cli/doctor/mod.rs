@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::adapter::agreed::Agreed;
 use crate::adapter::audit_file::AuditFile;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::encryption::Sealing;
@@ -19,7 +20,6 @@ use crate::adapter::reach::{ReachError, reach};
 use crate::adapter::sandbox::{FirstStage, Sandbox, SandboxTrial};
 use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
-use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::cli::arguments::{DoctorOptions, SharedOptions};
 use crate::cli::audit::records;

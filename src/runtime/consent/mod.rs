@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{RunError, Untrusted, kept, shown};
+use crate::adapter::agreed::Agreed;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
-use crate::adapter::started::{Agreed, Prints, PrintsError};
+use crate::adapter::started::{Prints, PrintsError};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::journal::AuditAction;

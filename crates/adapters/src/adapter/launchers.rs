@@ -1,13 +1,12 @@
 //! What interpreters and launchers read without being told: settings in the folder that they start in and above it, modules beside them, and the line
 //! that says which interpreter runs a script.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::files;
-use super::started::Depth;
 use crate::model::is_launched;
 
 /// Most names that are looked at in one folder.
@@ -44,14 +43,14 @@ pub(super) fn has_option(word: &str, letters: &[char]) -> bool {
 /// The settings that a launcher reads: where it starts, beside a script, and above both.
 pub(super) fn settings_of<'t>(
     mut tokens: impl Iterator<Item = &'t str>,
-    folder: &Path,
+    folder: &'t Path,
     project: &Path,
-    loaded: &BTreeMap<PathBuf, Depth>,
+    loaded: impl Iterator<Item = &'t Path>,
 ) -> BTreeSet<PathBuf> {
     if !tokens.any(|token| LAUNCHERS.contains(&&*bare_name(token))) {
         return BTreeSet::new();
     }
-    let starts = [folder].into_iter().chain(loaded.keys().map(PathBuf::as_path));
+    let starts = [folder].into_iter().chain(loaded);
     let above = starts.flat_map(|start| start.ancestors().take_while(|above| above.starts_with(project)));
     let places: BTreeSet<&Path> = above.chain([folder]).collect();
     let inside =

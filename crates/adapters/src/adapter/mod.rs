@@ -5,6 +5,7 @@
 
 #[cfg(feature = "sandbox")]
 pub mod agent;
+pub mod agreed;
 #[cfg(feature = "store")]
 pub mod audit_file;
 pub mod cassette;

@@ -19,11 +19,11 @@ const MOST_CANDIDATES: usize = 4_000;
 const MOST_FOLLOWED: usize = 200;
 const MOST_TEXT: u64 = 64 << 10;
 
-/// Words of scripts, of any language, behind which a file stands that is run or loaded.
-const BRINGS_IN: [&str; 16] = [
-    "-include", ".", "do", "dofile", "exec", "from", "import", "include", "include_once", "load", "require", "require_once",
-    "require_relative", "sinclude", "source", "use",
-];
+/// Words that begin a command of a script, of any language, and behind which a file stands that is run or loaded.
+const BEGINS: [&str; 13] =
+    ["-include", ".", "do", "dofile", "exec", "from", "import", "include", "include_once", "load", "sinclude", "source", "use"];
+/// The same, anywhere in a line.
+const BRINGS_IN: [&str; 4] = ["import", "require", "require_once", "require_relative"];
 
 /// What a word of a command may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ enum WordRole {
 
 /// Finds the parts of the project that a program may run.
 pub fn may_run(started: &Started) -> MayRun {
-    let mut finder = Finder { started, folder: real(&started.folder), project: real(&started.project), found: MayRun::default() };
+    let mut finder = ProgramSearch { started, folder: real(&started.folder), project: real(&started.project), found: MayRun::default() };
     finder.named();
     finder.mentioned();
     finder.in_named_folders();
@@ -49,14 +49,14 @@ pub fn may_run(started: &Started) -> MayRun {
 }
 
 /// The search of one program.
-struct Finder<'s> {
+struct ProgramSearch<'s> {
     started: &'s Started,
     folder: PathBuf,
     project: PathBuf,
     found: MayRun,
 }
 
-impl Finder<'_> {
+impl ProgramSearch<'_> {
     /// Takes a path, if it is one of the project.
     fn look(&mut self, from: &Path, path: &Path, role: WordRole) {
         let path = there(from, path);
@@ -149,7 +149,7 @@ impl Finder<'_> {
             let loaded = self.found.loaded.entry(folder.clone()).or_insert(depth);
             *loaded = depth.max(*loaded);
         }
-        self.found.settings = settings_of(self.started.tokens(), folder, project, &self.found.loaded);
+        self.found.settings = settings_of(self.started.tokens(), folder, project, self.found.loaded.keys().map(PathBuf::as_path));
         let words: Vec<&str> = self.started.tokens().collect();
         self.found.reads_caches = passes_by(&format!("python {}", words.join(" ")));
     }
@@ -166,7 +166,7 @@ impl Finder<'_> {
             for file in next {
                 let text = start_of(&file);
                 self.found.reads_caches |= passes_by(&text);
-                let lines: Vec<String> = text.lines().filter(|line| brings_in(line)).map(str::to_owned).collect();
+                let lines: Vec<String> = text.lines().flat_map(brought_in).collect();
                 self.bring_in(&file, &lines, WordRole::Word);
                 if names_what_runs(&file) {
                     self.bring_in(&file, std::slice::from_ref(&text), WordRole::Data);
@@ -209,9 +209,17 @@ fn passes_by(text: &str) -> bool {
         || small.contains("python") && (words().any(|word| has_option(word, &['E', 'I'])) || without_variables())
 }
 
-/// Whether a line of a script may run or load another file.
-fn brings_in(line: &str) -> bool {
-    line.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)).any(|word| BRINGS_IN.contains(&word))
+/// What stands behind the words of a line that run or load another file.
+fn brought_in(line: &str) -> Vec<String> {
+    let is_part = |c: char| !c.is_whitespace() && !SEPARATORS.contains(&c);
+    let behind = |command: &str| {
+        let first = command.split(char::is_whitespace).find(|word| !word.is_empty()).unwrap_or_default();
+        let begun = BEGINS.contains(&first).then(|| command.to_owned());
+        let places = BRINGS_IN.iter().flat_map(|word| command.match_indices(word).map(move |(at, word)| (at, at + word.len())));
+        let whole = |(at, end): &(usize, usize)| !command[..*at].ends_with(is_part) && !command[*end..].starts_with(is_part);
+        begun.or_else(|| places.filter(whole).map(|(_, end)| command[end..].to_owned()).next())
+    };
+    line.split([';', '&', '|', '{', '}']).filter_map(behind).collect()
 }
 
 /// Whether the text of a file says in any form what runs.

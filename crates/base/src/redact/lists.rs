@@ -1,8 +1,13 @@
 //! Lists of `name=value`: connection strings, cookies and the properties of an address. A value may stand in quotes or braces, and hold then what
 //! separates the others.
 
-use super::parts::HARMLESS;
-
+/// Names, without what joins their words, of values that say where or who, not how one gets in. What they hold counts only if it is long and random.
+#[rustfmt::skip]
+pub(super) const HARMLESS: [&str; 33] = [
+    "account", "accountname", "address", "apiversion", "app", "application", "clientid", "database", "datasource", "db", "dbname", "domain",
+    "driver", "endpoint", "endpointsuffix", "entitypath", "expires", "host", "hostname", "id", "initialcatalog", "name", "path", "port",
+    "projectid", "protocol", "region", "scope", "server", "tenant", "type", "user", "userid",
+];
 /// What may stand around a value.
 const AROUND: [(char, char); 3] = [('"', '"'), ('\'', '\''), ('{', '}')];
 /// Names, without what joins their words, of which a list is no cookie but says how something is reached.

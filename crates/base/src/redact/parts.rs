@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::encoded::percent_decoded;
 use super::is_recognised;
-use super::lists::{is_cookie, items, pair, properties, readings};
+use super::lists::{HARMLESS, is_cookie, items, pair, properties, readings};
 use super::written::{looks_random, names_a_secret};
 
 /// Parts inside parts, at most: a cookie in JSON in base64.
@@ -22,13 +22,6 @@ const MOST: usize = 256;
 /// Base64 with or without the signs that fill it up.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
-/// Names, without what joins their words, of values that say where or who, not how one gets in. What they hold counts only if it is long and random.
-#[rustfmt::skip]
-pub(super) const HARMLESS: [&str; 33] = [
-    "account", "accountname", "address", "apiversion", "app", "application", "clientid", "database", "datasource", "db", "dbname", "domain",
-    "driver", "endpoint", "endpointsuffix", "entitypath", "expires", "host", "hostname", "id", "initialcatalog", "name", "path", "port",
-    "projectid", "protocol", "region", "scope", "server", "tenant", "type", "user", "userid",
-];
 
 /// A secret and its parts, the whole first.
 pub(super) fn with_parts(secret: &str) -> Vec<String> {

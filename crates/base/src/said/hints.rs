@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::layout::{Line, LineKind, OpenFence, code_spans, lines};
+use super::layout::{AnswerLine, LineKind, OpenFence, code_spans, lines};
 
 /// Names of the collection that tools are in, before their own.
 pub(super) const COLLECTIONS: [&str; 4] = ["functions.", "default_api.", "tools.", "multi_tool_use."];
@@ -112,7 +112,7 @@ fn shown(text: &str, names: &Names) -> String {
         first.starts_with(['{', '[', '<']) || first.contains(':') || names.has(word)
     });
     let mut shown = String::with_capacity(text.len());
-    for Line { text, kind, .. } in &lines {
+    for AnswerLine { text, kind, .. } in &lines {
         let word = |word: &str| word.to_lowercase().starts_with("tool_");
         match *kind {
             LineKind::Code(fence, info) if word(info) || last == Some(fence) => shown.push_str(text),

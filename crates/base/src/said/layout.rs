@@ -23,23 +23,23 @@ pub(super) enum LineKind<'t> {
 
 /// A line with its end, and its place.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'t> {
+pub(super) struct AnswerLine<'t> {
     pub(super) at: usize,
     pub(super) text: &'t str,
     pub(super) kind: LineKind<'t>,
 }
 
 /// The lines of a text.
-pub(super) fn lines(text: &str, open: OpenFence) -> Vec<Line<'_>> {
+pub(super) fn lines(text: &str, open: OpenFence) -> Vec<AnswerLine<'_>> {
     let mut at = 0;
-    let mut lines: Vec<Line<'_>> = text
+    let mut lines: Vec<AnswerLine<'_>> = text
         .split_inclusive('\n')
         .map(|text| {
             let line = text.trim();
             let is_row = line.starts_with('|') && line.ends_with('|');
             let kind = if is_row || line.starts_with('>') { LineKind::Quote } else { LineKind::Text };
             at += text.len();
-            Line { at: at - text.len(), text, kind }
+            AnswerLine { at: at - text.len(), text, kind }
         })
         .collect();
     let (mut from, mut fences) = (0, 0);
@@ -70,7 +70,7 @@ fn fence(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The line that closes a fence. One that begins another inside of it shows that it is none, or that fences stand in each other.
-fn closing(lines: &[Line<'_>], mark: &str, open: OpenFence) -> Option<usize> {
+fn closing(lines: &[AnswerLine<'_>], mark: &str, open: OpenFence) -> Option<usize> {
     let mut inner = 0_usize;
     for (at, line) in lines.iter().enumerate() {
         match fence(line.text).filter(|(other, _)| other.starts_with(mark)) {
@@ -107,7 +107,7 @@ pub(super) fn places(text: &str, open: OpenFence) -> Vec<usize> {
     places
 }
 
-fn is_prose(line: &Line<'_>) -> bool {
+fn is_prose(line: &AnswerLine<'_>) -> bool {
     line.kind == LineKind::Text && !line.text.trim().is_empty()
 }
 

@@ -54,7 +54,7 @@ pub struct AnswerText {
 pub struct UnclosedThoughtsError;
 
 /// What was read of a text, for what is known of it until now.
-struct Read {
+struct ReadAnswer {
     answer: AnswerText,
     /// Whether what comes cannot make something else of it.
     is_certain: bool,
@@ -68,7 +68,7 @@ pub fn answer_text(whole: &str) -> Result<AnswerText, UnclosedThoughtsError> {
     read(whole, false).map(|read| read.answer)
 }
 
-fn read(whole: &str, is_coming: bool) -> Result<Read, UnclosedThoughtsError> {
+fn read(whole: &str, is_coming: bool) -> Result<ReadAnswer, UnclosedThoughtsError> {
     let mut answer = AnswerText::default();
     let mut is_closed = false;
     let mut begun = without_starts(whole);
@@ -105,7 +105,7 @@ fn read(whole: &str, is_coming: bool) -> Result<Read, UnclosedThoughtsError> {
         answer.has_thoughts |= messages.has_thoughts;
         (answer.text, answer.calls) = (messages.answer, messages.calls);
         answer.notes = vec![note_of(answer.has_thoughts)];
-        return Ok(Read { answer, is_certain: messages.is_final });
+        return Ok(ReadAnswer { answer, is_certain: messages.is_final });
     }
     let text = without_ends(begun, is_coming);
     let unboxed = marks::unboxed(text);
@@ -122,7 +122,7 @@ fn read(whole: &str, is_coming: bool) -> Result<Read, UnclosedThoughtsError> {
         answer.notes.push(note_of(answer.has_thoughts));
     }
     answer.text = if is_untouched { whole } else { text.trim() }.to_owned();
-    Ok(Read { answer, is_certain: true })
+    Ok(ReadAnswer { answer, is_certain: true })
 }
 
 fn note_of(has_thoughts: bool) -> &'static str {
@@ -138,8 +138,8 @@ pub fn so_far(text: &str, begins_unmarked: bool) -> String {
     let may_be_harmony = |text: &str| harmony::BEGINNINGS.iter().any(|mark| text.len() < mark.len() && begins(mark, text));
     match read(text, true) {
         _ if begun.is_empty() || may_be_harmony(begun) || begun.len() < text.trim().len() && marks::may_become_role(begun) => String::new(),
-        Ok(Read { answer, .. }) if may_be_harmony(answer.text.trim()) => String::new(),
-        Ok(Read { answer, is_certain: true }) if !begins_unmarked || answer.begins_unmarked || !answer.notes.is_empty() => {
+        Ok(ReadAnswer { answer, .. }) if may_be_harmony(answer.text.trim()) => String::new(),
+        Ok(ReadAnswer { answer, is_certain: true }) if !begins_unmarked || answer.begins_unmarked || !answer.notes.is_empty() => {
             let called = calls::opening(&answer.text).unwrap_or(answer.text.len());
             answer.text[..called].to_owned()
         }

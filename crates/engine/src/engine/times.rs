@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
+use crate::engine::state::apply::step_limits;
 use crate::engine::words::duration;
 use crate::event::Bound;
-use crate::model::{Limits, Pipeline, Step, StepKind};
 
 impl Run {
     /// The time of the run, or of a called pipeline, is up.
@@ -33,13 +33,4 @@ impl Run {
         let by = limits.set_by.time.map(|policy| format!(": policy {policy}: resource_limits.time is {most}"));
         format!("no end after {most}{}", by.unwrap_or_default())
     }
-}
-
-/// Time for all attempts of a step: the shortest of its `deadline` and those of the agents that do its work.
-pub(crate) fn step_limits(pipeline: &Pipeline, step: &Step) -> Limits {
-    // In a dialogue each agent has the time of its turn.
-    let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
-    let agents = if is_dialogue { vec![] } else { step.kind.agents(pipeline) };
-    let of_agents = agents.into_iter().filter_map(|name| Some(pipeline.bounds_of(pipeline.agents.get(&name.value)?)));
-    of_agents.fold(Limits { deadline: step.deadline, ..Limits::default() }, |all, own| all.within(&own))
 }

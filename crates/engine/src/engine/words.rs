@@ -41,6 +41,15 @@ pub(crate) fn shown(text: &str, is_cut: bool, most: usize) -> String {
     format!("{beginning}…\n(This is the beginning; the whole result has {} characters.){rows}", text.chars().count())
 }
 
+/// The shortest fence.
+pub(crate) const SHORTEST_FENCE: usize = 5;
+
+/// A line of one sign that is longer than any run of that sign in the texts, so no text closes it.
+pub(crate) fn fence(sign: char, texts: &[&str]) -> String {
+    let longest = texts.iter().flat_map(|text| text.split(|c| c != sign)).map(str::len).max().unwrap_or_default();
+    sign.to_string().repeat((longest + 1).max(SHORTEST_FENCE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

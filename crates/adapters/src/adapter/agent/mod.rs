@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use super::agreed::Agreed;
 use super::environment::home;
 use super::files;
 use super::folder;
 use super::held;
 use super::sandbox::{DropNotice, LockedFolder, Sandbox};
-use super::started::Agreed;
 use crate::diagnostic::visible;
 use crate::event::{Failure, Usage};
 use crate::model::{AgentProtocol, FailureKind, PromptOption, SandboxMode};

@@ -59,11 +59,12 @@ use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
 use self::tools::{CallEnd, patience};
 use self::web::Web;
+use super::agreed::Agreed;
 use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
 use super::kept_files::KeptFiles;
 use super::scrub::visible;
-use super::started::{Agreed, Started};
+use super::started::Started;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{

@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::McpServers;
 use super::auth::LoginCommand;
+use crate::adapter::agreed::Agreed;
 use crate::adapter::held;
 use crate::adapter::http::{Http, HttpSettings};
-use crate::adapter::started::Agreed;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Clock, Pending, ResourceCall, ResourceFile, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, ToolServers};

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::engine::Run;
-use crate::engine::gates::fence::fence;
 use crate::engine::model_calls::Brief;
 use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::state::{HeldTurn, NodeRef};
-use crate::engine::words::cut;
+use crate::engine::words::{cut, fence};
 use crate::event::{Failure, Purpose};
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn};
 

@@ -2,16 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::words;
-
-/// The shortest fence.
-const SHORTEST: usize = 5;
-
-/// A line of one sign that is longer than any run of that sign in the texts, so no text closes it.
-pub(crate) fn fence(sign: char, texts: &[&str]) -> String {
-    let longest = texts.iter().flat_map(|text| text.split(|c| c != sign)).map(str::len).max().unwrap_or_default();
-    sign.to_string().repeat((longest + 1).max(SHORTEST))
-}
+use crate::engine::words::{self, fence};
 
 /// What a judge sees before it is told how to answer: the judged text, what it is to know with it, and the criteria. `criteria` is JSON of one
 /// line, and so are the values of `with` that are no texts; a text of several lines stands in a fence of its own.
@@ -22,7 +13,7 @@ pub(super) fn judged_parts(shown: &str, with: &[(&str, &Value)], criteria: &Valu
         with.iter().map(|(name, value)| (*name, shown_value(value))).collect();
     let texts: Vec<&str> = with.iter().map(|(_, text)| text.as_str()).chain([shown, criteria.as_str()]).collect();
     let (equals, dashes) = (fence('=', &texts), fence('-', &texts));
-    let length = if equals.len() == SHORTEST { String::new() } else { format!("two lines of exactly {} ", equals.len()) };
+    let length = if equals.len() == words::SHORTEST_FENCE { String::new() } else { format!("two lines of exactly {} ", equals.len()) };
     let between = if length.is_empty() { "lines of equals signs".to_owned() } else { length + "equals signs" };
     let mut parts = format!("Judge the text between the {between}.\n{equals}\n{shown}\n{equals}\n");
     for (name, text) in with {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Run;
-use crate::engine::gates::fence::fence;
 use crate::engine::model_calls::Brief;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::steps::program::narrowed;
+use crate::engine::words::fence;
 use crate::event::{Failure, FailureKind, Message, MessageRole};
 use crate::model::{
     AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, ArgumentClass, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption,

@@ -63,7 +63,7 @@ impl Run {
     /// Ends the attempt of a step that holds others and was stopped by a limit of its own, after its inner steps have ended.
     fn end_attempt(&mut self, at: NodeRef) {
         let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
-        let allowed = crate::engine::times::step_limits(&self.planned_of(at).pipeline, &self.step(at)).deadline;
+        let allowed = crate::engine::state::apply::step_limits(&self.planned_of(at).pipeline, &self.step(at)).deadline;
         let deadline_over = self.state.node(at).deadline.is_none() && allowed.is_some();
         if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
     }

@@ -10,9 +10,8 @@ use super::consents::{ApprovalAnswer, ConsentDecision};
 use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
 use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
-use crate::engine::times::step_limits;
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
-use crate::model::{SUMMARY_STEP, step_path};
+use crate::model::{Limits, Pipeline, SUMMARY_STEP, Step, StepKind, step_path};
 use crate::plan::{Edge, Plan};
 
 impl RunState {
@@ -522,6 +521,15 @@ impl RunState {
         }
         self.answers_end_earlier(away_ms);
     }
+}
+
+/// Time for all attempts of a step: the shortest of its `deadline` and those of the agents that do its work.
+pub(crate) fn step_limits(pipeline: &Pipeline, step: &Step) -> Limits {
+    // In a dialogue each agent has the time of its turn.
+    let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
+    let agents = if is_dialogue { vec![] } else { step.kind.agents(pipeline) };
+    let of_agents = agents.into_iter().filter_map(|name| Some(pipeline.bounds_of(pipeline.agents.get(&name.value)?)));
+    of_agents.fold(Limits { deadline: step.deadline, ..Limits::default() }, |all, own| all.within(&own))
 }
 
 /// Whether a call without reported usage may have cost something: it reached the model, but the answer was lost or unusable.
