@@ -92,9 +92,8 @@ impl Chat<'_> {
             return Ok(());
         }
         let on = ready(&self.runner)?;
-        let of_file = agent.and_then(|agent| agent.policy.as_ref()).into_iter().chain(&pipeline.policy);
-        let of_file = of_file.filter_map(|name| Some((name.value.as_str(), pipeline.policies.get(&name.value)?)));
-        let policies: Vec<(&str, &Policy)> = of_file.chain(on.user_policies().map(|policy| (USER_POLICY, policy))).collect();
+        let policies: Vec<(&str, &Policy)> =
+            pipeline.policies_of(agent).chain(on.user_policies().map(|policy| (USER_POLICY, policy))).collect();
         let listed = match names.iter().any(|name| pipeline.tools.get(ToolName::of(name).tool).is_some_and(Tool::is_server)) {
             true => self.listed(&names, &on)?,
             false => vec![],

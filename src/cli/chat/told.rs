@@ -47,9 +47,7 @@ impl ChatTally {
             *self.usage.cost_usd.get_or_insert(0.0) += cost;
         }
     }
-}
 
-impl ChatTally {
     /// What was used for the answers that it counts.
     fn used(&self) -> String {
         let since = if self.is_resumed { "was resumed" } else { "began" };

@@ -258,13 +258,13 @@ fn every_mistake_in_a_shipped_pipeline_is_found() {
     for path in pipelines {
         // The small ones, which the others use as tools, have fewer keys and ids that can be wrong.
         let (most_each, at_least) = match path {
-            path if path.contains("/examples/") => (100, 400),
+            path if path.contains("/examples/") => (60, 250),
             // One level of steps, and a policy in braces.
-            path if path.contains("/twin_review/") => (190, 900),
-            path if path.ends_with("pipeline.yaml") => (190, 1_000),
+            path if path.contains("/twin_review/") => (80, 500),
+            path if path.ends_with("pipeline.yaml") => (80, 500),
             // Lookups of a query or two.
-            path if path.contains("/timesheet/") => (400, 750),
-            _ => (400, 1_000),
+            path if path.contains("/timesheet/") => (160, 350),
+            _ => (160, 400),
         };
         told.extend(not_found(path, path, most_each, at_least));
     }

@@ -51,7 +51,7 @@ review() {
     said=$(cd "$place" && FLOW_CONFIG="$place/config.toml" ANTHROPIC_API_KEY=dummy CODEX_API_KEY=dummy PATH="$bin/.bin:$PATH" FLOW_SANDBOX=$kind "$flow" run twin_review/pipeline.yaml --trust 2> "$place/review.err") || { echo "twin_review in $kind failed:"; cat "$place/review.err"; exit 1; }
     python3 -c 'import json, sys
 told = json.load(sys.stdin)
-assert told["ended"] == "agreed" and told["turns"] == 2 and "AGREED: turn 1" in told["positions"]["first"] and "AGREED: turn 2" in told["positions"]["second"], told
+assert told["ended"] == "agreed" and told["turns"] == 2 and "Turn 1:" in told["positions"]["first"] and "Turn 2:" in told["positions"]["second"], told
 assert "number = self.last" in told["positions"]["second"], "Codex did not read the line that it speaks of: %s" % told["positions"]
 assert told["bug"]["lost_cents"] == 1 and told["fixed"] == {"same_number": 0, "lost_cents": 0}, told' <<< "$said"
     echo "ok  twin_review in $kind: Claude Code and Codex agree, and their patch removes the bugs"

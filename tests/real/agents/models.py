@@ -32,7 +32,7 @@ def review(users, read=""):
         return findings.PATCH
     number = asked.split("This is turn ")[1].split(" ")[0]
     read = " I read: %s." % read.strip() if read else ""
-    return "AGREED: turn %s, tickets.py:12 reads before the lock, and bill.py:5 loses the rest.%s" % (number, read)
+    return "Turn %s: tickets.py:12 reads before the lock, and bill.py:5 loses the rest.%s\nAGREED" % (number, read)
 
 
 class Models(BaseHTTPRequestHandler):

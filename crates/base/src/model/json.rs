@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// Most characters of a key or number that a message repeats.
@@ -87,6 +87,20 @@ fn long_number(text: &str) -> Option<(usize, &str)> {
 
 fn shortened(text: &str) -> String {
     text.char_indices().nth(MOST_SHOWN).map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
+}
+
+/// The JSON that a text begins with, if it has one meaning, and the length of it in bytes.
+pub fn leading_json(text: &str) -> Option<(Value, usize)> {
+    struct Leading(Value);
+    impl<'de> Deserialize<'de> for Leading {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Leading, D::Error> {
+            One.deserialize(deserializer).map(Leading)
+        }
+    }
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Leading>();
+    let Leading(value) = stream.next()?.ok()?;
+    let length = stream.byte_offset();
+    long_number(&text[..length]).is_none().then_some((value, length))
 }
 
 /// Builds a value; a key that an object has already is an error.

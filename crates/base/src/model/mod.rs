@@ -65,7 +65,7 @@ pub use guarantee::Guarantee;
 pub use host_source::HostSource;
 pub use hosts::{HostEntry, HostPort, ProgramNetwork};
 pub use html::{LONGEST_REFERENCE, html_character};
-pub use json::{JsonError, json_kind, read_json, read_own};
+pub use json::{JsonError, json_kind, leading_json, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use limits::{LimitPolicies, Limits, USER_POLICY};
 pub use method::Method;

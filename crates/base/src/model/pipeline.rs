@@ -97,6 +97,12 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// The policies of the file that are in force for an agent of it, or for its own steps, with their names: the agent's before the file's.
+    pub fn policies_of<'p>(&'p self, agent: Option<&'p Agent>) -> impl Iterator<Item = (&'p str, &'p Policy)> {
+        let named = agent.and_then(|agent| agent.policy.as_ref()).into_iter().chain(&self.policy);
+        named.filter_map(|name| Some((name.value.as_str(), self.policies.get(&name.value)?)))
+    }
+
     /// The input fields; none for a JSON Schema.
     pub fn input_fields(&self) -> &[Field] {
         match &self.inputs {

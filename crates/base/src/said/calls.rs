@@ -12,7 +12,7 @@ use super::begins;
 use super::hints::{self, COLLECTIONS, Names, spelling};
 use super::layout::{OpenFence, places, without_invisible};
 use super::literal;
-use super::once::Once;
+use crate::model::{leading_json, read_json};
 
 /// Marks with which calls begin.
 pub(super) const OPENINGS: [&str; 28] = [
@@ -315,12 +315,11 @@ fn put(arguments: &mut Map<String, Value>, name: &str, value: Value) -> Option<(
 
 /// The JSON that a text is, in which each key stands once.
 pub fn arguments_in(text: &str) -> Option<Value> {
-    serde_json::from_str::<Once>(text).ok().map(|Once(value)| value)
+    read_json(text).ok()
 }
 
 /// The JSON that a text begins with, and the rest.
 fn json(text: &str) -> Option<(Value, &str)> {
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Once>();
-    let Once(value) = stream.next()?.ok()?;
-    Some((value, &text[stream.byte_offset()..]))
+    let (value, length) = leading_json(text)?;
+    Some((value, &text[length..]))
 }

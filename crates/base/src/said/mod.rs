@@ -14,7 +14,6 @@ mod hints;
 mod layout;
 mod literal;
 mod marks;
-mod once;
 mod thoughts;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::outside_policy::{found, host_help, policies_of, refused_host};
+use super::outside_policy::{found, host_help, refused_host};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -12,8 +12,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let Some(agent) = file.agents.get(&name.value).filter(|_| seen.insert(name.value.as_str())) else { continue };
         let Some(model) = file.models.get(agent.model_name()) else { continue };
         let Some(program) = model.provider.program() else { continue };
-        let refusing = |policy: &(_, _)| Some((*policy, refused_host(&program.run.network, model.span, *policy)?));
-        let Some(((of, policy), (span, what))) = policies_of(file, agent).iter().find_map(refusing) else { continue };
+        let refusing = |policy| Some((policy, refused_host(&program.run.network, model.span, policy)?));
+        let Some(((of, policy), (span, what))) = file.policies_of(Some(agent)).find_map(refusing) else { continue };
         let message = format!("the program of agent {} reaches {what}, which policy {} does not allow", quoted(&name.value), quoted(of));
         out.push(found(span, &message).related(policy.span, "this policy is to allow it").help(host_help(&what, policy)));
     }

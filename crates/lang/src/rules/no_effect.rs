@@ -7,15 +7,13 @@ use std::sync::Arc;
 use super::absent_section::is_person_field_given;
 use super::effects::has_retry;
 use super::giving::sole_output;
-use super::outside_policy::policies_of;
 use super::scorecards::{checks_of, named_scorecards};
-use super::wider_policy::calls;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{About, did_you_mean};
 use crate::model::{
-    CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, PlainCheck, Policy, ScorecardRef, StepKind, StyleGuide,
+    CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, PlainCheck, Policy, ScorecardRef, StepKind, StyleGuide, Tool,
 };
-use crate::policy::{Act, decide};
+use crate::policy::opened;
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -84,26 +82,21 @@ fn check_of_retries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
 fn check_of_tools(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     for (name, agent) in &file.agents {
-        let Some(first) = agent.tools.first() else { continue };
-        let calls = calls(file, agent);
-        // A server whose tools nobody names has some that the file does not know.
-        let is_known = calls.iter().all(|call| file.tool(call).is_some_and(|(tool, part)| part.is_some() || !tool.is_server()));
-        let denies = |policy: &(&str, &Policy), call: &String| decide(&[*policy], &Act::Tool { name: call, arguments: None }).is_denied();
-        let is_parted = |call: &String| file.tool(call).is_some_and(|(tool, part)| part.is_none() && tool.kind.folder().is_some());
-        let parts = |call: &String| match is_parted(call) {
-            true => file.tool(call).map(|(tool, _)| tool.parts()).unwrap_or_default().iter().map(|part| format!("{call}.{part}")).collect(),
-            false => vec![call.clone()],
-        };
-        let all: Vec<String> = calls.iter().flat_map(parts).collect();
+        let tools: Vec<(&Tool, &str)> =
+            agent.tools.iter().filter_map(|written| Some((file.tool(&written.value)?.0, written.value.as_str()))).collect();
+        let Some(first) = agent.tools.first().filter(|_| !tools.is_empty()) else { continue };
         // What is misspelled in the policy is told there.
         let is_misspelled = |entry: &Spanned<String>| {
             file.tool(&entry.value).is_none() && !did_you_mean(&entry.value, file.tools.keys().map(String::as_str)).is_empty()
         };
-        let is_meant = |policy: &Policy| !policy.allowed_tools.iter().flatten().any(is_misspelled);
-        let denying = policies_of(file, agent).into_iter().find(|policy| is_meant(policy.1) && all.iter().all(|call| denies(policy, call)));
-        let Some((of, policy)) = denying.filter(|_| is_known && !all.is_empty()) else { continue };
+        let denies = |policy: &(&str, &Policy)| {
+            !policy.1.allowed_tools.iter().flatten().any(is_misspelled)
+                && tools.iter().all(|(tool, written)| opened(&[*policy], tool, written).iter().all(|(_, may_allow)| !may_allow))
+        };
+        let Some((of, policy)) = file.policies_of(Some(agent)).find(denies) else { continue };
         let message =
             format!("tools of agent {} have no effect: policy {} denies each of them, so none is offered", quoted(name), quoted(of));
+        let all: Vec<String> = tools.iter().flat_map(|(tool, written)| opened(&[], tool, written)).map(|(name, _)| name).collect();
         let help = format!("write allowed_tools: [{}] in the policy, or remove tools from the agent", all.join(", "));
         out.push(Diagnostic::no_effect(first.span, message).help(help).related(policy.span, "this policy"));
     }

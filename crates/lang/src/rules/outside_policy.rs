@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use super::policy_entries::without_scheme;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
-use crate::model::{
-    Agent, FilePattern, Filling, Form, HostSource, Pipeline, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind,
-};
+use crate::model::{FilePattern, Filling, Form, HostSource, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind};
 use crate::plan::known_address;
 use crate::policy::{Act, Origin, decide, decide_host, from_project, tool_refused};
 use crate::source::{Span, Spanned};
@@ -105,12 +103,6 @@ pub(super) fn host_help(what: &str, policy: &Policy) -> String {
         "write network_access: {{ {} }} in the policy, or take it out of network",
         with_one_more("hosts", policy.hosts.as_deref(), host)
     )
-}
-
-/// The policies that are in force for an agent of this file.
-pub(super) fn policies_of<'p>(file: &'p Pipeline, agent: &'p Agent) -> Vec<(&'p str, &'p Policy)> {
-    let named = [&file.policy, &agent.policy].into_iter().flatten();
-    named.filter_map(|name| Some((name.value.as_str(), file.policies.get(&name.value)?))).collect()
 }
 
 /// A list of the policy with one more entry, as it is written.

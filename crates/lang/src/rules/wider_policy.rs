@@ -46,7 +46,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 /// What an agent can call, as far as the file says it.
-pub(super) fn calls(file: &Pipeline, agent: &Agent) -> Vec<String> {
+fn calls(file: &Pipeline, agent: &Agent) -> Vec<String> {
     let mut calls = vec![];
     for tool in &agent.tools {
         match file.tool(&tool.value) {

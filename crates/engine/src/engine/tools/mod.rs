@@ -267,7 +267,8 @@ impl Run {
             }
             let shown = self.shown_tools(at, &agent_name, &tools);
             let names: Vec<&str> = shown.iter().map(|tool| tool.name.as_str()).collect();
-            return bad(format!("there is no tool \"{}\"; there are: {}", asked.tool, names.join(", ")));
+            let there = if names.is_empty() { "there is none".to_owned() } else { format!("there are: {}", names.join(", ")) };
+            return bad(format!("there is no tool \"{}\"; {there}", asked.tool));
         };
         let Value::Object(given) = &asked.arguments else { return bad("the arguments are not a JSON object".to_string()) };
         let problems = shape::problems(&offered.description.parameters, &asked.arguments);
