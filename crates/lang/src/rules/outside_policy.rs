@@ -106,7 +106,7 @@ pub(super) fn host_help(what: &str, policy: &Policy) -> String {
 }
 
 /// A list of the policy with one more entry, as it is written.
-fn with_one_more(key: &str, list: Option<&[Spanned<String>]>, entry: &str) -> String {
+pub(super) fn with_one_more(key: &str, list: Option<&[Spanned<String>]>, entry: &str) -> String {
     let plain = |entry: &str| if entry.contains(['*', ':', '[', '{', ',', '(']) { quoted(entry) } else { entry.to_owned() };
     let all: Vec<String> = list.unwrap_or_default().iter().map(|entry| entry.value.as_str()).chain([entry]).map(plain).collect();
     format!("{key}: [{}]", all.join(", "))
