@@ -12,7 +12,7 @@ use agent_client_protocol_schema::v1::{
     AuthenticateRequest, ContentBlock, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse, LoadSessionRequest,
     NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind, PromptRequest, PromptResponse, RequestPermissionOutcome,
     RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome, SessionNotification, SessionUpdate, StopReason,
-    ToolCallUpdateFields,
+    ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use futures_util::FutureExt;
 use serde::Serialize;
@@ -35,6 +35,8 @@ const TICK: Duration = Duration::from_millis(50);
 const LONGEST_MESSAGE: usize = 8 << 20;
 /// The most lines that are no message.
 const MOST_NOISE: usize = 100;
+/// The most parts of calls that are kept until these have ended.
+const MOST_TOLD: usize = 1_000;
 /// The most requests that are answered in a prompt.
 const MOST_ASKED: usize = 1_000;
 /// The longest text of a decision, in characters.
@@ -58,6 +60,8 @@ pub(super) struct AcpTalk<'c> {
     next_id: u64,
     noise: usize,
     asked: usize,
+    /// What the program told of its calls, by their ids.
+    told: Vec<(ToolCallId, ToolCallUpdateFields)>,
     /// Whether it has sent any message.
     has_spoken: bool,
     said: SaidSoFar,
@@ -102,6 +106,7 @@ pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) 
         next_id: 0,
         noise: 0,
         asked: 0,
+        told: vec![],
         has_spoken: false,
         said: SaidSoFar::default(),
     };
@@ -299,10 +304,14 @@ impl AcpTalk<'_> {
                     self.call.listener.iter().for_each(|listener| listener.hear(&self.said.text));
                 }
             }
-            // What was said before it used a tool was no answer yet.
-            SessionUpdate::ToolCall(_) if !self.said.text.is_empty() && !self.said.text.ends_with("\n\n") => {
-                self.said.text.push_str("\n\n")
+            SessionUpdate::ToolCall(call) => {
+                // What was said before it used a tool was no answer yet.
+                if !self.said.text.is_empty() && !self.said.text.ends_with("\n\n") {
+                    self.said.text.push_str("\n\n");
+                }
+                self.tells(call.into());
             }
+            SessionUpdate::ToolCallUpdate(update) => self.tells(update),
             SessionUpdate::UsageUpdate(usage) => {
                 self.said.cost_usd = usage.cost.filter(|cost| cost.currency == "USD").map(|cost| cost.amount).or(self.said.cost_usd);
             }
@@ -310,9 +319,22 @@ impl AcpTalk<'_> {
         }
     }
 
+    /// Keeps what is told of a call until it has ended.
+    fn tells(&mut self, call: ToolCallUpdate) {
+        match call.fields.status {
+            Some(ToolCallStatus::Completed | ToolCallStatus::Failed) => self.told.retain(|(id, _)| *id != call.tool_call_id),
+            // One more than are compared tells that there were more.
+            _ if self.told.len() <= MOST_TOLD => self.told.push((call.tool_call_id, call.fields)),
+            _ => {}
+        }
+    }
+
     /// Answers by the policies in force, and by a person where they ask one, for this once only.
     fn permitted(&mut self, request: &RequestPermissionRequest) -> Result<RequestPermissionResponse, NoAnswer> {
-        let mut decisions = self.decisions(&request.tool_call.fields)?;
+        let ToolCallUpdate { tool_call_id, fields, .. } = &request.tool_call;
+        let told = self.told.iter().filter(|(id, _)| id == tool_call_id).map(|(_, fields)| fields);
+        let told: Vec<ToolCallUpdateFields> = told.chain([fields]).cloned().collect();
+        let mut decisions = if self.told.len() > MOST_TOLD { vec![too_much(&told)] } else { self.decisions(&told)? };
         let is_allowed = decisions.iter().all(|decision| decision.is_allowed);
         let yes = option_of(request, true).filter(|_| is_allowed);
         if let (true, None, Some(decision)) = (is_allowed, yes, decisions.first_mut()) {
@@ -328,12 +350,9 @@ impl AcpTalk<'_> {
     }
 
     /// What is decided about all that a tool call names. A no is told by what it is about alone: the rest was not done.
-    fn decisions(&mut self, fields: &ToolCallUpdateFields) -> Result<Vec<AgentDecision>, NoAnswer> {
-        let tool = tool_of(fields.kind.unwrap_or_default());
-        let Some(wishes) = wishes(fields, &self.folders) else {
-            let rule = "it names more than flow compares".to_owned();
-            return Ok(vec![AgentDecision { act: ActKind::Tool, target: tool, is_allowed: false, rule, by: String::new() }]);
-        };
+    fn decisions(&mut self, told: &[ToolCallUpdateFields]) -> Result<Vec<AgentDecision>, NoAnswer> {
+        let Some(wishes) = wishes(told, &self.folders) else { return Ok(vec![too_much(told)]) };
+        let fields = &whole_call(told);
         let told = |wish: &AgentWish| {
             let AgentVerdict { mut decision, asks } = self.call.rule.decide(wish);
             if let AgentWish::Tool { name, arguments } = wish {
@@ -488,6 +507,25 @@ fn question(call: &AgentCall, fields: &ToolCallUpdateFields, wishes: &[AgentWish
     let also = if also.is_empty() { String::new() } else { format!(" ({})", also.join(", ")) };
     let tool = tool_of(fields.kind.unwrap_or_default());
     format!("the program of \"{}\" wants to use {tool}{given}{also} ({rules}); allow it?", call.step)
+}
+
+fn too_much(told: &[ToolCallUpdateFields]) -> AgentDecision {
+    let target = tool_of(whole_call(told).kind.unwrap_or_default());
+    let rule = "it names more than flow compares".to_owned();
+    AgentDecision { act: ActKind::Tool, target, is_allowed: false, rule, by: String::new() }
+}
+
+/// A call as it was told last: what a part leaves out is as an earlier one says.
+fn whole_call(told: &[ToolCallUpdateFields]) -> ToolCallUpdateFields {
+    let mut whole = ToolCallUpdateFields::default();
+    for part in told.iter().cloned() {
+        whole.kind = part.kind.or(whole.kind);
+        whole.title = part.title.or(whole.title);
+        whole.content = part.content.or(whole.content);
+        whole.locations = part.locations.or(whole.locations);
+        whole.raw_input = part.raw_input.or(whole.raw_input);
+    }
+    whole
 }
 
 /// The option that says yes for once, or no. Options of one id mean the boldest of them: nobody knows which the program takes.

@@ -77,6 +77,10 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
         let what = format!("printed JSON without an answer at {}{}{}{speaks}{help}", places.join(" or "), fields(&objects), why());
         return Err(failed(FailureKind::BadResponse, what));
     };
+    // Beside a text, an error may be one that the program got over; beside none, it is the reason that there is none.
+    if said.trim().is_empty() && found.text(&answer.error).is_some_and(|why| !why.trim().is_empty()) {
+        return Err(failed(FailureKind::ServerError, format!("gave no text{}{help}", why())));
+    }
     let (input, output) = (found.number(&answer.input_tokens), found.number(&answer.output_tokens));
     let cost_usd = found.number(&answer.cost_usd).filter(|cost| is_cost(*cost));
     let whole = |number: Option<f64>| number.map_or(0, |number| number as u64);

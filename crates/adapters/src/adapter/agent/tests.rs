@@ -255,6 +255,12 @@ fn what_is_no_answer_is_told() {
         let failed = reads(&json_mode(), ProgramEnd::Exited(0), text).unwrap_err();
         assert_eq!(failed, (FailureKind::BadResponse, format!("the program of model \"m\" {told}")), "{text}");
     }
+    let mut mode = json_mode();
+    mode.answer.error = vec![place("error")];
+    let both = |text: &str| reads(&mode, ProgramEnd::Exited(0), &format!("{{\"result\": \"{text}\", \"error\": \"quota is used up\"}}"));
+    let (kind, why) = both(" ").unwrap_err();
+    assert!(kind == FailureKind::ServerError && why.contains("gave no text: quota is used up"), "{why}");
+    assert_eq!(both("Done.").unwrap().text, "Done.");
     let many: String = (0..50).map(|n| format!("\"f{n:02}\\u001b\": 1,")).collect();
     let (_, told) = reads(&json_mode(), ProgramEnd::Exited(0), &format!("{{{many}\"long{}\": 1}}", "x".repeat(500))).unwrap_err();
     assert!(told.contains("(it has f00\\x1B, f01") && told.contains(", …)") && told.len() < 500, "{told}");

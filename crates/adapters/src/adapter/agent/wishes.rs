@@ -17,6 +17,8 @@ const MOST_LINKS: usize = 40;
 const PLAIN_KEYS: [&str; 5] = ["command", "cmd", "description", "timeout", "run_in_background"];
 /// How the names of fields end that hold paths and addresses, without `_` and `-`.
 const OF_PATHS: [&str; 10] = ["path", "paths", "file", "files", "filename", "dir", "directory", "folder", "cwd", "workdir"];
+/// How the names of fields end that hold text for a file, or of one.
+const OF_TEXTS: [&str; 9] = ["string", "str", "text", "content", "contents", "patch", "diff", "code", "description"];
 const OF_ADDRESSES: [&str; 6] = ["url", "urls", "uri", "uris", "href", "endpoint"];
 
 /// The folders from which paths are told, whole and without links.
@@ -29,18 +31,52 @@ pub(super) struct WishFolders {
 
 /// All that a request wants, each by itself: the tool with its words, then files and addresses. `None`: it names too much.
 ///
+/// A request may name no more than a call of which the program told before, once or several times: `told` holds all of that, and the request as the last. What one
+/// part leaves out, another says; where they contradict, each counts.
+///
 /// The words of a tool are those of its command, else each path from the program's folder, each address, and what it searches for. A command that a shell would take
 /// apart, or that comes with more than its line, is one word.
-pub(super) fn wishes(fields: &ToolCallUpdateFields, at: &WishFolders) -> Option<Vec<AgentWish>> {
-    let kind = fields.kind.unwrap_or_default();
-    let mut named = NamedPlaces { fetches: kind == SpokenTool::Fetch, ..NamedPlaces::default() };
+pub(super) fn wishes(told: &[ToolCallUpdateFields], at: &WishFolders) -> Option<Vec<AgentWish>> {
+    let mut kinds: Vec<SpokenTool> = told.iter().filter_map(|fields| fields.kind).collect();
+    // It says nothing where a part says more.
+    kinds.retain(|kind| *kind != SpokenTool::Other);
+    if kinds.is_empty() {
+        kinds.push(SpokenTool::Other);
+    }
+    let names = |fields: &&ToolCallUpdateFields| {
+        fields.raw_input.is_some()
+            || fields.locations.as_ref().is_some_and(|locations| !locations.is_empty())
+            || fields.content.as_ref().is_some_and(|content| !content.is_empty())
+    };
+    let mut parts: Vec<&ToolCallUpdateFields> = told.iter().filter(names).collect();
+    if parts.is_empty() {
+        parts.extend(told.last());
+    }
+    let mut all: Vec<AgentWish> = vec![];
+    for (part, kind) in parts.iter().flat_map(|part| kinds.iter().map(move |kind| (part, *kind))) {
+        for wish in wishes_of(part, kind, at)? {
+            if !all.contains(&wish) {
+                all.push(wish);
+            }
+        }
+    }
+    (all.len() <= MOST_NAMED * 4).then_some(all)
+}
+
+fn wishes_of(fields: &ToolCallUpdateFields, kind: SpokenTool, at: &WishFolders) -> Option<Vec<AgentWish>> {
+    let mut named = NamedPlaces { kind, paths: vec![], addresses: vec![] };
     fields.raw_input.iter().for_each(|input| named.look("", input));
-    let NamedPlaces { mut paths, addresses, fetches: _ } = named;
-    paths.extend(fields.locations.iter().flatten().map(|location| location.path.clone()));
+    let NamedPlaces { mut paths, addresses, kind: _ } = named;
+    let plain = |path: &PathBuf| path.to_str().and_then(|text| text.strip_prefix("file://")).map_or_else(|| path.clone(), PathBuf::from);
+    paths.extend(fields.locations.iter().flatten().map(|location| plain(&location.path)));
     let diff = |part: &ToolCallContent| if let ToolCallContent::Diff(diff) = part { Some(diff.path.clone()) } else { None };
     let diffs: Vec<PathBuf> = fields.content.iter().flatten().filter_map(diff).collect();
     if paths.len() + diffs.len() + addresses.len() > MOST_NAMED {
         return None;
+    }
+    // It is about a file, and does not say which: it may be any.
+    if takes_files(kind) && paths.is_empty() && diffs.is_empty() && addresses.is_empty() {
+        paths.push(PathBuf::from("/"));
     }
     let touched = |path: PathBuf, touches: &'static [Touch]| (whole(&at.folder.join(path)), touches);
     let changes = diffs.into_iter().map(|path| touched(path, &[Touch::Write]));
@@ -56,7 +92,6 @@ pub(super) fn wishes(fields: &ToolCallUpdateFields, at: &WishFolders) -> Option<
             if all.is_empty() { vec![json!([])] } else { all }
         }
     };
-    let mut all: Vec<AgentWish> = vec![];
     let of_tool = words.into_iter().map(|arguments| AgentWish::Tool { name: tool_of(kind), arguments });
     let of_files = places.iter().flat_map(|(path, touches)| {
         let path = from_project(path, &at.project);
@@ -65,12 +100,12 @@ pub(super) fn wishes(fields: &ToolCallUpdateFields, at: &WishFolders) -> Option<
             Touch::Write => AgentWish::Write(path.clone()),
         })
     });
-    for wish in of_tool.chain(of_files).chain(addresses.iter().cloned().map(AgentWish::Reach)) {
-        if !all.contains(&wish) {
-            all.push(wish);
-        }
-    }
-    Some(all)
+    Some(of_tool.chain(of_files).chain(addresses.iter().cloned().map(AgentWish::Reach)).collect())
+}
+
+/// Whether a kind of tool is always about files.
+fn takes_files(kind: SpokenTool) -> bool {
+    matches!(kind, SpokenTool::Read | SpokenTool::Edit | SpokenTool::Delete | SpokenTool::Move)
 }
 
 /// The name of a tool for policies: its kind, which the protocol fixes; what a program calls it itself is its own word.
@@ -103,10 +138,9 @@ fn command(fields: &ToolCallUpdateFields) -> Option<Value> {
 }
 
 /// The paths and addresses in what a tool is given.
-#[derive(Default)]
 struct NamedPlaces {
-    /// Whether every address counts, whatever its field is called.
-    fetches: bool,
+    /// Of a tool that fetches, every address counts, whatever its field is called; of one that is about files, every path.
+    kind: SpokenTool,
     paths: Vec<PathBuf>,
     addresses: Vec<String>,
 }
@@ -127,16 +161,23 @@ impl NamedPlaces {
             Value::String(text) => {
                 let field: String = field.to_lowercase().chars().filter(|c| !"_-".contains(*c)).collect();
                 let holds = |ends: &[&str]| ends.iter().any(|end| field.ends_with(end));
-                let is_address = holds(&OF_ADDRESSES) || self.fetches && text.contains("://");
+                let is_address = holds(&OF_ADDRESSES) || self.kind == SpokenTool::Fetch && text.contains("://");
+                let is_path = holds(&OF_PATHS) || takes_files(self.kind) && !holds(&OF_TEXTS) && self.may_be_path(text);
                 match text.strip_prefix("file://") {
-                    Some(path) if is_address || holds(&OF_PATHS) => self.paths.push(PathBuf::from(path)),
+                    Some(path) if is_address || is_path => self.paths.push(PathBuf::from(path)),
                     _ if is_address => self.addresses.push(text.clone()),
-                    _ if holds(&OF_PATHS) => self.paths.push(PathBuf::from(text)),
+                    _ if is_path => self.paths.push(PathBuf::from(text)),
                     _ => {}
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+    }
+
+    /// Of what moves or deletes, any text may be the name of a file.
+    fn may_be_path(&self, text: &str) -> bool {
+        let is_line = !text.is_empty() && !text.contains(['\n', '\r']);
+        is_line && (text.contains('/') || text.starts_with('~') || matches!(self.kind, SpokenTool::Move | SpokenTool::Delete))
     }
 }
 
@@ -165,14 +206,19 @@ fn from_project(path: &Path, project: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// What a tool call wants in a project with `repo`, in which the program works, and in it `out`, a link to a file elsewhere, and one to nothing.
     fn wanted(call: Value) -> Vec<String> {
+        wanted_of(json!([call]))
+    }
+
+    /// What a tool call wants in a project with `repo`, in which the program works, and in it `out`, a link to a file elsewhere, and one to nothing.
+    fn wanted_of(calls: Value) -> Vec<String> {
         let project = tempfile::tempdir().unwrap();
         let place = project.path().canonicalize().unwrap();
         std::fs::create_dir_all(place.join("repo/out")).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", place.join("repo/link")).unwrap();
         std::os::unix::fs::symlink("/nowhere/file", place.join("repo/hanging")).unwrap();
-        let call = serde_json::from_str(&call.to_string().replace("PROJECT", &place.display().to_string())).unwrap();
+        let calls: Vec<ToolCallUpdateFields> =
+            serde_json::from_str(&calls.to_string().replace("PROJECT", &place.display().to_string())).unwrap();
         let at = WishFolders { folder: place.join("repo"), project: place };
         let told = |wish: AgentWish| match wish {
             AgentWish::Tool { name, arguments } => format!("{name}{arguments}"),
@@ -180,7 +226,7 @@ mod tests {
             AgentWish::Write(path) => format!("write {path}"),
             AgentWish::Reach(address) => format!("reach {address}"),
         };
-        wishes(&call, &at).into_iter().flatten().map(told).collect()
+        wishes(&calls, &at).into_iter().flatten().map(told).collect()
     }
 
     #[test]
@@ -222,11 +268,37 @@ mod tests {
                 &["execute[\"y\"]", "write repo/y"],
             ),
             (json!({ "kind": "search", "rawInput": { "pattern": "TODO" } }), &["search[\"TODO\"]"]),
+            (
+                json!({ "kind": "move", "rawInput": { "source": "a", "to": { "new_name": "/srv/b" } } }),
+                &["move[\"a\"]", "move[\"/srv/b\"]", "write repo/a", "write /srv/b"],
+            ),
+            (
+                json!({ "kind": "read", "rawInput": { "target": ["/etc/passwd"], "limit": 5 } }),
+                &["read[\"/etc/passwd\"]", "read /etc/passwd"],
+            ),
+            (json!({ "kind": "edit", "rawInput": { "path": "a", "new_string": "b/c" } }), &["edit[\"a\"]", "write repo/a"]),
+            (json!({ "kind": "read", "locations": [{ "path": "file:///etc/passwd" }] }), &["read[\"/etc/passwd\"]", "read /etc/passwd"]),
+            (json!({ "kind": "delete", "rawInput": { "id": 7 } }), &["delete[\"/\"]", "write /**"]),
             (json!({ "kind": "think" }), &["think[]"]),
             (json!({ "kind": "read", "rawInput": { "paths": vec!["x"; 101] } }), &[]),
         ] {
             let told: Vec<String> = wanted(call.clone()).iter().map(|text| tidied(text)).collect();
             assert_eq!(told, expected, "{call}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_told_of_a_call_before_it_asks_counts() {
+        for (calls, expected) in [
+            (json!([{ "kind": "delete", "rawInput": { "path": "a" } }, {}]), &["delete[\"a\"]", "write repo/a"][..]),
+            (json!([{ "kind": "execute" }, { "rawInput": { "command": "rm -rf x" } }]), &["execute[\"rm\",\"-rf\",\"x\"]"]),
+            (
+                json!([{ "kind": "execute", "rawInput": { "command": "rm x" } }, { "kind": "read", "locations": [{ "path": "PROJECT/repo/a" }] }]),
+                &["execute[\"rm\",\"x\"]", "read[\"rm\",\"x\"]", "read /**", "execute[\"a\"]", "read repo/a", "read[\"a\"]"],
+            ),
+        ] {
+            let told: Vec<String> = wanted_of(calls.clone()).iter().map(|text| tidied(text)).collect();
+            assert_eq!(told, expected, "{calls}");
         }
     }
 

@@ -60,12 +60,16 @@ impl Sandbox {
                         let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
                         Some(visible(&cut_words(line, MOST_SAID)).into_owned())
                     };
+                    // Warnings may stand above the version.
+                    let version = |text: &str| text.lines().find(|line| line.contains(|c: char| c.is_ascii_digit())).map(str::to_owned);
                     match (reply.end, reply.help) {
                         (ProgramEnd::Exited(_), Some(help)) => {
                             let said = first(&reply.stderr).map(|said| format!(" ({said})")).unwrap_or_default();
                             ProgramTrial::Fails(format!("program {shown} does not start in the sandbox{said}: {help}"))
                         }
-                        (ProgramEnd::Exited(0), None) => ProgramTrial::Starts(first(&reply.stdout)),
+                        (ProgramEnd::Exited(0), None) => {
+                            ProgramTrial::Starts(version(&String::from_utf8_lossy(&reply.stdout)).and_then(|line| first(line.as_bytes())))
+                        }
                         (end, _) => {
                             let how = match end {
                                 ProgramEnd::Exited(code) => format!("ended with exit code {code}"),
