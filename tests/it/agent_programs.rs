@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::extras::{Extra, has};
 use crate::program::{Ran, command, flow, ran};
 use crate::sandbox::{has_python_in, python_in};
 
@@ -271,6 +272,9 @@ fn a_test_and_a_doctor_start_nothing_by_themselves() {
 
 #[test]
 fn a_key_that_is_missing_is_told_before_the_run() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let keys = "    api_key: \"{{ secrets.KEY }}\"\n    api_key_variable: AGENT_KEY\n";
     let place = project(&[("p.yaml", &one("", keys)), ("q.yaml", &one("", "    api_key_variable: AGENT_KEY\n"))]);
     let unset = flow(place.path(), &["run", "p.yaml", "--trust"]).err;

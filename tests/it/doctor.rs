@@ -5,6 +5,7 @@ use std::path::Path;
 use flow::adapter::sandbox::SandboxKind;
 use serde_json::Value;
 
+use crate::extras::{Extra, has};
 use crate::program::{Ran, command, ran};
 use crate::sandbox::{has_sandbox, python_in, sandboxes};
 
@@ -202,6 +203,9 @@ fn a_program_behind_a_version_manager_starts_once_its_folder_is_readable() {
 
 #[test]
 fn an_agent_program_that_does_not_tell_its_version_is_a_fault_and_the_folder_that_it_misses_is_named() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let home = tempfile::tempdir().unwrap();
     let home = home.path().canonicalize().unwrap();
     // As launchers of packages do: the cause comes first, then much else.

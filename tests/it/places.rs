@@ -4,6 +4,7 @@
 
 use tempfile::TempDir;
 
+use crate::extras::{Extra, has};
 use crate::program::{flow, ran};
 
 const ASKS: &str = "flow: 1
@@ -332,6 +333,9 @@ outputs:
 
 #[test]
 fn a_run_goes_on_from_another_folder_with_the_files_that_it_read() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let (_home, shop) = files_of_one_name();
     let picture = include_bytes!("../../pipelines/analyst/data/chart.png");
     for (folder, n) in [(shop.join("data"), 1), (shop.join("deep/data"), 2), (shop.join("deep/er/data"), 3), (shop.join("../data"), 4)] {

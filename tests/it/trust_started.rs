@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use crate::extras::{Extra, has};
 use crate::program::{Ran, command, ran, until};
 
 /// A server that leaves a mark and ends.
@@ -116,6 +117,9 @@ fn no_step_writes_what_a_server_runs_however_it_is_named() {
 
 #[test]
 fn a_change_of_what_a_server_runs_is_asked_about_however_it_is_named() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     for_each_way(|_, way| {
         let project = project(way);
         let folder = project.path();
@@ -170,6 +174,9 @@ fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever
 
 #[test]
 fn a_folder_of_data_that_a_server_is_given_is_written_and_code_in_it_is_not() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let way = way("command: python3, args: [lib/main.py, ./notes]", "lib/main.py");
     let names = ["a.md", "a.json", "a"].map(|name| (name, true));
     let code = ["__main__.py", "index.js", "package.json", "Makefile", "go.mod", "x.rs", "x.node", "deno.jsonc"];
@@ -250,6 +257,9 @@ fn a_change_of_what_lies_beside_a_script_is_asked_about_and_installed_packages_a
 
 #[test]
 fn what_only_a_run_names_is_no_program_of_an_interpreter_whatever_it_is_called_and_wherever_it_lies() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let way = way("command: python3, args: ['{{ inputs.f }}']", "servers/mcp.py");
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::write(elsewhere.path().join("x.txt"), SCRIPT).unwrap();
@@ -301,6 +311,9 @@ fn compiled(folder: &Path, module: &str) {
 
 #[test]
 fn compiled_code_beside_a_script_does_not_run_or_is_asked_about() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let plain = "import helper\nopen('started', 'a').write('x')\n";
     let ways = [
         ("command: python3, args: [servers/t.py]", plain, false),
@@ -421,6 +434,9 @@ fn what_a_script_brings_in_is_asked_about_whatever_it_is_called() {
 
 #[test]
 fn variables_that_load_code_reach_a_server_only_if_its_file_names_them() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let way = way("command: python3, args: [lib/main.py]", "lib/main.py");
     let project = project(&way);
     let folder = project.path();

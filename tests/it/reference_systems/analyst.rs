@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Ran, list, project};
 use crate::conversations::endpoint_that;
+use crate::extras::{Extra, has};
 use crate::program;
 
 const PIPELINE: &str = "pipelines/analyst/pipeline.yaml";
@@ -40,7 +41,11 @@ static RUNS: LazyLock<Runs> = LazyLock::new(|| Runs {
     ),
 });
 
+/// None where there is no Python, which one of them needs.
 pub(super) fn all() -> Vec<&'static Ran> {
+    if !has(&[Extra::Python]) {
+        return vec![];
+    }
     let runs = &*RUNS;
     let own = vec![&runs.missed, &runs.months, &runs.plan_2026, &runs.chart, &runs.each, &runs.greeting, &runs.stuck];
     own.into_iter().chain(super::chat::analyst()).collect()
@@ -140,6 +145,9 @@ fn each_file_is_answered_by_itself_where_the_router_says_so() {
 
 #[test]
 fn a_task_sees_the_results_that_it_waited_for() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
     let step = RUNS.plan_2026.step("answer/otherwise/work/plan_2026/work");
     let plan = list(&step["output"]["result"]["plan"]);
     let of_2026: Vec<&Value> = plan.iter().map(|row| &row["revenue_2026"]).collect();

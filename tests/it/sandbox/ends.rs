@@ -157,7 +157,7 @@ fn acts_as_a_flow_that_is_killed() {
 
 #[test]
 fn a_program_does_not_outlive_flow() {
-    in_each(|home| {
+    in_each_with_python(|home| {
         let (mark, before) = (mark(home, "killed"), scratch_folders());
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "sandbox::ends::acts_as_a_flow_that_is_killed", "--test-threads=1"]).stdout(Stdio::null());
