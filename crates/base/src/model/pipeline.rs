@@ -270,6 +270,8 @@ pub struct Data {
     pub pii: Vec<Spanned<String>>,
     /// Whether a stranger wrote what is in it.
     pub is_untrusted: bool,
+    /// Whether cells of an Excel file that show an error, and formulas without a stored value, are empty; else they are a failure.
+    pub errors_are_empty: bool,
     /// Column types where guessing is wrong: `text`, `number`, `integer`, `boolean`, `date`, `datetime`.
     pub columns: IndexMap<String, super::FieldKind>,
     /// The engine asked for.

@@ -27,6 +27,8 @@ pub struct TableSource {
     pub pii: Vec<String>,
     /// The engine that answers queries on it.
     pub engine: SqlEngine,
+    /// Whether cells without a value that can be read (errors, formulas whose value is not stored) are empty; else they are a failure.
+    pub errors_are_empty: bool,
 }
 
 impl TableSource {
@@ -38,6 +40,7 @@ impl TableSource {
             kind: data.kind,
             table: data.table.as_ref().map(|table| table.value.clone()),
             columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+            errors_are_empty: data.errors_are_empty,
             pii: data.pii.iter().map(|column| column.value.clone()).collect(),
             engine: data.engine(),
         }

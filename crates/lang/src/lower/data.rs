@@ -67,6 +67,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         .collect();
     data.engine = keys.choice("engine");
     data.is_untrusted = keys.boolean("untrusted").unwrap_or(false);
+    data.errors_are_empty = keys.word("errors").is_some();
     data
 }
 

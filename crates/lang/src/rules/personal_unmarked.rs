@@ -119,6 +119,7 @@ mod tests {
             table: None,
             pii: pii.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect(),
             is_untrusted: false,
+            errors_are_empty: false,
             columns: IndexMap::new(),
             engine: None,
             header: None,

@@ -14,7 +14,16 @@ const MOST_TABLES: usize = 100;
 
 /// A table of a file. `table`: the sheet or table in it.
 pub(super) fn source(path: &Path, kind: DataKind, name: String, table: Option<String>) -> TableSource {
-    TableSource { name, file: path.to_owned(), kind, table, columns: BTreeMap::new(), pii: vec![], engine: kind.engine() }
+    TableSource {
+        name,
+        file: path.to_owned(),
+        kind,
+        table,
+        columns: BTreeMap::new(),
+        pii: vec![],
+        engine: kind.engine(),
+        errors_are_empty: false,
+    }
 }
 
 /// Tables of a file under the names that later `sql` steps use: `us_cities`, or `book_sheet` if there are several.

@@ -1,6 +1,7 @@
 //! Excel files (`.xlsx`, `.xlsm`), one sheet at a time, cell by cell: memory does not grow with the area that a sheet claims to fill.
 //!
-//! Dates become `2026-11-18`, with a time `2026-11-18 09:30:00`, and durations `32:15:00`. A cell that shows an error (`#DIV/0!`) is read as empty.
+//! Dates become `2026-11-18`, with a time `2026-11-18 09:30:00`, and durations `32:15:00`. A cell that shows an error (`#DIV/0!`), and a formula whose
+//! value no program has stored, end the reading, unless they may be empty: a sum over such a column would be wrong and look right.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -12,7 +13,7 @@ use super::super::guarded::guarded;
 use super::archive;
 use super::blocking::CancelFlag;
 use super::columns::{Cell, RowSource, SourceRow};
-use super::sentence::{bad_request, damaged, file_name, internal, listed, too_large, wrong_type};
+use super::sentence::{bad_request, counted, damaged, file_name, internal, listed, too_large, wrong_type};
 use super::source::Content;
 use crate::event::Failure;
 
@@ -73,7 +74,7 @@ impl Workbook {
             None => sheets.first(),
         };
         match name {
-            Some(name) => Ok(Sheet { name: name.clone(), workbook: self, first_column: None }),
+            Some(name) => Ok(Sheet { name: name.clone(), workbook: self, first_column: None, errors_are_empty: false }),
             None => Err(bad_request(format!("{file} has no sheet \"{}\"; its sheets are: {}.", table.unwrap_or_default(), have()))),
         }
     }
@@ -89,9 +90,15 @@ pub(super) struct Sheet {
     workbook: Workbook,
     /// The first column with a cell that is not empty, from 0. `None` until the sheet was read once.
     first_column: Option<usize>,
+    errors_are_empty: bool,
 }
 
 impl Sheet {
+    /// The same sheet, whose errors and formulas without a value are empty cells or end the reading.
+    pub(super) fn with_errors(self, errors_are_empty: bool) -> Sheet {
+        Sheet { errors_are_empty, ..self }
+    }
+
     /// The workbook, for another sheet.
     pub(super) fn into_workbook(self) -> Workbook {
         self.workbook
@@ -130,25 +137,28 @@ impl Sheet {
         let mut row: Vec<Cell<'_>> = Vec::new();
         let mut current = None;
         let mut seen = 0_u64;
+        let mut without_value = WithoutValue::default();
         loop {
             if seen.is_multiple_of(1024) {
                 cancel.check()?;
             }
             seen += 1;
-            let mut next_cell = || cells.next_cell().map(|next| next.map(|cell| (cell.get_position(), from_excel(cell.get_value()))));
+            let mut next_cell = || cells.next_cell_with_formula_metadata();
             let next = guarded(&mut next_cell).ok_or_else(|| damaged(&file))?.map_err(wrong)?;
-            let at = next.as_ref().map(|(at, _)| *at);
+            let at = next.as_ref().map(|cell| cell.pos);
             if let Some(number) = current
                 && at.is_none_or(|(row, _)| row != number)
             {
-                if row.iter().any(|cell| *cell != Cell::Empty) {
+                // A row in which nothing can be read is a row all the same.
+                if row.iter().any(|cell| *cell != Cell::Empty) || without_value.is_in_row(number) {
                     show(&SourceRow { number: u64::from(number) + 1, cells: row.get(first_column..).unwrap_or_default() })?;
                 }
                 row.clear();
             }
-            let Some(((number, column), cell)) = next else { return Ok(()) };
+            let Some(cell) = next else { break };
+            without_value.see(cell.pos, &cell.value, cell.formula.is_some());
+            let (number, column) = (cell.pos.0, cell.pos.1 as usize);
             current = Some(number);
-            let column = column as usize;
             if column >= MOST_COLUMNS {
                 let sentence =
                     format!("{file}, sheet \"{}\", row {} has more than {MOST_COLUMNS} columns.", self.name, u64::from(number) + 1);
@@ -158,10 +168,56 @@ impl Sheet {
                 row.resize(column + 1, Cell::Empty);
             }
             if let Some(place) = row.get_mut(column) {
-                *place = cell;
+                *place = from_excel(&cell.value);
             }
         }
+        match without_value.told().filter(|_| !self.errors_are_empty) {
+            None => Ok(()),
+            Some(told) => Err(wrong_type(format!("{file}, sheet \"{}\": {told}", self.name))),
+        }
     }
+}
+
+/// The cells that hold something, and no value that can be read.
+#[derive(Default)]
+struct WithoutValue {
+    count: u64,
+    first: Option<String>,
+    last_row: Option<u32>,
+}
+
+impl WithoutValue {
+    fn see(&mut self, (row, column): (u32, u32), value: &DataRef<'_>, is_formula: bool) {
+        let what = match value {
+            DataRef::Error(error) => format!("shows {error}"),
+            DataRef::Empty if is_formula => "is a formula whose value is not stored".to_owned(),
+            _ => return,
+        };
+        self.count += 1;
+        self.last_row = Some(row);
+        self.first.get_or_insert_with(|| format!("{}{} {what}", letters(column), u64::from(row) + 1));
+    }
+
+    fn is_in_row(&self, row: u32) -> bool {
+        self.last_row == Some(row)
+    }
+
+    fn told(self) -> Option<String> {
+        let first = self.first?;
+        let more = match self.count - 1 {
+            0 => String::new(),
+            more => format!(", and {} like it", counted(more, "more cell")),
+        };
+        Some(format!(
+            "{first}{more}, so there is no value to read. Open the file in a spreadsheet program, correct it and save it. A table of data may have errors: empty, which reads such cells as empty."
+        ))
+    }
+}
+
+/// The name of a column in a spreadsheet, from 0: `A`, `Z`, `AA`.
+fn letters(column: u32) -> String {
+    let (above, last) = (column / 26, char::from(b'A' + (column % 26) as u8));
+    if above == 0 { last.to_string() } else { format!("{}{last}", letters(above - 1)) }
 }
 
 impl RowSource for Sheet {
@@ -220,7 +276,14 @@ mod tests {
     }
 
     fn rows(xml: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
-        let mut sheet = opened(&[("Hours", xml)]).sheet(None)?;
+        rows_of(opened(&[("Hours", xml)]).sheet(None)?)
+    }
+
+    fn lenient(xml: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
+        rows_of(opened(&[("Hours", xml)]).sheet(None)?.with_errors(true))
+    }
+
+    fn rows_of(mut sheet: Sheet) -> Result<Vec<(u64, Vec<String>)>, Failure> {
         let mut rows = Vec::new();
         sheet.each_row(&CancelFlag::default(), &mut |row| {
             rows.push((row.number, row.cells.iter().map(|cell| cell.text().into_owned()).collect()));
@@ -239,13 +302,37 @@ mod tests {
         ]);
         let text = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         assert_eq!(
-            rows(&xml).unwrap(),
+            lenient(&xml).unwrap(),
             [
                 (1, text(&["id", "day"])),
                 (2, text(&["7", "2026-11-18", "2026-11-18 12:00:00"])),
                 (4, text(&["0049", "true", "", "", "7.5"]))
             ]
         );
+    }
+
+    #[test]
+    fn errors_and_formulas_without_a_value_end_the_reading_or_are_empty_cells() {
+        let sheet = |cell: &str| sheet_xml(&[r#"<c r="A1"><v>1</v></c><c r="B1"><v>2</v></c>"#, cell, r#"<c r="A3"><v>3</v></c>"#]);
+        for (cell, told) in [
+            (r#"<c r="B2"><f>A1*2</f></c>"#, "B2 is a formula whose value is not stored, so"),
+            (r#"<c r="B2"><f>A1*2</f><v></v></c>"#, "B2 is a formula whose value is not stored, so"),
+            (
+                r#"<c r="B2"><f>A1*2</f><v/></c><c r="AB2"><f t="shared" si="0" ref="AB2:AB3">A1</f></c>"#,
+                "not stored, and 1 more cell like it, so",
+            ),
+            (r#"<c r="AB2" t="e"><v>#N/A</v></c>"#, "AB2 shows #N/A, so"),
+            (r#"<c r="B2" t="e"><f>1/0</f><v>#DIV/0!</v></c>"#, "B2 shows #DIV/0!, so"),
+        ] {
+            let failure = rows(&sheet(cell)).unwrap_err();
+            let said = failure.message.strip_prefix("book.xlsx, sheet \"Hours\": ");
+            assert!(failure.kind == FailureKind::WrongType && said.is_some_and(|said| said.contains(told)), "{}", failure.message);
+            assert_eq!(lenient(&sheet(cell)).unwrap().len(), 3, "the row is there: {cell}");
+        }
+        for cell in [r#"<c r="B2"><f>A1*2</f><v>2</v></c>"#, r#"<c r="B2" t="str"><f>""</f><v></v></c>"#, r#"<c r="B2" s="1"/>"#] {
+            assert!(rows(&sheet(cell)).is_ok(), "{cell}");
+        }
+        assert_eq!([0, 25, 26, 701, 702].map(letters), ["A", "Z", "AA", "ZZ", "AAA"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::guarded::guarded;
 use super::blocking::CancelFlag;
 use super::described::{described, sources};
-use super::excel::Workbook;
+use super::excel::{Sheet, Workbook};
 use super::names::column_names;
 use super::profile::profile;
 use super::sentence::{counted, damaged, file_name, internal};
@@ -102,8 +102,12 @@ fn workbook(path: &Path, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<ParsedCo
 
 /// The names of the columns of a sheet.
 pub(super) fn header(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Vec<String>, Failure> {
-    let mut sheet = Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?;
+    let mut sheet = sheet_of(table, bytes, cancel)?;
     first_row(&mut sheet, cancel).ok_or_else(|| internal("a sheet without rows"))
+}
+
+fn sheet_of(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Sheet, Failure> {
+    Ok(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?.with_errors(table.errors_are_empty))
 }
 
 /// The names in the first row.
@@ -119,5 +123,5 @@ pub(super) fn first_row(rows: &mut dyn RowSource, cancel: &CancelFlag) -> Option
 
 /// The columns and rows of a sheet.
 pub(super) fn table(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<(TypedColumns, Box<dyn ValueSource>), Failure> {
-    typed(Box::new(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?), table, cancel)
+    typed(Box::new(sheet_of(table, bytes, cancel)?), table, cancel)
 }

@@ -130,6 +130,15 @@ pub(super) fn table_of(file: &str, content: impl AsRef<[u8]>) -> (TempDir, Table
     let kind = DataKind::of_ending(ending).unwrap();
     (
         folder,
-        TableSource { name: name.to_owned(), file: path, kind, table: None, columns: BTreeMap::new(), pii: vec![], engine: kind.engine() },
+        TableSource {
+            name: name.to_owned(),
+            file: path,
+            kind,
+            table: None,
+            columns: BTreeMap::new(),
+            pii: vec![],
+            engine: kind.engine(),
+            errors_are_empty: false,
+        },
     )
 }

@@ -105,6 +105,7 @@ pub static DATA: KeyTable = KeyTable::of("data").keys(&[
     key("pii", Many(&Name), "columns with personal data"),
     key("untrusted", Boolean, "whether strangers wrote what is in it"),
     key("columns", Named(&Word(&["text", "number", "integer", "boolean", "date", "datetime"])), "types of columns where guessing is wrong"),
+    key("errors", Word(&["empty"]), "reads cells of an Excel file that have no value (errors, formulas without a stored value) as empty"),
     key("engine", Word(SqlEngine::VARIANTS), "which program answers queries on it"),
 ]);
 

@@ -22,6 +22,7 @@ pub(super) fn table(folder: &TempDir, file: &str, kind: DataKind) -> TableSource
         columns: BTreeMap::new(),
         pii: vec![],
         engine: SqlEngine::DuckDb,
+        errors_are_empty: false,
     }
 }
 
@@ -120,6 +121,7 @@ pub(super) fn any_table() -> TableSource {
         columns: BTreeMap::new(),
         pii: vec![],
         engine: SqlEngine::DuckDb,
+        errors_are_empty: false,
     }
 }
 
