@@ -50,7 +50,7 @@ fn parts_of(text: &str, depth: usize, found: &mut Vec<String>) {
         return parts_of_lines(text, depth, found);
     }
     if let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
-        return parts_of_address(rest, ["http", "https"].contains(&scheme), depth, found);
+        return parts_of_address(rest, ["http", "https", "ws", "wss"].contains(&&*scheme.to_ascii_lowercase()), depth, found);
     }
     if text.contains(" = ") {
         parts_of(&text.replace(" = ", "="), depth + 1, found);
@@ -213,10 +213,21 @@ fn parts_of_address(rest: &str, is_web: bool, depth: usize, found: &mut Vec<Stri
     path.split('/').for_each(|segment| word_of(segment, depth + 1, found));
     let asked: Vec<&str> = asked.split(['?', '#', '&', ';']).collect();
     asked.iter().for_each(|pair| part_of_list(pair, depth + 1, found));
+    if is_web && depth == 0 {
+        whole_path(authority.rsplit('@').next().unwrap_or(authority), path, after, found);
+    }
     let has_other_key = authority.contains('@') || asked.iter().any(|item| pair(item).is_some_and(|(name, _)| lets_in(&snake(name))));
     if is_web && !has_other_key {
         end_of_path(path, found);
     }
+}
+
+/// Adds the path of a web address, with what is asked behind it and without: of such an address no more is told than its host. A path of one folder or of
+/// a few letters is in ordinary texts, too, and counts behind its host alone.
+fn whole_path(host: &str, path: &str, after: &str, found: &mut Vec<String>) {
+    let is_telling = is_recognised(path) && path.trim_matches('/').contains('/');
+    let forms = [path.trim_end_matches('/'), path, after].into_iter().filter(|form| form.trim_matches('/') != "");
+    found.extend(forms.map(|form| if is_telling { form.to_owned() } else { format!("{host}{form}") }));
 }
 
 /// Adds what follows the last common word of a path: a hook is told by it, also if it is made of words. Numbers stay.

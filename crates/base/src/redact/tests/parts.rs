@@ -110,3 +110,34 @@ fn what_says_where_stays_readable() {
     }
     assert_eq!(wrong, [""; 0]);
 }
+
+#[test]
+fn of_an_address_no_more_than_its_host_is_told() {
+    for path in ["/redir/T0AB1/red-fox-77", "/hooks/red-fox", "/x/1234567", "/x/1", "/orders", "/a/b/", "/services/webhooks", "/v1/k%C3%A9y"] {
+        for (login, host, asked) in all_of(["", "bob:Kd81qq72Zp9@"], ["127.0.0.1:8778", "hooks.example.com"], ["", "?sig=Zz9Yy8Xx7w", "?a=b", "#t=1"]) {
+            for scheme in ["http", "https", "HTTPS", "wss"] {
+                let secret = format!("{scheme}://{login}{host}{path}{asked}");
+                for secrets in [Secrets::new([&*secret]), Secrets::for_logs([&*secret])] {
+                    for shown in [format!("{scheme}://{host}{path}"), format!("{scheme}://{host}{path}{asked}"), secret.clone()] {
+                        let hidden = secrets.hide(&format!("POST {shown} failed")).into_owned();
+                        assert!(!hidden.contains(path.trim_end_matches('/')), "{secret}: {hidden}");
+                    }
+                    if path.matches('/').count() > 1 && path.len() > 7 {
+                        assert_eq!(secrets.hide(&format!("POST {path} failed")), "POST *** failed", "{secret}");
+                    }
+                    let plain = format!("see {host} and /a, /x and orders");
+                    assert_eq!(secrets.hide(&plain), plain, "{secret}");
+                }
+            }
+        }
+    }
+}
+
+/// Each of the first with each of the second and of the third.
+fn all_of<'a>(
+    first: [&'a str; 2],
+    second: [&'a str; 2],
+    third: [&'a str; 4],
+) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    first.into_iter().flat_map(move |a| second.into_iter().flat_map(move |b| third.into_iter().map(move |c| (a, b, c))))
+}

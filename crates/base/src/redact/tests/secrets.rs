@@ -349,7 +349,7 @@ fn each_part_of_a_secret_that_is_secret_is_hidden_and_common_text_is_not() {
 fn the_address_of_a_hook_shows_no_more_than_its_host() {
     let key = "aB3dE5fG7hI9kL1mN3oP5qR7sT";
     let secrets = Secrets::new([&*format!("https://hooks.example.com/services/T02AB3CD4/B05EF6GH7/{key}")]);
-    assert_eq!(secrets.hide(&format!("POST /services/T02AB3CD4/B05EF6GH7/{key} failed")), "POST /services/***/***/*** failed");
+    assert_eq!(secrets.hide(&format!("POST /services/T02AB3CD4/B05EF6GH7/{key} failed")), "POST *** failed");
     let secrets = Secrets::new([&*format!("https://api.example.org/bot12345:{key}/sendMessage")]);
     for part in [format!("bot12345:{key}"), key.to_owned()] {
         assert_eq!(secrets.hide(&format!("wrong token {part}")), "wrong token ***");
