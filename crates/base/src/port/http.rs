@@ -14,6 +14,8 @@ pub struct HttpRequest {
     pub method: Method,
     /// The whole address, query included, values already percent-encoded.
     pub url: String,
+    /// What is told of the address, if it holds a secret: its scheme, host and port, and the query that is no part of it.
+    pub told: Option<String>,
     /// Who named its host.
     pub host_from: HostSource,
     /// Header names and values; values may be secrets.
@@ -24,6 +26,13 @@ pub struct HttpRequest {
     pub timeout: Duration,
     /// Time to connect.
     pub connect_timeout: Duration,
+}
+
+impl HttpRequest {
+    /// The address as the record, recordings and questions show it.
+    pub fn told(&self) -> &str {
+        self.told.as_deref().unwrap_or(&self.url)
+    }
 }
 
 /// What came back, whatever its status below 400.

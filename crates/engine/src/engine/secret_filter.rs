@@ -203,9 +203,9 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
             with.values_mut().for_each(|value| secrets.hide_in_value(value));
         }
         CallRequest::Search(SearchRequest { query, .. }) => secrets().hide_in(query),
-        CallRequest::Http(HttpRequest { method: _, url, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
+        CallRequest::Http(HttpRequest { method: _, url, told, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
             let secrets = secrets();
-            secrets.hide_in(url);
+            told.iter_mut().chain([url]).for_each(|text| secrets.hide_in(text));
             for (_, value) in headers {
                 if let Cow::Owned(hidden) = secrets.hide(value.reveal()) {
                     *value = Secret::new(hidden);

@@ -72,7 +72,7 @@ pub fn agent(call: &AgentCall) -> Value {
 /// An HTTP request. Only the names of headers are kept, because their values are often keys.
 pub fn http(request: &HttpRequest) -> Value {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let (place, query) = request.url.split_once('?').unwrap_or((&request.url, ""));
+    let (place, query) = request.told().split_once('?').unwrap_or((request.told(), ""));
     let (scheme, rest) = place.split_once("://").unwrap_or(("", place));
     let mut parts = rest.split('/');
     let host = format!("{scheme}://{}", parts.next().unwrap_or_default());

@@ -213,6 +213,7 @@ fn headers_that_pass_and_values_of_headers_are_not_kept() {
     let request = HttpRequest {
         method: Method::Post,
         url: "https://api.example/v1/people/Ana%20Lopez?q=Ana+Lopez&n=1".into(),
+        told: None,
         host_from: Default::default(),
         headers: vec![("Authorization".into(), crate::port::Secret::new("Bearer abc"))],
         body: Some(("application/json".into(), b"{\"name\":\"Ana Lopez\"}".to_vec())),

@@ -12,6 +12,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
+use crate::policy::Origin;
 use crate::port::{HttpRequest, Secret};
 use crate::template::percent;
 
@@ -21,7 +22,7 @@ impl Kind for HttpStep {
         let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
         let mut request = run.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
         run.repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
-        let shown = json!({ "method": request.method.word(), "url": shown_url(&request.url) });
+        let shown = json!({ "method": request.method.word(), "url": shown_url(request.told()) });
         let request = CallRequest::Http(request);
         if !run.permit(at, None, None, &request)? {
             return Ok(());
@@ -49,10 +50,14 @@ impl Run {
         let secrets = self.secret_names();
         let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
         let (mut url, host_from) = self.address(at, parts.url, giver, &all)?;
+        // Who knows such an address may post to it: not even its folders are told.
+        let mut told = parts.url.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "secrets")).then(|| origin_alone(&url));
         let pairs = self.query_pairs(at, parts.query, &all)?;
         if !pairs.is_empty() {
-            url.push(if url.contains('?') { '&' } else { '?' });
-            url.push_str(&pairs.join("&"));
+            for address in told.iter_mut().chain([&mut url]) {
+                address.push(if address.contains('?') { '&' } else { '?' });
+                address.push_str(&pairs.join("&"));
+            }
         }
         let mut headers = vec![];
         for (name, text) in parts.headers {
@@ -63,7 +68,7 @@ impl Run {
             Some(Value::String(text)) => Some(("text/plain; charset=utf-8".to_string(), text.into_bytes())),
             Some(value) => Some(("application/json".to_string(), value.to_string().into_bytes())),
         };
-        Ok(HttpRequest { method: parts.method, url, host_from, headers, body, timeout, connect_timeout })
+        Ok(HttpRequest { method: parts.method, url, told, host_from, headers, body, timeout, connect_timeout })
     }
 }
 
@@ -93,6 +98,11 @@ pub(crate) struct HttpParts<'a> {
     pub(crate) headers: &'a [(String, Text)],
     pub(crate) query: &'a [(String, Filling)],
     pub(crate) body: Option<&'a Filling>,
+}
+
+/// Scheme, host and port of an address, and stars for the rest.
+fn origin_alone(url: &str) -> String {
+    Origin::of(url).map_or_else(|| "***".to_owned(), |origin| format!("{origin}/***"))
 }
 
 /// A URL without its query, for the record.

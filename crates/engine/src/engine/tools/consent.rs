@@ -120,7 +120,7 @@ fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -
         }
         (None, CallRequest::Http(request)) => {
             let body = request.body.as_ref().map(|(_, bytes)| format!(" with {}", String::from_utf8_lossy(bytes))).unwrap_or_default();
-            (format!("send {} {}{body}", request.method.word(), request.url), Some(ActKind::Host))
+            (format!("send {} {}{body}", request.method.word(), request.told()), Some(ActKind::Host))
         }
         (None, CallRequest::Query(query)) => {
             let with = if query.with.is_empty() { String::new() } else { format!(" with {}", json!(query.with)) };

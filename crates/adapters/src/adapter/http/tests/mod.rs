@@ -42,6 +42,7 @@ fn get(url: &str) -> HttpRequest {
     HttpRequest {
         method: Method::Get,
         url: url.to_owned(),
+        told: None,
         host_from: Default::default(),
         headers: Vec::new(),
         body: None,
