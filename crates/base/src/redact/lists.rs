@@ -39,6 +39,9 @@ pub(super) fn pair(part: &str) -> Option<(&str, &str)> {
 
 /// What a value may be read as: as it is written, or what is in its quotes or braces, also with its escapes read.
 pub(super) fn readings(value: &str) -> Vec<String> {
+    // What ends a list may stand behind its last value.
+    let quoted = Some(value.trim_end_matches([';', ','])).filter(|value| value.ends_with(['"', '\'', '}'])).unwrap_or(value);
+    let value = if quoted.starts_with(['"', '\'', '{']) { quoted } else { value };
     let inside = |(open, close): &(char, char)| Some((value.strip_prefix(*open)?.strip_suffix(*close)?, *close));
     let Some((inner, close)) = AROUND.iter().find_map(inside) else { return vec![value.to_owned()] };
     let doubled = inner.replace(&format!("{close}{close}"), &close.to_string());
@@ -85,6 +88,25 @@ fn closed(rest: &str, close: char, separator: char) -> Option<usize> {
         }
     }
     None
+}
+
+/// The names and values of a text in XML: attributes, elements without others in them, and in a list of Apple's the `<key>` before a value. `None`: it is
+/// no such text.
+pub(super) fn of_xml(text: &str) -> Option<Vec<(&str, &str)>> {
+    (text.starts_with('<') && text.ends_with('>')).then_some(())?;
+    let (mut found, mut key) = (vec![], None);
+    for piece in text.split('<').skip(1) {
+        let (tag, inner) = piece.split_once('>')?;
+        let (name, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
+        found.extend(items(attributes.trim_end_matches(['/', '?']), ' ').into_iter().filter_map(pair));
+        let inner = inner.trim();
+        if name == "key" {
+            key = Some(inner);
+        } else if !inner.is_empty() && !name.starts_with('/') {
+            found.push((key.take().unwrap_or(name), inner));
+        }
+    }
+    Some(found)
 }
 
 /// An address, and the properties behind it: `host:1433;user=svc;password=…`.

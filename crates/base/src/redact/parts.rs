@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::encoded::percent_decoded;
 use super::is_recognised;
-use super::lists::{HARMLESS, is_cookie, items, pair, properties, readings};
+use super::lists::{HARMLESS, is_cookie, items, of_xml, pair, properties, readings};
 use super::written::{looks_random, names_a_secret};
 
 /// Parts inside parts, at most: a cookie in JSON in base64.
@@ -46,6 +46,9 @@ fn parts_of(text: &str, depth: usize, found: &mut Vec<String>) {
         // Of a part it was decided already whether all of it counts.
         found.extend(Some(read).filter(|_| depth == 0));
     }
+    if let Some(named_values) = of_xml(text) {
+        return named_values.into_iter().for_each(|(name, value)| named(name, value, depth, found));
+    }
     if text.contains('\n') {
         return parts_of_lines(text, depth, found);
     }
@@ -67,8 +70,27 @@ fn parts_of(text: &str, depth: usize, found: &mut Vec<String>) {
             }
             items.into_iter().for_each(|part| part_of_list(part.trim(), depth, found));
         }
-        None if text.contains(char::is_whitespace) => text.split_whitespace().for_each(|word| word_of(word, depth, found)),
+        None if text.contains(char::is_whitespace) => parts_of_words(text, depth, found),
+        None if text.contains([',', '|', ';']) && text.split([',', '|', ';']).any(tells) => {
+            text.split([',', '|', ';']).for_each(|piece| word_of(piece, depth, found));
+            inner_of(text, depth, found);
+        }
         None => inner_of(text, depth, found),
+    }
+}
+
+/// Words: of a command, what is behind or in an option that lets in (`-pSECRET`, `--password SECRET`), too.
+fn parts_of_words(text: &str, depth: usize, found: &mut Vec<String>) {
+    let mut option = "";
+    for word in text.split_whitespace() {
+        word_of(word, depth, found);
+        if let Some(value) = word.strip_prefix("-p").filter(|value| is_by_place(value)) {
+            add(value, found);
+        }
+        if lets_in(&snake(option)) && !word.starts_with('-') {
+            named(option, word, depth, found);
+        }
+        option = word.strip_prefix("--").unwrap_or_default();
     }
 }
 

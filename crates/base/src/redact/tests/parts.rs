@@ -3,7 +3,7 @@
 use super::super::Secrets;
 
 /// Secrets, and the parts of each that are hidden.
-const HIDDEN: [(&str, &[&str]); 48] = [
+const HIDDEN: [(&str, &[&str]); 59] = [
     ("jdbc:sqlserver://h:1433;databaseName=shop;user=svc;password=Kd81qq72Zp9;encrypt=true", &["Kd81qq72Zp9"]),
     ("jdbc:sqlserver://h;databaseName=shop;user=svc;password=Kd81qq72Zp9;encrypt=true", &["Kd81qq72Zp9"]),
     ("jdbc:sqlserver://h\\inst;user=svc;password=Kd/81@qq72;Zp=9", &["Kd/81@qq72"]),
@@ -52,10 +52,24 @@ const HIDDEN: [(&str, &[&str]); 48] = [
     ("https://hooks.example.com/webhook/correct-horse-battery-staple", &["correct-horse-battery-staple"]),
     ("https://chat.example.com/api/webhooks/1234567890/dIsc0rd-tok_ABCdef57", &["dIsc0rd-tok_ABCdef57"]),
     ("https://hooks.example.com/api/v1/red-fox-77?wait=true", &["red-fox-77"]),
+    ("org.apache.kafka.common.security.plain.PlainLoginModule required username=\"bob\" password=\"Ka7fKpa5s9\";", &["Ka7fKpa5s9"]),
+    ("ScramLoginModule required username='bob' password='red-fox-77' ;", &["red-fox-77"]),
+    ("mysql -h db.example.com -u bob -pMy5qLp91zz", &["My5qLp91zz"]),
+    ("-u bob -pred-fox-77 shop", &["red-fox-77"]),
+    ("tool --user bob --password red-fox-77 --token 'Ww55-mm31-Yt4'", &["red-fox-77", "Ww55-mm31-Yt4"]),
+    ("<server><id>x</id><password>red-fox-77</password></server>", &["red-fox-77"]),
+    ("<add name=\"a b\" connectionString=\"Server=x;Password=red-fox-77;Encrypt=True\" />", &["red-fox-77"]),
+    ("<?xml version=\"1.0\"?>\n<dict>\n  <key>Token</key>\n  <string>red-fox-77</string>\n  <key>id</key><string>x</string>\n</dict>", &["red-fox-77"]),
+    ("AKIAIOSFODNN7EXAMPLE,wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", &["AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"]),
+    ("user|bob|Ka7fKpa5s9", &["Ka7fKpa5s9"]),
+    ("bob;Ka7fKpa5s9", &["Ka7fKpa5s9"]),
 ];
 
 /// Secrets, and words of each that stay readable.
-const READABLE: [(&str, &[&str]); 12] = [
+const READABLE: [(&str, &[&str]); 15] = [
+    ("<add name=\"orders_2025\" connectionString=\"Server=db-1.example.com;Password=red-fox-77\" />", &["orders_2025", "db-1.example.com", "connectionString"]),
+    ("mysql -h db-1.example.com -u reader-2025 -pMy5qLp91zz orders_2025", &["db-1.example.com", "reader-2025", "orders_2025", "mysql"]),
+    ("eu-west-1|reader-2025|Ka7fKpa5s9", &["eu-west-1", "reader-2025"]),
     (
         "jdbc:sqlserver://db-1.example.com:1433;databaseName=orders_2025;user=reader-2025;password=Kd81qq72Zp9;encrypt=true",
         &["db-1.example.com", "1433", "orders_2025", "reader-2025", "encrypt", "databaseName"],
