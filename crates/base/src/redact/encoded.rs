@@ -135,6 +135,27 @@ pub(super) fn seen<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
     std::iter::once(without(&[])).chain(is_needed.then(|| without(&commands))).collect()
 }
 
+/// A sign by which a shell, a database or a build tool keeps another from being read: beside it, or twice for once.
+pub(super) fn quotes(c: char) -> bool {
+    matches!(c, '\'' | '"' | '\\' | '^' | '`' | '$' | '%')
+}
+
+/// The text without the signs that quote (`'it'\''s'`, `it\'s`, `it''s`, `it^&s`), and `$$` and `%%` once; `None`: it has none. Of a secret that is read
+/// so, too, the same is left however it was quoted.
+pub(super) fn bare<P: BytePlaces>(text: &str) -> Option<DecodedText<P>> {
+    text.contains(quotes).then_some(())?;
+    let mut bare = DecodedText { text: String::with_capacity(text.len()), places: P::default() };
+    let mut before = None;
+    for (at, c) in text.char_indices() {
+        if !quotes(c) || matches!(c, '$' | '%') && before != Some(c) {
+            bare.text.push(c);
+            bare.places.add((at..at + c.len_utf8()).map(|byte| byte..byte + 1));
+        }
+        before = Some(c);
+    }
+    Some(bare)
+}
+
 /// The text with its escapes read, then with those that were inside them.
 fn unescaped<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
     let mut found: Vec<DecodedText<P>> = vec![];
@@ -172,6 +193,7 @@ fn unescape<P: BytePlaces>(text: &str, marks: &[u8]) -> Option<DecodedText<P>> {
         let Some(mark) = text.as_bytes().get(at) else { break };
         let rest = &text[at..];
         let read = match mark {
+            b'%' if rest[1..].starts_with('u') => units(rest),
             b'%' => percent(rest).map(|byte| (vec![byte], 3)),
             b'\\' => backslash(rest),
             b'&' => reference(rest),
@@ -245,16 +267,14 @@ fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
     let one = |byte: u8| Some((vec![byte], 2));
     match next {
         b'n' | b'r' | b't' | b'b' | b'f' => one(b' '),
-        b'u' => {
-            let unit = |from: usize| u16::from_str_radix(rest.get(from..from + 4)?, 16).ok();
-            let first = unit(2)?;
-            let second = rest.get(6..8).filter(|next| *next == "\\u").and_then(|_| unit(8));
-            let pair = second.and_then(|second| char::decode_utf16([first, second]).next()?.ok()).filter(|c| u32::from(*c) > 0xFFFF);
-            let (read, length) = match pair {
-                Some(read) => (read, 12),
-                None => (char::from_u32(u32::from(first))?, 6),
-            };
-            Some((read.to_string().into_bytes(), length))
+        b'u' => units(rest),
+        // The line goes on.
+        b'\n' => Some((vec![], 2)),
+        b'\r' => rest[2..].starts_with('\n').then(|| (vec![], 3)),
+        // As CSS writes characters; in octal, a zero byte and three digits behind it.
+        b'0' if rest.get(1..7).is_some_and(|digits| digits.starts_with("00") && digits.bytes().all(|byte| byte.is_ascii_hexdigit())) => {
+            let read = char::from_u32(u32::from_str_radix(&rest[1..7], 16).ok()?)?;
+            Some((read.to_string().into_bytes(), 7))
         }
         // As YAML writes characters, too.
         b'x' | b'U' => {
@@ -267,9 +287,25 @@ fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
             let digits = rest.get(1..4).filter(|digits| digits.bytes().all(|digit| matches!(digit, b'0'..=b'7')))?;
             Some((vec![u8::from_str_radix(digits, 8).ok()?], 4))
         }
-        _ if next.is_ascii_punctuation() => one(next),
+        _ if next.is_ascii_punctuation() || next == b' ' => one(next),
         _ => None,
     }
+}
+
+/// `\u00eb`, `%u00eb` or `\u{eb}`: the bytes of the character and the length, of both halves if it has two.
+fn units(rest: &str) -> Option<(Vec<u8>, usize)> {
+    let (lead, digits) = rest.split_at_checked(2)?;
+    let (read, length) = if let Some(inner) = digits.strip_prefix('{') {
+        let end = inner.bytes().take(7).position(|byte| byte == b'}')?;
+        (char::from_u32(u32::from_str_radix(&inner[..end], 16).ok()?)?, end + 4)
+    } else {
+        let unit = |from: usize| u16::from_str_radix(rest.get(from..from + 4)?, 16).ok();
+        let first = unit(2)?;
+        let second = rest.get(6..8).filter(|next| *next == lead).and_then(|_| unit(8));
+        let pair = second.and_then(|second| char::decode_utf16([first, second]).next()?.ok()).filter(|c| u32::from(*c) > 0xFFFF);
+        pair.map(|read| (read, 12)).or_else(|| Some((char::from_u32(u32::from(first))?, 6)))?
+    };
+    Some((read.to_string().into_bytes(), length))
 }
 
 /// A character reference of HTML: its bytes and its length.
@@ -340,7 +376,10 @@ fn numbers<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
         u8::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2)
     };
     let decimal = |word: &str| word.parse::<u8>().ok().filter(|_| word.len() <= 3);
-    let octal = |word: &str| u8::from_str_radix(word, 8).ok().filter(|_| word.len() == 3);
+    let octal = |word: &str| {
+        let digits = word.strip_prefix("0o").unwrap_or(word);
+        u8::from_str_radix(digits, 8).ok().filter(|_| digits.len() == 3 || digits.len() < word.len())
+    };
     [&hex as &dyn Fn(&str) -> Option<u8>, &decimal, &octal].into_iter().flat_map(|read| listed(text, read)).collect()
 }
 

@@ -13,6 +13,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::PiiKind;
 use super::alike::alike_value;
 use super::common::is_common;
+use super::encoded::{bare, quotes, seen};
 
 /// A secret shorter than this would mask half of every text; it is not looked for.
 const SHORTEST_SECRET: usize = 4;
@@ -40,6 +41,8 @@ pub(super) struct KnownValues {
     owners: Arc<Vec<usize>>,
     /// The patterns themselves, where their beginnings are looked for, too.
     patterns: Vec<String>,
+    /// Whether one has a sign that quotes, or before which a shell writes one that does.
+    pub has_quotes: bool,
     /// Bytes of the longest pattern.
     pub longest: usize,
 }
@@ -48,9 +51,11 @@ impl KnownValues {
     /// Secrets, in all the forms of [`secret_forms`].
     pub fn secrets(secrets: impl Iterator<Item = String>) -> KnownValues {
         let forms = |(owner, secret): (usize, String)| secret_forms(&secret).into_iter().map(move |form| (form, owner));
-        let forms: Vec<_> = secrets.enumerate().flat_map(forms).collect();
+        let mut has_quotes = false;
+        let seen = secrets.inspect(|secret| has_quotes |= secret.contains(|c| quotes(c) || "&|<>()!".contains(c)));
+        let forms: Vec<_> = seen.enumerate().flat_map(forms).collect();
         let patterns = forms.iter().map(|(form, _)| form.clone()).collect();
-        KnownValues { patterns, ..KnownValues::build(forms.into_iter(), false) }
+        KnownValues { patterns, has_quotes, ..KnownValues::build(forms.into_iter(), false) }
     }
 
     /// Whether a secret begins with this text and continues.
@@ -87,7 +92,7 @@ impl KnownValues {
                 AhoCorasickBuilder::new().ascii_case_insensitive(any_case).kind(kind).build(&patterns).ok()
             }
         };
-        KnownValues { finder, owners: Arc::new(owners), patterns: vec![], longest }
+        KnownValues { finder, owners: Arc::new(owners), patterns: vec![], has_quotes: false, longest }
     }
 
     /// Where the values stand, with their owners; places may overlap.
@@ -105,11 +110,13 @@ pub(crate) fn secret_forms(secret: &str) -> Vec<String> {
         return vec![];
     }
     let mut forms = vec![secret.to_owned()];
-    // As it is read where unseen characters are left out, its own too.
-    forms.extend(super::encoded::seen::<()>(secret).into_iter().map(|seen| seen.text).filter(|seen| super::is_recognised(seen)));
+    // As it is read where unseen characters or signs that quote are left out, its own too.
+    let read = seen::<()>(secret).into_iter().chain(bare(secret)).map(|read| read.text);
+    forms.extend(read.filter(|read| super::is_recognised(read)));
     // Letters with their accents as one character, and as two.
     if !secret.is_ascii() {
         forms.extend([secret.nfc().collect::<String>(), secret.nfd().collect()]);
+        forms.extend(misread(secret));
     }
     let json = Value::String(secret.to_owned()).to_string();
     forms.push(json[1..json.len() - 1].to_owned());
@@ -145,6 +152,30 @@ pub(crate) fn secret_forms(secret: &str) -> Vec<String> {
     }
     forms.retain(|form| form == secret || form.len() >= SHORTEST_FORM);
     forms
+}
+
+/// What becomes of letters beyond ASCII in a program that takes UTF-8 for Latin-1 or Windows-1252, or that has no sign for them and writes `?`, U+FFFD,
+/// nothing, or (as a text is read here) a blank, for each letter or each byte.
+fn misread(secret: &str) -> Vec<String> {
+    let by_byte = |other: &dyn Fn(u8) -> char| secret.bytes().map(|byte| if byte.is_ascii() { char::from(byte) } else { other(byte) }).collect();
+    let mut forms: Vec<String> = vec![by_byte(&char::from), by_byte(&windows_1252)];
+    let left: String = secret.chars().filter(char::is_ascii).collect();
+    if super::is_recognised(&left) {
+        for sign in ['?', '\u{FFFD}', ' '] {
+            forms.extend([by_byte(&|_| sign), secret.chars().map(|c| if c.is_ascii() { c } else { sign }).collect()]);
+        }
+        forms.push(left);
+    }
+    forms
+}
+
+/// A byte beyond ASCII in Windows-1252 (WHATWG Encoding); those without a sign stay what they are in Latin-1.
+fn windows_1252(byte: u8) -> char {
+    const SIGNS: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™',
+        'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+    ];
+    SIGNS.get(usize::from(byte).wrapping_sub(0x80)).copied().unwrap_or(char::from(byte))
 }
 
 /// The letters that a secret always gives inside base64 when so many bytes (mod 3) are before it: those that depend on its

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::encoded::{BytePlaces, DecodedText, inside, joined, of_each_kind, seen};
+use super::encoded::{BytePlaces, DecodedText, bare, inside, joined, of_each_kind, seen};
 use super::known::KnownValues;
 use super::parts::with_parts;
 use super::{Detection, merged, replaced};
@@ -58,10 +58,10 @@ impl Secrets {
         let mut places: Vec<Range<usize>> = self.known.find(text).map(|(range, _)| range).collect();
         for piece in pieces(text, PIECE, 6 * self.known.longest) {
             let here = &text[piece.clone()];
-            if decoded::<()>(here).all(|(read, least)| self.at_least(&read.text, least).next().is_none()) {
+            if self.decoded::<()>(here).all(|(read, least)| self.at_least(&read.text, least).next().is_none()) {
                 continue;
             }
-            for (read, least) in decoded::<Vec<Range<usize>>>(here) {
+            for (read, least) in self.decoded::<Vec<Range<usize>>>(here) {
                 let found = self.at_least(&read.text, least).filter_map(|range| read.place(&range));
                 places.extend(found.map(|range| piece.start + range.start..piece.start + range.end));
             }
@@ -178,18 +178,19 @@ impl Secrets {
         starts.into_iter().find(|at| self.known.begins(&text[*at..])).unwrap_or(text.len())
     }
 
+    /// What can be read in a text, and how long a secret is at least that counts in it: a short one is made by chance where words are joined.
+    fn decoded<P: BytePlaces>(&self, text: &str) -> impl Iterator<Item = (DecodedText<P>, usize)> + use<P> {
+        let read: Vec<DecodedText<P>> = inside(text).into_iter().chain(of_each_kind(text)).collect();
+        let bare = |text: &str| Some(text).filter(|_| self.known.has_quotes).and_then(bare);
+        let whole = |text: &str| joined(text).into_iter().chain(seen(text)).chain(bare(text)).collect::<Vec<DecodedText<P>>>();
+        // What breaks it may be written as an escape itself: `\n` in JSON, `%0A`, `&#8203;`.
+        let inner: Vec<_> = read.iter().flat_map(|outer| whole(&outer.text).into_iter().filter_map(|inner| inner.within(outer))).collect();
+        read.into_iter().map(|read| (read, 0)).chain(inner.into_iter().chain(whole(text)).map(|read| (read, SHORTEST)))
+    }
+
     pub(super) fn longest(&self) -> usize {
         self.known.longest
     }
-}
-
-/// What can be read in a text, and how long a secret is at least that counts in it: a short one is made by chance where words are joined.
-fn decoded<P: BytePlaces>(text: &str) -> impl Iterator<Item = (DecodedText<P>, usize)> {
-    let read: Vec<DecodedText<P>> = inside(text).into_iter().chain(of_each_kind(text)).collect();
-    let whole = |text: &str| joined(text).into_iter().chain(seen(text)).collect::<Vec<DecodedText<P>>>();
-    // What breaks it may be written as an escape itself: `\n` in JSON, `%0A`, `&#8203;`.
-    let inner: Vec<_> = read.iter().flat_map(|outer| whole(&outer.text).into_iter().filter_map(|inner| inner.within(outer))).collect();
-    read.into_iter().map(|read| (read, 0)).chain(inner.into_iter().chain(whole(text)).map(|read| (read, SHORTEST)))
 }
 
 /// The text from a place on, with stars for each of these places.

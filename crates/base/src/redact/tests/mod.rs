@@ -2,6 +2,7 @@
 
 mod labelled;
 mod parts;
+mod quoted;
 mod secrets;
 
 use std::sync::LazyLock;
