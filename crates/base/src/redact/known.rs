@@ -63,6 +63,15 @@ impl KnownValues {
         self.patterns.iter().any(|pattern| pattern.len() > text.len() && pattern.starts_with(text))
     }
 
+    /// How much of the beginning of a text is the end of a secret, in bytes: the words that are left of it behind a cut.
+    pub fn ended(&self, text: &str) -> usize {
+        let ends = self
+            .patterns
+            .iter()
+            .flat_map(|pattern| pattern.match_indices(char::is_whitespace).map(|(at, blank)| &pattern[at + blank.len()..]));
+        ends.filter(|end| text.starts_with(end)).map(str::len).max().unwrap_or(0)
+    }
+
     /// Personal values, whose owners are their places.
     pub fn personal(values: &[PersonalValue]) -> KnownValues {
         let forms = |(owner, value): (usize, &PersonalValue)| spellings(value).into_iter().map(move |form| (form, owner));
@@ -157,7 +166,8 @@ pub(crate) fn secret_forms(secret: &str) -> Vec<String> {
 /// What becomes of letters beyond ASCII in a program that takes UTF-8 for Latin-1 or Windows-1252, or that has no sign for them and writes `?`, U+FFFD,
 /// nothing, or (as a text is read here) a blank, for each letter or each byte.
 fn misread(secret: &str) -> Vec<String> {
-    let by_byte = |other: &dyn Fn(u8) -> char| secret.bytes().map(|byte| if byte.is_ascii() { char::from(byte) } else { other(byte) }).collect();
+    let by_byte =
+        |other: &dyn Fn(u8) -> char| secret.bytes().map(|byte| if byte.is_ascii() { char::from(byte) } else { other(byte) }).collect();
     let mut forms: Vec<String> = vec![by_byte(&char::from), by_byte(&windows_1252)];
     let left: String = secret.chars().filter(char::is_ascii).collect();
     if super::is_recognised(&left) {
@@ -172,8 +182,8 @@ fn misread(secret: &str) -> Vec<String> {
 /// A byte beyond ASCII in Windows-1252 (WHATWG Encoding); those without a sign stay what they are in Latin-1.
 fn windows_1252(byte: u8) -> char {
     const SIGNS: [char; 32] = [
-        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™',
-        'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•',
+        '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
     ];
     SIGNS.get(usize::from(byte).wrapping_sub(0x80)).copied().unwrap_or(char::from(byte))
 }

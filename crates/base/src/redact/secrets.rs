@@ -139,9 +139,29 @@ impl Secrets {
         }
     }
 
-    /// A text that may be cut off at its end, or before a `…`: there the beginning of a secret is hidden too, also if blanks follow it.
+    /// A text that may be the end of a longer one, from a word on: there the last words of a secret are hidden, too.
+    pub fn hide_torn<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.without_end(text) {
+            Cow::Borrowed(text) => self.hide(text),
+            Cow::Owned(text) => Cow::Owned(self.hide(&text).into_owned()),
+        }
+    }
+
+    /// The text with stars for the words of a secret that it begins with.
+    fn without_end<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let whole = text.trim_start();
+        match self.known.ended(whole) {
+            ..SHORTEST_BEGINNING => Cow::Borrowed(text),
+            end => Cow::Owned(format!("{}{STARS}{}", &text[..text.len() - whole.len()], &whole[end..])),
+        }
+    }
+
+    /// A text that may be cut off at its end, or around a `…`: there the beginning of a secret is hidden too, also if blanks follow it, and its end.
     pub fn hide_cut(&self, text: &str) -> String {
-        let hidden = self.hide(text);
+        let mut pieces = text.split('…');
+        let first = pieces.next().unwrap_or_default().to_owned();
+        let text = pieces.fold(first, |before, piece| before + "…" + &self.without_end(piece));
+        let hidden = self.hide(&text);
         let ends = hidden.match_indices('…').map(|(at, _)| at).chain([hidden.len()]);
         let (mut out, mut at) = (String::with_capacity(hidden.len()), 0);
         for end in ends {

@@ -69,9 +69,9 @@ impl Door {
         }
     }
 
-    /// What is no text in it becomes a sign for that, as wherever it is shown.
+    /// Only the end of it may have been kept. What is no text in it becomes a sign for that, as wherever it is shown.
     fn log(&self, stderr: &mut Vec<u8>) {
-        if let Cow::Owned(hidden) = self.secrets.hide(&String::from_utf8_lossy(stderr)) {
+        if let Cow::Owned(hidden) = self.secrets.hide_torn(&String::from_utf8_lossy(stderr)) {
             *stderr = hidden.into_bytes();
         }
     }

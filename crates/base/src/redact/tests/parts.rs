@@ -59,15 +59,24 @@ const HIDDEN: [(&str, &[&str]); 59] = [
     ("tool --user bob --password red-fox-77 --token 'Ww55-mm31-Yt4'", &["red-fox-77", "Ww55-mm31-Yt4"]),
     ("<server><id>x</id><password>red-fox-77</password></server>", &["red-fox-77"]),
     ("<add name=\"a b\" connectionString=\"Server=x;Password=red-fox-77;Encrypt=True\" />", &["red-fox-77"]),
-    ("<?xml version=\"1.0\"?>\n<dict>\n  <key>Token</key>\n  <string>red-fox-77</string>\n  <key>id</key><string>x</string>\n</dict>", &["red-fox-77"]),
-    ("AKIAIOSFODNN7EXAMPLE,wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", &["AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"]),
+    (
+        "<?xml version=\"1.0\"?>\n<dict>\n  <key>Token</key>\n  <string>red-fox-77</string>\n  <key>id</key><string>x</string>\n</dict>",
+        &["red-fox-77"],
+    ),
+    (
+        "AKIAIOSFODNN7EXAMPLE,wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        &["AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"],
+    ),
     ("user|bob|Ka7fKpa5s9", &["Ka7fKpa5s9"]),
     ("bob;Ka7fKpa5s9", &["Ka7fKpa5s9"]),
 ];
 
 /// Secrets, and words of each that stay readable.
 const READABLE: [(&str, &[&str]); 15] = [
-    ("<add name=\"orders_2025\" connectionString=\"Server=db-1.example.com;Password=red-fox-77\" />", &["orders_2025", "db-1.example.com", "connectionString"]),
+    (
+        "<add name=\"orders_2025\" connectionString=\"Server=db-1.example.com;Password=red-fox-77\" />",
+        &["orders_2025", "db-1.example.com", "connectionString"],
+    ),
     ("mysql -h db-1.example.com -u reader-2025 -pMy5qLp91zz orders_2025", &["db-1.example.com", "reader-2025", "orders_2025", "mysql"]),
     ("eu-west-1|reader-2025|Ka7fKpa5s9", &["eu-west-1", "reader-2025"]),
     (
@@ -127,8 +136,12 @@ fn what_says_where_stays_readable() {
 
 #[test]
 fn of_an_address_no_more_than_its_host_is_told() {
-    for path in ["/redir/T0AB1/red-fox-77", "/hooks/red-fox", "/x/1234567", "/x/1", "/orders", "/a/b/", "/services/webhooks", "/v1/k%C3%A9y"] {
-        for (login, host, asked) in all_of(["", "bob:Kd81qq72Zp9@"], ["127.0.0.1:8778", "hooks.example.com"], ["", "?sig=Zz9Yy8Xx7w", "?a=b", "#t=1"]) {
+    for path in
+        ["/redir/T0AB1/red-fox-77", "/hooks/red-fox", "/x/1234567", "/x/1", "/orders", "/a/b/", "/services/webhooks", "/v1/k%C3%A9y"]
+    {
+        for (login, host, asked) in
+            all_of(["", "bob:Kd81qq72Zp9@"], ["127.0.0.1:8778", "hooks.example.com"], ["", "?sig=Zz9Yy8Xx7w", "?a=b", "#t=1"])
+        {
             for scheme in ["http", "https", "HTTPS", "wss"] {
                 let secret = format!("{scheme}://{login}{host}{path}{asked}");
                 for secrets in [Secrets::new([&*secret]), Secrets::for_logs([&*secret])] {
@@ -148,10 +161,6 @@ fn of_an_address_no_more_than_its_host_is_told() {
 }
 
 /// Each of the first with each of the second and of the third.
-fn all_of<'a>(
-    first: [&'a str; 2],
-    second: [&'a str; 2],
-    third: [&'a str; 4],
-) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+fn all_of<'a>(first: [&'a str; 2], second: [&'a str; 2], third: [&'a str; 4]) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
     first.into_iter().flat_map(move |a| second.into_iter().flat_map(move |b| third.into_iter().map(move |c| (a, b, c))))
 }

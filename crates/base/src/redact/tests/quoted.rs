@@ -23,11 +23,15 @@ const QUOTED: [Writing; 11] = [
 
 const ESCAPED: [Writing; 7] = [
     ("Rust", |s| s.chars().map(|c| format!("\\u{{{:x}}}", u32::from(c))).collect()),
-    ("Rust, beyond ASCII", |s| s.chars().map(|c| if c.is_ascii() { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }).collect()),
+    ("Rust, beyond ASCII", |s| {
+        s.chars().map(|c| if c.is_ascii() { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }).collect()
+    }),
     ("escape()", |s| s.encode_utf16().map(|unit| format!("%u{unit:04X}")).collect()),
     ("CSS", |s| s.chars().map(|c| format!("\\{:06x}", u32::from(c))).collect()),
     ("octal numbers", |s| s.bytes().map(|byte| format!("0o{byte:o}")).collect::<Vec<_>>().join(", ")),
-    ("bytes of Python", |s| s.bytes().map(|byte| if byte.is_ascii() { char::from(byte).to_string() } else { format!("\\x{byte:02x}") }).collect()),
+    ("bytes of Python", |s| {
+        s.bytes().map(|byte| if byte.is_ascii() { char::from(byte).to_string() } else { format!("\\x{byte:02x}") }).collect()
+    }),
     ("a line that goes on", |s| {
         let (beginning, end) = s.split_at(s.char_indices().nth(5).map_or(0, |(at, _)| at));
         format!("{beginning}\\\n{end}")
@@ -38,7 +42,11 @@ const ESCAPED: [Writing; 7] = [
 const MISREAD: [Writing; 6] = [
     ("Latin-1", |s| s.bytes().map(char::from).collect()),
     ("Windows-1252", |s| encoding(s)),
-    ("Latin-1 in JSON", |s| s.bytes().flat_map(|byte| if byte.is_ascii() { vec![char::from(byte)] } else { format!("\\u{byte:04x}").chars().collect() }).collect()),
+    ("Latin-1 in JSON", |s| {
+        s.bytes()
+            .flat_map(|byte| if byte.is_ascii() { vec![char::from(byte)] } else { format!("\\u{byte:04x}").chars().collect() })
+            .collect()
+    }),
     ("a question mark a letter", |s| s.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()),
     ("U+FFFD a byte", |s| s.bytes().map(|byte| if byte.is_ascii() { char::from(byte) } else { '\u{FFFD}' }).collect()),
     ("nothing", |s| s.chars().filter(char::is_ascii).collect()),
@@ -46,7 +54,15 @@ const MISREAD: [Writing; 6] = [
 
 /// Of the letters that are used here: where Windows-1252 has another sign than Latin-1.
 fn encoding(text: &str) -> String {
-    text.bytes().map(|byte| match byte { 0x9f => 'Ÿ', 0x84 => '„', 0x96 => '–', 0x9c => 'œ', other => char::from(other) }).collect()
+    text.bytes()
+        .map(|byte| match byte {
+            0x9f => 'Ÿ',
+            0x84 => '„',
+            0x96 => '–',
+            0x9c => 'œ',
+            other => char::from(other),
+        })
+        .collect()
 }
 
 fn is_hidden(secret: &str, name: &str, written: &str) {
@@ -72,7 +88,8 @@ fn a_secret_is_hidden_however_it_is_quoted_escaped_or_misread() {
 #[test]
 fn signs_that_quote_and_lost_letters_hide_no_other_text() {
     let secrets = Secrets::new(["it's-9k$Lm&7 q%2", "Zürich-9k-Straße-7q", "пароль-слово-мир12"]);
-    for text in ["it's $9 and 7% \"off\": C:\\temp\\q%2", "????????-?????-???12", "Zürich, Straße 7", "'it''s' \\ 100%% $$ ^^", "a\\\nb"] {
+    for text in ["it's $9 and 7% \"off\": C:\\temp\\q%2", "????????-?????-???12", "Zürich, Straße 7", "'it''s' \\ 100%% $$ ^^", "a\\\nb"]
+    {
         assert_eq!(secrets.hide(text), text);
     }
 }

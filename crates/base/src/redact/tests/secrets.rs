@@ -208,6 +208,20 @@ fn the_beginning_of_a_secret_is_hidden_where_a_text_is_cut() {
 }
 
 #[test]
+fn the_words_of_a_secret_behind_a_cut_are_hidden() {
+    let secrets = Secrets::new(["correct horse 9k battery\nsecond-line-77 of it"]);
+    for end in ["horse 9k battery\nsecond-line-77 of it", "battery\nsecond-line-77 of it", "second-line-77 of it", "horse 9k battery"] {
+        assert_eq!(secrets.hide_torn(&format!("{end} and more")), "*** and more", "{end}");
+        assert_eq!(secrets.hide_torn(&format!(" \n{end}")), " \n***", "{end}");
+        assert_eq!(secrets.hide_cut(&format!("began… {end} and more")), "began… *** and more", "{end}");
+    }
+    for text in ["line-77 of it", "rect horse", "no battery", "it", ""] {
+        assert_eq!(Secrets::new(["tok-line-77 of-it"]).hide_torn(text), text);
+    }
+    assert_eq!(secrets.hide_cut("it said: correct horse…"), "it said: ***…");
+}
+
+#[test]
 fn a_long_text_is_looked_at_in_all_its_pieces() {
     let secrets = Secrets::new([SECRET]);
     let filler = "word Word2 ".repeat(5_957);
