@@ -224,6 +224,9 @@ fn headers_that_pass_and_values_of_headers_are_not_kept() {
     let redactor = crate::redact::Redactor::new([], [&name]);
     let masked = Masker::new(&redactor, "").value(&asked::http(&request));
     insta::assert_snapshot!(masked, @r#"{"to":"http","method":"POST","host":"https://api.example","path":["v1","people","<PERSON_1>"],"query":[["q","<PERSON_1>"],["n","1"]],"headers":["authorization"],"body":{"name":"<PERSON_1>"}}"#);
+    let told = Some("https://api.example/***?n=1".to_owned());
+    let masked = asked::http(&HttpRequest { told, headers: vec![], body: None, ..request });
+    insta::assert_snapshot!(masked, @r#"{"to":"http","method":"POST","host":"https://api.example","path":["***"],"query":[["n","1"]]}"#);
     let header = |name: &str| (name.to_owned(), "x".to_owned());
     let headers = ["date", "content-type", "x-request-id", "etag", "set-cookie"].map(header).to_vec();
     let reply = HttpReply { status: 200, headers, body: json!([1]) };

@@ -51,7 +51,8 @@ impl Run {
         let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
         let (mut url, host_from) = self.address(at, parts.url, giver, &all)?;
         // Who knows such an address may post to it: not even its folders are told.
-        let mut told = parts.url.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "secrets")).then(|| origin_alone(&url));
+        let mut told =
+            parts.url.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "secrets")).then(|| origin_alone(&url));
         let pairs = self.query_pairs(at, parts.query, &all)?;
         if !pairs.is_empty() {
             for address in told.iter_mut().chain([&mut url]) {

@@ -25,10 +25,14 @@ fn what_is_recorded_is_what_was_masked_and_every_prefix_replays_to_it() {
 #[test]
 fn of_an_address_that_holds_a_secret_the_record_tells_the_host() {
     let hook = "http://127.0.0.1:8778/redir/T0AB1/red-fox-77?sig=Zz9Yy8Xx7w";
-    for (url, secret) in [("{{ secrets.HOOK }}", hook), ("http://127.0.0.1:8778/redir/{{ secrets.HOOK }}", "T0"), ("{{ secrets.HOOK }}/x1", "http://127.0.0.1:8778/a")]
-    {
+    for (url, secret) in [
+        ("{{ secrets.HOOK }}", hook),
+        ("http://127.0.0.1:8778/redir/{{ secrets.HOOK }}", "T0"),
+        ("{{ secrets.HOOK }}/x1", "http://127.0.0.1:8778/a"),
+    ] {
         let query = vec![("page".to_owned(), crate::model::Filling::Constant(json!(2)))];
-        let own = HttpStep { method: Method::Post, url: text(url), headers: vec![], query, body: None, output: None, idempotency_key: None };
+        let own =
+            HttpStep { method: Method::Post, url: text(url), headers: vec![], query, body: None, output: None, idempotency_key: None };
         let mut settings = RunSettings { hidden: vec![Secret::new(secret)], ..options() };
         settings.secrets.insert("HOOK".into(), Secret::new(secret));
         let world = World::with(planned(vec![pipeline("p", vec![step("post", StepKind::Http(own))])]), settings);
