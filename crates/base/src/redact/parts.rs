@@ -248,7 +248,7 @@ fn parts_of_address(rest: &str, is_web: bool, depth: usize, found: &mut Vec<Stri
 /// a few letters is in ordinary texts, too, and counts behind its host alone.
 fn whole_path(host: &str, path: &str, after: &str, found: &mut Vec<String>) {
     let is_telling = is_recognised(path) && path.trim_matches('/').contains('/');
-    let forms = [path.trim_end_matches('/'), path, after].into_iter().filter(|form| form.trim_matches('/') != "");
+    let forms = [path.trim_end_matches('/'), path, after].into_iter().filter(|form| !form.trim_matches('/').is_empty());
     found.extend(forms.map(|form| if is_telling { form.to_owned() } else { format!("{host}{form}") }));
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::answer::{is_amount, is_cost, is_session, kept, kept_from, plain, told};
-use super::wishes::{WishFolders, tool_of, wishes};
+use super::wishes::{WishFolders, counted, names_something, tool_of, wishes};
 use crate::adapter::files::here;
 use crate::adapter::sandbox::ProgramTalk;
 use crate::diagnostic::{cut_words, visible};
@@ -321,11 +321,14 @@ impl AcpTalk<'_> {
 
     /// Keeps what is told of a call until it has ended.
     fn tells(&mut self, call: ToolCallUpdate) {
-        match call.fields.status {
-            Some(ToolCallStatus::Completed | ToolCallStatus::Failed) => self.told.retain(|(id, _)| *id != call.tool_call_id),
-            // One more than are compared tells that there were more.
-            _ if self.told.len() <= MOST_TOLD => self.told.push((call.tool_call_id, call.fields)),
-            _ => {}
+        if let Some(ToolCallStatus::Completed | ToolCallStatus::Failed) = call.fields.status {
+            return self.told.retain(|(id, _)| *id != call.tool_call_id);
+        }
+        let part = (call.tool_call_id, counted(call.fields));
+        let says = part.1.kind.is_some() || names_something(&part.1);
+        // One more than are compared tells that there were more.
+        if says && self.told.len() <= MOST_TOLD && !self.told.contains(&part) {
+            self.told.push(part);
         }
     }
 
@@ -509,20 +512,18 @@ fn question(call: &AgentCall, fields: &ToolCallUpdateFields, wishes: &[AgentWish
     format!("the program of \"{}\" wants to use {tool}{given}{also} ({rules}); allow it?", call.step)
 }
 
+/// A no to what names too much.
 fn too_much(told: &[ToolCallUpdateFields]) -> AgentDecision {
     let target = tool_of(whole_call(told).kind.unwrap_or_default());
     let rule = "it names more than flow compares".to_owned();
     AgentDecision { act: ActKind::Tool, target, is_allowed: false, rule, by: String::new() }
 }
 
-/// A call as it was told last: what a part leaves out is as an earlier one says.
+/// The kind and input of a call as they were told last: what a part leaves out is as an earlier one says.
 fn whole_call(told: &[ToolCallUpdateFields]) -> ToolCallUpdateFields {
     let mut whole = ToolCallUpdateFields::default();
     for part in told.iter().cloned() {
         whole.kind = part.kind.or(whole.kind);
-        whole.title = part.title.or(whole.title);
-        whole.content = part.content.or(whole.content);
-        whole.locations = part.locations.or(whole.locations);
         whole.raw_input = part.raw_input.or(whole.raw_input);
     }
     whole

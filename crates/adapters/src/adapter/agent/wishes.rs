@@ -11,15 +11,17 @@ use crate::port::AgentWish;
 
 /// The most that one request may name.
 const MOST_NAMED: usize = 100;
+/// The most that is compared of one: each file may be read and written, and a tool has words.
+const MOST_WISHES: usize = 4 * MOST_NAMED;
 /// The most links that lead to one file.
 const MOST_LINKS: usize = 40;
 /// What may stand beside a command without changing what it does.
 const PLAIN_KEYS: [&str; 5] = ["command", "cmd", "description", "timeout", "run_in_background"];
 /// How the names of fields end that hold paths and addresses, without `_` and `-`.
 const OF_PATHS: [&str; 10] = ["path", "paths", "file", "files", "filename", "dir", "directory", "folder", "cwd", "workdir"];
-/// How the names of fields end that hold text for a file, or of one.
-const OF_TEXTS: [&str; 9] = ["string", "str", "text", "content", "contents", "patch", "diff", "code", "description"];
 const OF_ADDRESSES: [&str; 6] = ["url", "urls", "uri", "uris", "href", "endpoint"];
+/// How the names of fields end in which an edit gives text of the file.
+const OF_TEXTS: [&str; 8] = ["string", "str", "text", "content", "contents", "patch", "diff", "code"];
 
 /// The folders from which paths are told, whole and without links.
 pub(super) struct WishFolders {
@@ -43,12 +45,7 @@ pub(super) fn wishes(told: &[ToolCallUpdateFields], at: &WishFolders) -> Option<
     if kinds.is_empty() {
         kinds.push(SpokenTool::Other);
     }
-    let names = |fields: &&ToolCallUpdateFields| {
-        fields.raw_input.is_some()
-            || fields.locations.as_ref().is_some_and(|locations| !locations.is_empty())
-            || fields.content.as_ref().is_some_and(|content| !content.is_empty())
-    };
-    let mut parts: Vec<&ToolCallUpdateFields> = told.iter().filter(names).collect();
+    let mut parts: Vec<&ToolCallUpdateFields> = told.iter().filter(|fields| names_something(fields)).collect();
     if parts.is_empty() {
         parts.extend(told.last());
     }
@@ -59,8 +56,25 @@ pub(super) fn wishes(told: &[ToolCallUpdateFields], at: &WishFolders) -> Option<
                 all.push(wish);
             }
         }
+        if all.len() > MOST_WISHES {
+            return None;
+        }
     }
-    (all.len() <= MOST_NAMED * 4).then_some(all)
+    Some(all)
+}
+
+/// What counts of a part that a program tells of a call: not what its tool printed so far.
+pub(super) fn counted(mut fields: ToolCallUpdateFields) -> ToolCallUpdateFields {
+    fields.content.iter_mut().for_each(|content| content.retain(|part| matches!(part, ToolCallContent::Diff(_))));
+    (fields.title, fields.status, fields.raw_output) = (None, None, None);
+    fields
+}
+
+/// Whether a part says what the tool is given.
+pub(super) fn names_something(fields: &ToolCallUpdateFields) -> bool {
+    fields.raw_input.is_some()
+        || fields.locations.as_ref().is_some_and(|locations| !locations.is_empty())
+        || fields.content.as_ref().is_some_and(|content| !content.is_empty())
 }
 
 fn wishes_of(fields: &ToolCallUpdateFields, kind: SpokenTool, at: &WishFolders) -> Option<Vec<AgentWish>> {
@@ -162,7 +176,7 @@ impl NamedPlaces {
                 let field: String = field.to_lowercase().chars().filter(|c| !"_-".contains(*c)).collect();
                 let holds = |ends: &[&str]| ends.iter().any(|end| field.ends_with(end));
                 let is_address = holds(&OF_ADDRESSES) || self.kind == SpokenTool::Fetch && text.contains("://");
-                let is_path = holds(&OF_PATHS) || takes_files(self.kind) && !holds(&OF_TEXTS) && self.may_be_path(text);
+                let is_path = holds(&OF_PATHS) || takes_files(self.kind) && self.may_be_path(&field, text);
                 match text.strip_prefix("file://") {
                     Some(path) if is_address || is_path => self.paths.push(PathBuf::from(path)),
                     _ if is_address => self.addresses.push(text.clone()),
@@ -174,10 +188,12 @@ impl NamedPlaces {
         }
     }
 
-    /// Of what moves or deletes, any text may be the name of a file.
-    fn may_be_path(&self, text: &str) -> bool {
+    /// Whether a text names a file for a tool that is about files. For one that moves or deletes, any line may.
+    fn may_be_path(&self, field: &str, text: &str) -> bool {
         let is_line = !text.is_empty() && !text.contains(['\n', '\r']);
-        is_line && (text.contains('/') || text.starts_with('~') || matches!(self.kind, SpokenTool::Move | SpokenTool::Delete))
+        let is_any = matches!(self.kind, SpokenTool::Move | SpokenTool::Delete);
+        let is_content = field == "description" || self.kind == SpokenTool::Edit && OF_TEXTS.iter().any(|end| field.ends_with(end));
+        is_line && !is_content && (is_any || text.contains('/') || text.starts_with('~'))
     }
 }
 
@@ -277,6 +293,7 @@ mod tests {
                 &["read[\"/etc/passwd\"]", "read /etc/passwd"],
             ),
             (json!({ "kind": "edit", "rawInput": { "path": "a", "new_string": "b/c" } }), &["edit[\"a\"]", "write repo/a"]),
+            (json!({ "kind": "delete", "rawInput": { "code": "a", "description": "it is old" } }), &["delete[\"a\"]", "write repo/a"]),
             (json!({ "kind": "read", "locations": [{ "path": "file:///etc/passwd" }] }), &["read[\"/etc/passwd\"]", "read /etc/passwd"]),
             (json!({ "kind": "delete", "rawInput": { "id": 7 } }), &["delete[\"/\"]", "write /**"]),
             (json!({ "kind": "think" }), &["think[]"]),
