@@ -29,6 +29,7 @@ pipeline claude "provider: cli, preset: claude_code, model: stand-in, base_url: 
 pipeline codex "provider: cli, preset: codex, model: stand-in, program: ['$codex', exec, --json, --skip-git-repo-check, -c, \"model_provider=\\\"own\\\"\", -c, \"$own\"], network: ['127.0.0.1:$port']" "What is there?"
 pipeline codex_reads "provider: cli, preset: codex, model: stand-in, program: ['$codex', exec, --json, --skip-git-repo-check, -c, \"model_provider=\\\"own\\\"\", -c, \"$own\"], network: ['127.0.0.1:$port']" "RUN: cat notes.txt; touch notes.txt; touch made.txt; cat /etc/shadow"
 pipeline acp "provider: acp, preset: claude_code, base_url: 'http://127.0.0.1:$port'" "RUN: touch made.txt"
+pipeline acp_allowed "provider: acp, preset: claude_code, base_url: 'http://127.0.0.1:$port'" "RUN: git status"
 
 # The shipped pipeline with both of them: they review in turns, each in its session, and their patch is tried.
 cp -r pipelines/twin_review "$place/twin_review" && rm -rf "$place/twin_review/work"
@@ -65,6 +66,8 @@ for kind in bubblewrap landlock; do
     # Its own sandbox would keep it from all; that of flow lets it read, and nothing else.
     run codex_reads "Tool: the notes of this folder"
     run acp "refused permission"
+    # With Landlock it may not make the folder below /tmp that it wants for each command.
+    [ "$kind" = landlock ] || run acp_allowed "not a git repository"
     blocked=$(cd "$place" && "$flow" audit export --format jsonl | grep '"result":"blocked"' | grep -c '"tool execute touch"' || true)
     [ "$blocked" -ge 1 ] || { echo "the audit does not know that the command was blocked"; exit 1; }
 done

@@ -72,7 +72,15 @@ pub(super) fn counted(mut fields: ToolCallUpdateFields) -> ToolCallUpdateFields 
 
 /// Whether a part says what the tool is given.
 pub(super) fn names_something(fields: &ToolCallUpdateFields) -> bool {
-    fields.raw_input.is_some()
+    // Programs announce a call with an empty input, and tell it later.
+    let is_told = |input: &Value| match input {
+        Value::Null => false,
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    };
+    fields.raw_input.as_ref().is_some_and(is_told)
         || fields.locations.as_ref().is_some_and(|locations| !locations.is_empty())
         || fields.content.as_ref().is_some_and(|content| !content.is_empty())
 }
@@ -308,6 +316,7 @@ mod tests {
     fn what_a_program_told_of_a_call_before_it_asks_counts() {
         for (calls, expected) in [
             (json!([{ "kind": "delete", "rawInput": { "path": "a" } }, {}]), &["delete[\"a\"]", "write repo/a"][..]),
+            (json!([{ "kind": "execute", "rawInput": {} }, { "rawInput": { "command": "git status" } }]), &["execute[\"git\",\"status\"]"]),
             (json!([{ "kind": "execute" }, { "rawInput": { "command": "rm -rf x" } }]), &["execute[\"rm\",\"-rf\",\"x\"]"]),
             (
                 json!([{ "kind": "execute", "rawInput": { "command": "rm x" } }, { "kind": "read", "locations": [{ "path": "PROJECT/repo/a" }] }]),
