@@ -59,14 +59,8 @@ pub(crate) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun
 fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
     let inputs = inputs_of_file(pipeline);
     let (folder, project) = (pipeline.folder.clone(), pipeline.project.clone());
-    let started = |who: &str, command: &str, words| Started {
-        who: who.to_owned(),
-        command: command.to_owned(),
-        words,
-        folder: folder.clone(),
-        project: project.clone(),
-        ..Started::default()
-    };
+    let started =
+        |who: &str, command: &str, words| Started::of_server(who.to_owned(), command.to_owned(), words, folder.clone(), project.clone());
     let mut found = vec![];
     for command in pipeline.commands() {
         let starts_in = command.starts_in(pipeline);

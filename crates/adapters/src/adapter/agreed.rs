@@ -78,8 +78,8 @@ impl Agreed {
             (Err(why), _) => return denied(why.to_string()),
         };
         // An interpreter runs any file in its arguments, whatever its name and wherever it is.
-        if started.is_interpreter() && !self.is_free {
-            let new = started.words.iter().filter(|word| !self.named.words.contains(*word));
+        if started.is_interpreted && !self.is_free {
+            let new = started.words.iter().chain(&started.scripts).filter(|word| !self.named.words.contains(*word));
             if let Some(file) = new.map(|word| started.folder.join(word)).find(|path| path.is_file()) {
                 return denied(format!("{} is named by a value of this run only, and was not trusted (add --trust)", shown(&file)));
             }

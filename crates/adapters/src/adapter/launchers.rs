@@ -1,12 +1,10 @@
-//! What interpreters and launchers read without being told: settings in the folder that they start in and above it, modules beside them, and the line
-//! that says which interpreter runs a script.
+//! What interpreters and launchers read without being told: settings in the folder that they start in and above it, and modules
+//! beside them.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::files;
 use crate::model::is_launched;
 
 /// Most names that are looked at in one folder.
@@ -76,10 +74,18 @@ pub(super) fn settings_of<'t>(
     found
 }
 
-/// The line that says which interpreter runs a script.
-pub(super) fn first_line(script: &Path) -> Option<String> {
-    let mut start = vec![];
-    files::open(script).ok()?.take(256).read_to_end(&mut start).ok()?;
-    let text = String::from_utf8_lossy(&start);
-    text.strip_prefix("#!").map(|line| line.lines().next().unwrap_or_default().to_owned())
+/// The settings of the git repository that a folder is in, which say what git runs, and its hooks.
+pub(super) fn git_settings(folder: &Path) -> Vec<PathBuf> {
+    let Some(own) = folder.ancestors().map(|above| above.join(".git")).find(|path| path.exists()) else { return vec![] };
+    let to = |file: &Path, start: &str| {
+        let text = fs::read_to_string(file).ok()?;
+        Some(file.parent()?.join(text.trim().strip_prefix(start)?.trim()))
+    };
+    // In a further work tree, `.git` is a file that names the folder, which names the one that all share.
+    let inner = to(&own, "gitdir:").unwrap_or_else(|| own.clone());
+    let shared = to(&inner.join("commondir"), "").unwrap_or_else(|| inner.clone());
+    let hooks = fs::read_dir(shared.join("hooks")).into_iter().flatten().flatten().take(MOST_NAMES).map(|entry| entry.path());
+    let hooks = hooks.filter(|path| path.extension().is_none_or(|ending| ending != "sample"));
+    let settings = [shared.join("config"), inner.join("config.worktree"), shared.join("info/attributes")];
+    hooks.chain(settings).filter(|path| path.is_file()).collect()
 }

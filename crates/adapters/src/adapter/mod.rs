@@ -10,6 +10,8 @@ pub mod agreed;
 pub mod audit_file;
 pub mod cassette;
 pub mod clock;
+mod code_text;
+mod command_words;
 #[cfg(feature = "data")]
 pub mod data;
 pub mod disk_files;

@@ -1,15 +1,16 @@
 //! Finds the parts of the project that a program may run: what its command names, and what the files that it runs name in their turn.
 //!
-//! How to add a way to name a file: add a separator to [`SEPARATORS`], a line in [`candidates`], or a word in [`BRINGS_IN`].
+//! How to add a way to name a file: add a separator to [`SEPARATORS`], a line in [`candidates`], or a word in [`super::code_text`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::code_text::{brought_in, literals, passes_by, scripts_in, starts_git};
 use super::environment::program_path;
 use super::files;
-use super::launchers::{LOAD_FROM_START, bare_name, first_line, has_option, settings_of};
+use super::launchers::{LOAD_FROM_START, bare_name, git_settings, has_option, settings_of};
 use super::started::{CACHE, Depth, MOST_NAMES, MayRun, PASSED, SEPARATORS, Started, is_code_file, real};
 use crate::model::{is_code, is_table};
 
@@ -19,15 +20,11 @@ const MOST_CANDIDATES: usize = 4_000;
 const MOST_FOLLOWED: usize = 200;
 const MOST_TEXT: u64 = 64 << 10;
 
-/// Words that begin a command of a script, of any language, and behind which a file stands that is run or loaded.
-const BEGINS: [&str; 13] =
-    ["-include", ".", "do", "dofile", "exec", "from", "import", "include", "include_once", "load", "sinclude", "source", "use"];
-/// The same, anywhere in a line.
-const BRINGS_IN: [&str; 4] = ["import", "require", "require_once", "require_relative"];
-
 /// What a word of a command may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordRole {
+    /// The script of an interpreter, whatever it is called.
+    Script,
     /// Something that the program runs or loads.
     Word,
     /// A value of its environment.
@@ -38,13 +35,14 @@ enum WordRole {
 
 /// Finds the parts of the project that a program may run.
 pub fn may_run(started: &Started) -> MayRun {
-    let mut finder = ProgramSearch { started, folder: real(&started.folder), project: real(&started.project), found: MayRun::default() };
+    let (folder, project) = (real(&started.folder), real(&started.project));
+    let mut finder = ProgramSearch { started, folder, project, found: MayRun::default(), scripts: BTreeSet::new(), names: BTreeMap::new() };
     finder.named();
     finder.mentioned();
     finder.in_named_folders();
     finder.load();
     finder.follow();
-    finder.found.words = started.words.iter().cloned().collect();
+    finder.found.words = started.words.iter().chain(&started.scripts).cloned().collect();
     finder.found
 }
 
@@ -54,6 +52,10 @@ struct ProgramSearch<'s> {
     folder: PathBuf,
     project: PathBuf,
     found: MayRun,
+    /// Files that an interpreter runs.
+    scripts: BTreeSet<PathBuf>,
+    /// The names in folders that were looked at.
+    names: BTreeMap<PathBuf, BTreeSet<String>>,
 }
 
 impl ProgramSearch<'_> {
@@ -65,8 +67,12 @@ impl ProgramSearch<'_> {
             // A link in the project counts as its target.
             Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
                 true => _ = self.found.folders.insert(place),
-                false if is_table(&place) => {}
+                false if is_table(&place) && role != WordRole::Script => {}
                 false => match role {
+                    WordRole::Script => {
+                        self.scripts.insert(place.clone());
+                        self.found.files.insert(place);
+                    }
                     WordRole::Word => _ = self.found.files.insert(place),
                     WordRole::Value | WordRole::Data if is_code_file(&place) => _ = self.found.files.insert(place),
                     WordRole::Value => _ = self.found.kept.insert(place),
@@ -95,8 +101,10 @@ impl ProgramSearch<'_> {
         if let Some(program) = by_path.filter(|_| !started.command.contains('/')).find(|path| path.is_file()) {
             self.look(&folder, &program, WordRole::Word);
         }
-        let own: Vec<PathBuf> = std::env::split_paths(&path).filter(|place| place.starts_with(&self.project)).collect();
-        for place in own {
+        for script in &started.scripts {
+            self.look(&folder, Path::new(script), WordRole::Script);
+        }
+        for place in self.own_programs() {
             for token in started.tokens().filter(|token| !token.contains('/') && place.join(token).is_file()) {
                 self.look(&place, Path::new(token), WordRole::Word);
             }
@@ -104,6 +112,11 @@ impl ProgramSearch<'_> {
         for (words, role) in [(&started.words, WordRole::Word), (&started.values, WordRole::Value), (&started.data, WordRole::Data)] {
             candidates(words, &folder).iter().for_each(|path| self.look(&folder, Path::new(path), role));
         }
+    }
+
+    /// The folders of the project in which programs are found by their names.
+    fn own_programs(&self) -> Vec<PathBuf> {
+        std::env::split_paths(&program_path()).filter(|place| real(place).starts_with(&self.project)).collect()
     }
 
     /// Names of the project that occur in the words in any form.
@@ -139,51 +152,137 @@ impl ProgramSearch<'_> {
     /// Folders from which modules are loaded, and settings of launchers.
     fn load(&mut self) {
         let (folder, project) = (&self.folder, &self.project);
-        let scripts = self.found.files.iter().filter(|file| is_code_file(file)).filter_map(|file| file.parent());
-        let is_work = |place: &Path| folder.starts_with(place) || project.starts_with(place);
-        let depth = |place: &Path| if is_work(place) { Depth::Itself } else { Depth::All };
-        let scripts: BTreeMap<PathBuf, Depth> =
-            scripts.filter(|place| place.starts_with(project)).map(|place| (place.to_path_buf(), depth(place))).collect();
-        self.found.loaded.extend(scripts);
-        if let Some(depth) = from_start(self.started) {
-            let loaded = self.found.loaded.entry(folder.clone()).or_insert(depth);
-            *loaded = depth.max(*loaded);
+        let files = self.found.files.iter().filter(|file| self.scripts.contains(*file) || is_code_file(file));
+        let places: BTreeSet<PathBuf> = files.filter_map(|file| file.parent()).map(Path::to_path_buf).collect();
+        for place in places.into_iter().filter(|place| place.starts_with(project)) {
+            let is_work = folder.starts_with(&place) || project.starts_with(&place);
+            self.found.loads(place, if is_work { Depth::Itself } else { Depth::All });
         }
-        self.found.settings = settings_of(self.started.tokens(), folder, project, self.found.loaded.keys().map(PathBuf::as_path));
+        if let Some(depth) = from_start(self.started) {
+            self.found.loads(folder.clone(), depth);
+        }
+        self.found.settings.extend(settings_of(self.started.tokens(), folder, project, self.found.loaded.keys().map(PathBuf::as_path)));
         let words: Vec<&str> = self.started.tokens().collect();
-        self.found.reads_caches = passes_by(&format!("python {}", words.join(" ")));
+        self.found.reads_caches |= passes_by(&format!("python {}", words.join(" ")));
+        if words.iter().any(|word| starts_git(word)) {
+            self.found.settings.extend(git_settings(folder));
+        }
     }
 
-    /// What the files that it runs bring in by a path, whatever it is called; and code that shell scripts, `package.json` and files of variables name.
+    /// What the code that counts names in its turn, in any language.
     fn follow(&mut self) {
         let mut seen = BTreeSet::new();
         loop {
-            let all = self.found.files.iter().chain(&self.found.settings);
-            let next: Vec<PathBuf> = all.filter(|file| !seen.contains(*file)).take(MOST_FOLLOWED).cloned().collect();
+            let named = self.found.files.iter().chain(&self.found.settings).cloned();
+            let all = named.chain(self.found.covered().unwrap_or_default());
+            let next: Vec<PathBuf> = all.filter(|file| !seen.contains(file)).take(MOST_FOLLOWED).collect();
             if next.is_empty() || seen.len() > MOST_FOLLOWED {
                 return;
             }
             for file in next {
-                let text = start_of(&file);
-                self.found.reads_caches |= passes_by(&text);
-                let lines: Vec<String> = text.lines().flat_map(brought_in).collect();
-                self.bring_in(&file, &lines, WordRole::Word);
-                if names_what_runs(&file) {
-                    self.bring_in(&file, std::slice::from_ref(&text), WordRole::Data);
+                if seen.insert(file.clone()) {
+                    self.read(&file, &start_of(&file));
                 }
-                seen.insert(file);
+            }
+            self.load();
+        }
+    }
+
+    /// What the text of a file runs or brings in, and the literal paths in it: of these, only code counts.
+    fn read(&mut self, file: &Path, text: &str) {
+        self.found.reads_caches |= passes_by(text);
+        if starts_git(text) {
+            self.found.settings.extend(git_settings(&self.folder));
+        }
+        let lines: Vec<String> = text.lines().flat_map(brought_in).collect();
+        let beside = file.parent().unwrap_or(&self.folder).to_path_buf();
+        let places: BTreeSet<PathBuf> = [beside, self.folder.clone(), self.project.clone()].into();
+        for from in &places {
+            for path in candidates(&lines, from).iter().filter(|path| from.join(path).is_file()) {
+                self.look(from, Path::new(path), WordRole::Word);
+            }
+            for path in lines.iter().flat_map(|line| line.split_whitespace()).flat_map(|path| matches(from, path)) {
+                self.look(from, &path, WordRole::Word);
+            }
+            for path in scripts_in(text).iter().filter(|path| from.join(path).is_file()) {
+                self.look(from, Path::new(path), WordRole::Script);
+            }
+        }
+        let own = self.own_programs();
+        for (literal, may_be_folder) in literals(text, is_code(file) == Some(true)) {
+            places.iter().for_each(|from| self.literal(from, &literal, may_be_folder));
+            for place in own.iter().filter(|place| !literal.contains('/') && place.join(&literal).is_file()) {
+                self.look(place, Path::new(&literal), WordRole::Word);
             }
         }
     }
 
-    /// Files of the project that these words of a file name, from its own folder, or from where the program starts.
-    fn bring_in(&mut self, file: &Path, words: &[String], role: WordRole) {
-        for from in [file.parent().unwrap_or(&self.folder).to_path_buf(), self.folder.clone()] {
-            for path in candidates(words, &from).iter().filter(|path| from.join(path).is_file()) {
-                self.look(&from, Path::new(path), role);
+    /// A literal path in code: a file, a folder, a pattern, a module without its ending, or what begins with something that is computed.
+    fn literal(&mut self, from: &Path, literal: &str, may_be_folder: bool) {
+        let whole = literal.trim_start_matches("./");
+        let ends = whole.match_indices('/').filter_map(|(at, _)| whole.get(at + 1..));
+        for path in [whole].into_iter().chain(ends) {
+            let first = path.split('/').next().unwrap_or_default();
+            let is_known = path.starts_with('/') || first == ".." || first.contains(['*', '?', '[']) || self.has_name(from, first);
+            if !is_known || path.is_empty() {
+                continue;
+            }
+            let at = from.join(path);
+            let endings = ["js", "py"].map(|ending| PathBuf::from(format!("{}.{ending}", at.display())));
+            let modules = endings.into_iter().filter(|at| path.contains('/') && at.is_file());
+            let found: Vec<PathBuf> = matches(from, path).into_iter().chain(modules).collect();
+            found.iter().for_each(|file| self.look(from, file, WordRole::Data));
+            if at.is_file() {
+                self.look(from, &at, WordRole::Data);
+            } else if may_be_folder && at.is_dir() {
+                self.loads_below(&at);
+            }
+            if at.exists() {
+                return;
             }
         }
     }
+
+    /// Takes the code in a folder of the project that other code names.
+    fn loads_below(&mut self, folder: &Path) {
+        let Ok(folder) = folder.canonicalize() else { return };
+        let is_work = self.folder.starts_with(&folder) || self.project.starts_with(&folder);
+        let is_passed = folder.iter().any(|part| PASSED.iter().any(|passed| part == *passed));
+        if is_work || is_passed || !folder.starts_with(&self.project) || self.found.loaded.get(&folder) == Some(&Depth::All) {
+            return;
+        }
+        if self.found.is_too_large(&folder) {
+            self.found.too_large.insert(folder);
+        } else {
+            self.found.loads(folder, Depth::All);
+        }
+    }
+
+    /// Whether a folder has this name. Each folder is read once.
+    fn has_name(&mut self, folder: &Path, name: &str) -> bool {
+        if !self.names.contains_key(folder) {
+            let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
+            let names = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+            self.names.insert(folder.to_path_buf(), names);
+        }
+        self.names.get(folder).is_some_and(|names| names.contains(name))
+    }
+}
+
+/// The files that the last part of a pattern may match: `lib/*.sh`.
+fn matches(from: &Path, pattern: &str) -> Vec<PathBuf> {
+    let pattern = pattern.trim_matches(['"', '\'', '(', ')']);
+    let (place, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    let (Some(at), Some(end)) = (last.find(['*', '?', '[']), last.rfind(['*', '?', ']'])) else { return vec![] };
+    let (begin, end) = (&last[..at], &last[end + 1..]);
+    if begin.is_empty() && end.is_empty() && place.is_empty() || place.contains(['*', '?', '[']) {
+        return vec![];
+    }
+    let place = files::here(&from.join(place)).to_path_buf();
+    let names = fs::read_dir(&place).into_iter().flatten().flatten().take(MOST_NAMES).map(|entry| entry.path());
+    let is_match =
+        |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(begin) && name.ends_with(end));
+    names.filter(|path| is_match(path) && path.is_file()).collect()
 }
 
 /// Which modules may be loaded from the folder that a program starts in although no word names them: `python3 -m name`, `lua x.lua`.
@@ -196,37 +295,6 @@ fn from_start(started: &Started) -> Option<Depth> {
         return Some(Depth::Packages);
     }
     names.any(|name| LOAD_FROM_START.contains(&&*name)).then_some(Depth::Itself)
-}
-
-/// Whether these words may start a Python that does not hear where to keep compiled modules.
-fn passes_by(text: &str) -> bool {
-    let small = text.to_ascii_lowercase();
-    let is_part = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']' | '(' | ')' | ';');
-    let words = || text.split(is_part).filter(|word| !word.is_empty());
-    let is_word = |wanted: &[&str]| words().any(|word| wanted.contains(&word));
-    let without_variables = || is_word(&["env", "/usr/bin/env"]) && is_word(&["-", "-i", "-u", "--ignore-environment", "--unset"]);
-    ["pycache_prefix", "pycacheprefix"].iter().any(|name| small.contains(name))
-        || small.contains("python") && (words().any(|word| has_option(word, &['E', 'I'])) || without_variables())
-}
-
-/// What stands behind the words of a line that run or load another file.
-fn brought_in(line: &str) -> Vec<String> {
-    let is_part = |c: char| !c.is_whitespace() && !SEPARATORS.contains(&c);
-    let behind = |command: &str| {
-        let first = command.split(char::is_whitespace).find(|word| !word.is_empty()).unwrap_or_default();
-        let begun = BEGINS.contains(&first).then(|| command.to_owned());
-        let places = BRINGS_IN.iter().flat_map(|word| command.match_indices(word).map(move |(at, word)| (at, at + word.len())));
-        let whole = |(at, end): &(usize, usize)| !command[..*at].ends_with(is_part) && !command[*end..].starts_with(is_part);
-        begun.or_else(|| places.filter(whole).map(|(_, end)| command[end..].to_owned()).next())
-    };
-    line.split([';', '&', '|', '{', '}']).filter_map(behind).collect()
-}
-
-/// Whether the text of a file says in any form what runs.
-fn names_what_runs(file: &Path) -> bool {
-    let is_shell = || first_line(file).is_some_and(|line| line.split('/').any(|part| part.trim_end().ends_with("sh")));
-    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    file.ends_with("package.json") || matches!(ending, "sh" | "bash" | "zsh" | "env" | "mk") || is_shell()
 }
 
 /// The first part of a file as text.
@@ -312,3 +380,6 @@ fn candidates(words: &[String], folder: &Path) -> BTreeSet<String> {
     }
     found.into_iter().filter(|path| !path.is_empty() && path.len() < 4_096 && !path.contains('\0')).take(MOST_CANDIDATES).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::code_text::runs_files;
+use super::command_words::{SortedWords, sorted};
 use super::files::{self, FileError, cannot, shown};
-use super::launchers::bare_name;
 use super::os;
 use crate::model::{is_code, is_launched, is_table, loads_code};
 
@@ -48,41 +49,33 @@ pub struct Started {
     pub values: Vec<String>,
     /// Words of a program in a sandbox that name its data: of what they name, only code counts.
     pub data: Vec<String>,
+    /// Files that an interpreter among the words runs: they count whatever they are called.
+    pub scripts: Vec<String>,
+    /// The program that runs in the end is an interpreter.
+    pub is_interpreted: bool,
     /// The folder in which it is started.
     pub folder: PathBuf,
     /// The project's folder. Files outside of both folders are ignored.
     pub project: PathBuf,
 }
 
-/// Programs that run the files in their arguments, without a version number at the end of the name.
-#[rustfmt::skip]
-const INTERPRETERS: [&str; 36] = [
-    "ash", "bash", "bun", "bunx", "busybox", "cmd", "dash", "deno", "dotnet", "env", "fish", "java", "julia", "ksh", "lua", "luajit",
-    "nice", "node", "nodejs", "nohup", "npx", "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python", "ruby", "rscript",
-    "sh", "tclsh", "ts-node", "tsx", "uv", "zsh",
-];
-
 impl Started {
-    pub(super) fn is_interpreter(&self) -> bool {
-        INTERPRETERS.contains(&&*bare_name(&self.command))
-    }
-
     /// The words of the command, and those inside them, the program first.
     pub(super) fn tokens(&self) -> impl Iterator<Item = &str> {
-        let words = [&self.command].into_iter().chain(&self.words).chain(&self.data);
+        let words = [&self.command].into_iter().chain(&self.words).chain(&self.scripts).chain(&self.data);
         words.flat_map(|word| word.split(|c: char| SEPARATORS.contains(&c) || c.is_whitespace())).filter(|token| !token.is_empty())
     }
 
-    /// A program of a step or tool, which runs in a sandbox. Of its words, an option, and what an interpreter is given first, may say what it runs; the
-    /// others name its data.
+    /// A program of a step or tool, which runs in a sandbox. Some of its words may say what runs, and the others name its data.
     pub fn of_program(who: String, command: String, words: Vec<String>, folder: PathBuf, project: PathBuf) -> Started {
-        let started = Started { who, command, folder, project, ..Started::default() };
-        let mut wants_script = started.is_interpreter();
-        let (words, data) = words.into_iter().partition(|word| {
-            let is_option = word.starts_with('-');
-            is_option || std::mem::replace(&mut wants_script, false)
-        });
-        Started { words, data, ..started }
+        let SortedWords { scripts, options, data, is_interpreted } = sorted(&command, &words, &folder, &project);
+        Started { who, command, words: options, data, scripts, is_interpreted, folder, project, ..Started::default() }
+    }
+
+    /// A program of a server: any of its words may say what runs.
+    pub fn of_server(who: String, command: String, words: Vec<String>, folder: PathBuf, project: PathBuf) -> Started {
+        let SortedWords { scripts, is_interpreted, options: _, data: _ } = sorted(&command, &words, &folder, &project);
+        Started { who, command, words, scripts, is_interpreted, folder, project, ..Started::default() }
     }
 
     /// Adds environment variables. The values of variables that are loaded as code are added to `words`.
@@ -98,9 +91,8 @@ impl Started {
 
 /// The script among the words of a command, if its program is an interpreter and the first word is surely a file: by its folder or its ending.
 pub fn script_of<'w>(command: &str, words: &[&'w str]) -> Option<&'w str> {
-    let started = Started { command: command.to_owned(), ..Started::default() };
     let first = words.first().copied().filter(|word| !word.starts_with('-') && !word.contains(char::is_whitespace))?;
-    (started.is_interpreter() && is_code(Path::new(first)) == Some(true)).then_some(first)
+    (runs_files(command) && is_code(Path::new(first)) == Some(true)).then_some(first)
 }
 
 /// Which subfolders of a folder count, from which code is loaded.
@@ -129,6 +121,8 @@ pub struct MayRun {
     pub words: BTreeSet<String>,
     /// Plain files that its environment names. The program may read anything from them, but no step may write them.
     pub kept: BTreeSet<PathBuf>,
+    /// Folders that code names and that have too many names to be compared.
+    pub too_large: BTreeSet<PathBuf>,
     /// Settings of launchers, which say what runs.
     pub settings: BTreeSet<PathBuf>,
     /// Python may ignore where it was told to keep compiled modules, so it reads those beside the others.
@@ -157,6 +151,20 @@ impl MayRun {
     /// Fails if a file cannot be read, or the limits are exceeded.
     pub fn prints(&self) -> Result<Prints, PrintsError> {
         let (mut prints, mut bytes) = (Prints::new(), 0);
+        for file in self.covered()? {
+            let print = print(&file, &mut bytes).map_err(cannot("read", &file))?;
+            if bytes > MOST_BYTES {
+                return Err(PrintsError::TooManyBytes);
+            }
+            prints.insert(file, print);
+        }
+        // A folder that is too large is known as such: what makes it so is asked about.
+        prints.extend(self.too_large.iter().map(|folder| (folder.clone(), [0; 32])));
+        Ok(prints)
+    }
+
+    /// All files that count.
+    pub(super) fn covered(&self) -> Result<BTreeSet<PathBuf>, PrintsError> {
         let mut files: BTreeSet<PathBuf> = self.files.union(&self.settings).cloned().collect();
         for folder in &self.folders {
             files.extend(self.code_below(folder, true, &|_| false)?);
@@ -165,14 +173,7 @@ impl MayRun {
             let passes = |path: &Path| is_installed(path) || *depth == Depth::Packages && !is_package(path);
             files.extend(self.code_below(folder, *depth > Depth::Itself, &passes)?);
         }
-        for file in files {
-            let print = print(&file, &mut bytes).map_err(cannot("read", &file))?;
-            if bytes > MOST_BYTES {
-                return Err(PrintsError::TooManyBytes);
-            }
-            prints.insert(file, print);
-        }
-        Ok(prints)
+        Ok(files)
     }
 
     pub(super) fn names(&self, path: &Path) -> bool {
@@ -222,17 +223,26 @@ impl MayRun {
         Ok(found)
     }
 
+    /// Adds a folder from which code is loaded.
+    pub(super) fn loads(&mut self, folder: PathBuf, depth: Depth) {
+        let loaded = self.loaded.entry(folder).or_insert(depth);
+        *loaded = depth.max(*loaded);
+    }
+
+    /// Whether a folder has too many names to be compared at each start.
+    pub(super) fn is_too_large(&self, folder: &Path) -> bool {
+        self.code_below(folder, true, &is_installed).is_err()
+    }
+
     /// Adds the parts that another command names.
     pub fn add(&mut self, other: MayRun) {
         self.files.extend(other.files);
         self.folders.extend(other.folders);
         self.missing.extend(other.missing);
-        for (folder, depth) in other.loaded {
-            let loaded = self.loaded.entry(folder).or_insert(depth);
-            *loaded = depth.max(*loaded);
-        }
+        other.loaded.into_iter().for_each(|(folder, depth)| self.loads(folder, depth));
         self.words.extend(other.words);
         self.kept.extend(other.kept);
+        self.too_large.extend(other.too_large);
         self.settings.extend(other.settings);
         self.reads_caches |= other.reads_caches;
     }

@@ -271,14 +271,8 @@ impl McpServers {
         let (Some(agreed), ServerTransport::Program { command, args, env, folder }) = (self.agreed.clone(), &server.transport) else {
             return Ok(());
         };
-        let started = Started {
-            who: format!("server \"{}\"", server.name),
-            command: command.clone(),
-            words: args.clone(),
-            folder: folder.clone(),
-            project: server.project.clone(),
-            ..Started::default()
-        };
+        let who = format!("server \"{}\"", server.name);
+        let started = Started::of_server(who, command.clone(), args.clone(), folder.clone(), server.project.clone());
         let started = started.with_env(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let looked = tokio::task::spawn_blocking(move || agreed.check(&started)).await;
         let ends = |_| Err(Failure::new(FailureKind::Unavailable, "flow ends"));

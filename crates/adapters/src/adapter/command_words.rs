@@ -1,0 +1,119 @@
+//! Which words of a command say what runs, and which name data.
+//!
+//! One rule for all: the first file behind an interpreter, anywhere in the command, is its script, whatever it is called. The value of an option
+//! counts behind any program but those that only read and write ([`PLAIN`]). All other words name data.
+
+use std::path::Path;
+
+use super::code_text::{asks_for_script, runs_files, scripts_in};
+use super::environment::program_path;
+use super::launchers::bare_name;
+use super::started::real;
+
+/// Programs that run the first file in their arguments, or the program that is named there; without a version number at the end of the name.
+#[rustfmt::skip]
+pub(super) const INTERPRETERS: [&str; 51] = [
+    "ash", "bash", "bc", "bun", "bunx", "busybox", "cmd", "dash", "dc", "deno", "dotnet", "elixir", "env", "escript", "expect", "fish",
+    "gnuplot", "groovy", "guile", "java", "julia", "ksh", "lua", "luajit", "nice", "node", "nodejs", "nohup", "npx", "octave",
+    "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python", "racket", "rscript", "ruby", "setsid", "sh", "stdbuf", "tclsh",
+    "timeout", "ts-node", "tsx", "uv", "wish", "xargs", "zsh",
+];
+/// Programs that run no file, whatever their options are.
+#[rustfmt::skip]
+const PLAIN: [&str; 52] = [
+    "b2sum", "base", "basename", "cat", "chmod", "cksum", "cmp", "comm", "cp", "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep",
+    "expand", "fgrep", "file", "fmt", "fold", "grep", "gunzip", "gzip", "head", "hexdump", "iconv", "join", "ln", "ls", "md5sum", "mkdir",
+    "mv", "nl", "od", "paste", "readlink", "realpath", "rm", "sha1sum", "sha256sum", "sha512sum", "sort", "stat", "strings", "tac", "tail",
+    "tee", "touch", "tr", "wc",
+];
+/// Options behind which code or a module stands, so that no file follows that is a script.
+const TAKE_CODE: [&str; 4] = ["--command", "--eval", "--exec", "--print"];
+
+/// What a program takes from the words behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// The first file is its script.
+    Script,
+    /// Its options may name what it runs.
+    Options,
+    /// Data alone.
+    Data,
+}
+
+/// The words of a command, by what they may be.
+#[derive(Debug, Default)]
+pub(super) struct SortedWords {
+    /// Files that an interpreter runs.
+    pub(super) scripts: Vec<String>,
+    /// Words that may say what runs.
+    pub(super) options: Vec<String>,
+    /// The others.
+    pub(super) data: Vec<String>,
+    /// The program that runs in the end is an interpreter.
+    pub(super) is_interpreted: bool,
+}
+
+/// Sorts the words of a command that starts in a folder.
+pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &Path) -> SortedWords {
+    let mut takes = takes_of(command);
+    let mut found = SortedWords { is_interpreted: takes == Takes::Script, ..SortedWords::default() };
+    let mut option: Option<&str> = None;
+    for word in words {
+        let before = option.take();
+        let path = folder.join(word);
+        let is_text = word.contains(char::is_whitespace) && !path.exists();
+        found.scripts.extend(is_text.then(|| scripts_in(word)).unwrap_or_default());
+        if word.starts_with('-') {
+            option = takes_value(word).then_some(word);
+            found.options.push(word.clone());
+        } else if runs_files(word) && !names_itself(word, before, &found.options) {
+            (takes, found.is_interpreted) = (Takes::Script, true);
+            found.options.push(word.clone());
+        } else if takes == Takes::Script && path.exists() {
+            // A program of the system is no script, but what is behind it may be one.
+            let is_ours = [folder, project].iter().any(|place| path.starts_with(place) || real(&path).starts_with(real(place)));
+            takes = if is_ours { Takes::Data } else { takes_of(word) };
+            found.is_interpreted &= is_ours;
+            found.scripts.push(word.clone());
+        } else if takes == Takes::Script {
+            let is_program = !word.contains('/') && std::env::split_paths(&program_path()).any(|place| place.join(word).is_file());
+            if is_program {
+                (takes, found.is_interpreted) = (takes_of(word), false);
+            } else if before.is_some_and(takes_code) {
+                takes = if asks_for_script(word) { Takes::Script } else { Takes::Data };
+            }
+            found.options.push(word.clone());
+        } else if before.is_some() && takes == Takes::Options {
+            let is_file = path.is_file() && before.is_some_and(|option| option.ends_with(['f', 'e']));
+            if is_file { found.scripts.push(word.clone()) } else { found.options.push(word.clone()) }
+        } else {
+            found.data.push(word.clone());
+        }
+    }
+    found
+}
+
+fn takes_of(program: &str) -> Takes {
+    if runs_files(program) {
+        Takes::Script
+    } else if PLAIN.contains(&&*bare_name(program)) {
+        Takes::Data
+    } else {
+        Takes::Options
+    }
+}
+
+/// `sh -c 'sort "$1"' sh x.txt`: behind its code, a shell is told its own name.
+fn names_itself(word: &str, before: Option<&str>, options: &[String]) -> bool {
+    let [.., option, code] = options else { return false };
+    word.ends_with("sh") && before.is_none() && takes_code(option) && !code.starts_with('-') && !asks_for_script(code)
+}
+
+fn takes_value(option: &str) -> bool {
+    !option.contains('=') && !matches!(option, "-" | "--") && !option[1..].starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn takes_code(option: &str) -> bool {
+    let letters = option.strip_prefix('-').filter(|rest| rest.chars().all(|c| c.is_ascii_alphabetic()));
+    TAKE_CODE.contains(&option) || letters.is_some_and(|letters| letters.ends_with(['c', 'e', 'm', 'E']))
+}
