@@ -50,7 +50,10 @@ pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints)
 pub(crate) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun {
     let mut found = MayRun::default();
     for pipeline in &program.pipelines {
-        known(pipeline, env).iter().for_each(|started| found.add(may_run(started)));
+        let written: Vec<PathBuf> = pipeline.written_folders().into_iter().map(Into::into).collect();
+        for started in known(pipeline, env) {
+            found.add(may_run(&Started { written: written.clone(), ..started }));
+        }
     }
     found
 }

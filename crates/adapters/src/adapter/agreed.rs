@@ -72,6 +72,7 @@ impl Agreed {
             };
             Err(Failure::new(FailureKind::Denied, format!("{} was not started: {why}{help}", started.who)))
         };
+        let started = &Started { written: self.named.written.iter().cloned().collect(), ..started.clone() };
         let prints = match (may_run(started).prints(), &self.prints) {
             (_, None) if self.is_free => return Ok(()),
             (Ok(prints), _) => prints,

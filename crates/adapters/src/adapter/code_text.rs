@@ -32,7 +32,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// What stands directly behind each interpreter that a text names, except options: `sh -e x`, `["sh", "x"]`.
 fn behind_interpreters(text: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| matches!(c, ' ' | '\t' | '"' | '\'' | '`' | ',' | '[');
+    let is_between = |c: char| matches!(c, ' ' | '\t' | '"' | '\'' | '`' | ',' | '[' | '<');
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ')' | ']' | ';' | '|' | '&' | '<' | '>');
     words(text).filter(|(_, word)| runs_files(word)).filter_map(move |(at, word)| {
         let mut rest = text.get(at + word.len()..)?.trim_start_matches(is_between);
@@ -90,9 +90,7 @@ pub(super) fn literals(text: &str, is_code: bool) -> BTreeMap<String, bool> {
             line.split(quote).for_each(|piece| put(piece, true));
         }
         let mut before = "";
-        for word in
-            line.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c) && c != '[' && c != ']').filter(|word| !word.is_empty())
-        {
+        for word in line.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)).filter(|word| !word.is_empty()) {
             let is_named = before.starts_with('-') || before == "cd" || runs_files(before);
             put(word, !is_code || is_named || word.contains('/'));
             if before == "-m" {

@@ -16,6 +16,8 @@ use crate::model::{is_code, is_table};
 
 /// Maximum number of paths looked up for one command.
 const MOST_CANDIDATES: usize = 4_000;
+/// Characters of patterns of names.
+const PATTERN: [char; 2] = ['*', '?'];
 /// Maximum number of files of which the text is searched, and of bytes of each.
 const MOST_FOLLOWED: usize = 200;
 const MOST_TEXT: u64 = 64 << 10;
@@ -37,6 +39,7 @@ enum WordRole {
 pub fn may_run(started: &Started) -> MayRun {
     let (folder, project) = (real(&started.folder), real(&started.project));
     let mut finder = ProgramSearch { started, folder, project, found: MayRun::default(), scripts: BTreeSet::new(), names: BTreeMap::new() };
+    finder.found.written = started.written.iter().map(|place| real(place)).collect();
     finder.named();
     finder.mentioned();
     finder.in_named_folders();
@@ -198,14 +201,13 @@ impl ProgramSearch<'_> {
         let beside = file.parent().unwrap_or(&self.folder).to_path_buf();
         let places: BTreeSet<PathBuf> = [beside, self.folder.clone(), self.project.clone()].into();
         for from in &places {
-            for path in candidates(&lines, from).iter().filter(|path| from.join(path).is_file()) {
-                self.look(from, Path::new(path), WordRole::Word);
-            }
-            for path in lines.iter().flat_map(|line| line.split_whitespace()).flat_map(|path| matches(from, path)) {
-                self.look(from, &path, WordRole::Word);
-            }
-            for path in scripts_in(text).iter().filter(|path| from.join(path).is_file()) {
-                self.look(from, Path::new(path), WordRole::Script);
+            let is_read = |path: &&String| from.join(path).is_file() && !self.is_written(&from.join(path));
+            let brought: Vec<String> = candidates(&lines, from).iter().filter(is_read).cloned().collect();
+            let scripts: Vec<String> = scripts_in(text).iter().filter(is_read).cloned().collect();
+            brought.iter().for_each(|path| self.look(from, Path::new(path), WordRole::Word));
+            scripts.iter().for_each(|path| self.look(from, Path::new(path), WordRole::Script));
+            for pattern in lines.iter().flat_map(|line| line.split_whitespace()) {
+                self.matches(from, pattern).iter().for_each(|path| self.look(from, path, WordRole::Word));
             }
         }
         let own = self.own_programs();
@@ -223,15 +225,19 @@ impl ProgramSearch<'_> {
         let ends = whole.match_indices('/').filter_map(|(at, _)| whole.get(at + 1..));
         for path in [whole].into_iter().chain(ends) {
             let first = path.split('/').next().unwrap_or_default();
-            let is_known = path.starts_with('/') || first == ".." || first.contains(['*', '?', '[']) || self.has_name(from, first);
-            if !is_known || path.is_empty() {
+            let is_known = path.starts_with('/') || first == ".." || first.contains(PATTERN) || self.names_of(from).contains(first);
+            let at = from.join(path);
+            if !is_known || path.is_empty() || self.is_written(&at) {
                 continue;
             }
-            let at = from.join(path);
             let endings = ["js", "py"].map(|ending| PathBuf::from(format!("{}.{ending}", at.display())));
             let modules = endings.into_iter().filter(|at| path.contains('/') && at.is_file());
-            let found: Vec<PathBuf> = matches(from, path).into_iter().chain(modules).collect();
+            let found: Vec<PathBuf> = self.matches(from, path).into_iter().chain(modules).collect();
             found.iter().for_each(|file| self.look(from, file, WordRole::Data));
+            // `lib/*/x.sh`.
+            if let Some((place, _)) = path.find(PATTERN).and_then(|pattern| path[..pattern].rsplit_once('/')) {
+                self.loads_below(&from.join(place));
+            }
             if at.is_file() {
                 self.look(from, &at, WordRole::Data);
             } else if may_be_folder && at.is_dir() {
@@ -243,12 +249,25 @@ impl ProgramSearch<'_> {
         }
     }
 
+    /// Whether programs may change this by their author's word: then what code names there is data.
+    fn is_written(&self, path: &Path) -> bool {
+        !self.found.written.is_empty() && {
+            let place = files::real(path);
+            self.found.written.iter().any(|folder| place.starts_with(folder))
+        }
+    }
+
     /// Takes the code in a folder of the project that other code names.
     fn loads_below(&mut self, folder: &Path) {
         let Ok(folder) = folder.canonicalize() else { return };
         let is_work = self.folder.starts_with(&folder) || self.project.starts_with(&folder);
         let is_passed = folder.iter().any(|part| PASSED.iter().any(|passed| part == *passed));
-        if is_work || is_passed || !folder.starts_with(&self.project) || self.found.loaded.get(&folder) == Some(&Depth::All) {
+        if is_work
+            || is_passed
+            || self.is_written(&folder)
+            || !folder.starts_with(&self.project)
+            || self.found.loaded.get(&folder) == Some(&Depth::All)
+        {
             return;
         }
         if self.found.is_too_large(&folder) {
@@ -258,31 +277,27 @@ impl ProgramSearch<'_> {
         }
     }
 
-    /// Whether a folder has this name. Each folder is read once.
-    fn has_name(&mut self, folder: &Path, name: &str) -> bool {
-        if !self.names.contains_key(folder) {
+    /// The names in a folder. Each folder is read once.
+    fn names_of(&mut self, folder: &Path) -> &BTreeSet<String> {
+        self.names.entry(folder.to_path_buf()).or_insert_with(|| {
             let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
-            let names = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-            self.names.insert(folder.to_path_buf(), names);
-        }
-        self.names.get(folder).is_some_and(|names| names.contains(name))
+            names.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+        })
     }
-}
 
-/// The files that the last part of a pattern may match: `lib/*.sh`.
-fn matches(from: &Path, pattern: &str) -> Vec<PathBuf> {
-    let pattern = pattern.trim_matches(['"', '\'', '(', ')']);
-    let (place, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-    let (Some(at), Some(end)) = (last.find(['*', '?', '[']), last.rfind(['*', '?', ']'])) else { return vec![] };
-    let (begin, end) = (&last[..at], &last[end + 1..]);
-    if begin.is_empty() && end.is_empty() && place.is_empty() || place.contains(['*', '?', '[']) {
-        return vec![];
+    /// The files that the last part of a pattern may match: `lib/*.sh`.
+    fn matches(&mut self, from: &Path, pattern: &str) -> Vec<PathBuf> {
+        let pattern = pattern.trim_matches(['"', '\'', '(', ')']);
+        let (place, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+        let (Some(at), Some(end)) = (last.find(PATTERN), last.rfind(PATTERN)) else { return vec![] };
+        let (begin, end) = (&last[..at], &last[end + 1..]);
+        if place.is_empty() && begin.is_empty() && end.is_empty() || place.contains(PATTERN) {
+            return vec![];
+        }
+        let place = from.join(place);
+        let names = self.names_of(&place).iter().filter(|name| name.starts_with(begin) && name.ends_with(end));
+        names.map(|name| place.join(name)).filter(|path| path.is_file()).collect()
     }
-    let place = files::here(&from.join(place)).to_path_buf();
-    let names = fs::read_dir(&place).into_iter().flatten().flatten().take(MOST_NAMES).map(|entry| entry.path());
-    let is_match =
-        |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(begin) && name.ends_with(end));
-    names.filter(|path| is_match(path) && path.is_file()).collect()
 }
 
 /// Which modules may be loaded from the folder that a program starts in although no word names them: `python3 -m name`, `lua x.lua`.

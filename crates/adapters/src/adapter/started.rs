@@ -53,6 +53,8 @@ pub struct Started {
     pub scripts: Vec<String>,
     /// The program that runs in the end is an interpreter.
     pub is_interpreted: bool,
+    /// Folders that programs of the pipeline may change: what code names there is data.
+    pub written: Vec<PathBuf>,
     /// The folder in which it is started.
     pub folder: PathBuf,
     /// The project's folder. Files outside of both folders are ignored.
@@ -121,6 +123,8 @@ pub struct MayRun {
     pub words: BTreeSet<String>,
     /// Plain files that its environment names. The program may read anything from them, but no step may write them.
     pub kept: BTreeSet<PathBuf>,
+    /// Folders that programs of the pipeline may change.
+    pub written: BTreeSet<PathBuf>,
     /// Folders that code names and that have too many names to be compared.
     pub too_large: BTreeSet<PathBuf>,
     /// Settings of launchers, which say what runs.
@@ -243,6 +247,7 @@ impl MayRun {
         self.words.extend(other.words);
         self.kept.extend(other.kept);
         self.too_large.extend(other.too_large);
+        self.written.extend(other.written);
         self.settings.extend(other.settings);
         self.reads_caches |= other.reads_caches;
     }

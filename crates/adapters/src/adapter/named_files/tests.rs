@@ -135,7 +135,7 @@ fn data_that_a_program_reads_is_not_asked_about() {
 #[test]
 fn what_covered_code_names_by_a_literal_path_is_covered_in_any_language() {
     // The command, its file and text, and what that runs.
-    let ways: [(&[&str], &str, &str, &str); 30] = [
+    let ways: [(&[&str], &str, &str, &str); 33] = [
         (&["python3", "s/a.py"], "s/a.py", "subprocess.run(['bin/tool.sh'])", "bin/tool.sh"),
         (&["python3", "s/a.py"], "s/a.py", "subprocess.run(['sh', 'bin/tool'])", "bin/tool"),
         (&["python3", "s/a.py"], "s/a.py", "subprocess.run(['sh', '-e', 'bin/tool.txt'])", "bin/tool.txt"),
@@ -166,6 +166,9 @@ fn what_covered_code_names_by_a_literal_path_is_covered_in_any_language() {
         (&["node", "s/a.js"], "s/a.js", "fork('./work')", "s/work.js"),
         (&["node", "s/a.js"], "s/a.js", "const lib = path.join('..', 'lib')", "lib/x.js"),
         (&["sh", "prog"], "prog", "sh lib/other", "lib/other"),
+        (&["sh", "a.sh"], "a.sh", "bash < lib/other.txt", "lib/other.txt"),
+        (&["sh", "a.sh"], "a.sh", "for f in lib/*/x.sh; do . $f; done", "lib/deep/x.sh"),
+        (&["sh", "a.sh"], "a.sh", "for f in *.sh; do . $f; done", "b.sh"),
     ];
     for (command, file, text, inner) in ways {
         for is_server in [true, false] {
@@ -177,6 +180,20 @@ fn what_covered_code_names_by_a_literal_path_is_covered_in_any_language() {
                 assert!(place.asks(command, is_server, inner), "{command:?}, beside: {text}, {inner}");
             }
         }
+    }
+}
+
+#[test]
+fn what_code_names_where_programs_may_write_is_data() {
+    for text in ["open('out/gen.py')", "sys.path.insert(0, 'out')", "run(['sh', 'out/gen.py'])", "exec(open('out/gen.py').read())"] {
+        let place = Place::new(&[("s/a.py", text), ("out/gen.py", "x")]);
+        let written = vec![place.0.path().join("out")];
+        let prints = || may_run(&Started { written: written.clone(), ..place.started(&["python3", "s/a.py"], false) }).prints().unwrap();
+        let before = prints();
+        place.write("out/gen.py", "changed");
+        place.write("out/new.py", "new");
+        assert_eq!(prints(), before, "{text}");
+        assert!(place.asks(&["python3", "s/a.py"], false, "out/gen.py") || place.prints(&["python3", "s/a.py"], false) != before, "{text}");
     }
 }
 
