@@ -453,3 +453,60 @@ fn variables_that_load_code_reach_a_server_only_if_its_file_names_them() {
     let passed: Vec<&str> = seen.split(' ').filter(|name| loads.contains(name)).collect();
     assert_eq!(passed, ["PYTHONPYCACHEPREFIX"], "{seen}");
 }
+
+/// The same command as a server, a step and a tool.
+fn three_ways(command: &[&str]) -> [String; 3] {
+    let list = |words: &[&str]| words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ");
+    let (all, rest) = (list(command), list(&command[1..]));
+    let start = "flow: 1\nname: p\ndescription: Starts a program.\n";
+    [
+        format!(
+            "{start}tools: {{ s: {{ command: {}, args: [{rest}], allow: [x] }} }}\nsteps: [{{ id: a, tool: s.x, on_failure: continue }}]\n",
+            command[0]
+        ),
+        format!("{start}steps: [{{ id: a, program: [{all}], on_failure: continue }}]\n"),
+        format!(
+            "{start}tools: {{ t: {{ description: Does it., program: [{all}] }} }}\nsteps: [{{ id: a, tool: t, on_failure: continue }}]\n"
+        ),
+    ]
+}
+
+#[test]
+fn a_changed_file_behind_an_interpreter_or_an_option_and_what_code_names_is_asked_about_and_data_is_not() {
+    // The command, the text of `a.sh`, the file that changes, and whether that asks.
+    let ways: [(&[&str], &str, &str, bool); 12] = [
+        (&["env", "python3", "prog"], "", "prog", true),
+        (&["timeout", "5", "sh", "prog"], "", "prog", true),
+        (&["nice", "-n", "5", "sh", "prog.txt"], "", "prog.txt", true),
+        (&["bash", "-eu", "prog.log"], "", "prog.log", true),
+        (&["awk", "-f", "prog.txt"], "", "prog.txt", true),
+        (&["make", "-s", "-f", "rules"], "", "rules", true),
+        (&["sh", "a.sh"], "sh tools/x", "tools/x", true),
+        (&["sh", "a.sh"], "foo", "bin/foo", true),
+        (&["sh", "a.sh"], "git status", ".git/config", true),
+        (&["sh", "a.sh"], "env -u PYTHONPYCACHEPREFIX python3 s/a.py", "s/__pycache__/b.pyc", true),
+        (&["sort", "in.csv"], "", "in.csv", false),
+        (&["sh", "a.sh", "in.txt"], "sort in.txt", "in.txt", false),
+    ];
+    for_each(&ways, |_, (words, script, name, asks)| {
+        for text in three_ways(words) {
+            let project = tempfile::tempdir().unwrap();
+            let folder = project.path().canonicalize().unwrap();
+            let write = |name: &str, text: &str| {
+                std::fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+                std::fs::write(folder.join(name), text).unwrap();
+            };
+            for (name, text) in [("flow.toml", ""), ("p.yaml", &*text), ("a.sh", *script), (".git/HEAD", ""), ("s/a.py", "")] {
+                write(name, text);
+            }
+            write(name, "");
+            let path = format!("{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap());
+            let flow = |arguments: &[&str]| ran(command(&folder, arguments).env("PATH", &path));
+            let said = flow(&["trust", "p.yaml"]);
+            assert_eq!(said.exit, 0, "{text}: {}", said.err);
+            write(name, "#");
+            let said = flow(&["run", "p.yaml"]);
+            assert_eq!(said.exit == 6 && said.err.contains("is not what you trusted on"), *asks, "{text}, {name}: {}", said.err);
+        }
+    });
+}
