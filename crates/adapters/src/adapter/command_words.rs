@@ -29,9 +29,14 @@ const PLAIN: [&str; 52] = [
 /// Options behind which code or a module stands, so that no file follows that is a script.
 const TAKE_CODE: [&str; 4] = ["--command", "--eval", "--exec", "--print"];
 
+/// Those of [`INTERPRETERS`] that start another program.
+const STARTERS: [&str; 7] = ["env", "nice", "nohup", "setsid", "stdbuf", "timeout", "xargs"];
+
 /// What a program takes from the words behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Takes {
+    /// The first file, or the first word that is the name of a program, is what it starts.
+    Program,
     /// The first file is its script.
     Script,
     /// Its options may name what it runs.
@@ -56,7 +61,7 @@ pub(super) struct SortedWords {
 /// Sorts the words of a command that starts in a folder.
 pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &Path) -> SortedWords {
     let mut takes = takes_of(command);
-    let mut found = SortedWords { is_interpreted: takes == Takes::Script, ..SortedWords::default() };
+    let mut found = SortedWords { is_interpreted: runs_files(command), ..SortedWords::default() };
     let mut option: Option<&str> = None;
     for word in words {
         let before = option.take();
@@ -67,16 +72,17 @@ pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &P
             option = takes_value(word).then_some(word);
             found.options.push(word.clone());
         } else if runs_files(word) && !names_itself(word, before, &found.options) {
-            (takes, found.is_interpreted) = (Takes::Script, true);
+            (takes, found.is_interpreted) = (takes_of(word), true);
             found.options.push(word.clone());
-        } else if takes == Takes::Script && path.exists() {
+        } else if matches!(takes, Takes::Program | Takes::Script) && path.exists() {
             // A program of the system is no script, but what is behind it may be one.
             let is_ours = [folder, project].iter().any(|place| path.starts_with(place) || real(&path).starts_with(real(place)));
             takes = if is_ours { Takes::Data } else { takes_of(word) };
-            found.is_interpreted &= is_ours;
             found.scripts.push(word.clone());
-        } else if takes == Takes::Script {
-            let is_program = !word.contains('/') && std::env::split_paths(&program_path()).any(|place| place.join(word).is_file());
+        } else if matches!(takes, Takes::Program | Takes::Script) {
+            let is_program = takes == Takes::Program
+                && !word.contains('/')
+                && std::env::split_paths(&program_path()).any(|place| place.join(word).is_file());
             if is_program {
                 (takes, found.is_interpreted) = (takes_of(word), false);
             } else if before.is_some_and(takes_code) {
@@ -94,7 +100,9 @@ pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &P
 }
 
 fn takes_of(program: &str) -> Takes {
-    if runs_files(program) {
+    if STARTERS.contains(&&*bare_name(program)) {
+        Takes::Program
+    } else if runs_files(program) {
         Takes::Script
     } else if PLAIN.contains(&&*bare_name(program)) {
         Takes::Data

@@ -168,8 +168,14 @@ impl ProgramSearch<'_> {
         let words: Vec<&str> = self.started.tokens().collect();
         self.found.reads_caches |= passes_by(&format!("python {}", words.join(" ")));
         if words.iter().any(|word| starts_git(word)) {
-            self.found.settings.extend(git_settings(folder));
+            self.load_git();
         }
+    }
+
+    /// What decides what git runs, unless programs may write it.
+    fn load_git(&mut self) {
+        let settings: Vec<PathBuf> = git_settings(&self.folder).into_iter().filter(|path| !self.is_written(path)).collect();
+        self.found.settings.extend(settings);
     }
 
     /// What the code that counts names in its turn, in any language.
@@ -195,7 +201,7 @@ impl ProgramSearch<'_> {
     fn read(&mut self, file: &Path, text: &str) {
         self.found.reads_caches |= passes_by(text);
         if starts_git(text) {
-            self.found.settings.extend(git_settings(&self.folder));
+            self.load_git();
         }
         let lines: Vec<String> = text.lines().flat_map(brought_in).collect();
         let beside = file.parent().unwrap_or(&self.folder).to_path_buf();
@@ -364,7 +370,7 @@ fn candidates(words: &[String], folder: &Path) -> BTreeSet<String> {
     for word in words {
         found.insert(word.clone());
         for (at, _) in word.match_indices(|c: char| SEPARATORS.contains(&c) || c.is_whitespace()) {
-            found.extend(word.get(at + 1..).map(ToOwned::to_owned));
+            found.extend(word.get(at + 1..).filter(|rest| rest.len() < 4_096).map(ToOwned::to_owned));
         }
         for token in word.split(|c: char| SEPARATORS.contains(&c) || c.is_whitespace()).filter(|token| !token.is_empty()) {
             found.insert(token.to_owned());

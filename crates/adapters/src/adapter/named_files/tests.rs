@@ -53,8 +53,10 @@ fn a_file_behind_an_interpreter_is_code_whatever_it_is_called_and_wherever_the_i
         &["nice", "-n", "5"],
         &["unknown", "--fast"],
     ];
-    let programs: [&[&str]; 10] = [
+    let programs: [&[&str]; 11] = [
         &["python3"],
+        // A word that is the name of a program, too.
+        &["python3", "-X", "test"],
         &["/usr/bin/python3", "-u"],
         &["sh"],
         &["bash", "-eu"],
@@ -75,6 +77,25 @@ fn a_file_behind_an_interpreter_is_code_whatever_it_is_called_and_wherever_the_i
             assert!(place.asks(&command, is_server, name), "{command:?}");
             assert!(!place.asks(&command, is_server, "in.csv"), "{command:?}");
         }
+    }
+}
+
+#[test]
+fn a_file_from_anywhere_is_known_to_be_given_to_an_interpreter() {
+    let elsewhere = Place::new(&[("x.txt", "x")]);
+    let file = elsewhere.0.path().join("x.txt").display().to_string();
+    let place = Place::new(&[]);
+    for (command, is_run) in [
+        (&["python3", &*file][..], true),
+        (&["timeout", "5", "sh", &*file], true),
+        (&["env", &*file], true),
+        (&["timeout", "5", "sort", &*file], false),
+        (&["timeout", "5", "unknown-program", "-s", &*file], true),
+        (&["sort", "-r", &*file], false),
+    ] {
+        let started = place.started(command, false);
+        let is_given = started.is_interpreted && started.scripts.contains(&file);
+        assert_eq!(is_given, is_run, "{command:?}");
     }
 }
 
