@@ -486,7 +486,7 @@ fn a_changed_file_behind_an_interpreter_or_an_option_and_what_code_names_is_aske
         (&["sh", "a.sh"], "git status", ".git/config", true),
         (&["sh", "a.sh"], "env -u PYTHONPYCACHEPREFIX python3 s/a.py", "s/__pycache__/b.pyc", true),
         (&["sort", "in.csv"], "", "in.csv", false),
-        (&["sh", "a.sh", "in.txt"], "sort in.txt", "in.txt", false),
+        (&["sh", "a.sh"], "sort in.txt", "in.txt", false),
     ];
     for_each(&ways, |_, (words, script, name, asks)| {
         for text in three_ways(words) {
