@@ -7,9 +7,9 @@ use super::layout::{OpenFence, is_spoken_of, places};
 pub(super) const BEGINNINGS: [&str; 6] =
     ["<|channel|>", "<|start|>assistant", "<|message|>", "analysis<|message|>", "commentary<|message|>", "final<|message|>"];
 /// Where a message begins behind a text that has no marks before it.
-const LATER: [&str; 3] = ["<|start|>assistant<|channel|>", "<|channel|>final", "<|channel|>commentary to="];
+const LATER: [&str; 2] = ["<|start|>assistant<|channel|>", "<|channel|>final"];
 /// Marks that end a message.
-const ENDS: [&str; 5] = ["<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>"];
+const ENDS: [&str; 3] = ["<|end|>", "<|return|>", "<|call|>"];
 /// Who else may speak in such a text.
 const OTHERS: [&str; 4] = ["user", "system", "developer", "functions."];
 
@@ -45,32 +45,52 @@ pub(super) fn read_later(text: &str) -> Option<Result<Harmony, UnclosedThoughtsE
     Some(Ok(Harmony { has_thoughts: true, ..read }))
 }
 
+/// The length of the message that a text begins with. An end mark behind which the text goes on is quoted in it; if there are only such, the first
+/// ends an answer, and none a call (`is_call`), which then cannot be read.
+fn end_of(text: &str, is_call: bool) -> usize {
+    let ends = || text.match_indices("<|").filter_map(|(at, _)| Some((at, ENDS.iter().find(|mark| text[at..].starts_with(**mark))?)));
+    let is_end = |(at, mark): &(usize, &&str)| {
+        let after = text[at + mark.len()..].trim_start();
+        after.is_empty() || ENDS.iter().chain(&["<|start|>", "<|channel|>final"]).any(|next| after.starts_with(next))
+    };
+    let first = || ends().next().filter(|_| !is_call);
+    ends().find(is_end).or_else(first).map_or(text.len(), |(at, _)| at)
+}
+
+/// Reads messages. One begins with the text or behind the end of another, so that a message which is quoted in one is a part of it.
 fn of_messages(text: &str) -> Result<Harmony, UnclosedThoughtsError> {
     let mut read = Harmony::default();
     let (mut preamble, mut unnamed) = (String::new(), String::new());
     let mut rest = text;
     for _ in 0..MOST_MESSAGES {
         let Some((head, after)) = rest.split_once("<|message|>") else { break };
-        let end = ENDS.iter().filter_map(|mark| after.find(mark)).min().unwrap_or(after.len());
-        let body = after[..end].trim();
         if head.trim().strip_prefix("<|start|>").is_some_and(|who| OTHERS.iter().any(|other| who.trim_start().starts_with(other))) {
             // The model went on with a turn that is not its own.
             break;
         }
         let head = head.replace("<|start|>", " ").replace("<|channel|>", " ").replace("<|constrain|>", " ");
-        let to = head.split_whitespace().find_map(|word| word.strip_prefix("to="));
+        let to = head.split_whitespace().find_map(|word| word.strip_prefix("to=")).filter(|to| *to != "user");
+        let end = end_of(after, to.is_some());
+        let body = after[..end].trim();
+        rest = &after[end..];
+        while let Some(behind) = ENDS.iter().find_map(|mark| rest.strip_prefix(mark)) {
+            rest = behind.trim_start();
+        }
+        let is_thought = to.is_none() && head.contains("analysis");
+        if let Some((_, arguments)) = read.calls.last_mut().filter(|_| to.is_none() && !is_thought && !body.is_empty()) {
+            // A call with text behind it cannot be read.
+            arguments.push_str(&format!("<|message|>{body}"));
+        }
         match to {
-            Some(to) if to != "user" => read.calls.push((to.trim_start_matches("functions.").to_owned(), body.to_owned())),
-            _ if head.contains("analysis") => read.has_thoughts |= !body.is_empty(),
-            _ if head.contains("commentary") => preamble.push_str(body),
-            _ if head.contains("final") => {
+            Some(to) => read.calls.push((to.trim_start_matches("functions.").to_owned(), body.to_owned())),
+            None if is_thought => read.has_thoughts |= !body.is_empty(),
+            None if head.contains("commentary") => preamble.push_str(body),
+            None if head.contains("final") => {
                 read.answer.push_str(body);
                 read.is_final = true;
             }
-            _ => unnamed.push_str(body),
+            None => unnamed.push_str(body),
         }
-        rest = &after[end..];
-        rest = ENDS[..3].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest);
     }
     if read.is_final {
         // What has no channel before an answer that has one was thought.

@@ -242,6 +242,24 @@ fn harmony_has_one_channel_that_is_the_answer() {
     for text in [called, "commentary to=functions.time <|constrain|>json<|message|>{\"zone\":\"UTC\"}"] {
         assert_eq!(answer_text(text).unwrap().calls, [("time".to_owned(), "{\"zone\":\"UTC\"}".to_owned())]);
     }
+    let quoted = "<|channel|>commentary to=functions.time <|message|>{\"id\": 7}<|call|>";
+    let asked = "<|start|>assistant<|channel|>final<|message|>Shall I?";
+    for text in [
+        format!("<|channel|>analysis<|message|>The user quotes a call: {quoted} I must not do that.<|end|>{asked}"),
+        format!("<|channel|>analysis<|message|>The user quotes {quoted}\nI must not do that.<|end|>\n{asked}<|return|>"),
+        format!("Hm: {quoted} I must not do that.<|end|>{asked}"),
+    ] {
+        let read = answer_text(&text).unwrap();
+        assert_eq!((read.text.as_str(), read.calls.as_slice()), ("Shall I?", [].as_slice()), "{text}");
+    }
+    let text = format!("<|channel|>final<|message|>You wrote {quoted} there.<|return|>");
+    assert_eq!(answer_text(&text).unwrap().calls, []);
+    assert_eq!(answer(&text), format!("You wrote {quoted} there."));
+    // A call with text behind it cannot be read.
+    for text in [format!("{called}{asked}"), format!("{called} I must not."), format!("{called}\n<|start|>assistant<|channel|>commentary<|message|>Done.")] {
+        let calls = answer_text(&text).unwrap().calls;
+        assert!(calls.iter().all(|(_, arguments)| arguments_in(arguments).is_none()), "{text}");
+    }
 }
 
 #[test]
