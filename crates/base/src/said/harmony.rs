@@ -76,6 +76,9 @@ fn of_messages(text: &str) -> Result<Harmony, UnclosedThoughtsError> {
         while let Some(behind) = ENDS.iter().find_map(|mark| rest.strip_prefix(mark)) {
             rest = behind.trim_start();
         }
+        if !["<|start|>", "<|channel|>final"].iter().any(|next| rest.starts_with(next)) {
+            rest = "";
+        }
         let is_thought = to.is_none() && head.contains("analysis");
         if let Some((_, arguments)) = read.calls.last_mut().filter(|_| to.is_none() && !is_thought && !body.is_empty()) {
             // A call with text behind it cannot be read.

@@ -84,24 +84,49 @@ fn value(text: &str, depth: usize) -> Option<(Value, &str)> {
     }
 }
 
+/// The text behind its opening quotation mark, with the escapes that Python knows. Others keep their backslash, as there. `\N{…}` is not read.
 fn quoted(text: &str, quote: char) -> Option<(Value, &str)> {
+    let triple = &String::from(quote).repeat(3)[..];
+    let (text, close) = text.strip_prefix(&triple[1..]).map_or((text, &triple[..1]), |inside| (inside, triple));
     let mut read = String::new();
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            _ if c == quote => return Some((Value::String(read), &text[at + 1..])),
-            '\\' => match chars.next()?.1 {
-                'n' => read.push('\n'),
-                't' => read.push('\t'),
-                'r' => read.push('\r'),
-                'u' => {
-                    let code: String = (0..4).filter_map(|_| chars.next().map(|(_, c)| c)).collect();
-                    read.push(char::from_u32(u32::from_str_radix(&code, 16).ok()?)?);
-                }
-                other => read.push(other),
-            },
-            _ => read.push(c),
+    let mut rest = text;
+    loop {
+        if let Some(after) = rest.strip_prefix(close) {
+            return Some((Value::String(read), after));
+        }
+        let c = rest.chars().next()?;
+        rest = &rest[c.len_utf8()..];
+        if c != '\\' {
+            read.push(c);
+            continue;
+        }
+        let escaped = rest.chars().next()?;
+        let code = match escaped {
+            'x' => Some((1, 2, 16)),
+            'u' => Some((1, 4, 16)),
+            'U' => Some((1, 8, 16)),
+            '0'..='7' => Some((0, rest.chars().take(3).take_while(|c| c.is_digit(8)).count(), 8)),
+            _ => None,
+        };
+        if let Some((from, length, radix)) = code {
+            let written = rest.get(from..from + length).filter(|written| written.chars().all(|c| c.is_digit(radix)))?;
+            read.push(char::from_u32(u32::from_str_radix(written, radix).ok()?)?);
+            rest = &rest[from + length..];
+            continue;
+        }
+        rest = &rest[escaped.len_utf8()..];
+        match escaped {
+            'n' => read.push('\n'),
+            't' => read.push('\t'),
+            'r' => read.push('\r'),
+            'a' => read.push('\u{7}'),
+            'b' => read.push('\u{8}'),
+            'f' => read.push('\u{c}'),
+            'v' => read.push('\u{b}'),
+            '\n' => {}
+            '\\' | '\'' | '"' => read.push(escaped),
+            'N' => return None,
+            other => read.extend(['\\', other]),
         }
     }
-    None
 }

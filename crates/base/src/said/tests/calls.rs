@@ -135,6 +135,25 @@ fn what_no_call_can_be_is_told_and_what_is_content_stays() {
     }
 }
 
+#[test]
+fn a_string_in_a_call_of_python_is_what_python_reads() {
+    for (literal, expected) in [
+        (r#""\d+\.\w""#, r"\d+\.\w"),
+        (r#"'C:\dir\q'"#, r"C:\dir\q"),
+        (r#""\x41\u00e9\U0001F600\101\0""#, "Aé😀A\0"),
+        (r#""\n\t\\\'\"\a\b\f\v""#, "\n\t\\'\"\u{7}\u{8}\u{c}\u{b}"),
+        ("\"a\\\nb\"", "ab"),
+        ("\"\"", ""),
+        ("\"\"\"print(\"a\")\nb = ''\n\"\"\"", "print(\"a\")\nb = ''\n"),
+        ("'''a''b'''", "a''b"),
+    ] {
+        assert_eq!(written(&format!("time(zone={literal})")).unwrap().1, Some(json!([["time", { "zone": expected }]])), "{literal}");
+    }
+    for literal in [r#""\N{BULLET}""#, r#""\x4""#, r#""\ud83d""#, r#""\u12g4""#, "\"\"\"a\"", "r\"\\d\"", "f\"a\"", "b\"a\"", "\"a\" \"b\""] {
+        assert_eq!(written(&format!("<|python_tag|>time(zone={literal})")), Some((String::new(), None)), "{literal}");
+    }
+}
+
 /// What these offered tools and others are taken for: `None` is an answer, no calls are a failure.
 fn of_docs(text: &str) -> Option<Option<Value>> {
     let schema = json!({ "type": "object" });

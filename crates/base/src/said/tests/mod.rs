@@ -255,6 +255,7 @@ fn harmony_has_one_channel_that_is_the_answer() {
     let text = format!("<|channel|>final<|message|>You wrote {quoted} there.<|return|>");
     assert_eq!(answer_text(&text).unwrap().calls, []);
     assert_eq!(answer(&text), format!("You wrote {quoted} there."));
+    assert_eq!(answer_text(&format!("<|channel|>final<|message|>Hello.<|end|>garbage {quoted}and more")).unwrap().calls, []);
     // A call with text behind it cannot be read.
     for text in [format!("{called}{asked}"), format!("{called} I must not."), format!("{called}\n<|start|>assistant<|channel|>commentary<|message|>Done.")] {
         let calls = answer_text(&text).unwrap().calls;
