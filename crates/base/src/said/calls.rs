@@ -268,6 +268,11 @@ impl CallReader<'_> {
                 return self.of_json(object.remove(key)?);
             }
         }
+        // Two names, or arguments under two keys, say two things.
+        let names = NAMES.iter().filter(|key| object.get(**key).is_some_and(Value::is_string)).count();
+        if names > 1 || ARGUMENTS.iter().filter(|key| object.contains_key(**key)).count() > 1 {
+            return None;
+        }
         let name = NAMES.iter().find_map(|key| object.get(*key)?.as_str())?.to_owned();
         let arguments = match ARGUMENTS.iter().find_map(|key| object.remove(*key)) {
             Some(Value::String(text)) => arguments_in(&text)?,

@@ -114,6 +114,11 @@ fn read(whole: &str, is_coming: bool) -> Result<ReadAnswer, UnclosedThoughtsErro
         return Err(UnclosedThoughtsError);
     }
     answer.has_thoughts |= later.is_some();
+    // A call in thoughts that have no end is thought of, and not meant.
+    let said = later.as_ref().map_or(text, |later| &later.text);
+    if !is_coming && calls::opening(said).is_some_and(|at| thoughts::is_open(&said[..at])) {
+        return Err(UnclosedThoughtsError);
+    }
     let text = later.as_ref().map_or(text, |later| &later.text);
     // What is not seen around an answer is the model's own, and stays if there is nothing else to take away.
     let is_untouched = text.trim() == without_invisible(whole).trim_end();

@@ -8,12 +8,14 @@ use super::layout::{OpenFence, begins_line, is_spoken_of, places};
 use super::{UnclosedThoughtsError, begins, calls};
 
 /// Marks around thoughts, in any case, and whether there are models that leave out the first: their template has it.
-pub(super) const THOUGHTS: [(&str, &str, bool); 14] = [
+pub(super) const THOUGHTS: [(&str, &str, bool); 16] = [
     ("<think>", "</think>", true),
     ("<thinking>", "</thinking>", false),
     ("<thought>", "</thought>", false),
     ("<thoughts>", "</thoughts>", false),
     ("<reasoning>", "</reasoning>", false),
+    ("<scratchpad>", "</scratchpad>", false),
+    ("<reflection>", "</reflection>", false),
     ("<seed:think>", "</seed:think>", true),
     ("<mm:think>", "</mm:think>", true),
     ("<longcat_think>", "</longcat_think>", true),
@@ -29,10 +31,10 @@ const LONGEST: usize = 200;
 
 static BEGIN: LazyLock<Regex> = LazyLock::new(|| {
     let attribute = r#"\s+[\w:-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"']+)"#;
-    let text = format!(r"(?i)^<(?:[a-z]+[:_])?(?:think|thinking|thoughts?|reasoning)(?:{attribute})*\s*>");
+    let text = format!(r"(?i)^<(?:[a-z]+[:_])?(?:think|thinking|thoughts?|reasoning|scratchpad|reflection)(?:{attribute})*\s*>");
     Regex::new(&text).expect("a pattern of this file")
 });
-const END_TEXT: &str = r"<\s*/\s*(?:[a-z]+[:_])?(?:think|thinking|thoughts?|reasoning)\s*>";
+const END_TEXT: &str = r"<\s*/\s*(?:[a-z]+[:_])?(?:think|thinking|thoughts?|reasoning|scratchpad|reflection)\s*>";
 static END: LazyLock<Regex> = LazyLock::new(|| Regex::new(&format!("(?i){END_TEXT}")).expect("a pattern of this file"));
 static FIRST_END: LazyLock<Regex> = LazyLock::new(|| Regex::new(&format!("(?i)^{END_TEXT}")).expect("a pattern of this file"));
 
@@ -160,6 +162,12 @@ pub(super) fn without_later(text: &str, had: bool, is_coming: bool) -> Option<La
         }
     }
     (from > 0).then(|| LaterThoughts { text: kept + &text[from..], is_unclosed: false })
+}
+
+/// Whether thoughts begin in a text that do not end in it.
+pub(super) fn is_open(text: &str) -> bool {
+    let begun = { places(text, OpenFence::Text) }.into_iter().rev().find_map(|at| Some((at, begin_of(&text[at..])?)));
+    begun.is_some_and(|(at, (length, end))| end_of(&text[at + length..], end).is_none())
 }
 
 /// Whether a text may be the first characters of a beginning of thoughts, or of an end.

@@ -94,6 +94,9 @@ fn a_call_that_is_cut_or_has_an_argument_twice_is_not_made() {
     for text in [
         "<tool_call>{\"name\": \"time\", \"arguments\": {\"zone\": \"a\", \"zone\": \"b\"}}</tool_call>",
         "<tool_call>{\"name\": \"time\", \"name\": \"note-read\", \"arguments\": {}}</tool_call>",
+        "<tool_call>{\"name\": \"time\", \"arguments\": {}, \"parameters\": {\"zone\": \"a\"}}</tool_call>",
+        "<tool_call>{\"name\": \"time\", \"tool\": \"note-read\", \"arguments\": {}}</tool_call>",
+        "{\"name\": \"time\", \"arguments\": {}, \"parameters\": {\"zone\": \"a\"}}",
         "<|python_tag|>time(zone=\"a\", zone=\"b\")",
         "<|python_tag|>[time(zone=\"a\"), ",
         "<function=time>{\"zone\": \"a",
@@ -103,6 +106,8 @@ fn a_call_that_is_cut_or_has_an_argument_twice_is_not_made() {
     let call = "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>";
     for (begin, _, _) in THOUGHTS {
         assert_eq!(answer(&format!("{begin}I could do\n{call}")), "(unclosed)", "{begin}");
+        assert_eq!(answer(&format!("I look. {begin}I could do\n{call}")), "(unclosed)", "{begin}");
+        assert_eq!(answer(&format!("I look.\n{begin}\nI could do\n{call}\nor not")), "(unclosed)", "{begin}");
     }
 }
 
