@@ -12,10 +12,11 @@ use super::begins;
 use super::hints::{self, COLLECTIONS, Names, spelling};
 use super::layout::{OpenFence, places, without_invisible};
 use super::literal;
+use super::marks::has_turns;
 use crate::model::{leading_json, read_json};
 
 /// Marks with which calls begin.
-pub(super) const OPENINGS: [&str; 28] = [
+pub(super) const OPENINGS: [&str; 30] = [
     "<tool_call>",
     "<tool_calls>",
     "<toolcall>",
@@ -43,6 +44,8 @@ pub(super) const OPENINGS: [&str; 28] = [
     "<|action_start|>",
     "<｜tool▁calls▁begin｜>",
     "<｜tool▁call▁begin｜>",
+    "<｜tool_calls_begin｜>",
+    "<|tools_prefix|>",
     "<｜DSML｜",
 ];
 /// Keys that name a tool in JSON, and those that hold its arguments.
@@ -85,6 +88,8 @@ pub fn written_calls<'t>(text: &'t str, tools: &[(&str, &Value)]) -> Option<Writ
     if let Some(at) = opening(whole) {
         let form = OPENINGS.iter().find(|mark| begins(&whole[at..], mark)).copied().unwrap_or_default();
         let calls = CallReader { tools, calls: vec![], is_marked: true, is_list_open: false }.read(&whole[at..]);
+        // What a next turn asks for, the model asked itself.
+        let calls = calls.filter(|_| !has_turns(&whole[..at]));
         let begins_line = whole[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
         // In the middle of a sentence it is spoken of.
         if calls.is_some() || begins_line {
@@ -124,11 +129,19 @@ static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
         | \[CALL_ID\]\w+ | ```(?:json|python|tool_code)? )",
     )
 });
-static HEAD: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^<(?:｜DSML｜|antml:)?(?:function=|invoke\s+name=)"?([^">\s]+)"?\s*>"#));
-static TAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:)?(?:function|invoke)>"));
-static PARAMETER: LazyLock<Regex> = LazyLock::new(|| pattern(r#"<(?:｜DSML｜|antml:)?parameter(?:=|\s+name=)"?([^">\s]+)"?[^>]*>"#));
-static PARAMETER_END: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:)?parameter>"));
+static HEAD: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"^<(?:｜DSML｜|antml:|steptml:)?(?:function=|invoke\s+name=)"?([^">\s]+)"?\s*>"#));
+static TAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:|steptml:)?(?:function|invoke)>"));
+static PARAMETER: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"<(?:｜DSML｜|antml:|steptml:)?parameter(?:=|\s+name=)"?([^">\s]+)"?[^>]*>"#));
+static PARAMETER_END: LazyLock<Regex> = LazyLock::new(|| pattern(r"</(?:｜DSML｜|antml:|steptml:)?parameter>"));
 static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:call:)?([A-Za-z_][A-Za-z0-9_.\-]*)(?::\d+)?"));
+/// What ends a call whose arguments are left out.
+static NO_ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^\s*(?:<\|tool_call_argument_begin\|>|<｜tool▁sep｜>)?\s*(?:</[a-z_:]*(?:tool_?calls?|function_?calls?|function)>|<\|/?[a-z_]+_end\|>|<｜[^<>｜]+end｜>|\[ARGS\]\s*(?:$|\[TOOL))",
+    )
+});
 static PAIRS_END: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:</[a-z_:]*tool_?calls?>|<\|/?[a-z_]+\|>)"));
 static PAIR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>"));
 
@@ -203,16 +216,23 @@ impl CallReader<'_> {
             Some((name, after))
         };
         let (mut name, mut after) = named(text)?;
-        // DeepSeek writes the kind of the call first.
+        let ended =
+            |name: &regex::Captures<'_>| self.is_marked && NO_ARGUMENTS.is_match(&text[name.get(0).map_or(0, |whole| whole.end())..]);
+        // DeepSeek and Step write the kind of the call first.
+        if &name[1] == "function" && HEAD.is_match(after) {
+            return Some(after);
+        }
         if &name[1] == "function" && !after.starts_with(['{', '(']) {
             (name, after) = named(after)?;
         }
+        let is_ended = ended(&name);
         if after.starts_with("<arg_key>") {
             return self.pairs(&name[1], after);
         }
         let (arguments, after) = match after.strip_prefix('(') {
             Some(inside) => literal::arguments(inside)?,
             None if after.starts_with('{') => json(after)?,
+            None if is_ended => (Value::Object(Map::new()), after),
             None => return None,
         };
         self.add(&name[1], arguments);
@@ -253,7 +273,7 @@ impl CallReader<'_> {
         }
     }
 
-    /// The calls in a JSON value.
+    /// The calls in a JSON value, of which one names its tool under one key and its arguments under another. A description of a tool is none.
     fn of_json(&mut self, value: Value) -> Option<()> {
         let mut object = match value {
             Value::Array(list) => return list.into_iter().try_for_each(|one| self.of_json(one)),
@@ -267,6 +287,17 @@ impl CallReader<'_> {
             if object.get(key).is_some_and(Value::is_object) {
                 return self.of_json(object.remove(key)?);
             }
+        }
+        // Apertus has the name of the tool as the key of its arguments.
+        if let Some(name) = object.keys().next().filter(|_| self.is_marked && object.len() == 1).cloned()
+            && self.tools.iter().any(|(offered, _)| *offered == name)
+            && object[&name].is_object()
+        {
+            self.add(&name, object.remove(&name)?);
+            return Some(());
+        }
+        if object.contains_key("description") {
+            return None;
         }
         // Two names, or arguments under two keys, say two things.
         let names = NAMES.iter().filter(|key| object.get(**key).is_some_and(Value::is_string)).count();

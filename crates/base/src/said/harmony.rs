@@ -1,6 +1,6 @@
 //! OpenAI's harmony format (gpt-oss), as servers without a parser for it send it: messages in channels, of which one is the answer.
 
-use super::UnclosedThoughtsError;
+use super::ThoughtsError;
 use super::layout::{OpenFence, is_spoken_of, places};
 
 /// What such a text begins with.
@@ -27,7 +27,7 @@ pub(super) struct Harmony {
 }
 
 /// Reads such a text; `None`: it is none.
-pub(super) fn read(text: &str) -> Option<Result<Harmony, UnclosedThoughtsError>> {
+pub(super) fn read(text: &str) -> Option<Result<Harmony, ThoughtsError>> {
     if BEGINNINGS.iter().any(|begin| text.starts_with(begin)) || text.starts_with("commentary to=") && text.contains("<|message|>") {
         return Some(of_messages(text));
     }
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Option<Result<Harmony, UnclosedThoughtsError>>
 }
 
 /// Reads such a text whose first message has no marks before it: those are thoughts.
-pub(super) fn read_later(text: &str) -> Option<Result<Harmony, UnclosedThoughtsError>> {
+pub(super) fn read_later(text: &str) -> Option<Result<Harmony, ThoughtsError>> {
     let is_later = |at: &usize| LATER.iter().any(|begin| text[*at..].starts_with(begin)) && !is_spoken_of(&text[..*at]);
     let at = { places(text, OpenFence::Text) }.into_iter().find(is_later)?;
     let read = of_messages(&text[at..]).ok().filter(|read| read.is_final || !read.calls.is_empty())?;
@@ -58,7 +58,7 @@ fn end_of(text: &str, is_call: bool) -> usize {
 }
 
 /// Reads messages. One begins with the text or behind the end of another, so that a message which is quoted in one is a part of it.
-fn of_messages(text: &str) -> Result<Harmony, UnclosedThoughtsError> {
+fn of_messages(text: &str) -> Result<Harmony, ThoughtsError> {
     let mut read = Harmony::default();
     let (mut preamble, mut unnamed) = (String::new(), String::new());
     let mut rest = text;
@@ -102,5 +102,5 @@ fn of_messages(text: &str) -> Result<Harmony, UnclosedThoughtsError> {
     }
     let answer = if unnamed.is_empty() { preamble } else { unnamed };
     let is_cut = answer.is_empty() && read.calls.is_empty() && (read.has_thoughts || rest.contains("analysis"));
-    if is_cut { Err(UnclosedThoughtsError) } else { Ok(Harmony { answer, ..read }) }
+    if is_cut { Err(ThoughtsError::Unclosed) } else { Ok(Harmony { answer, ..read }) }
 }

@@ -39,13 +39,20 @@ static ARGUMENTS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"["'](?:arguments|parameters|args|input|tool_input|kwargs|with|action_input)["']\s*:"#));
 /// What may stand behind JSON that is the last thing.
 static CLOSING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[\s\]},;)]|</?[^<>\n]{1,60}>|\[/?[A-Za-z_]+\]|<[|｜][^<>]{1,60}>)*$"));
-static PYTHON: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"(?m)^[ \t]*\[?(?:print\()?(?:await )?NAME\([ \t]*(?:\w+[ \t]*=[^=\n]|[{"')\n]|$)[^\n]*"#));
+static PYTHON: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(?m)^[ \t]*(?:\w+[ \t]*=[ \t]*)?\[?(?:print\()?(?:await )?NAME\([ \t]*(?:\w+[ \t]*=[^=\n]|[{"')\n]|$)[^\n]*"#)
+});
 static ELEMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^[ \t]*<NAME(?:\s[^<>]*)?>\s*"));
 /// An element or mark that says that it is a call.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?im)^[ \t]*(?:[<\[][|｜]?(?:[a-z]+[:_])?(?:tool|function)[_▁ -]?(?:calls?|uses?|requests?|code|name|invocation|sep)|<(?:tool|function|action|invoke))\b",
+    )
+});
+/// A mark of the wire that is one of calls, whatever stands behind it.
+static WIRE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?im)^[ \t]*(?:<[|｜]/?[a-z_▁]*(?:tool|function|action|plugin)[a-z_▁]*[|｜]?>|✿[a-z]+✿)[ \t]*:?[ \t]*(?:[\[{<:\r\n]|[\w.\-]+[ \t]*[\[{(<\r\n]|[\w.\-]+$)",
     )
 });
 /// A recipient in the format of `gpt-oss`.
@@ -80,7 +87,7 @@ pub(super) fn spelling(name: &str) -> String {
 pub(super) fn form(text: &str, names: &Names) -> Option<&'static str> {
     let text = &shown(text, names);
     let has = |pattern: &Regex, fits: &dyn Fn(&regex::Captures<'_>) -> bool| pattern.captures_iter(text).any(|found| fits(&found));
-    let forms: [(&'static str, bool); 6] = [
+    let forms: [(&'static str, bool); 7] = [
         ("Action:", has(&LINES, &|found| names.has(&found[2]) && is_input(found))),
         (
             "JSON",
@@ -90,6 +97,7 @@ pub(super) fn form(text: &str, names: &Names) -> Option<&'static str> {
         ),
         ("tool_code", has(&PYTHON, &|found| names.has(&found[1]) && is_line_of_call(text, found))),
         ("an element", has(&ELEMENT, &|found| names.has(&found[1]) && is_element(text, found))),
+        ("a mark of calls", !names.0.is_empty() && WIRE.is_match(text)),
         ("a mark of calls", has(&MARK, &|found| is_marked(text, found, names))),
         ("to=", has(&RECIPIENT, &|found| names.has(&found[1]))),
     ];
@@ -109,7 +117,11 @@ fn shown(text: &str, names: &Names) -> String {
         let mut inside = lines.iter().filter(|line| matches!(line.kind, LineKind::Code(fence, _) if fence == *last));
         let first = inside.find_map(|line| Some(line.text.trim()).filter(|text| !text.is_empty())).unwrap_or_default();
         let word = first.trim_start_matches("print(").split('(').next().unwrap_or_default();
-        first.starts_with(['{', '[', '<']) || first.contains(':') || names.has(word)
+        let behind = first.split_once('=').map_or("", |(_, called)| called.trim());
+        first.starts_with(['{', '[', '<'])
+            || first.contains(':')
+            || names.has(word)
+            || names.has(behind.split('(').next().unwrap_or_default())
     });
     let mut shown = String::with_capacity(text.len());
     for AnswerLine { text, kind, .. } in &lines {
@@ -162,7 +174,8 @@ fn is_object(text: &str, key: usize) -> bool {
     match values.next() {
         Some(Ok(object)) => {
             let has_arguments = object.keys().any(|key| ARGUMENTS.is_match(&format!("\"{key}\":")));
-            has_arguments && (is_first || CLOSING.is_match(&rest[values.byte_offset()..]))
+            // What has a description describes a tool.
+            has_arguments && !object.contains_key("description") && (is_first || CLOSING.is_match(&rest[values.byte_offset()..]))
         }
         Some(Err(error)) if error.is_eof() => true,
         _ => ARGUMENTS.is_match(rest) && (is_first || rest.trim_end().ends_with(['}', ']', '>'])),

@@ -17,7 +17,7 @@ pub(super) enum LineKind<'t> {
     Quote,
     /// The line that begins or ends a fence.
     Fence,
-    /// Code in the fence with this number, and the word behind the fence's mark.
+    /// Code in the block with this number, and the word behind the mark of its fence: also indented code, and code and comments of HTML.
     Code(usize, &'t str),
 }
 
@@ -42,23 +42,59 @@ pub(super) fn lines(text: &str, open: OpenFence) -> Vec<AnswerLine<'_>> {
             AnswerLine { at: at - text.len(), text, kind }
         })
         .collect();
-    let (mut from, mut fences) = (0, 0);
+    let last_ends = HTML_CODE.map(|(_, end)| text.rfind(end));
+    let (mut from, mut blocks, mut is_list) = (0, 0, false);
     while from < lines.len() {
         let Some((mark, word)) = fence(lines[from].text) else {
-            from += 1;
+            let length = html_code(text, &lines[from..], last_ends).unwrap_or_else(|| indented(&lines, from, is_list));
+            lines[from..from + length].iter_mut().for_each(|line| line.kind = LineKind::Code(blocks, ""));
+            blocks += usize::from(length > 0);
+            is_list = if length == 0 { is_in_list(lines[from].text, is_list) } else { is_list };
+            from += length.max(1);
             continue;
         };
         let end = closing(&lines[from + 1..], mark, open).map(|behind| from + 1 + behind);
         let last = end.unwrap_or(if open == OpenFence::Code { lines.len() } else { from + 1 });
         lines[from].kind = LineKind::Fence;
-        lines[from + 1..last].iter_mut().for_each(|line| line.kind = LineKind::Code(fences, word));
+        lines[from + 1..last].iter_mut().for_each(|line| line.kind = LineKind::Code(blocks, word));
         if let Some(end) = end {
             lines[end].kind = LineKind::Fence;
         }
-        fences += 1;
+        blocks += 1;
         from = last + usize::from(end.is_some());
     }
     lines
+}
+
+/// What holds code in HTML, as it begins and ends.
+const HTML_CODE: [(&str, &str); 3] = [("<pre", "</pre>"), ("<code", "</code>"), ("<!--", "-->")];
+
+/// How many of these lines of a text are code or a comment of HTML that begins with the first; `None`: it begins none that ends.
+/// `last_ends`: where the last end of each stands.
+fn html_code(text: &str, lines: &[AnswerLine<'_>], last_ends: [Option<usize>; 3]) -> Option<usize> {
+    let first = lines.first()?;
+    let kind = HTML_CODE.iter().position(|(begin, _)| first.text.trim_start().starts_with(begin))?;
+    last_ends[kind].filter(|last| *last > first.at)?;
+    let end = first.at + text[first.at..].find(HTML_CODE[kind].1)?;
+    Some(lines.partition_point(|line| line.at <= end))
+}
+
+/// How many lines of code that is only indented begin here: behind an empty line, and in no list, where it goes on with an item.
+fn indented(lines: &[AnswerLine<'_>], from: usize, is_list: bool) -> usize {
+    let is_blank = |line: &AnswerLine<'_>| line.text.trim().is_empty();
+    if is_list || from > 0 && !is_blank(&lines[from - 1]) {
+        return 0;
+    }
+    let is_code = |line: &&AnswerLine<'_>| !is_blank(line) && (line.text.starts_with("    ") || line.text.starts_with('\t'));
+    lines[from..].iter().take_while(is_code).count()
+}
+
+/// Whether a list goes on behind a line; `is_list`: whether one did before it.
+fn is_in_list(line: &str, is_list: bool) -> bool {
+    let text = line.trim_start();
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_item = if behind.len() < text.len() { behind.starts_with(['.', ')']) } else { text.starts_with(['-', '*', '+', '•']) };
+    is_item || is_list && (text.is_empty() || line.starts_with([' ', '\t']))
 }
 
 /// The mark of the fence that a line begins or ends, and the word behind it.
@@ -186,6 +222,11 @@ pub(super) fn is_spoken_of(before: &str) -> bool {
 pub(super) fn begins_line(text: &str, at: usize) -> bool {
     let before = text[..at].trim_end_matches(' ');
     at - before.len() <= 3 && (before.is_empty() || before.ends_with('\n'))
+}
+
+/// Whether what follows a mark goes on as the sentence that speaks of it.
+pub(super) fn goes_on(after: &str) -> bool {
+    after.starts_with([' ', '\t']) && after.trim_start().starts_with(|c: char| c.is_lowercase() || c == '(')
 }
 
 /// A text without what is not seen at its beginning.

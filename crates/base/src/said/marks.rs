@@ -1,16 +1,16 @@
 //! Marks of the wire around an answer: what a server should have taken away.
 
-use super::layout::{OpenFence, begins_line, is_spoken_of, places, without_invisible};
+use super::layout::{OpenFence, begins_line, goes_on, is_spoken_of, places, without_invisible};
 use super::{begins, place_of};
 
 /// Marks that have not the form `<|word|>`.
-const OTHERS: [&str; 13] = [
-    "</s>", "<s>", "<bos>", "<eos>", "<pad>", "[EOS]", "[/INST]", "[INST]", "<end_of_turn>", "<end_of_utterance>", "<start_of_turn>",
-    "<turn|>", "<|turn>",
+const OTHERS: [&str; 19] = [
+    "</s>", "<s>", "<bos>", "<eos>", "<eot>", "<eod>", "<pad>", "<unk>", "[EOS]", "[PAD]", "[/INST]", "[INST]", "<end_of_turn>",
+    "<end_of_text>", "<end_of_utterance>", "<end_code>", "<start_of_turn>", "<turn|>", "<|turn>",
 ];
 /// Words in the marks of thoughts, calls and channels, which are read elsewhere.
-const OWN: [&str; 12] =
-    ["tool", "call", "think", "thought", "action", "plugin", "python", "channel", "message", "constrain", "dsml", "function"];
+const OWN: [&str; 13] =
+    ["tool", "call", "think", "thought", "inner_", "action", "plugin", "python", "channel", "message", "constrain", "dsml", "function"];
 /// Marks that begin a turn, with the word of who speaks behind them.
 const TURNS: [&str; 7] =
     ["<|im_start|>", "<|start_header_id|>", "<|header_start|>", "<|start_of_role|>", "<start_of_turn>", "<|turn>", "<|start|>"];
@@ -49,8 +49,8 @@ fn is_other_turn(mark: &str) -> bool {
 fn is_end(mark: &str) -> bool {
     let word = word_of(mark);
     let is_part = ["header", "role", "box", "middle"].iter().any(|part| word.contains(part));
-    !is_part
-        && (["/s", "eot", "eom", "eos", "return", "turn"].contains(&&*word) || word.split(['_', '▁']).any(|part| part.starts_with("end")))
+    let is_short = |part: &str| ["eot", "eom", "eos", "eod"].contains(&part);
+    !is_part && (["/s", "return", "turn"].contains(&&*word) || word.split(['_', '▁']).any(|part| part.starts_with("end") || is_short(part)))
 }
 
 /// The text behind the word of one of these that speak, which is a word of its own.
@@ -58,11 +58,6 @@ fn after_role<'t>(text: &'t str, roles: &[&str]) -> Option<&'t str> {
     let role = roles.iter().find(|role| begins(text, role))?;
     let after = &text[role.len()..];
     (!after.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '\'')).then_some(after)
-}
-
-/// Whether what follows a mark goes on as the sentence that speaks of it.
-fn goes_on(after: &str) -> bool {
-    after.starts_with([' ', '\t']) && after.trim_start().starts_with(|c: char| c.is_lowercase() || c == '(')
 }
 
 /// The text without the marks before it.
@@ -106,6 +101,9 @@ pub(super) fn without_ends(text: &str, is_coming: bool) -> &str {
     let is_html = text.contains("<s>");
     let turn = places.iter().find(|at| !(is_html && text[**at..].starts_with("</s>")) && ends_at(text, **at, is_coming));
     let mut rest = turn.map_or(text, |at| &text[..*at]);
+    if has_quoted_turns(rest, &places) {
+        return if is_coming || !has_more_ends(text, &places) { text } else { &text[..last_mark(text.trim_end()).unwrap_or(text.len())] };
+    }
     loop {
         let trimmed = rest.trim_end();
         let Some(at) = last_mark(trimmed) else { return rest };
@@ -115,6 +113,30 @@ pub(super) fn without_ends(text: &str, is_coming: bool) -> &str {
         }
         rest = &trimmed[..at];
     }
+}
+
+/// Whether a text shows turns, which it announces. What follows is then a part of what it shows.
+fn has_quoted_turns(text: &str, places: &[usize]) -> bool {
+    let shown = places.iter().take_while(|at| **at < text.len());
+    { shown }.any(|at| is_spoken_of(&text[..*at]) && begins_turn(&text[*at..]))
+}
+
+/// Whether a text begins with a mark that begins a turn.
+fn begins_turn(text: &str) -> bool {
+    turn_of(text).is_some() || mark_of(text).is_some_and(|mark| mark == "<s>" || is_other_turn(mark))
+}
+
+/// Whether more turns end in a text than begin in it: the last of them is its own.
+fn has_more_ends(text: &str, places: &[usize]) -> bool {
+    let begun = places.iter().filter(|at| begins_turn(&text[**at..])).count();
+    places.iter().filter(|at| mark_of(&text[**at..]).is_some_and(is_end)).count() > begun
+}
+
+/// Whether turns are in a text: what stands behind them was not asked for.
+pub(super) fn has_turns(text: &str) -> bool {
+    let is_other = |at: usize| begins_turn(&text[at..]) || mark_of(&text[at..]).is_some_and(is_end);
+    let is_told = |line: &str| ["user:", "human:"].iter().any(|who| begins(line.trim_start_matches(['*', '#', ' ', '\t']), who));
+    text.lines().any(is_told) || text.match_indices(['<', '[']).any(|(at, _)| is_other(at))
 }
 
 /// The place of the mark that a text ends with.
@@ -133,7 +155,9 @@ fn ends_at(text: &str, at: usize, is_coming: bool) -> bool {
     };
     let is_attached = before.ends_with(|c: char| !c.is_whitespace());
     let is_quoted = before.ends_with(['"', '\'', '`', '“', '„', '«', '‘', '(']);
-    if is_quoted && !after.is_empty() || is_spoken_of(before) || goes_on(after) {
+    // Behind a sentence that has ended, none goes on.
+    let is_said = before.ends_with(['.', '!', '?', '…', '。', '！', '？']) && is_end(mark);
+    if is_quoted && !after.is_empty() || is_spoken_of(before) || goes_on(after) && !is_said {
         return false;
     }
     if TURNS.contains(&mark) {
@@ -148,11 +172,19 @@ fn ends_at(text: &str, at: usize, is_coming: bool) -> bool {
         .iter()
         .any(|roles| after_role(after, roles).is_some_and(is_next) || is_coming && is_role(after, roles));
     let is_followed = after.starts_with(['\r', '\n']) || turn_of(after).or_else(|| mark_of(after)).is_some() || has_role;
-    at > 0 && is_end(mark) && is_followed && (is_attached || begins_line(text, at))
+    let is_point = after.starts_with(['.', ',', ';', ':', '!', '?', ')']);
+    at > 0 && is_end(mark) && (is_attached && !is_point || is_followed && begins_line(text, at))
 }
 
-/// The answer in a box, without the marks of the box.
-pub(super) fn unboxed(text: &str) -> Option<String> {
+/// The answer in a box, without the marks of the box; behind thoughts (`had`) an element around the whole answer is one, too.
+pub(super) fn unboxed(text: &str, had: bool) -> Option<String> {
+    let element = { ["answer", "response"] }.iter().filter(|_| had).find_map(|word| {
+        let inside = text.trim().strip_prefix(&format!("<{word}>"))?.strip_suffix(&format!("</{word}>"))?;
+        (!inside.contains(&format!("<{word}>"))).then(|| inside.trim().to_owned())
+    });
+    if element.is_some() {
+        return element;
+    }
     let (begin, end) = ("<|begin_of_box|>", "<|end_of_box|>");
     let places = places(text, OpenFence::Text);
     let from = *places.iter().find(|at| text[**at..].starts_with(begin) && !is_spoken_of(&text[..**at]))?;

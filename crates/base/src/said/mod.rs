@@ -47,10 +47,31 @@ pub struct AnswerText {
     pub begins_unmarked: bool,
 }
 
-/// A text that only has thoughts, whose end is missing.
+/// Why a text has no certain answer: what of it is thought cannot be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the thoughts in it have no end")]
-pub struct UnclosedThoughtsError;
+pub enum ThoughtsError {
+    /// They begin and have no end: there is no answer yet.
+    #[error("its thoughts have no end")]
+    Unclosed,
+    /// Behind their end stands another: what is between may be thought.
+    #[error("its thoughts end twice")]
+    EndTwice,
+    /// A block of them stands in the middle of its text, and nothing announces it as content.
+    #[error("thoughts, or an example of them, stand in the middle of it")]
+    Among,
+    /// It begins with a sentence that has marks of thoughts as words, or with thoughts that look like one.
+    #[error("its first sentence may be thought")]
+    Spoken,
+}
+
+/// How thoughts come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThoughtsPlace {
+    /// Nothing but the text came.
+    InText,
+    /// They came apart from the text. An end of thoughts without a beginning is then content.
+    Apart,
+}
 
 /// What was read of a text, for what is known of it until now.
 struct ReadAnswer {
@@ -62,12 +83,12 @@ struct ReadAnswer {
 /// The answer in the whole text of a model.
 ///
 /// # Errors
-/// It is a thought without an end.
-pub fn answer_text(whole: &str) -> Result<AnswerText, UnclosedThoughtsError> {
-    read(whole, false).map(|read| read.answer)
+/// What of it is thought cannot be told.
+pub fn answer_text(whole: &str, thoughts: ThoughtsPlace) -> Result<AnswerText, ThoughtsError> {
+    read(whole, false, thoughts).map(|read| read.answer)
 }
 
-fn read(whole: &str, is_coming: bool) -> Result<ReadAnswer, UnclosedThoughtsError> {
+fn read(whole: &str, is_coming: bool, place: ThoughtsPlace) -> Result<ReadAnswer, ThoughtsError> {
     let mut answer = AnswerText::default();
     let mut is_closed = false;
     let mut begun = without_starts(whole);
@@ -79,19 +100,20 @@ fn read(whole: &str, is_coming: bool) -> Result<ReadAnswer, UnclosedThoughtsErro
         if let Some((thoughts, after)) = thoughts::first(begun)? {
             blocks += 1;
             if blocks > MOST_BLOCKS {
-                return Err(UnclosedThoughtsError);
+                return Err(ThoughtsError::Unclosed);
             }
             answer.has_thoughts |= !thoughts.trim().is_empty();
             answer.begins_unmarked |= !is_closed && thoughts::is_end(begun);
             (begun, is_closed) = (without_starts(after), true);
             continue;
         }
+        let behind = || thoughts::behind_unmarked(begun).filter(|_| place == ThoughtsPlace::InText);
         if is_closed {
-            break None;
+            break if behind().is_some() { return Err(ThoughtsError::EndTwice) } else { None };
         }
         let messages = harmony::read_later(begun).transpose()?;
         if messages.is_none()
-            && let Some(after) = thoughts::behind_unmarked(begun)
+            && let Some(after) = behind()
         {
             (answer.has_thoughts, answer.begins_unmarked, is_closed) = (true, true, true);
             begun = without_starts(after);
@@ -107,19 +129,22 @@ fn read(whole: &str, is_coming: bool) -> Result<ReadAnswer, UnclosedThoughtsErro
         return Ok(ReadAnswer { answer, is_certain: messages.is_final });
     }
     let text = without_ends(begun, is_coming);
-    let unboxed = marks::unboxed(text);
+    let unboxed = marks::unboxed(text, is_closed);
     let text = unboxed.as_deref().unwrap_or(text);
     let later = thoughts::without_later(text, is_closed, is_coming);
     if !is_coming && later.as_ref().is_some_and(|later| later.is_unclosed && calls::opening(&later.text).is_none()) {
-        return Err(UnclosedThoughtsError);
+        return Err(ThoughtsError::Unclosed);
+    }
+    if !is_coming && later.as_ref().is_some_and(|later| later.is_uncertain) {
+        return Err(ThoughtsError::Among);
     }
     answer.has_thoughts |= later.is_some();
     // A call in thoughts that have no end is thought of, and not meant.
     let said = later.as_ref().map_or(text, |later| &later.text);
     if !is_coming && calls::opening(said).is_some_and(|at| thoughts::is_open(&said[..at])) {
-        return Err(UnclosedThoughtsError);
+        return Err(ThoughtsError::Unclosed);
     }
-    let text = later.as_ref().map_or(text, |later| &later.text);
+    let text = said;
     // What is not seen around an answer is the model's own, and stays if there is nothing else to take away.
     let is_untouched = text.trim() == without_invisible(whole).trim_end();
     if !is_untouched {
@@ -140,14 +165,14 @@ pub fn so_far(text: &str, begins_unmarked: bool) -> String {
     let text = { open }.filter(|at| may_become_mark(&text[*at..])).last().map_or(text, |at| &text[..at]);
     let begun = without_starts(text);
     let may_be_harmony = |text: &str| harmony::BEGINNINGS.iter().any(|mark| text.len() < mark.len() && begins(mark, text));
-    match read(text, true) {
+    match read(text, true, ThoughtsPlace::InText) {
         _ if begun.is_empty() || may_be_harmony(begun) || begun.len() < text.trim().len() && marks::may_become_role(begun) => String::new(),
         Ok(ReadAnswer { answer, .. }) if may_be_harmony(answer.text.trim()) => String::new(),
         Ok(ReadAnswer { answer, is_certain: true }) if !begins_unmarked || answer.begins_unmarked || !answer.notes.is_empty() => {
             let called = calls::opening(&answer.text).unwrap_or(answer.text.len());
             answer.text[..called].to_owned()
         }
-        Ok(_) | Err(UnclosedThoughtsError) => String::new(),
+        Ok(_) | Err(_) => String::new(),
     }
 }
 

@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::layout::{OpenFence, begins_line, is_spoken_of, places};
-use super::{UnclosedThoughtsError, begins, calls};
+use super::layout::{OpenFence, begins_line, goes_on, is_spoken_of, places};
+use super::{ThoughtsError, begins, calls};
 
 /// Marks around thoughts, in any case, and whether there are models that leave out the first: their template has it.
-pub(super) const THOUGHTS: [(&str, &str, bool); 16] = [
+pub(super) const THOUGHTS: [(&str, &str, bool); 20] = [
     ("<think>", "</think>", true),
     ("<thinking>", "</thinking>", false),
     ("<thought>", "</thought>", false),
@@ -25,13 +25,20 @@ pub(super) const THOUGHTS: [(&str, &str, bool); 16] = [
     ("<|begin_of_thought|>", "<|end_of_thought|>", true),
     ("<|channel>thought", "<channel|>", false),
     ("<unused94>thought", "<unused95>", false),
+    ("[unused16]", "[unused17]", true),
+    ("<|inner_prefix|>", "<|inner_suffix|>", false),
+    ("<|think|>", "<|/think|>", false),
+    ("<|thinking|>", "<|/thinking|>", false),
 ];
+/// Sentences around thoughts (Granite). Without the second, the first is a sentence like others.
+const SENTENCES: [(&str, &str); 2] =
+    [("Here is my thought process:", "Here is my response:"), ("Here's my thought process:", "Here's my response:")];
 /// Longest mark with attributes, in bytes.
 const LONGEST: usize = 200;
 
 static BEGIN: LazyLock<Regex> = LazyLock::new(|| {
     let attribute = r#"\s+[\w:-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"']+)"#;
-    let text = format!(r"(?i)^<(?:[a-z]+[:_])?(?:think|thinking|thoughts?|reasoning|scratchpad|reflection)(?:{attribute})*\s*>");
+    let text = format!(r"(?i)^<\s?(?:[a-z]+[:_])?(?:think|thinking|thoughts?|reasoning|scratchpad|reflection)(?:{attribute})*\s*>");
     Regex::new(&text).expect("a pattern of this file")
 });
 const END_TEXT: &str = r"<\s*/\s*(?:[a-z]+[:_])?(?:think|thinking|thoughts?|reasoning|scratchpad|reflection)\s*>";
@@ -41,7 +48,7 @@ static FIRST_END: LazyLock<Regex> = LazyLock::new(|| Regex::new(&format!("(?i)^{
 /// The beginning of thoughts that a text begins with: its length, and the end that belongs to it; empty: one of the words of [`END`].
 fn begin_of(text: &str) -> Option<(usize, &'static str)> {
     let exact = THOUGHTS.iter().find(|(begin, _, _)| begins(text, begin)).map(|(begin, end, _)| (begin.len(), *end));
-    let is_tag = text.starts_with('<') && text[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_tag = text.starts_with('<') && text[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == ' ');
     exact.or_else(|| is_tag.then(|| BEGIN.find(text)).flatten().map(|found| (found.end(), "")))
 }
 
@@ -61,11 +68,21 @@ fn end_of(inside: &str, end: &str) -> Option<(usize, usize)> {
 }
 
 /// The thoughts that a text begins with, and the text behind them; `None`: it begins with none.
-pub(super) fn first(text: &str) -> Result<Option<(&str, &str)>, UnclosedThoughtsError> {
+pub(super) fn first(text: &str) -> Result<Option<(&str, &str)>, ThoughtsError> {
+    let told = SENTENCES.iter().find_map(|(begin, end)| text.strip_prefix(begin)?.split_once(end));
+    if told.is_some() {
+        return Ok(told);
+    }
     if let Some((length, end)) = begin_of(text) {
         let inside = &text[length..];
-        let (at, length) = end_of(inside, end).ok_or(UnclosedThoughtsError)?;
-        return Ok(Some((&inside[..at], &inside[at + length..])));
+        let (at, length) = end_of(inside, end).ok_or(ThoughtsError::Unclosed)?;
+        let after = &inside[at + length..];
+        return match (goes_on(inside), after.starts_with(['.', ',', ';', ':', ')'])) {
+            // Both marks are words of a sentence.
+            (true, true) => Ok(None),
+            (true, false) if goes_on(after) => Err(ThoughtsError::Spoken),
+            (true | false, _) => Ok(Some((&inside[..at], after))),
+        };
     }
     Ok(stray_end(text).map(|length| ("", &text[length..])))
 }
@@ -106,7 +123,8 @@ fn ends_thoughts(text: &str, at: usize, length: usize) -> bool {
         return true;
     }
     let (before, after) = (&text[..at], &text[at + length..]);
-    let is_speech = |c: char| matches!(c, '"' | '\'' | '`' | '“' | '”' | '‘' | '’' | '«' | '»' | '(' | ')' | '[' | '<' | '>' | '=' | '/');
+    let is_speech =
+        |c: char| matches!(c, '"' | '\'' | '`' | '“' | '”' | '‘' | '’' | '«' | '»' | '(' | ')' | '[' | '<' | '>' | '=' | '/' | '*' | '\\');
     let is_point = |c: char| matches!(c, ',' | ';' | '.' | ':' | '!' | '?');
     let blank = [' ', '\t'];
     let Some(last) = before.trim_end_matches(blank).chars().next_back().filter(|last| *last != '\n') else { return false };
@@ -134,13 +152,15 @@ pub(super) struct LaterThoughts {
     pub(super) text: String,
     /// Whether the last of them has no end. The text ends before it.
     pub(super) is_unclosed: bool,
+    /// Whether a block of them stands in the middle of the text, which may be content.
+    pub(super) is_uncertain: bool,
 }
 
 /// Takes out the thoughts that begin a line: those at the end of the text or before calls, and if it had thoughts before (`had`), the others, too.
 /// `is_coming`: the text is not the whole, so its last thoughts may get an end. `None`: there are none.
 pub(super) fn without_later(text: &str, had: bool, is_coming: bool) -> Option<LaterThoughts> {
     let mut kept = String::new();
-    let mut from = 0;
+    let (mut from, mut is_uncertain) = (0, false);
     for at in places(text, OpenFence::Text) {
         let Some((length, end)) = (at >= from).then(|| begin_of(&text[at..])).flatten() else { continue };
         let inside = &text[at + length..];
@@ -151,7 +171,7 @@ pub(super) fn without_later(text: &str, had: bool, is_coming: bool) -> Option<La
             let is_alone = inside.trim_start_matches([' ', '\t']).starts_with(['\r', '\n']);
             if is_coming || is_alone && (had || calls::opening(&text[..at]).is_some()) {
                 kept.push_str(&text[from..at]);
-                return Some(LaterThoughts { text: kept, is_unclosed: true });
+                return Some(LaterThoughts { text: kept, is_unclosed: true, is_uncertain });
             }
             break;
         };
@@ -159,9 +179,13 @@ pub(super) fn without_later(text: &str, had: bool, is_coming: bool) -> Option<La
         if had || behind.trim().is_empty() || calls::OPENINGS.iter().any(|mark| begins(behind.trim_start(), mark)) {
             kept.push_str(&text[from..at]);
             from = text.len() - behind.len();
+        } else {
+            let is_alone = [inside, behind].iter().all(|after| after.trim_start_matches([' ', '\t']).starts_with(['\r', '\n']));
+            is_uncertain |=
+                is_alone && text[..at].ends_with('\n') && THOUGHTS.iter().any(|(_, known, is_left_out)| *is_left_out && *known == end);
         }
     }
-    (from > 0).then(|| LaterThoughts { text: kept + &text[from..], is_unclosed: false })
+    (from > 0 || is_uncertain).then(|| LaterThoughts { text: kept + &text[from..], is_unclosed: false, is_uncertain })
 }
 
 /// Whether thoughts begin in a text that do not end in it.

@@ -15,7 +15,7 @@ use super::shape::tasks_as_steps;
 use super::{schema_problems, wanted};
 use crate::channel::cleaned;
 use crate::model::Usable;
-use crate::said::answer_text;
+use crate::said::{ThoughtsPlace, answer_text};
 
 /// Deepest nesting that values are changed in.
 const DEEPEST: usize = 64;
@@ -212,7 +212,7 @@ fn with_ids(list: &mut Vec<Value>, named: &HashSet<String>, once: bool, notes: &
 fn found_in(text: &str, schema: &Value) -> Result<(Value, Option<&'static str>), NotJsonError> {
     let whole = text.trim();
     // What a model thought before it answered is no answer.
-    let answer = answer_text(whole).map(|answer| answer.text).unwrap_or_default();
+    let answer = answer_text(whole, ThoughtsPlace::InText).map(|answer| answer.text).unwrap_or_default();
     let text = answer.trim();
     let thought = (text.len() < whole.len()).then_some("taken out of the text around it");
     let error = match strict(text) {

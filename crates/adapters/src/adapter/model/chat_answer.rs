@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, DraftAnswer, DraftCall, bad, event_json, foreign, model_name, text, usage};
 use super::ended::{AnswerEnd, answer_end, error_complaint, error_in};
-use super::state::merge;
+use super::state::{is_thought, merge};
 use super::{AnswerFault, AnswerReader, ReadProgress};
 use crate::adapter::http::{SseEvent, error_sentence, read_json};
 use crate::model::FailureKind;
@@ -124,8 +124,7 @@ fn choice(chunk: &Value) -> Result<Option<&Value>, AnswerFault> {
 
 /// Whether a key of a message holds what the endpoint wants back with it.
 fn is_kept(key: &str) -> bool {
-    ["reasoning", "thinking", "thought"].iter().any(|start| key.starts_with(start))
-        || matches!(key, "extra_content" | "provider_specific_fields" | "encrypted_content")
+    is_thought(key) || matches!(key, "extra_content" | "provider_specific_fields" | "encrypted_content")
 }
 
 impl ChatReader {

@@ -201,6 +201,9 @@ async fn send(
     .await
 }
 
+/// In how many steps a text is shown until it is three times as long. Each step reads all of it, so that the work grows as the text does.
+const STEPS: usize = 128;
+
 async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, hear: &(dyn Fn(&str) + Sync)) -> Result<DraftAnswer, HttpFault> {
     let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
     let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)));
@@ -210,15 +213,20 @@ async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, hear: &
     }
     match kind_of_body(&mut answer).await? {
         BodyKind::Events => {
+            let mut shown = 0;
             let mut take = |event: &SseEvent| {
-                let length = reader.heard().len();
                 let progress = reader.event(event).map_err(&complain)?;
-                if reader.heard().len() != length {
+                let length = reader.heard().len();
+                if length > shown + shown / STEPS {
+                    shown = length;
                     hear(reader.heard());
                 }
                 Ok(progress)
             };
             answer.events(&mut take).await?;
+            if reader.heard().len() > shown {
+                hear(reader.heard());
+            }
         }
         BodyKind::Json => {
             let bytes = answer.bytes().await?;

@@ -4,17 +4,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::draft::{DraftAnswer, bad};
 use super::{AnswerFault, in_words, state};
 use crate::adapter::http::read_json;
 use crate::model::ToolCalls;
 use crate::port::{ModelReply, ModelRequest, ToolCall, ToolDescription};
-use crate::said::{AnswerText, WrittenCall, WrittenCalls, answer_text, arguments_in, unfenced, written_calls};
+use crate::said::{
+    AnswerText, ThoughtsError, ThoughtsPlace, WrittenCall, WrittenCalls, answer_text, arguments_in, unfenced, written_calls,
+};
 
 /// What an author can do about calls that a server does not recognise.
 const ADVICE: &str = "start the server of this model with the tool parser that fits it, or set tool_calls: schema";
+/// What an author can do about thoughts that a server passes on as text.
+const THOUGHTS_ADVICE: &str = "start the server of this model with the reasoning parser that fits it";
 const CALLS_NOTE: &str = "tool calls that stood in its text were made";
 const THOUGHTS_ALONE: &str = "sent thoughts and no answer; allow more max_output_tokens, or turn thinking off";
 const MARKS_ALONE: &str = "sent control marks and no answer";
@@ -28,11 +32,15 @@ pub(super) struct Spoken {
 /// The reply in an answer to a request.
 pub(super) fn read(request: &ModelRequest, answered: DraftAnswer) -> Result<Spoken, AnswerFault> {
     let DraftAnswer { mut reply, state, announces_calls } = answered;
-    let AnswerText { text, notes, calls, has_thoughts, begins_unmarked } = match answer_text(&reply.text) {
+    let place = if state::has_thoughts(&state) { ThoughtsPlace::Apart } else { ThoughtsPlace::InText };
+    let AnswerText { text, notes, calls, has_thoughts, begins_unmarked } = match answer_text(&reply.text, place) {
         Ok(said) => said,
         // Calls stand beside the text, so they are whole.
         Err(_) if !reply.calls.is_empty() => AnswerText::default(),
-        Err(_) => return Err(bad(THOUGHTS_ALONE)),
+        Err(ThoughtsError::Unclosed) => return Err(bad(THOUGHTS_ALONE)),
+        Err(error @ (ThoughtsError::EndTwice | ThoughtsError::Among | ThoughtsError::Spoken)) => {
+            return Err(bad(format!("sent a text whose answer is not certain: {error}; {THOUGHTS_ADVICE}")));
+        }
     };
     reply.text = text;
     reply.notes = notes.into_iter().map(str::to_owned).collect();
@@ -59,7 +67,9 @@ fn take_calls(request: &ModelRequest, reply: &mut ModelReply, named: Vec<(String
     };
     let WrittenCalls { before, form, calls } = match written_calls(&reply.text, &tools) {
         _ if !named.is_empty() => {
-            let call = |(tool, arguments): (String, String)| Some(WrittenCall { tool, arguments: arguments_in(&arguments)? });
+            let call = |(tool, arguments): (String, String)| {
+                Some(WrittenCall { tool, arguments: if arguments.is_empty() { json!({}) } else { arguments_in(&arguments)? } })
+            };
             WrittenCalls { before: &reply.text, form: "commentary", calls: named.into_iter().map(call).collect() }
         }
         Some(found) if !is_answer() => found,

@@ -27,6 +27,23 @@ pub(super) fn of<'m>(message: &'m Message, whose: &str) -> Option<&'m Value> {
     message.state.as_deref().filter(|state| state.from == whose).map(|state| &state.parts)
 }
 
+/// Whether a key, or a type of an item, is one of thoughts.
+pub(super) fn is_thought(word: &str) -> bool {
+    ["reasoning", "redacted_thinking", "thinking", "thought"].iter().any(|start| word.starts_with(start))
+}
+
+/// Whether thoughts came apart from the text of an answer.
+pub(super) fn has_thoughts(parts: &Value) -> bool {
+    let is_empty = |value: &Value| value.is_null() || value == "" || value.as_array().is_some_and(Vec::is_empty);
+    match parts {
+        Value::Array(list) => list.iter().any(has_thoughts),
+        Value::Object(object) => object.iter().any(|(key, value)| {
+            is_thought(key) && !is_empty(value) || key == "type" && value.as_str().is_some_and(is_thought) || has_thoughts(value)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// Keeps the state of an answer with it if its conversation has tool calls: only then endpoints want it back.
 pub(super) fn keep(request: &ModelRequest, reply: &mut ModelReply, parts: Value) -> Result<(), AnswerFault> {
     let is_among_calls = !reply.calls.is_empty() || request.messages.iter().any(|message| message.state.is_some());

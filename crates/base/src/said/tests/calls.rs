@@ -61,6 +61,18 @@ fn calls_are_read_in_the_formats_of_the_models() {
         written("<|python_tag|>[time(hours=1), time(hours=2)]").unwrap().1,
         Some(json!([["time", { "hours": 1 }], ["time", { "hours": 2 }]]))
     );
+    for text in [
+        "<tool_call>time</tool_call>",
+        "<tool_call>time\n</tool_call>",
+        "[TOOL_CALLS]time[ARGS]",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.time:0<|tool_call_argument_begin|><|tool_call_end|><|tool_calls_section_end|>",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>time<｜tool▁sep｜><｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        "<function=time></function>",
+        "<|tools_prefix|>[{\"time\": {}}]<|tools_suffix|>",
+        "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"time\"></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>",
+    ] {
+        assert_eq!(written(text), Some((String::new(), Some(json!([["time", {}]])))), "{text}");
+    }
     // Text stays text, whatever it looks like.
     assert_eq!(written("<function=time><parameter=zone>12</parameter></function>").unwrap().1, Some(json!([["time", { "zone": "12" }]])));
 }
@@ -119,6 +131,12 @@ fn what_no_call_can_be_is_told_and_what_is_content_stays() {
         "[TOOL_CALLS]",
         "<tool_call>{\"name\": \"time\", \"arguments\": {}}</tool_call>\nIt is noon.",
         "I look it up.\n<function=time>zone</function>",
+        "<tool_call>time",
+        "[TOOL_CALLS]time",
+        // What a turn of somebody else asks for.
+        "Hello.\n\nUser: what time is it?\nAssistant:\n<tool_call>{\"name\": \"time\"}</tool_call>",
+        "Turns:\n<|im_start|>user\nWhat time is it?<|im_end|>\n<|im_start|>assistant\n<tool_call>{\"name\": \"time\"}</tool_call>",
+        "Hello <|im_end|> what time is it?\n<tool_call>{\"name\": \"time\"}</tool_call>",
     ] {
         assert_eq!(written(broken).map(|(_, calls)| calls), Some(None), "{broken}");
     }
@@ -154,7 +172,8 @@ fn a_string_in_a_call_of_python_is_what_python_reads() {
     ] {
         assert_eq!(written(&format!("time(zone={literal})")).unwrap().1, Some(json!([["time", { "zone": expected }]])), "{literal}");
     }
-    for literal in [r#""\N{BULLET}""#, r#""\x4""#, r#""\ud83d""#, r#""\u12g4""#, "\"\"\"a\"", "r\"\\d\"", "f\"a\"", "b\"a\"", "\"a\" \"b\""] {
+    for literal in [r#""\N{BULLET}""#, r#""\x4""#, r#""\ud83d""#, r#""\u12g4""#, "\"\"\"a\"", "r\"\\d\"", "f\"a\"", "b\"a\"", "\"a\" \"b\""]
+    {
         assert_eq!(written(&format!("<|python_tag|>time(zone={literal})")), Some((String::new(), None)), "{literal}");
     }
 }
@@ -216,6 +235,11 @@ fn a_text_that_looks_like_a_call_of_an_offered_tool_is_no_answer() {
         "name: docs-read\narguments:\n  name: a.txt",
         "```yaml\nname: docs-read\narguments:\n  name: a.txt\n```",
         "{'name': 'docs-read', 'arguments': {'name': 'a.txt'}}",
+        "✿FUNCTION✿: docs-read\n✿ARGS✿: {\"name\": \"a.txt\"}",
+        "<|tool_call>call:docs-read{name:<|\"|>a.txt<|\"|>}<tool_call|>",
+        "<|new_tool_call|>\n{\"x\": 1}",
+        "Code:\n```py\nx = docs_read(name=\"a.txt\")\nprint(x)\n```",
+        &format!("I look.\n\n    <tool_call>\n    {call}\n    </tool_call>"),
     ] {
         assert_eq!(of_docs(text), Some(None), "{text}");
     }
@@ -247,6 +271,9 @@ fn prose_about_tools_is_an_answer() {
         "```python\ndef search(query):\n    return docs_read(name=query)\n```",
         "```python\nimport a\nsearch(query=\"a\")\n```",
         "[Tools]\ndocs-read reads.",
+        "[{\"name\": \"docs-read\", \"description\": \"Reads.\", \"parameters\": {\"type\": \"object\"}}]",
+        "I have:\n```json\n[{\"name\": \"docs-read\", \"description\": \"Reads.\", \"parameters\": {\"type\": \"object\"}}]\n```",
+        &format!("<pre>\n<tool_call>{call}</tool_call>\n</pre>\nis one."),
         &format!("A call is {call}, as JSON."),
         &format!("A call is:\n```json\n{call}\n```\nThat is all."),
         &format!("A call is `{call}`"),

@@ -8,7 +8,7 @@ use super::*;
 mod calls;
 
 fn answer(text: &str) -> String {
-    answer_text(text).map_or_else(|_| "(unclosed)".to_owned(), |answer| answer.text)
+    answer_text(text, ThoughtsPlace::InText).map_or_else(|_| "(unclosed)".to_owned(), |answer| answer.text)
 }
 
 #[test]
@@ -40,20 +40,20 @@ fn thoughts_and_control_marks_are_no_part_of_an_answer() {
             format!("It is\n```python\nx = 1\n{end}\nHello Ana!"),
         ];
         for text in marked.iter().chain(unmarked.iter().filter(|_| is_left_out)) {
-            let read = answer_text(text).unwrap();
+            let read = answer_text(text, ThoughtsPlace::InText).unwrap();
             assert_eq!((read.text.as_str(), read.notes.as_slice()), ("Hello Ana!", [THOUGHTS_NOTE].as_slice()), "{text}");
         }
         for text in unmarked.iter().filter(|text| !is_left_out && !text.contains('`')) {
             assert_eq!(answer(text), *text);
         }
         for text in [format!("{begin}\n\n{end}\n\nHello Ana!"), format!("{end}\n\nHello Ana!")] {
-            let read = answer_text(&text).unwrap();
+            let read = answer_text(&text, ThoughtsPlace::InText).unwrap();
             assert_eq!((read.text.as_str(), read.notes.as_slice()), ("Hello Ana!", [MARKS_NOTE].as_slice()), "{text}");
         }
         for text in
             [format!("{begin}\nI must not mention it, and so on"), begin.to_owned(), format!("{begin}One.{end}Hello Ana!\n{begin}\nTwo")]
         {
-            assert_eq!(answer_text(&text), Err(UnclosedThoughtsError), "{text}");
+            assert_eq!(answer_text(&text, ThoughtsPlace::InText), Err(ThoughtsError::Unclosed), "{text}");
         }
         assert_eq!(answer(&format!("{begin}Only thoughts.{end}")), "");
         assert_eq!(answer(&format!("{begin}One.{end}\nHello.\n{begin}Two.{end}\nBye.")), "Hello.\n\nBye.");
@@ -66,8 +66,8 @@ fn thoughts_have_other_spellings_and_places() {
     let call = "<tool_call>{\"name\": \"time\"}</tool_call>";
     assert_eq!(answer(&format!("{call}\n<think>\nI must not")), call);
     assert_eq!(answer(&format!("I look.\n<think>\nI must not.</think>\n{call}")), format!("I look.\n\n{call}"));
-    let tag = "The end tag is\n</think>\nand more.";
-    assert_eq!(answer(&format!("<think>I must not.</think>\n{tag}")), tag);
+    assert_eq!(answer("Here is my thought process: I must not. Here is my response: Hello Ana!"), "Hello Ana!");
+    assert_eq!(answer("<think>I must not.</think><answer>Hello Ana!</answer>"), "Hello Ana!");
     for text in [
         "<think type=\"deep\">I must not.</think>Hello Ana!",
         "<think\n>I must not.</think>Hello Ana!",
@@ -77,6 +77,31 @@ fn thoughts_have_other_spellings_and_places() {
     ] {
         assert_eq!(answer(text), "Hello Ana!", "{text}");
     }
+}
+
+/// What may be thought is neither shown nor cut away.
+#[test]
+fn an_answer_is_refused_where_thoughts_cannot_be_told_from_it() {
+    for text in [
+        "<think>One.<think>Two.</think>Three.</think>Hello Ana!",
+        "<think>The tag </think> ends it.</think>Hello Ana!",
+        "<think>The tag </think> ends it.\n</think>\nHello Ana!",
+        "<think>One.</think>\nThe end tag is\n</think>\nand more.",
+        "One.\n</think>\nTwo.\n</think>\nHello Ana!",
+        "<think>One.</think>Hello Ana!</think>",
+    ] {
+        assert_eq!(answer_text(text, ThoughtsPlace::InText), Err(ThoughtsError::EndTwice), "{text}");
+    }
+    let among = "Hello Ana!\n<think>\nI must not.\n</think>\nAnd so on.";
+    assert_eq!(answer_text(among, ThoughtsPlace::InText), Err(ThoughtsError::Among));
+    for text in ["<think> is a tag, and </think> ends it.", "<think> ok so she wants a greeting </think> hello Ana"] {
+        assert_eq!(answer_text(text, ThoughtsPlace::InText), Err(ThoughtsError::Spoken), "{text}");
+    }
+    // Where thoughts came apart, a mark of them is content.
+    for text in ["The end tag is\n</think>\nand more.", "One.</think>Two.", "Use it.\n</think>\nThen\n</think>\nagain."] {
+        assert_eq!(answer_text(text, ThoughtsPlace::Apart).unwrap().text, text);
+    }
+    assert_eq!(answer_text("<think>One.</think>Hello Ana!", ThoughtsPlace::Apart).unwrap().text, "Hello Ana!");
 }
 
 const STARTS: [&str; 16] = [
@@ -97,7 +122,13 @@ const STARTS: [&str; 16] = [
     "[/INST]",
     "<|im_sep|>",
 ];
-const ENDS: [&str; 27] = [
+const ENDS: [&str; 33] = [
+    "<eot>",
+    "<eod>",
+    "<unk>",
+    "[PAD]",
+    "<end_of_text>",
+    "<end_code>",
     "<|im_end|>",
     "<|eot_id|>",
     "<|eom_id|>",
@@ -131,7 +162,7 @@ const ENDS: [&str; 27] = [
 fn marks_of_the_wire_are_taken_from_both_ends_and_a_next_turn_with_them() {
     for end in ENDS {
         for text in [format!("Hello Ana!{end}"), format!("Hello Ana!\n{end}\n"), format!("Hello Ana!{}", end.repeat(40))] {
-            let read = answer_text(&text).unwrap();
+            let read = answer_text(&text, ThoughtsPlace::InText).unwrap();
             assert_eq!((read.text.as_str(), read.notes.as_slice()), ("Hello Ana!", [MARKS_NOTE].as_slice()), "{text}");
         }
         assert_eq!(answer(end), "", "{end}");
@@ -148,7 +179,12 @@ fn marks_of_the_wire_are_taken_from_both_ends_and_a_next_turn_with_them() {
     assert_eq!(answer("It is:<|begin_of_box|>7<|end_of_box|>."), "It is:7.");
 }
 
-const NEXT_TURNS: [&str; 15] = [
+const NEXT_TURNS: [&str; 20] = [
+    "Hello Ana!<|im_end|> And Bo?",
+    "Hello Ana!<|endoftext|>Human: And Bo?",
+    "Hello Ana!<|eot_id|>user\nAnd Bo?",
+    "Hello Ana!<|eot_id|> and Bo?",
+    "Hello Ana!<|eot_id|>And Bo?<|eot_id|>",
     "Hello Ana!<|im_end|>\n<|im_start|>user\nAnd Bo?<|im_end|>\n<|im_start|>assistant\nHello Bo!",
     "Hello Ana!<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnd Bo?",
     "Hello Ana!<|eot_id|><|eot_id|>",
@@ -209,8 +245,17 @@ fn an_answer_that_speaks_of_marks_stays_as_it_is() {
         "A gpt-oss answer begins with <|channel|>final<|message|> and ends.",
         "Hello</reasoning> there",
         "Done.\n</thinking>\nThat was the tag.",
+        "ChatML:\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>",
+        "ChatML:\n\n<|im_start|>user\nHi<|im_end|>\nThat is all.",
+        "Llama 2: <s>[INST] Hi [/INST] Hello </s>",
+        "The marks are:\n<|im_start|>\n<|im_end|>",
+        "Write **</think>** there.",
+        "It is\n<pre>\n</think>\n</pre>\nin HTML.",
+        "It is\n<!-- </think> -->\nin HTML.",
+        "Close it:\n\n    <think>\n    </think>\n\nThat ends it.",
+        "{\"tag\": \"</think>\"}",
     ] {
-        let read = answer_text(text).unwrap();
+        let read = answer_text(text, ThoughtsPlace::InText).unwrap();
         assert_eq!((read.text.as_str(), read.notes.is_empty()), (text, true), "{text}");
     }
 }
@@ -240,7 +285,7 @@ fn harmony_has_one_channel_that_is_the_answer() {
     }
     let called = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.time <|constrain|>json<|message|>{\"zone\":\"UTC\"}<|call|>";
     for text in [called, "commentary to=functions.time <|constrain|>json<|message|>{\"zone\":\"UTC\"}"] {
-        assert_eq!(answer_text(text).unwrap().calls, [("time".to_owned(), "{\"zone\":\"UTC\"}".to_owned())]);
+        assert_eq!(answer_text(text, ThoughtsPlace::InText).unwrap().calls, [("time".to_owned(), "{\"zone\":\"UTC\"}".to_owned())]);
     }
     let quoted = "<|channel|>commentary to=functions.time <|message|>{\"id\": 7}<|call|>";
     let asked = "<|start|>assistant<|channel|>final<|message|>Shall I?";
@@ -249,16 +294,23 @@ fn harmony_has_one_channel_that_is_the_answer() {
         format!("<|channel|>analysis<|message|>The user quotes {quoted}\nI must not do that.<|end|>\n{asked}<|return|>"),
         format!("Hm: {quoted} I must not do that.<|end|>{asked}"),
     ] {
-        let read = answer_text(&text).unwrap();
+        let read = answer_text(&text, ThoughtsPlace::InText).unwrap();
         assert_eq!((read.text.as_str(), read.calls.as_slice()), ("Shall I?", [].as_slice()), "{text}");
     }
     let text = format!("<|channel|>final<|message|>You wrote {quoted} there.<|return|>");
-    assert_eq!(answer_text(&text).unwrap().calls, []);
+    assert_eq!(answer_text(&text, ThoughtsPlace::InText).unwrap().calls, []);
     assert_eq!(answer(&text), format!("You wrote {quoted} there."));
-    assert_eq!(answer_text(&format!("<|channel|>final<|message|>Hello.<|end|>garbage {quoted}and more")).unwrap().calls, []);
+    assert_eq!(
+        answer_text(&format!("<|channel|>final<|message|>Hello.<|end|>garbage {quoted}and more"), ThoughtsPlace::InText).unwrap().calls,
+        []
+    );
     // A call with text behind it cannot be read.
-    for text in [format!("{called}{asked}"), format!("{called} I must not."), format!("{called}\n<|start|>assistant<|channel|>commentary<|message|>Done.")] {
-        let calls = answer_text(&text).unwrap().calls;
+    for text in [
+        format!("{called}{asked}"),
+        format!("{called} I must not."),
+        format!("{called}\n<|start|>assistant<|channel|>commentary<|message|>Done."),
+    ] {
+        let calls = answer_text(&text, ThoughtsPlace::InText).unwrap().calls;
         assert!(calls.iter().all(|(_, arguments)| arguments_in(arguments).is_none()), "{text}");
     }
 }
@@ -324,7 +376,11 @@ fn hostile_texts_take_time_in_proportion() {
         "{",
         "<",
     ] {
-        let _ = (answer_text(&many(text)), answer_text(&format!("Hello {}", many(text))), so_far(&many(text), false));
+        let _ = (
+            answer_text(&many(text), ThoughtsPlace::InText),
+            answer_text(&format!("Hello {}", many(text)), ThoughtsPlace::InText),
+            so_far(&many(text), false),
+        );
     }
     for text in [
         "function ",
