@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::command_words::INTERPRETERS;
-use super::launchers::{bare_name, has_option};
-use super::started::SEPARATORS;
+use super::launchers::{SEPARATORS, bare_name, has_option, runs_files};
 
 /// Words that begin a command of a script, of any language, and behind which a file stands that is run or loaded.
 const BEGINS: [&str; 13] =
@@ -17,11 +15,6 @@ const BRINGS_IN: [&str; 9] =
 const OTHER_VARIABLES: [&str; 13] = [
     "%env", "clearenv", "env.clear", "env.delete", "env:", "env=", "env =", "environ", "execle", "execve", "spawnle", "spawnve", "unset",
 ];
-
-/// Whether a word is the name of a program that runs the file behind it.
-pub(super) fn runs_files(word: &str) -> bool {
-    INTERPRETERS.contains(&&*bare_name(word)) || word == "sys.executable" || word == ".read"
-}
 
 /// The words of a text with where they are.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {

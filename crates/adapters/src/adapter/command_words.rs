@@ -5,19 +5,11 @@
 
 use std::path::Path;
 
-use super::code_text::{asks_for_script, runs_files, scripts_in};
+use super::code_text::{asks_for_script, scripts_in};
 use super::environment::program_path;
-use super::launchers::bare_name;
-use super::started::real;
+use super::files::resolved;
+use super::launchers::{bare_name, runs_files};
 
-/// Programs that run the first file in their arguments, or the program that is named there; without a version number at the end of the name.
-#[rustfmt::skip]
-pub(super) const INTERPRETERS: [&str; 51] = [
-    "ash", "bash", "bc", "bun", "bunx", "busybox", "cmd", "dash", "dc", "deno", "dotnet", "elixir", "env", "escript", "expect", "fish",
-    "gnuplot", "groovy", "guile", "java", "julia", "ksh", "lua", "luajit", "nice", "node", "nodejs", "nohup", "npx", "octave",
-    "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python", "racket", "rscript", "ruby", "setsid", "sh", "stdbuf", "tclsh",
-    "timeout", "ts-node", "tsx", "uv", "wish", "xargs", "zsh",
-];
 /// Programs that run no file, whatever their options are.
 #[rustfmt::skip]
 const PLAIN: [&str; 52] = [
@@ -34,7 +26,7 @@ const STARTERS: [&str; 7] = ["env", "nice", "nohup", "setsid", "stdbuf", "timeou
 
 /// What a program takes from the words behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum TakenWords {
     /// The first file, or the first word that is the name of a program, is what it starts.
     Program,
     /// The first file is its script.
@@ -74,22 +66,22 @@ pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &P
         } else if runs_files(word) && !names_itself(word, before, &found.options) {
             (takes, found.is_interpreted) = (takes_of(word), true);
             found.options.push(word.clone());
-        } else if matches!(takes, Takes::Program | Takes::Script) && path.exists() {
+        } else if matches!(takes, TakenWords::Program | TakenWords::Script) && path.exists() {
             // A program of the system is no script, but what is behind it may be one.
-            let is_ours = [folder, project].iter().any(|place| path.starts_with(place) || real(&path).starts_with(real(place)));
-            takes = if is_ours { Takes::Data } else { takes_of(word) };
+            let is_ours = [folder, project].iter().any(|place| path.starts_with(place) || resolved(&path).starts_with(resolved(place)));
+            takes = if is_ours { TakenWords::Data } else { takes_of(word) };
             found.scripts.push(word.clone());
-        } else if matches!(takes, Takes::Program | Takes::Script) {
-            let is_program = takes == Takes::Program
+        } else if matches!(takes, TakenWords::Program | TakenWords::Script) {
+            let is_program = takes == TakenWords::Program
                 && !word.contains('/')
                 && std::env::split_paths(&program_path()).any(|place| place.join(word).is_file());
             if is_program {
                 (takes, found.is_interpreted) = (takes_of(word), false);
             } else if before.is_some_and(takes_code) {
-                takes = if asks_for_script(word) { Takes::Script } else { Takes::Data };
+                takes = if asks_for_script(word) { TakenWords::Script } else { TakenWords::Data };
             }
             found.options.push(word.clone());
-        } else if before.is_some() && takes == Takes::Options {
+        } else if before.is_some() && takes == TakenWords::Options {
             let is_file = path.is_file() && before.is_some_and(|option| option.ends_with(['f', 'e']));
             if is_file { found.scripts.push(word.clone()) } else { found.options.push(word.clone()) }
         } else {
@@ -99,15 +91,15 @@ pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &P
     found
 }
 
-fn takes_of(program: &str) -> Takes {
+fn takes_of(program: &str) -> TakenWords {
     if STARTERS.contains(&&*bare_name(program)) {
-        Takes::Program
+        TakenWords::Program
     } else if runs_files(program) {
-        Takes::Script
+        TakenWords::Script
     } else if PLAIN.contains(&&*bare_name(program)) {
-        Takes::Data
+        TakenWords::Data
     } else {
-        Takes::Options
+        TakenWords::Options
     }
 }
 

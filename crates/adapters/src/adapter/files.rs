@@ -39,6 +39,12 @@ pub(super) fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
+/// The path with all links resolved; as it is if it does not exist.
+pub(super) fn resolved(path: &Path) -> PathBuf {
+    let path = here(path);
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
 /// The path with links resolved, except in its last part. If it does not exist, the path that it would have: `..` behind what is not there is taken as it is written.
 pub fn real(path: &Path) -> PathBuf {
     let path = &std::path::absolute(here(path)).unwrap_or_else(|_| path.to_path_buf());

@@ -16,6 +16,17 @@ const LAUNCHERS: [&str; 41] = [
     "just", "make", "mise", "mvn", "mvnw", "node", "nodejs", "npm", "npx", "pdm", "pip", "pipenv", "pipx", "pnpm", "pnpx", "poetry", "rake",
     "rscript", "rye", "task", "ts-node", "tsx", "uv", "uvx", "yarn", "podman",
 ];
+/// Programs that run the first file in their arguments, or the program that is named there; without a version number at the end of the name.
+#[rustfmt::skip]
+const INTERPRETERS: [&str; 51] = [
+    "ash", "bash", "bc", "bun", "bunx", "busybox", "cmd", "dash", "dc", "deno", "dotnet", "elixir", "env", "escript", "expect", "fish",
+    "gnuplot", "groovy", "guile", "java", "julia", "ksh", "lua", "luajit", "nice", "node", "nodejs", "nohup", "npx", "octave",
+    "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python", "racket", "rscript", "ruby", "setsid", "sh", "stdbuf", "tclsh",
+    "timeout", "ts-node", "tsx", "uv", "wish", "xargs", "zsh",
+];
+/// Characters that may separate paths within a word: of shells, options, lists of paths, and addresses.
+pub(super) const SEPARATORS: &[char] =
+    &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
 /// Folders with settings of launchers, and with programs that these settings name.
 const SETTINGS: [&str; 4] = [".bundle", ".cargo", ".mvn", ".yarn"];
 /// Interpreters that load modules from the folder that they start in, whatever their arguments are.
@@ -27,6 +38,11 @@ const DOWNLOADED: [&str; 3] = ["cache", "registry", "unplugged"];
 pub(super) fn bare_name(program: &str) -> String {
     let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned()
+}
+
+/// Whether a word is the name of a program that runs the file behind it.
+pub(super) fn runs_files(word: &str) -> bool {
+    INTERPRETERS.contains(&&*bare_name(word)) || word == "sys.executable" || word == ".read"
 }
 
 /// Whether a word is a group of one-letter options of Python with one of these letters: `-um` for `m`.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use super::code_text::{brought_in, literals, passes_by, scripts_in, starts_git};
 use super::environment::program_path;
 use super::files;
-use super::launchers::{LOAD_FROM_START, bare_name, git_settings, has_option, settings_of};
-use super::started::{CACHE, Depth, MOST_NAMES, MayRun, PASSED, SEPARATORS, Started, is_code_file, real};
+use super::launchers::{LOAD_FROM_START, SEPARATORS, bare_name, git_settings, has_option, settings_of};
+use super::started::{CACHE, Depth, MOST_NAMES, MayRun, PASSED, Started, is_code_file};
 use crate::model::{is_code, is_table};
 
 /// Maximum number of paths looked up for one command.
@@ -37,9 +37,9 @@ enum WordRole {
 
 /// Finds the parts of the project that a program may run.
 pub fn may_run(started: &Started) -> MayRun {
-    let (folder, project) = (real(&started.folder), real(&started.project));
+    let (folder, project) = (files::resolved(&started.folder), files::resolved(&started.project));
     let mut finder = ProgramSearch { started, folder, project, found: MayRun::default(), scripts: BTreeSet::new(), names: BTreeMap::new() };
-    finder.found.written = started.written.iter().map(|place| real(place)).collect();
+    finder.found.written = started.written.iter().map(|place| files::resolved(place)).collect();
     finder.named();
     finder.mentioned();
     finder.in_named_folders();
@@ -68,7 +68,7 @@ impl ProgramSearch<'_> {
         let is_ours = |place: &Path| place.starts_with(&self.folder) || place.starts_with(&self.project);
         match path.canonicalize() {
             // A link in the project counts as its target.
-            Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
+            Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&files::resolved(above))) => match place.is_dir() {
                 true => _ = self.found.folders.insert(place),
                 false if is_table(&place) && role != WordRole::Script => {}
                 false => match role {
@@ -119,7 +119,7 @@ impl ProgramSearch<'_> {
 
     /// The folders of the project in which programs are found by their names.
     fn own_programs(&self) -> Vec<PathBuf> {
-        std::env::split_paths(&program_path()).filter(|place| real(place).starts_with(&self.project)).collect()
+        std::env::split_paths(&program_path()).filter(|place| files::resolved(place).starts_with(&self.project)).collect()
     }
 
     /// Names of the project that occur in the words in any form.

@@ -17,18 +17,15 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::code_text::runs_files;
 use super::command_words::{SortedWords, sorted};
 use super::files::{self, FileError, cannot, shown};
+use super::launchers::{SEPARATORS, runs_files};
 use super::os;
 use crate::model::{is_code, is_launched, is_table, loads_code};
 
 /// Maximum number of names below one folder that a command names, and maximum size of all files that count, in bytes.
 pub(super) const MOST_NAMES: usize = 20_000;
 const MOST_BYTES: u64 = 256 << 20;
-/// Characters that may separate paths within a word: of shells, options, lists of paths, and addresses.
-pub(super) const SEPARATORS: &[char] =
-    &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
 /// Folders that are skipped: those of version control and flow.
 pub(super) const PASSED: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".flow"];
 /// Where Python keeps compiled modules. Programs are started so that they do not read it (`PYTHONPYCACHEPREFIX`), except where a command
@@ -330,9 +327,4 @@ fn print(path: &Path, bytes: &mut u64) -> std::io::Result<[u8; 32]> {
             return Ok([0; 32]);
         }
     }
-}
-
-pub(super) fn real(folder: &Path) -> PathBuf {
-    let folder = files::here(folder);
-    folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
 }
