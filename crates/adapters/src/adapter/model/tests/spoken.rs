@@ -38,6 +38,15 @@ async fn thoughts_and_marks_reach_nobody_in_any_format() {
         let text = "Write <think> and </think> around your thoughts.";
         assert_eq!(streamed(wire, saying(wire, text)).await.unwrap().text, text);
     }
+    // Where thoughts came apart, an end of them is content.
+    let told = "The end tag is\n</think>\nand more.";
+    let apart = chat(&[json!({ "reasoning_content": "Hm." }), json!({ "content": told })], "stop");
+    assert_eq!(streamed(WIRES[0], apart).await.unwrap().text, told);
+    for text in ["<think>One.<think>Two.</think>I must not.</think>Hello Ana!", "Hello Ana!\n<think>\nI must not.\n</think>\nBye."] {
+        let failure = streamed(WIRES[0], saying(WIRES[0], text)).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::BadResponse);
+        assert!(failure.message.contains("is not certain") && !failure.message.contains("must"), "{}", failure.message);
+    }
     let schema = |request| ModelRequest { tool_calls: ToolCalls::Schema, ..request };
     let said = "<think>{\"answer\": \"no\"}</think>{\"answer\": \"Noon.\"}";
     assert_eq!(with_tools(WIRES[0], saying(WIRES[0], said), schema).await.unwrap().text, "Noon.");
@@ -82,6 +91,10 @@ async fn a_call_in_the_text_is_made_if_it_fits_and_told_if_it_does_not() {
         with_tools(WIRES[0], saying(WIRES[0], harmony), |request| request).await.unwrap().calls[0].arguments,
         json!({ "zone": "UTC" })
     );
+    let server =
+        Faultd::start(vec![FaultAct::Send(stream(saying(WIRES[0], "<|channel|>commentary to=functions.time<|message|><|call|>")))]).await;
+    let reply = call(ModelRequest { tools: vec![tool()], ..request(WIRES[0], server.url()) }).await.unwrap();
+    assert_eq!((reply.calls[0].tool.as_str(), &reply.calls[0].arguments), ("time", &json!({})));
     for (text, why) in [
         ("<tool_call>{\"name\": \"shell\", \"arguments\": {}}</tool_call>", "there is no tool \"shell\""),
         ("<tool_call>{\"name\": \"time\", \"arguments\": {\"zone\": 7}}</tool_call>", "its arguments do not fit the schema of \"time\""),
