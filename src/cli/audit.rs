@@ -1,6 +1,6 @@
 //! `flow audit`: verifies and exports what runs did.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,11 @@ use super::arguments::{AuditCommand, AuditFormat, SharedOptions};
 use super::refusal::Refusal;
 use super::runs::time_of;
 use super::{Exit, stdout};
-use crate::adapter::audit_file::AuditFile;
+use crate::adapter::audit_file::{AuditEnds, AuditFile};
 use crate::adapter::encryption::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{counted, grouped, visible};
-use crate::journal::AuditHead;
+use crate::journal::{AuditEnd, AuditEnding};
 use crate::port::StoreError;
 use crate::runtime::kept;
 
@@ -77,38 +77,55 @@ fn verify(audit: &AuditFile, journal: &Path, saved: Option<&str>, earlier: &[Pat
     if saved.as_ref().is_some_and(|hash| hash.len() != 64 || !hash.bytes().all(|digit| digit.is_ascii_hexdigit())) {
         return Err(Refusal::usage("--head is no hash: write the 64 digits that flow audit verify printed"));
     }
-    let runs = match SqliteStore::existing(journal, &Sealing::default()) {
-        Ok(store) => store.audited_runs()?,
-        Err(StoreError::Empty { .. }) => vec![],
+    let store = match SqliteStore::existing(journal, &Sealing::default()) {
+        Ok(store) => Some(store),
+        Err(StoreError::Empty { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let mut expected: HashMap<String, String> = saved.iter().map(|hash| (hash.clone(), String::new())).chain(runs).collect();
-    let at = |file: &Path, fault: &dyn Display| Refusal::new(Exit::Findings, format!("{}: {fault}", file.display()));
-    for file in earlier {
-        match AuditFile::at(file.clone()).verify(&mut expected)? {
-            None => return Err(Refusal::usage(format!("--earlier {} does not exist", file.display()))),
-            Some(found) => _ = found.map_err(|fault| at(file, &fault))?,
-        }
+    let mut wanted: BTreeSet<String> = saved.iter().cloned().collect();
+    let found = audit.verify(&mut wanted, || store.as_ref().map(AuditEnds::end).transpose().map(Option::flatten))?;
+    let is_lost = found.ending.as_ref().is_some_and(|(_, ending)| *ending == AuditEnding::Lost);
+    if !found.is_there && saved.is_none() && earlier.is_empty() && !is_lost {
+        return Err(none(audit));
     }
-    let head = match audit.verify(&mut expected)? {
-        None if expected.is_empty() && earlier.is_empty() => return Err(none(audit)),
-        None => AuditHead::default(),
-        Some(found) => found.map_err(|fault| at(audit.path(), &fault))?,
-    };
-    if saved.is_some_and(|hash| expected.contains_key(&hash)) {
+    let at = |file: &Path, fault: &dyn Display| Refusal::new(Exit::Findings, format!("{}: {fault}", file.display()));
+    let head = found.chain.map_err(|fault| at(audit.path(), &fault))?;
+    let mut added = found.added;
+    match &found.ending {
+        Some((end, AuditEnding::Lost)) => _ = wanted.insert(end.written.hash.clone()),
+        Some((_, AuditEnding::Added { first, last })) => added.push(format!("{first} to {last}")),
+        Some((_, AuditEnding::Sound | AuditEnding::Unfinished { .. })) | None => {}
+    }
+    for file in earlier.iter().rev() {
+        let found = AuditFile::at(file.clone()).verify(&mut wanted, || Ok(None))?;
+        if !found.is_there {
+            return Err(Refusal::usage(format!("--earlier {} does not exist", file.display())));
+        }
+        found.chain.map_err(|fault| at(file, &fault))?;
+        added.extend(found.added);
+    }
+    if saved.is_some_and(|hash| wanted.contains(&hash)) {
         let cut = "the record of the saved hash is not in the file: the end was cut off, or written anew";
         return Err(at(audit.path(), &cut));
     }
-    if !expected.is_empty() {
-        let runs: BTreeSet<&str> = expected.values().map(|run| if run.is_empty() { "a removed run" } else { run.as_str() }).collect();
-        let named: Vec<&str> = runs.iter().copied().take(3).collect();
+    if let Some(hash) = wanted.first() {
         let lost = format!(
-            "records of {} are missing ({}{}): the audit was removed, emptied, cut off or replaced; if you moved it away, name that file with --earlier FILE",
-            counted(runs.len(), "stored run", "stored runs"),
-            named.join(", "),
-            if runs.len() > named.len() { " and others" } else { "" }
+            "the record with the hash {hash}, once the last one, is missing: the audit was removed, emptied, cut off or replaced; if you moved it away, name that file with --earlier FILE"
         );
         return Err(at(audit.path(), &lost));
+    }
+    if !added.is_empty() {
+        let added = format!("flow did not write records {}: they were added, or runs.db is an older copy", added.join(" and "));
+        return Err(at(audit.path(), &added));
+    }
+    match found.ending {
+        Some((_, AuditEnding::Unfinished { first, last })) => {
+            tell!("the last write did not end: records {first} to {last} are not there; flow was killed, or could not write them");
+        }
+        Some((AuditEnd { begun: Some(_), .. }, _)) => {}
+        Some((AuditEnd { begun: None, .. }, _)) | None => {
+            tell!("what was cut off or added at the end is not known: runs.db, which has the last record, is missing or of an older flow");
+        }
     }
     Ok(stdout::print(&format!("{}, nothing changed; head {}\n", records(head.record_id), head.hash)))
 }

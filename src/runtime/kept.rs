@@ -1,6 +1,5 @@
 //! Where the records of runs are stored (`.flow` in the project, or a folder of the user for all projects), and with which key they are encrypted.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -10,6 +9,7 @@ use super::settings::{self, Settled};
 use crate::adapter::audit_file::AuditFile;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::encryption::{JournalKey, Sealing};
+use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::{environment, files};
 use crate::event::Event;
 use crate::journal::{AuditAction, AuditRecord};
@@ -107,23 +107,25 @@ pub(crate) fn audit_all<'a>(
     action: AuditAction,
     all: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<(), RunError> {
-    let mut audit = AuditFile::beside(&journal_file(project)?);
-    if !audit.path().parent().is_some_and(Path::is_dir) {
+    let journal = journal_file(project)?;
+    if !journal.parent().is_some_and(Path::is_dir) {
         return Ok(());
     }
     let now = SystemClock::new().now();
     let records: Vec<AuditRecord> = all.into_iter().map(|(run, target)| AuditRecord::of_person(action, now, run, target)).collect();
-    audit.append(&records).map_err(|error| with_help(error, project))
+    let done = match SqliteStore::existing(&journal, &Sealing::default()) {
+        Ok(store) => store.audit(&records),
+        Err(StoreError::Empty { .. }) => AuditFile::beside(&journal).append(&records, None),
+        Err(error) => Err(error),
+    };
+    done.map_err(|error| with_help(error, project))
 }
 
 /// Adds what to do where nothing can be written in the project.
 pub(crate) fn with_help(error: StoreError, project: &Path) -> RunError {
     let folder = project.join(".flow");
     let folder = if folder.exists() { folder.as_path() } else { project };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let closed = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
-    let is_closed = tempfile::tempfile_in(folder).is_err_and(|error| closed.contains(&error.kind()));
-    RunError::Store { error, help: is_closed.then_some(HELP) }
+    RunError::Store { error, help: files::is_closed(folder).then_some(HELP) }
 }
 
 /// How new runs are encrypted, and with which key others were. Errors: they must be encrypted and there is no key, or the key is none.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use sha2::Digest;
 use tempfile::TempDir;
 
 use crate::program::{Ran, command, flow, until};
@@ -147,7 +148,7 @@ fn what_was_touched_is_found_and_said_where() {
     let cut = lines[..lines.len() - 1].concat();
     for (name, bytes) in [("cut", &cut[..]), ("emptied", b"")] {
         let (exit, err) = told(bytes, &[]);
-        assert!(exit == 1 && err.contains("records of 1 stored run are missing (r_"), "{name}: {err}");
+        assert!(exit == 1 && err.contains(&format!("the record with the hash {saved}, once the last one, is missing")), "{name}: {err}");
     }
     let (exit, err) = told(&cut, &["--head", &saved]);
     assert!(exit == 1 && err.contains("the record of the saved hash is not in the file"), "{err}");
@@ -221,7 +222,11 @@ fn an_audit_that_is_lost_between_runs_is_noticed_without_a_saved_hash() {
         std::fs::copy(audit(folder.path()), &moved).unwrap();
         lose(&audit(folder.path()));
         let told = verified(folder.path(), &[]);
-        assert!(told.exit == 1 && told.err.contains("records of 1 stored run are missing (r_"), "{}", told.err);
+        assert!(
+            told.exit == 1 && told.err.contains(&format!("the record with the hash {saved}, once the last one, is missing")),
+            "{}",
+            told.err
+        );
         assert_eq!(verified(folder.path(), &["--earlier", "moved.jsonl"]).exit, 0);
         run(folder.path(), &["--input", "who=Ben"]);
         let first = &records(folder.path(), &[])[0];
@@ -229,12 +234,64 @@ fn an_audit_that_is_lost_between_runs_is_noticed_without_a_saved_hash() {
         assert_eq!(verified(folder.path(), &[]).exit, 1);
         assert_eq!(verified(folder.path(), &["--earlier", "moved.jsonl", "--head", &saved]).exit, 0);
         assert_eq!(verified(folder.path(), &["--earlier", "none.jsonl"]).exit, 2);
-        // Who removes the runs needs the earlier file no more.
+        // Also when the runs are removed, the earlier file is needed.
         assert_eq!(flow(folder.path(), &["runs", "rm", "--all", "--yes"]).exit, 0);
-        assert_eq!(verified(folder.path(), &[]).exit, 0);
+        assert_eq!(verified(folder.path(), &[]).exit, 1);
+        assert_eq!(verified(folder.path(), &["--earlier", "moved.jsonl"]).exit, 0);
         std::fs::write(audit(folder.path()), "").unwrap();
-        assert!(verified(folder.path(), &[]).err.contains("a removed run"));
+        assert_eq!(verified(folder.path(), &["--earlier", "moved.jsonl"]).exit, 1);
     }
+}
+
+#[test]
+fn records_of_no_run_cannot_be_cut_off_and_none_can_be_added_unseen() {
+    let folder = project(DOES);
+    run(folder.path(), &["--input", "who=Ana"]);
+    assert_eq!(flow(folder.path(), &["trust", "p.yaml"]).exit, 0);
+    let trusted = std::fs::read(audit(folder.path())).unwrap();
+    assert_eq!(flow(folder.path(), &["runs", "rm", "--all", "--yes"]).exit, 0);
+    let (saved, removed) = (head(folder.path()), std::fs::read(audit(folder.path())).unwrap());
+    let told = |bytes: &[u8]| {
+        std::fs::write(audit(folder.path()), bytes).unwrap();
+        let ran = verified(folder.path(), &[]);
+        (ran.exit, ran.err)
+    };
+    let lines: Vec<&[u8]> = trusted.split_inclusive(|byte| *byte == b'\n').collect();
+    for (name, bytes) in [("the removal", &trusted[..]), ("the trust", &lines[..lines.len() - 1].concat())] {
+        let (exit, err) = told(bytes);
+        assert!(exit == 1 && err.contains(&saved), "{name}: {err}");
+    }
+    // A record with the right place in the chain, as somebody else could write it.
+    let last: Value = serde_json::from_slice(removed.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap()).unwrap();
+    let number = last["record_id"].as_u64().unwrap() + 1;
+    let before = format!(
+        "{{\"record_id\":{number},\"timestamp\":\"2026-01-01T00:00:00Z\",\"event_type\":\"decision\",\"session_id\":\"\",\"trace_id\":\"\",\"event\":0,\"action\":\"approval\",\"previous\":\"{saved}\""
+    );
+    let hash = hex::encode(sha2::Sha256::digest(&before));
+    let forged = [&removed[..], format!("{before},\"hash\":\"{hash}\"}}\n").as_bytes()].concat();
+    let (exit, err) = told(&forged);
+    assert!(exit == 1 && err.contains(&format!("flow did not write records {number} to {number}")), "{err}");
+    // What comes after it does not make it one of flow's.
+    run(folder.path(), &["--input", "who=Ben"]);
+    assert!(records(folder.path(), &[]).iter().any(|record| record["action"] == "audit_added"));
+    let again = verified(folder.path(), &[]);
+    assert!(again.exit == 1 && again.err.contains(&format!("records {number} to {number}")), "{}", again.err);
+}
+
+#[test]
+fn verify_says_where_no_store_knows_the_end() {
+    let folder = project(DOES);
+    run(folder.path(), &["--input", "who=Ana"]);
+    let known = verified(folder.path(), &[]);
+    assert!(known.exit == 0 && known.err.is_empty(), "{}", known.err);
+    for file in ["runs.db", "runs.db-wal", "runs.db-shm"] {
+        let _ = std::fs::remove_file(folder.path().join(".flow").join(file));
+    }
+    let unknown = verified(folder.path(), &[]);
+    assert!(unknown.exit == 0 && unknown.err.contains("what was cut off or added at the end is not known"), "{}", unknown.err);
+    run(folder.path(), &["--input", "who=Ben"]);
+    let known = verified(folder.path(), &[]);
+    assert!(known.exit == 0 && known.err.is_empty(), "{}", known.err);
 }
 
 #[test]

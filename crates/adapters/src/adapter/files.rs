@@ -269,6 +269,12 @@ pub(crate) fn put_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Whether nothing can be written in a folder that is there: there is no right to, or it is mounted to be read only.
+pub fn is_closed(folder: &Path) -> bool {
+    let closed = [std::io::ErrorKind::PermissionDenied, std::io::ErrorKind::ReadOnlyFilesystem];
+    tempfile::tempfile_in(here(folder)).is_err_and(|error| closed.contains(&error.kind()))
+}
+
 /// Creates a folder, and its parents, that only its owner can open. An existing folder is unchanged.
 ///
 /// # Errors

@@ -130,13 +130,13 @@ fn audited(audit: &mut AuditFile, store: &SqliteStore, mut requests: Vec<WriteRe
     let records: Vec<AuditRecord> = requests.iter().flat_map(|request| request.records.iter().cloned()).collect();
     // What is wrong with the audit is an error of the append, too.
     if requests.iter().any(|request| request.is_first && !request.records.is_empty()) {
-        let _ = store.audited().and_then(|head| audit.begin(head));
+        let _ = audit.begin();
     }
-    if audit.append(&records).is_err() {
+    if audit.append(&records, Some(store)).is_err() {
         // Each again, for an error of its own; nothing of them is in the file.
         let mut kept = vec![];
         for request in requests {
-            match audit.append(&request.records) {
+            match audit.append(&request.records, Some(store)) {
                 Ok(()) => kept.push(request),
                 Err(error) => drop(request.done.send(Err(error))),
             }

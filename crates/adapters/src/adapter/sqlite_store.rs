@@ -1,12 +1,11 @@
 //! Stores runs in a SQLite file: WAL, `synchronous=FULL`, a checksum for each block of events, and only bound values.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::audit_file::AuditFile;
+use super::audit_file::{AuditEnds, AuditFile};
 use super::encryption::Sealing;
 use super::files;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
@@ -16,7 +15,7 @@ use super::store_heads;
 use super::store_list;
 use super::store_tables::{StoreFile, look, make, migrate, put, told};
 use crate::event::{Event, VERSION as EVENTS};
-use crate::journal::{AuditHead, AuditRecord, AuditTrail};
+use crate::journal::{AuditEnd, AuditHead, AuditRecord, AuditTrail};
 use crate::model::read_own;
 use crate::port::{RunFilter, RunMatch, RunPage, Store, StoreError};
 
@@ -130,9 +129,19 @@ impl SqliteStore {
         let mut trail = AuditTrail::default().after(before);
         let records: Vec<AuditRecord> = new.iter().flat_map(|event| trail.take(event)).collect();
         let mut audit = AuditFile::beside(&self.file);
-        audit.begin(self.audited()?)?;
-        audit.append(&records)?;
+        audit.append(&records, Some(self))?;
         self.keep_with(new, audit.last())
+    }
+
+    /// Appends records of no run to the audit.
+    ///
+    /// # Errors
+    /// Fails if the audit or the end of it in this store cannot be written.
+    pub fn audit(&self, records: &[AuditRecord]) -> Result<(), StoreError> {
+        let mut audit = AuditFile::beside(&self.file);
+        audit.append(records, Some(self))?;
+        let head = audit.last();
+        self.atomically(|store| head.map_or(Ok(()), |head| store_heads::written(&store.connection, head)).map_err(told(&store.file)))
     }
 
     /// Writes events durably in one transaction, and nothing to the audit.
@@ -150,22 +159,6 @@ impl SqliteStore {
         self.write(&blocks, &[], audited)
     }
 
-    /// The newest record of the audit that the store knows; `None`: it knows none.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read.
-    pub(super) fn audited(&self) -> Result<Option<AuditHead>, StoreError> {
-        store_heads::newest(&self.connection).map_err(told(&self.file))
-    }
-
-    /// The hash of the last audit record of each run, with the id of the run; empty of a run that was removed since.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read.
-    pub fn audited_runs(&self) -> Result<Vec<(String, String)>, StoreError> {
-        store_heads::all(&self.connection).map_err(told(&self.file))
-    }
-
     /// Writes blocks durably in one transaction, with the files that runs among them started with, and the last record of the audit.
     ///
     /// # Errors
@@ -180,8 +173,7 @@ impl SqliteStore {
         self.atomically(|store| {
             blocks.iter().try_for_each(|block| store.put(block))?;
             if let Some(head) = audited {
-                let runs: BTreeSet<&str> = blocks.iter().map(|block| &*block.run).collect();
-                runs.into_iter().try_for_each(|run| store_heads::put(&store.connection, run, head)).map_err(told(&store.file))?;
+                store_heads::written(&store.connection, head).map_err(told(&store.file))?;
             }
             files.iter().try_for_each(|(run, files)| store.put_files(run, files)).map_err(told(&store.file))
         })?;
@@ -313,6 +305,17 @@ impl Drop for SqliteStore {
     }
 }
 
+impl AuditEnds for SqliteStore {
+    fn end(&self) -> Result<Option<AuditEnd>, StoreError> {
+        store_heads::end(&self.connection).map_err(told(&self.file))
+    }
+
+    fn begin_write(&self, written: &AuditHead, begun: &AuditHead) -> Result<(), StoreError> {
+        self.is_there()?;
+        self.atomically(|store| store_heads::begin(&store.connection, written, begun).map_err(told(&store.file)))
+    }
+}
+
 impl Store for SqliteStore {
     fn list(&mut self, filter: &RunFilter) -> Result<RunPage, StoreError> {
         store_list::list(&self.connection, filter).map_err(told(&self.file))
@@ -380,7 +383,6 @@ impl Store for SqliteStore {
     fn remove(&mut self, runs: &[&str]) -> Result<(), StoreError> {
         let remove = |store: &SqliteStore| -> rusqlite::Result<()> {
             store_files::forget(&store.connection, runs)?;
-            store_heads::forget(&store.connection, runs)?;
             for run in runs {
                 store.connection.execute("delete from blocks where run = (select number from runs where run = ?1)", [run])?;
                 store.connection.execute("delete from runs where run = ?1", [run])?;

@@ -79,8 +79,10 @@ pub enum AuditAction {
     NoSandbox,
     /// The end of the audit was torn: its last line was cut to whole records.
     AuditRepaired,
-    /// The last record that was known is not in the audit: it was removed, emptied, cut off or replaced.
+    /// The last record that was known is not in the audit: it was removed, emptied, cut off or replaced; target: the hash of that record.
     AuditLost,
+    /// The audit has records that flow did not write; target: the first and the last.
+    AuditAdded,
     /// The events of a run were taken in that ran elsewhere.
     RunImported,
     /// A run and all that it stored were removed.
