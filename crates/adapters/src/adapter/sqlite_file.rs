@@ -90,6 +90,22 @@ pub(super) fn beside(file: &Path, end: &str) -> PathBuf {
 
 /// Opens a connection that waits for other processes, and that overwrites the data it removes.
 pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
+    connected(file).map_err(|error| with_cause(error, file))
+}
+
+/// The error, with what to do where nothing can be written: SQLite says only that it cannot open the file.
+fn with_cause(error: rusqlite::Error, file: &Path) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::SqliteFailure(code, _) if code.code == ErrorCode::CannotOpen && files::is_closed(folder_of(file)) => {
+            let message = "nothing can be written in its folder, and SQLite writes there also to read; to look at what is in it, copy the project with \
+                           its .flow to a folder where you may write";
+            rusqlite::Error::SqliteFailure(code, Some(message.to_owned()))
+        }
+        other => other,
+    }
+}
+
+fn connected(file: &Path) -> rusqlite::Result<Connection> {
     plain(file)?;
     let mut connection = Connection::open(file)?;
     connection.busy_handler(Some(waits))?;
@@ -262,4 +278,19 @@ fn shrink(connection: &Connection) -> rusqlite::Result<()> {
 
 fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get::<_, i64>(0)).map(|busy| busy == 0)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_where_nothing_can_be_written_is_told_with_the_cause_and_a_way_to_look() {
+        // Nobody may write there, whoever runs the test.
+        let message = connect(Path::new("/sys/runs.db")).unwrap_err().to_string();
+        assert!(message.contains("nothing can be written in its folder") && message.contains("copy the project"), "{message}");
+        let folder = tempfile::tempdir().unwrap();
+        let message = connect(&folder.path().join("none/runs.db")).unwrap_err().to_string();
+        assert!(!message.contains("copy the project"), "{message}");
+    }
 }
