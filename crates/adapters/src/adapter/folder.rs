@@ -148,10 +148,21 @@ fn own_name(entry: &DirEntry) -> Option<String> {
     entry.file_name().into_string().ok()
 }
 
-/// The name of an entry as it is listed, unless it is hidden: what cannot be seen in it is escaped.
+/// The name of an entry as it is listed, unless it is hidden: what cannot be seen in it is escaped, so is a byte that is no text (`\377`), and a backslash is
+/// doubled, so that no two are listed alike.
 fn listed_name(entry: &DirEntry) -> Option<String> {
-    let name = visible(&entry.file_name().to_string_lossy()).into_owned();
-    (!name.starts_with('.')).then_some(name)
+    let (name, mut listed) = (entry.file_name(), String::new());
+    for part in name.as_encoded_bytes().utf8_chunks() {
+        listed.push_str(&visible(&part.valid().replace('\\', "\\\\")));
+        part.invalid().iter().for_each(|byte| listed.push_str(&format!("\\{byte:03o}")));
+    }
+    (!listed.starts_with('.')).then_some(listed)
+}
+
+/// The file that is listed by a name, where that is not its own: a backslash is in all of these, and in no file that flow writes.
+fn escaped_name(folder: &Path, name: &str) -> Option<PathBuf> {
+    let mut entries = name.contains('\\').then(|| entries(folder).ok()).flatten()?;
+    entries.find(|entry| listed_name(entry).as_deref() == Some(name)).map(|entry| folder.join(entry.file_name()))
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
@@ -172,7 +183,7 @@ fn list(own: &OwnFiles, folder: &Path) -> Result<Vec<String>, Failure> {
 
 fn read(own: &OwnFiles, folder: &Path, name: &str) -> Result<String, Failure> {
     plain_name(name)?;
-    let path = same_name(folder, name, listed_name).unwrap_or_else(|| folder.join(name));
+    let path = escaped_name(folder, name).or_else(|| same_name(folder, name, listed_name)).unwrap_or_else(|| folder.join(name));
     let read = own.open(&path, files::open_unlinked)?.and_then(|file| files::within(file, MOST_BYTES));
     let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
     text.map_err(|e| {
@@ -340,15 +351,6 @@ mod tests {
         for name in &listed {
             assert_eq!(read(&own, folder.path(), name).unwrap(), *name);
         }
-        // What nobody sees is escaped, and no new file takes the place of such a one.
-        use std::os::unix::ffi::OsStrExt;
-        let unseen = tempfile::tempdir().unwrap();
-        let odd = [&b"a\xffb.txt"[..], b"line\nend.txt", "un\u{202e}seen".as_bytes()].map(std::ffi::OsStr::from_bytes);
-        odd.iter().for_each(|name| std::fs::write(unseen.path().join(name), name.as_bytes()).unwrap());
-        assert_eq!(list(&own, unseen.path()).unwrap(), ["a\u{fffd}b.txt", "line\\nend.txt", "un\\u202Eseen"]);
-        assert_eq!(read(&own, unseen.path(), "line\\nend.txt").unwrap(), "line\nend.txt");
-        assert_eq!(read(&own, unseen.path(), "un\\u202Eseen").unwrap(), "un\u{202e}seen");
-        assert_eq!(target(unseen.path(), "a\u{fffd}b.txt").unwrap(), unseen.path().join("a\u{fffd}b.txt"));
         assert_eq!(read(&own, folder.path(), "Gr\u{f6}\u{df}e.txt").unwrap(), "Gro\u{308}\u{df}e.txt");
         for (name, alike) in [("upper.txt", "UPPER.TXT"), ("a\u{a0}b (final).txt", "a b (final).txt"), ("a\u{2019}b\u{201d}.txt", "a'b\"")]
         {
@@ -359,6 +361,41 @@ mod tests {
         assert_eq!(target(folder.path(), "Gr\u{f6}\u{df}e.txt").unwrap(), folder.path().join("Gro\u{308}\u{df}e.txt"));
         std::fs::write(folder.path().join("Gr\u{f6}\u{df}e.txt"), "one").unwrap();
         assert_eq!(read(&own, folder.path(), "Gr\u{f6}\u{df}e.txt").unwrap(), "one");
+    }
+
+    #[test]
+    fn no_two_names_are_listed_alike_and_each_opens_the_file_that_it_names() {
+        use std::os::unix::ffi::OsStrExt;
+        let (folder, own) = (tempfile::tempdir().unwrap(), OwnFiles::default());
+        let long: Vec<u8> = [0xff; 255].to_vec();
+        let names: [(&[u8], &str); 12] = [
+            (b"a\nb", "a\\nb"),
+            (b"a\\nb", "a\\\\nb"),
+            (b"a\\\\nb", "a\\\\\\\\nb"),
+            (b"a\\", "a\\\\"),
+            (b"a\xff", "a\\377"),
+            (b"a\\377", "a\\\\377"),
+            (b"a\x85", "a\\205"),
+            ("a\u{85}".as_bytes(), "a\\x85"),
+            ("a\u{fffd}".as_bytes(), "a\u{fffd}"),
+            ("a\u{202e}".as_bytes(), "a\\u202E"),
+            (b"a\\u202E", "a\\\\u202E"),
+            (&long, &"\\377".repeat(255)),
+        ];
+        for (name, _) in names {
+            std::fs::write(folder.path().join(std::ffi::OsStr::from_bytes(name)), hex::encode(name)).unwrap();
+        }
+        let listed = list(&own, folder.path()).unwrap();
+        let mut expected = names.map(|(_, listed)| listed.to_owned()).to_vec();
+        expected.sort();
+        assert_eq!(listed, expected);
+        for (name, listed) in names {
+            assert_eq!(read(&own, folder.path(), listed).unwrap(), hex::encode(name), "{listed}");
+        }
+        // A name that is written as it is is found, too, unless another is listed by it; and no new file takes the place of one.
+        std::fs::remove_file(folder.path().join("a\nb")).unwrap();
+        assert_eq!(read(&own, folder.path(), "a\\nb").unwrap(), hex::encode(b"a\\nb"));
+        assert_eq!(target(folder.path(), "a\\377").unwrap_err().kind, FailureKind::Denied);
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub fn plain_name(name: &str) -> Result<(), Failure> {
         "" => "it is empty",
         _ if name.starts_with('.') => "it begins with \".\", as hidden files and the folders above do",
         _ if name.contains('/') => "it has \"/\" in it: write the name of one file, without a folder",
-        _ if name.len() > LONGEST_NAME => "it is longer than 255 bytes",
+        // What is escaped takes up to four times as much.
+        _ if name.len() > LONGEST_NAME * if name.contains('\\') { 4 } else { 1 } => "it is longer than 255 bytes",
         _ if name.contains(is_invisible) => "it has characters that cannot be seen",
         _ => return Ok(()),
     };
