@@ -26,6 +26,12 @@ pub enum EnvLineError {
     /// `${NAME}`, which some programs fill in.
     #[error("${{NAME}} is not filled in; write the value itself, or put it in ' if it contains these characters")]
     Filled,
+    /// `#` without a blank before it, which begins a comment for some programs only.
+    #[error("# is a part of the value for some programs and begins a comment for others: put the value in quotes, or a blank before #")]
+    Hash,
+    /// A backslash in quotes that some programs read as an escape and others as it is.
+    #[error("\\{0} between such quotes is read in different ways: write the character itself, or a value with backslashes without quotes")]
+    Escape(char),
 }
 
 /// The variables in the text of a file. Of equal names the last one counts.
@@ -78,7 +84,7 @@ fn quoted(start: &str, quote: char) -> Result<(String, usize), EnvLineError> {
             Some((at, c)) if c == quote => break at + 2,
             Some((_, '\\')) => {
                 let (_, next) = characters.next().ok_or(EnvLineError::Unclosed)?;
-                match escape(next, quote) {
+                match escape(next, quote)? {
                     Some(c) => value.push(c),
                     None => value.extend(['\\', next]),
                 }
@@ -95,21 +101,15 @@ fn quoted(start: &str, quote: char) -> Result<(String, usize), EnvLineError> {
     }
 }
 
-/// What a backslash and this character stand for between such quotes.
-fn escape(next: char, quote: char) -> Option<char> {
-    match next {
-        '\\' => Some('\\'),
-        next if next == quote => Some(next),
-        _ if quote == '\'' => None,
-        '\'' => Some('\''),
-        'a' => Some('\u{7}'),
-        'b' => Some('\u{8}'),
-        'f' => Some('\u{C}'),
-        'n' => Some('\n'),
-        'r' => Some('\r'),
-        't' => Some('\t'),
-        'v' => Some('\u{B}'),
-        _ => None,
+/// What a backslash and this character stand for between such quotes; `None`: both themselves.
+fn escape(next: char, quote: char) -> Result<Option<char>, EnvLineError> {
+    match (quote, next) {
+        _ if next == quote => Ok(Some(next)),
+        ('\'', '\\') | ('"', 'a' | 'b' | 'f' | 't' | 'v') => Err(EnvLineError::Escape(next)),
+        ('"', '\'' | '\\') => Ok(Some(next)),
+        ('"', 'n') => Ok(Some('\n')),
+        ('"', 'r') => Ok(Some('\r')),
+        _ => Ok(None),
     }
 }
 
@@ -125,6 +125,9 @@ fn bare(value: &str, follows_blank: bool) -> Result<&str, EnvLineError> {
         false => ends.first(),
     };
     let value = value[..end.copied().unwrap_or(value.len())].trim_end();
+    if value.contains('#') && serde_json::from_str::<serde::de::IgnoredAny>(value).is_err() {
+        return Err(EnvLineError::Hash);
+    }
     if value.len() > 1 && value.starts_with('`') && value.ends_with('`') {
         return Err(EnvLineError::Backticks);
     }
@@ -165,21 +168,27 @@ mod tests {
             ("A=   # only for the cloud\n", ""),
             ("A=abc # note\n", "abc"),
             ("A=abc\t#note\n", "abc"),
-            ("A=ab#cd\n", "ab#cd"),
-            ("A=#abcd\n", "#abcd"),
+            ("A=\"ab#cd\"\n", "ab#cd"),
+            ("A='#abcd'\n", "#abcd"),
             ("A=\"ab #cd\"\n", "ab #cd"),
             ("A=\"abc\" # it's a note\n", "abc"),
             ("A='abc'# note\n", "abc"),
             ("A=two words\n", "two words"),
             ("A=a=b==\n", "a=b=="),
-            ("A=\"a\\nb\\t\\\"c\\\" \\q\"\n", "a\nb\t\"c\" \\q"),
-            ("A='a\\nb \\'c\\''\n", "a\\nb 'c'"),
+            ("A=\"a\\nb\\r\\\"c\\\" \\q \\\\ \\$x\"\n", "a\nb\r\"c\" \\q \\ \\$x"),
+            ("A='a\\nb \\'c\\' \\t'\n", "a\\nb 'c' \\t"),
+            ("A=a\\tb\n", "a\\tb"),
+            ("A=\"{\\\"a\\\": \\\"b#c\\\"}\"\n", "{\"a\": \"b#c\"}"),
+            ("A='{\"a\": \"${x}\"}'\n", "{\"a\": \"${x}\"}"),
+            ("A=$HOME/x\n", "$HOME/x"),
+            ("A=it's \"so\"\n", "it's \"so\""),
             ("A=C:\\new\\temp\n", "C:\\new\\temp"),
             ("A=\"-----BEGIN\nx # y\n-----END\" # key\n", "-----BEGIN\nx # y\n-----END"),
             ("A='one\r\ntwo'\r\n", "one\ntwo"),
             ("A=pa$$word$HOME\n", "pa$$word$HOME"),
             ("A='${HOME}'\n", "${HOME}"),
             ("A={\"a\": \"b # c\"}\n", "{\"a\": \"b # c\"}"),
+            ("A={\"a\": \"b#c\"}\n", "{\"a\": \"b#c\"}"),
             ("A={\"a\": \"b # c\"} # note\n", "{\"a\": \"b # c\"}"),
             ("A=[x] # note\n", "[x]"),
             ("A=don't\n", "don't"),
@@ -208,6 +217,14 @@ mod tests {
             ("A=`abc`\n", 1, EnvLineError::Backticks),
             ("A=${B}/x\n", 1, EnvLineError::Filled),
             ("A=\"x${B:-y}\"\n", 1, EnvLineError::Filled),
+            ("A={\"a\": \"${x}\"}\n", 1, EnvLineError::Filled),
+            ("B=1\r\nA=ab#cd\r\n", 2, EnvLineError::Hash),
+            ("A=#abcd\n", 1, EnvLineError::Hash),
+            ("A=ab#cd # note\n", 1, EnvLineError::Hash),
+            ("A=[x#y]\n", 1, EnvLineError::Hash),
+            ("A=\"C:\\temp\"\n", 1, EnvLineError::Escape('t')),
+            ("A=\"a\\bc\"\n", 1, EnvLineError::Escape('b')),
+            ("A='C:\\\\temp'\n", 1, EnvLineError::Escape('\\')),
         ] {
             assert_eq!(read(text), Err((line, why)), "{text:?}");
         }
