@@ -564,3 +564,43 @@ outputs: {{ said: \"{{{{ steps.whole.output.body.all | default('no') }}}} {{{{ s
         assert!(!works || policy.is_empty() || audit.contains(host), "{audit}");
     }
 }
+
+#[test]
+fn the_keys_in_an_address_that_is_a_variable_are_shown_nowhere_whatever_it_is_for() {
+    let (url, key) = (echo(), "aB3dE5fG7hI9kL1mN3oP5qR7sT");
+    let pipeline = "flow: 1
+name: places
+description: Calls what variables name.
+models: { default: { provider: openai, base_url: '{{ env.PLACE }}', model: m } }
+agents: { one: { instructions: Answer. } }
+tools:
+  post: { http: 'POST {{ env.PLACE }}' }
+  server: { url: '{{ env.PLACE }}', allow: [go] }
+  mail: { smtp: '{{ env.MAIL }}', from: a@example.com }
+steps:
+  - { id: ask, agent: one, prompt: Hi., on_failure: continue, timeout: 9s }
+  - { id: get, http: 'GET {{ env.PLACE }}', on_failure: continue, timeout: 9s }
+  - { id: part, http: 'GET BASE/bot{{ env.KEY }}/send', on_failure: continue, timeout: 9s }
+  - { id: use, tool: post, on_failure: continue, timeout: 9s }
+  - { id: serve, tool: server.go, on_failure: continue, timeout: 9s }
+  - { id: send, send: mail, of: \"'Hi'\", with: { to: b@example.com, subject: Hi }, on_failure: continue, timeout: 9s }
+outputs: '{{ steps }}'
+";
+    for place in
+        [format!("{url}/hooks/{key}/v1"), format!("{url}/v1?key={key}"), format!("http://ana:{key}@127.0.0.1:9/v1"), format!("htp:/{key}")]
+    {
+        let folder = self::place(&[("p.yaml", &pipeline.replace("BASE", &url))]);
+        for arguments in [
+            &["run", "p.yaml", "--trust", "-v"][..],
+            &["runs", "show"],
+            &["runs", "export", "--events"],
+            &["audit", "export"],
+            &["doctor", "p.yaml"],
+        ] {
+            let mut call = command(folder.path(), arguments);
+            let said = ran(call.env("PLACE", &place).env("KEY", key).env("MAIL", format!("ana:{key}@127.0.0.1:9")));
+            holds_none_of(&format!("{}{}", said.out, said.err), &[key], arguments[0]);
+        }
+        written(folder.path(), &["p.yaml"]).iter().for_each(|(_, text)| holds_none_of(text, &[key], "file"));
+    }
+}

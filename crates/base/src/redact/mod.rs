@@ -26,6 +26,7 @@ mod written;
 
 pub use detect::find_pii;
 pub use marker::values_behind;
+pub use parts::keys_in_address;
 pub use redactor::Redactor;
 pub use seats::{each_seat, placed};
 pub use secrets::{Secrets, is_recognised};

@@ -31,6 +31,18 @@ pub(super) fn with_parts(secret: &str) -> Vec<String> {
     all
 }
 
+/// What lets somebody in of an address, or of a part of one, that is no secret as a whole: its log-in, and what is no common text in its path and behind it.
+pub fn keys_in_address(address: &str) -> Vec<String> {
+    let (address, mut found) = (address.trim(), vec![]);
+    match address.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+        Some((_, rest)) => parts_of_address(rest, false, 1, &mut found),
+        None => word_of(address, 1, &mut found),
+    }
+    found.retain(|key| is_recognised(key));
+    found.truncate(MOST);
+    found
+}
+
 /// Adds the parts of a text.
 fn parts_of(text: &str, depth: usize, found: &mut Vec<String>) {
     let text = text.trim();
@@ -338,6 +350,32 @@ fn is_plain(piece: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_an_address_what_lets_in_is_found_and_what_names_it_is_not() {
+        for (address, key) in [
+            ("https://hooks.example.com/services/T02AB3CD4/aZ9bY8cX7dW6", "aZ9bY8cX7dW6"),
+            ("http://127.0.0.1:8080/bot123456789:AAHdqTcvCH1vGWJxfSeo/send", "bot123456789:AAHdqTcvCH1vGWJxfSeo"),
+            ("https://api.example.com/v1?api_key=red-fox-77-blue", "red-fox-77-blue"),
+            ("https://ana:Plain-Pw99x@example.com/v1", "Plain-Pw99x"),
+            ("smtp://ana:Plain-Pw99x@example.com:25", "Plain-Pw99x"),
+            ("ana:Plain-Pw99x@example.com:25", "Plain-Pw99x"),
+            ("aZ9bY8cX7dW6", "aZ9bY8cX7dW6"),
+        ] {
+            assert!(keys_in_address(address).iter().any(|found| found == key), "{address}: {:?}", keys_in_address(address));
+        }
+        for address in [
+            "https://api.example.com/v1",
+            "http://127.0.0.1:11434/v1",
+            "https://ana-east.openai.example.com/openai/deployments/gpt-4o-mini/chat?api-version=2024-10-21",
+            "mail.example.com:587",
+            "[::1]:25",
+            "eu-west-1",
+            "production-2",
+        ] {
+            assert_eq!(keys_in_address(address), Vec::<String>::new(), "{address}");
+        }
+    }
 
     #[test]
     fn common_texts_are_no_parts_and_keys_are() {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::model::{Form, Program, Read, is_own_variable};
+use crate::model::{Authored, Form, Leaf, Program, Read, TextKey, is_own_variable};
 use crate::port::Secret;
-use crate::redact::{each_seat, keys_in};
+use crate::redact::{each_seat, keys_in, keys_in_address};
 use crate::template;
 
 /// The variables with the key and the address of the model that replaces `default`.
@@ -14,11 +14,12 @@ const KEY: &str = "FLOW_API_KEY";
 const ADDRESS: &str = "FLOW_MODEL_BASE_URL";
 
 /// Values that no text of a run may contain: those of declared secrets and of `FLOW_API_KEY`; keys and passwords in the file; variables in keys, in
-/// passwords and in fields named like one (`authorization: Bearer {{ env.NAME }}`); and log-ins in addresses that are in variables or in declared
-/// secrets.
+/// passwords and in fields named like one (`authorization: Bearer {{ env.NAME }}`); log-ins in addresses that are in variables or in declared
+/// secrets; and keys in the variables of an address.
 pub fn secret_values(program: &Program, env: &BTreeMap<String, Secret>) -> Vec<Secret> {
     let mut all: Vec<Secret> = env.get(KEY).cloned().into_iter().collect();
-    all.extend(env.get(ADDRESS).into_iter().flat_map(|address| log_ins(address.reveal())));
+    let keys_of = |address: &Secret| keys_in_address(address.reveal()).into_iter().map(Secret::new);
+    all.extend(env.get(ADDRESS).into_iter().flat_map(|address| log_ins(address.reveal()).into_iter().chain(keys_of(address))));
     for pipeline in &program.pipelines {
         for secret in pipeline.secrets.keys().filter_map(|name| env.get(name)) {
             all.push(secret.clone());
@@ -33,6 +34,13 @@ pub fn secret_values(program: &Program, env: &BTreeMap<String, Secret>) -> Vec<S
                 _ => None,
             });
             all.extend(variables);
+        });
+        pipeline.each_text(&mut |Authored { key, leaf, .. }| {
+            let is_address = matches!(key, TextKey::BaseUrl | TextKey::Url | TextKey::MailServer);
+            if let (true, Leaf::Text(text)) = (is_address, leaf) {
+                let of_env = text.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "env"));
+                all.extend(of_env.filter_map(|read| env.get(read.path.get(1)?)).flat_map(keys_of));
+            }
         });
         let texts = pipeline.texts_with_secrets();
         let variables =
@@ -96,6 +104,33 @@ steps:
             assert!(found.contains(&secret), "{secret}: {found:?}");
         }
         assert!(!found.iter().any(|found| found.contains("PLAIN1") || found.contains("OTHER1")), "{found:?}");
+    }
+
+    #[test]
+    fn what_lets_in_of_the_variables_of_an_address_is_secret_and_the_rest_of_it_is_not() {
+        let yaml = "flow: 1
+name: p
+models: { default: { provider: openai, base_url: '{{ env.LLM }}', model: m } }
+tools: { s: { url: '{{ env.MCP }}', allow: [go] }, m: { smtp: '{{ env.MAIL }}', from: a@example.com } }
+steps:
+  - { id: a, http: 'GET https://a.example/bot{{ env.BOT }}/{{ env.REGION }}' }
+  - { id: b, set: '{{ env.OTHER }}' }
+";
+        let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", yaml)]));
+        let env = [
+            ("LLM", "https://llm.example.com/openai/aZ9bY8cX7dW1/v1"),
+            ("MCP", "https://mcp.example.com/mcp?key=aZ9bY8cX7dW2"),
+            ("MAIL", "ana:aZ9bY8cX7dW3@mail.example.com:25"),
+            ("BOT", "aZ9bY8cX7dW4"),
+            ("REGION", "eu-central-1"),
+            ("OTHER", "aZ9bY8cX7dW5"),
+        ];
+        let env = env.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value))).collect();
+        let found = secret_values(&checked.loaded.program, &env);
+        let found: Vec<&str> = found.iter().map(Secret::reveal).collect();
+        assert!((1..=4).all(|number| found.contains(&&*format!("aZ9bY8cX7dW{number}"))), "{found:?}");
+        let others = ["openai", "llm.example.com", "eu-central-1", "aZ9bY8cX7dW5", "mail.example.com"];
+        assert!(others.iter().all(|other| !found.contains(other)), "{found:?}");
     }
 
     #[test]

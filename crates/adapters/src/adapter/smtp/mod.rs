@@ -150,7 +150,9 @@ impl SmtpAttempt<'_> {
         let is_host = |host: &str| is_name(host) || host.starts_with('[') && host.ends_with(']');
         let parts = server.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
         parts.filter(|(host, port)| is_host(host) && *port != 0).ok_or_else(|| {
-            self.scrub.failure(FailureKind::BadRequest, format!("{server:?} is not the address of a mail server (host:port)"))
+            // Who puts more into it puts a log-in into it.
+            let what = "the address of the mail server (smtp) is not HOST:PORT; write it so, and the log-in in user and password";
+            self.scrub.failure(FailureKind::BadRequest, what)
         })
     }
 
