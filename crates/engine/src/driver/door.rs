@@ -80,6 +80,13 @@ impl Door {
         texts.into_iter().for_each(|text| self.text(text));
     }
 
+    /// What is said about others in words of flow: a quote in it may have been cut in the middle of a secret.
+    fn told<'a>(&self, texts: impl IntoIterator<Item = &'a mut String>) {
+        for text in texts {
+            if text.contains('…') { *text = self.secrets.hide_cut(text) } else { self.text(text) }
+        }
+    }
+
     fn start(&self, start: &mut RunStart) {
         let RunStart { inputs, person, conversation, failure, .. } = start;
         self.value(Arc::make_mut(inputs));
@@ -108,9 +115,10 @@ impl Door {
             CallReply::Model(ModelReply { text, calls, usage: _, model, session, files, state, notes, decisions, failed }) => {
                 failed.iter_mut().for_each(|failure| self.failure(failure));
                 self.text(text);
-                self.texts(model.iter_mut().chain(session).chain(files).chain(notes));
+                self.texts(model.iter_mut().chain(session).chain(files));
+                self.told(notes);
                 state.iter_mut().for_each(|state| self.value(&mut Arc::make_mut(state).parts));
-                self.texts(decisions.iter_mut().map(|decision| &mut decision.target));
+                self.told(decisions.iter_mut().map(|decision| &mut decision.target));
                 for ToolCall { id, tool, arguments } in calls {
                     self.texts([id, tool]);
                     self.value(arguments);
@@ -128,7 +136,7 @@ impl Door {
                 for FoundPiece { text, file, page: _, heading, score: _ } in pieces {
                     self.texts([text, file, heading]);
                 }
-                self.texts(left_out.iter_mut().chain([rebuilt]));
+                self.told(left_out.iter_mut().chain([rebuilt]));
             }
             CallReply::Http(HttpReply { status: _, headers, body }) => {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
@@ -141,7 +149,8 @@ impl Door {
             }
             CallReply::Python(PythonReply { returns, printed, notes, files: _, error }) => {
                 self.secrets.hide_in_map(returns);
-                self.texts(notes.iter_mut().chain([printed]));
+                self.told(notes);
+                self.text(printed);
                 if let Some(PythonError { message, traceback, line: _, is_refused: _ }) = error {
                     self.texts([message, traceback]);
                 }
@@ -155,24 +164,25 @@ impl Door {
                 }
                 for named in [changed, left_out] {
                     for (mut name, mut what) in std::mem::take(named) {
-                        self.texts([&mut name, &mut what]);
+                        self.told([&mut name, &mut what]);
                         named.insert(name, what);
                     }
                 }
-                self.texts(notes.iter_mut().chain(unpinned));
-                self.texts(absent.iter_mut().map(|failure| &mut failure.message));
+                self.told(notes.iter_mut().chain(unpinned));
+                absent.iter_mut().for_each(|failure| self.failure(failure));
             }
             CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes, asks }) => {
                 self.value(value);
-                self.texts(notes);
+                self.told(notes);
                 for ServerQuestion { id: _, message, fields, url } in asks.iter_mut().flat_map(|asks| &mut asks.questions) {
-                    self.texts(url.iter_mut().chain([message]));
+                    self.told(url.iter_mut().chain([message]));
                     self.value(fields);
                 }
             }
             CallReply::Resource(ResourceReply { text, file: content, notes }, file) => {
                 self.text(text);
-                self.texts(notes.iter_mut().chain(content.iter_mut().map(|content| &mut content.media_type)));
+                self.told(notes);
+                self.texts(content.iter_mut().map(|content| &mut content.media_type));
                 file.iter_mut().for_each(|file| self.file(file));
             }
             CallReply::Sent(id) => self.text(id),
@@ -212,7 +222,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::event::{AnswerState, FailureKind};
+    use crate::event::{AnswerState, FailureKind, ServerQuestions};
     use crate::model::{DataKind, SqlEngine};
 
     const CANARY: &str = "sk-canary-7Q";
@@ -314,6 +324,28 @@ mod tests {
             assert!(!after.contains("canary") && !after.contains("NrLWNhbmFyeS03U"), "{after}");
             assert!(after.contains("***"), "{after}");
         }
+    }
+
+    #[test]
+    fn a_note_that_was_cut_in_the_middle_of_a_secret_shows_no_part_of_it_and_other_texts_keep_their_ends() {
+        let (door, cut) = (Door::new([CANARY]), || "it said: key sk-canary…, and more".to_owned());
+        let question = ServerQuestion { id: String::new(), message: cut(), fields: Value::Null, url: None };
+        let asks = ServerQuestions { questions: vec![question], state: None, live: None };
+        let absent = Some(Failure::new(FailureKind::Unavailable, cut()));
+        let named = || [("a".to_owned(), cut())].into();
+        let replies = vec![
+            CallReply::Tool(ServerReply { notes: vec![cut()], ..ServerReply::default() }),
+            CallReply::Tool(ServerReply { asks: Some(Box::new(asks)), ..ServerReply::default() }),
+            CallReply::Tools(ToolList { notes: vec![cut()], absent, changed: named(), left_out: named(), ..ToolList::default() }),
+            CallReply::Python(PythonReply { notes: vec![cut()], ..PythonReply::default() }),
+            CallReply::Model(ModelReply { notes: vec![cut()], ..ModelReply::default() }),
+        ];
+        for reply in replies {
+            let after = format!("{:?}", door.pass(Input::Reply { call: 1, result: Ok(reply) }));
+            assert!(!after.contains("sk-c") && after.contains("***…, and more"), "{after}");
+        }
+        let said = || CallReply::Model(ModelReply { text: "Begin with sk-canary…".to_owned(), ..ModelReply::default() });
+        assert!(format!("{:?}", door.pass(Input::Reply { call: 1, result: Ok(said()) })).contains("sk-canary…"));
     }
 
     #[test]
