@@ -10,8 +10,7 @@ use super::signals::at_question;
 use super::tools::pipelines;
 use super::typing::{Said, Typing, is_at_terminal};
 use super::{Exit, tell, trust};
-use crate::adapter::environment;
-use crate::adapter::mcp::auth::{LoginTalk, LoginWish, log_out};
+use crate::adapter::mcp::auth::{LoginTalk, LoginWish, TokensAfter};
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
@@ -153,18 +152,27 @@ pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Ex
     }
 }
 
-/// Forgets a login.
+/// Revokes a login and forgets it.
 pub(super) fn logout(server: &str, paths: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
     let found = found(server, paths, &env, shared)?;
-    let folder = environment::logins_folder().map_err(|error| Refusal::new(Exit::Failed, error.to_string()))?;
-    match log_out(folder, &found.server) {
-        Ok(true) => {
-            kept::audit(&shared.project_of(&found.file), AuditAction::LoggedOut, "", server)?;
-            tell!("{server}: logged out; the authorization server may still accept its tokens until they expire");
+    let hosts = settings::read(&shared.project_of(&found.file)).unwrap_or_default().hosts_with(&env);
+    let command = world::login_command(&found.file, &shared.project_of(&found.file), shared.env_file.as_deref());
+    let runtime = Runtime::new().map_err(|error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}")))?;
+    let done = runtime.block_on(world::servers(hosts, Arc::default(), command).log_out(&found.server));
+    let after = match done.map_err(|failure| Refusal::new(Exit::Failed, visible(&failure.message)))? {
+        None => {
+            tell!("{server}: there was no login");
+            return Ok(Exit::Ok);
         }
-        Ok(false) => tell!("{server}: there was no login"),
-        Err(error) => return Err(Refusal::new(Exit::Failed, visible(&error.to_string()))),
+        Some(after) => after,
+    };
+    kept::audit(&shared.project_of(&found.file), AuditAction::LoggedOut, "", server)?;
+    match after {
+        TokensAfter::Revoked(place) => tell!("{server}: logged out, and its tokens are revoked at {}", visible(&place)),
+        TokensAfter::Valid(why) => {
+            tell!("{server}: logged out; its tokens could not be revoked, and may be accepted until they expire: {}", visible(&why));
+        }
     }
     Ok(Exit::Ok)
 }

@@ -50,7 +50,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use self::auth::{Challenge, LoginCommand, LoginDone, LoginTalk, LoginWish, Logins, log_in};
+use self::auth::{Challenge, LoginCommand, LoginDone, LoginTalk, LoginWish, Logins, TokensAfter, log_in, log_out};
 use self::parked::ParkedCalls;
 use self::pins::{Difference, Pins};
 use self::pool::{OpenSession, PooledServer, ServerPool};
@@ -157,6 +157,23 @@ impl McpServers {
         McpServers { logins: Logins { command, ..self.logins }, ..self }
     }
 
+    fn web_without_tokens(&self, server: &ToolServer, url: &str, headers: &[(String, Secret)]) -> Web {
+        let logins = Logins { folder: None, command: self.logins.command.clone() };
+        Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, logins).without_tokens()
+    }
+
+    /// Revokes the tokens of a login, as far as its authorization server does that, and removes it. `None`: there was no login.
+    ///
+    /// # Errors
+    /// Fails if the login cannot be removed.
+    pub async fn log_out(&self, server: &ToolServer) -> Result<Option<TokensAfter>, Failure> {
+        let (ServerTransport::Http { url, headers, .. }, Some(folder)) = (&server.transport, self.logins.folder.clone()) else {
+            return Ok(None);
+        };
+        let asker = self.web_without_tokens(server, url, headers).endpoint.asker();
+        log_out(&asker, &*self.clock, server, folder).await.map_err(|fault| named(server, fault).failure)
+    }
+
     /// Logs a person in at the authorization server of `server`, and stores the login.
     ///
     /// # Errors
@@ -167,8 +184,7 @@ impl McpServers {
             return Err(wrong("is a program; programs have no login"));
         };
         let folder = self.logins.folder.clone().ok_or_else(|| wrong("has no folder for its login: HOME is not set"))?;
-        let logins = Logins { folder: None, command: self.logins.command.clone() };
-        let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, logins).without_tokens();
+        let web = self.web_without_tokens(server, url, headers);
         let (asker, web) = (web.endpoint.asker(), Arc::new(web));
         // The challenge that the server sends to a client without a token states what it requires.
         let until = Instant::now() + patience(server.connect_timeout);

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::assertion::assertion;
 use super::challenge::is_scope;
-use super::metadata::{Asker, auth_fault};
+use super::metadata::{Answered, Asker, auth_fault};
 use crate::adapter::http::HttpFault;
 use crate::event::FailureKind;
 use crate::port::Secret;
@@ -96,7 +96,7 @@ pub(super) fn encoded(form: &[(&str, &str)]) -> String {
     url.query().unwrap_or_default().to_owned()
 }
 
-/// Sends a form to an authorization server, authenticated as this client.
+/// Sends a form to an authorization server, authenticated as this client, and reads what it sends back.
 pub(super) async fn send_form(
     asker: &Asker,
     url: &str,
@@ -105,6 +105,20 @@ pub(super) async fn send_form(
     form: &[(&str, &str)],
     now: DateTime<Utc>,
 ) -> Result<Value, TokenFault> {
+    let mut answer = post_form(asker, url, client, issuer, form, now, "returned no token").await?;
+    Ok(asker.object(&mut answer).await?)
+}
+
+/// The same without reading the answer. `lacking`: what it did not do if it rejects the form.
+pub(super) async fn post_form(
+    asker: &Asker,
+    url: &str,
+    client: &Client,
+    issuer: &str,
+    form: &[(&str, &str)],
+    now: DateTime<Utc>,
+    lacking: &str,
+) -> Result<Answered, TokenFault> {
     let mut form = form.to_vec();
     let mut headers = vec![];
     let signed;
@@ -130,12 +144,12 @@ pub(super) async fn send_form(
     let mut answer = asker.send("POST", url, headers, Some(body)).await?;
     let status = answer.http.status();
     if status < 400 {
-        return Ok(asker.object(&mut answer).await?);
+        return Ok(answer);
     }
     if status >= 500 || status == 429 {
         return Err(match answer.http.checked(now).await {
             Err(fault) => fault.into(),
-            Ok(answer) => answer.fault(FailureKind::ServerError, "sent no token").into(),
+            Ok(answer) => answer.fault(FailureKind::ServerError, lacking).into(),
         });
     }
     let said = asker.object(&mut answer).await.unwrap_or_default();
@@ -143,7 +157,7 @@ pub(super) async fn send_form(
     let colon = if word("error_description").is_empty() { "" } else { ": " };
     let quoted = |key: &str| asker.scrub.short_quote(word(key));
     let why = if word("error").is_empty() { String::new() } else { format!(", {}{colon}{}", quoted("error"), quoted("error_description")) };
-    let shown = answer.http.failure(FailureKind::Auth, format!("returned no token ({status}{why})")).message;
+    let shown = answer.http.failure(FailureKind::Auth, format!("{lacking} ({status}{why})")).message;
     Err(TokenFault::Refused { error: word("error").to_owned(), shown })
 }
 

@@ -195,6 +195,8 @@ pub(super) struct Issuer {
     pub(super) token: String,
     pub(super) register: Option<String>,
     pub(super) device: Option<String>,
+    /// Where tokens are given back; no login needs it.
+    pub(super) revoke: Option<String>,
     /// Supported client authentication methods; empty if the server lists none.
     pub(super) proofs: Vec<String>,
     pub(super) scopes: Vec<String>,
@@ -249,6 +251,7 @@ pub(super) async fn issuer(asker: &Asker, name: &str, is_guess: bool) -> Result<
             token,
             register: asker.address(&found, "registration_endpoint")?,
             device: asker.address(&found, "device_authorization_endpoint")?,
+            revoke: asker.address(&found, "revocation_endpoint").unwrap_or_default(),
             proofs: words("token_endpoint_auth_methods_supported"),
             scopes: scopes(&found),
             says_issuer: is("authorization_response_iss_parameter_supported"),

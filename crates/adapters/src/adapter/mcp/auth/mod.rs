@@ -14,6 +14,7 @@ mod exchange;
 mod kept;
 mod login;
 mod metadata;
+mod revoke;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -29,6 +30,8 @@ pub(super) use self::login::log_in;
 pub use self::login::{LoginDone, LoginTalk, LoginWish};
 pub(super) use self::metadata::Asker;
 use self::metadata::{Issuer, Resource, auth_fault, issuer, origin, resource};
+pub use self::revoke::TokensAfter;
+pub(super) use self::revoke::log_out;
 use crate::adapter::files::FileError;
 use crate::adapter::held;
 use crate::adapter::http::HttpFault;
@@ -303,14 +306,6 @@ async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, FileError> 
     let done = tokio::task::spawn_blocking(work).await;
     let fault = |message: String| HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message));
     done.map_err(|_| fault("flow ends".to_owned()))?.map_err(|error| fault(error.to_string()))
-}
-
-/// Removes the login of a server. Returns whether there was one.
-///
-/// # Errors
-/// Fails if the login cannot be removed.
-pub fn log_out(folder: PathBuf, server: &ToolServer) -> Result<bool, FileError> {
-    LoginPlace::of(folder, server).map_or(Ok(false), |place| place.remove())
 }
 
 /// The state of a stored login, for display.

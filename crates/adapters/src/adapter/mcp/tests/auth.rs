@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::web::{Heard, discovered, http, json_answer, serve, standing, told, tools};
 use super::*;
-use crate::adapter::mcp::auth::{LoginCommand, LoginTalk, LoginWish, log_out};
+use crate::adapter::mcp::auth::{LoginCommand, LoginTalk, LoginWish, TokensAfter};
 use crate::event::FailureKind;
 use crate::model::Grant;
 use crate::port::ServerSignIn;
@@ -33,7 +33,12 @@ struct Pair {
 
 impl Pair {
     fn forms(&self) -> Vec<String> {
-        self.heard.lock().unwrap().iter().filter(|heard| heard.head.starts_with("POST /token")).map(|heard| heard.form.clone()).collect()
+        self.heard_at("/token")
+    }
+
+    fn heard_at(&self, path: &str) -> Vec<String> {
+        let start = format!("POST {path}");
+        self.heard.lock().unwrap().iter().filter(|heard| heard.head.starts_with(&start)).map(|heard| heard.form.clone()).collect()
     }
 }
 
@@ -84,8 +89,24 @@ fn answer(heard: &Heard, own: &str, issuer: &str, state: &mut State) -> String {
             },
             "registration_endpoint": format!("{issuer}/register"),
             "device_authorization_endpoint": format!("{issuer}/device"),
+            "revocation_endpoint": match odd {
+                "no revocation" => Value::Null,
+                "revokes elsewhere" => json!("https://evil.example.com/revoke"),
+                "plain revocation" => json!("http://evil.example.com/revoke"),
+                _ => json!(format!("{issuer}/revoke")),
+            },
             "code_challenge_methods_supported": if odd == "no pkce" { json!(["plain"]) } else { json!(["S256"]) },
         })),
+        "/revoke" if odd == "revokes refresh only" && heard.form.contains("access_token") => {
+            http("400 Bad Request", "content-type: application/json\r\n", "{\"error\":\"unsupported_token_type\"}")
+        }
+        "/revoke" if odd == "revokes nothing" => http(
+            "400 Bad Request",
+            "content-type: application/json\r\n",
+            "{\"error\":\"invalid_client\",\"error_description\":\"canary-token-1\"}",
+        ),
+        "/revoke" if odd == "fails to revoke" => http("503 Service Unavailable", "", ""),
+        "/revoke" => http("200 OK", "", ""),
         "/register" => document(&json!({ "client_id": "registered", "client_secret": "canary-registered-secret" })),
         "/device" => document(
             &json!({ "device_code": "canary-device", "user_code": "ABCD-EFGH", "verification_uri": format!("{issuer}/d"), "interval": 1 }),
@@ -313,8 +334,41 @@ fn a_login_is_kept_for_its_user_alone_and_used_refreshed_and_forgotten() {
         let refreshes: Vec<String> = pair.forms().into_iter().filter(|form| form.contains("grant_type=refresh_token")).collect();
         assert_eq!(refreshes.len(), 1, "{refreshes:?}");
         assert!(refreshes[0].contains("refresh_token=canary-refresh-1") && refreshes[0].contains("resource="), "{refreshes:?}");
-        assert!(log_out(world.logins(), &server).unwrap() && !log_out(world.logins(), &server).unwrap());
+        let place = pair.issuer.clone();
+        assert_eq!(world.servers.log_out(&server).await.unwrap(), Some(TokensAfter::Revoked(place)));
+        let revoked: Vec<String> = pair.heard_at("/revoke");
+        assert!(
+            revoked.len() == 2 && revoked.iter().all(|form| form.contains("client_id=registered") || !form.contains("client_secret")),
+            "{revoked:?}"
+        );
+        assert!(revoked[0].contains("token_type_hint=access_token") && revoked[1].contains("token=canary-refresh-"), "{revoked:?}");
+        assert_eq!(world.servers.log_out(&server).await.unwrap(), None);
     });
+}
+
+#[test]
+fn a_login_is_removed_whether_its_tokens_can_be_revoked_or_not_and_they_go_nowhere_else() {
+    for (odd, is_revoked, why, sent) in [
+        ("", true, "", 2),
+        ("revokes refresh only", true, "", 2),
+        ("no revocation", false, "has no revocation_endpoint", 0),
+        ("plain revocation", false, "has no revocation_endpoint", 0),
+        ("revokes elsewhere", false, "had no part in the login", 0),
+        ("revokes nothing", false, "revoked no token (400, invalid_client: ***)", 1),
+        ("fails to revoke", false, "503", 1),
+    ] {
+        run(async {
+            let (world, pair) = (World::new().with_logins(), pair(odd, false).await);
+            let server = world.signed(&pair, None);
+            world.servers.log_in(&server, &LoginWish::default(), &Person::default()).await.unwrap();
+            match world.servers.log_out(&server).await.unwrap().unwrap() {
+                TokensAfter::Revoked(place) => assert!(is_revoked && place == pair.issuer, "{odd}: {place}"),
+                TokensAfter::Valid(told) => assert!(!is_revoked && told.contains(why), "{odd}: {told}"),
+            }
+            assert_eq!(pair.heard_at("/revoke").len(), sent, "{odd}");
+            assert_eq!(world.servers.log_out(&server).await.unwrap(), None, "{odd}");
+        });
+    }
 }
 
 #[test]
