@@ -193,7 +193,10 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
             let calls = calls.into_iter().map(offered).collect();
             Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, files, notes, ..ModelReply::default() }))
         }
-        ModelAnswer::Failed(failure) => Err(failure),
+        ModelAnswer::Failed(failure) => {
+            let used = (usage != Usage::default()).then_some(usage);
+            ModelReply::failing(failure, ModelReply { usage: used, ..ModelReply::default() }).map(CallReply::Model)
+        }
     }
 }
 

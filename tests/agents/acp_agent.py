@@ -40,6 +40,8 @@ def permitted(session, kind, raw, path=None):
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
     ]
+    if KIND == "option":
+        options.insert(0, {"optionId": "hour", "name": "For an hour", "kind": "allow_hour"})
     send(id="p1", method="session/request_permission", params={"sessionId": session, "toolCall": call, "options": options})
     if KIND == "asks_and_dies":
         os._exit(7)
@@ -77,13 +79,24 @@ def answer(session, prompt):
         except OSError:
             os._exit(1)
     if KIND == "huge":
-        print("x" * 20_000_000, flush=True)
+        print("x" * 40_000_000, flush=True)
     if KIND == "asks":
         for number in range(2000):
             send(id="f%d" % number, method="fs/read_text_file", params={"sessionId": session, "path": "/etc/passwd"})
             heard()
-    if KIND == "refuse":
-        return "refusal"
+    if KIND in ("refuse", "banana", "no_reason"):
+        say(session, "A text that may be cut")
+        return {"refuse": "refusal", "banana": "banana", "no_reason": None}[KIND]
+    if KIND == "long":
+        say(session, "x" * 9_000_000)
+        return "end_turn"
+    if KIND == "parts":
+        for content in ({"type": "text", "text": "Known. "}, {"type": "hologram", "text": "New."}, "bare", {"type": "image", "data": "", "mimeType": "image/png"}):
+            update = {"sessionUpdate": "agent_message_chunk", "content": content}
+            send(method="session/update", params={"sessionId": session, "update": update})
+        send(method="session/update", params={"sessionId": session, "update": {"sessionUpdate": "mood", "mood": "good"}})
+        say(session, "Known, too.")
+        return "end_turn"
     if KIND == "escapes":
         say(session, "\x1b[2JPlain \x1b[31mred\x1b[0m {{ secrets.KEY }}")
         return "end_turn"
@@ -97,7 +110,7 @@ def answer(session, prompt):
         say(session, "Mine: " + did)
         return "end_turn"
     did = []
-    for line in prompt.splitlines() if KIND in ("obey", "twins", "obey_and_crash", "asks_and_dies", "asks_and_ends") else []:
+    for line in prompt.splitlines() if KIND in ("obey", "twins", "obey_and_crash", "asks_and_dies", "asks_and_ends", "option") else []:
         if line.startswith("RUN: "):
             did.append("run " + str(permitted(session, "execute", {"command": line[5:]})))
         if line.startswith("EDIT: "):
@@ -126,6 +139,8 @@ def main():
         elif method == "session/new":
             if KIND == "auth":
                 send(id=message["id"], error={"code": -32000, "message": "Authentication required"})
+            elif KIND == "no_session":
+                send(id=message["id"], result={"id": "s-1"})
             else:
                 send(id=message["id"], result={"sessionId": "s-%d" % CALLS})
         elif method == "session/load":
@@ -136,6 +151,8 @@ def main():
             reason = answer(params["sessionId"], prompt)
             cost = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": {"amount": 1e300 if KIND == "dear" else 0.02, "currency": "USD"}}
             send(method="session/update", params={"sessionId": params["sessionId"], "update": cost})
+            if KIND == "tells_and_crashes":
+                os.kill(os.getpid(), 9)
             send(id=message["id"], result={"stopReason": reason, "usage": {"totalTokens": 12, "inputTokens": 8, "outputTokens": 4}})
         elif "id" in message:
             send(id=message["id"], error={"code": -32601, "message": "no such method"})

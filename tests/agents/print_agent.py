@@ -6,6 +6,7 @@ The prompt is on standard input. It counts its calls in its home.
 """
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -69,11 +70,19 @@ def main():
         said = json.dumps(seen)
     if kind == "prompt":
         said = json.dumps({"resumed": value("--resume"), "prompt": prompt})
-    print(json.dumps({
+    answer = json.dumps({
         "is_error": False, "result": said, "session_id": "session-1", "arguments": arguments,
         "usage": {"input": len(prompt), "output": len(said)}, "cost": 0.01,
         "denials": [{"tool_name": "Shell"}] if kind == "denied" else [],
-    }))
+    })
+    print(answer[: len(answer) // 2] if kind == "half" else answer, end="" if kind == "half" else "\n", flush=True)
+    if kind == "holder":
+        # Its child keeps the standard output open.
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    if kind == "lingers" or kind == "half":
+        time.sleep(600)
+    if kind == "answer_and_crash":
+        os.kill(os.getpid(), 9)
 
 
 main()

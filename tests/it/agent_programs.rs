@@ -101,7 +101,8 @@ fn what_misbehaves_fails_with_its_reason_and_nothing_is_left() {
         return;
     }
     for (kind, timeout, exit, told) in [
-        ("hang", "2s", 6, "no answer after 2s"),
+        ("hang", "2s", 6, "did not end within 2s, and was ended"),
+        ("half", "2s", 6, "did not end within 2s, and was ended"),
         ("crash", "60s", 6, "was ended by signal 11: Segmentation fault"),
         ("garbage", "60s", 6, "printed no text: it is not UTF-8"),
         ("endless", "60s", 6, "32"),
@@ -375,8 +376,11 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
         ("crash", "was ended by signal 11: Segmentation fault (server_error)"),
         ("noise", "printed more than 100 lines that are no message (bad_response)"),
         ("blank", "printed more than 100 lines that are no message (bad_response)"),
-        ("endless", "that is too long (too_large)"),
-        ("huge", "that is too long (too_large)"),
+        ("endless", "sent more than 32 MiB (too_large)"),
+        ("huge", "sent more than 32 MiB (too_large)"),
+        ("banana", "stopped for a reason that flow does not know: \"banana\" (bad_response)"),
+        ("no_reason", "did not say why it stopped (stopReason) (bad_response)"),
+        ("no_session", "gave an answer to session/new that is none: it has no sessionId (bad_response)"),
         ("asks", "asked more than 1000 times in one turn (bad_response)"),
         ("flood", "(too_large)"),
         ("refuse", "refused to answer (refused)"),
@@ -386,6 +390,52 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
         let time = if kind == "hang" { "3s" } else { "60s" };
         let (_place, ran) = talked(&talking(kind, "", "x").replace("3s", time), "bubblewrap");
         assert!(ran.exit != 0 && ran.err.contains(told), "{kind}: {} {}", ran.exit, ran.err);
+        for internal in ["variant", "expected", "Response", "struct"] {
+            assert!(!ran.err.contains(internal), "{kind}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn what_a_later_version_of_the_protocol_adds_is_passed_over_and_no_message_is_too_long() {
+    if !has_python_in("landlock") {
+        return;
+    }
+    let (_, long) = talked(&talking("long", "", "x").replace("3s", "60s"), "landlock");
+    assert_eq!((long.exit, long.out.trim().len()), (0, 9_000_000), "{}", long.err);
+    let (_, parts) = talked(&talking("parts", "", "x"), "landlock");
+    assert_eq!((parts.exit, parts.out.trim()), (0, "Known. Known, too."), "{}", parts.err);
+    assert!(parts.err.contains("a part of the answer that is no text is left out"), "{}", parts.err);
+    let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [execute] } }\npolicy: p\n";
+    let (_, option) = talked(&talking("option", policy, "RUN: git status\nDone."), "landlock");
+    assert_eq!(option.out.trim(), "I read Done. (call 1). run yes.", "{}", option.err);
+}
+
+#[test]
+fn an_answer_counts_though_its_program_does_not_end() {
+    for kind in python_in() {
+        for (does, told) in [("lingers", true), ("holder", false)] {
+            let place = project(&[("p.yaml", &one(&format!(", --do, {does}"), "    timeout: 4s\n"))]);
+            let ran = asked(place.path(), kind);
+            assert_eq!((ran.exit, ran.out.trim()), (0, "I read What is there? (call 1)."), "{does} {kind}: {}", ran.err);
+            assert_eq!(ran.err.contains("did not end after its answer, and was ended"), told, "{does} {kind}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn what_a_program_told_before_it_failed_is_in_the_record() {
+    if !has_python_in("landlock") {
+        return;
+    }
+    let shown = |place: &TempDir| flow(place.path(), &["runs", "show"]).out;
+    let place = project(&[("p.yaml", &one(", --do, answer_and_crash", "").replace("max_attempts: 2, delay: 10ms", "max_attempts: 1"))]);
+    assert_ne!(asked(place.path(), "landlock").exit, 0);
+    assert!(shown(&place).contains("0.0100 USD"), "{}", shown(&place));
+    for (kind, told) in [("refuse", "8 in, 4 out; 0.0200 USD"), ("banana", "8 in, 4 out; 0.0200 USD"), ("tells_and_crashes", "0.0200 USD")]
+    {
+        let (place, ran) = talked(&talking(kind, "", "x"), "landlock");
+        assert!(ran.exit != 0 && shown(&place).contains(told), "{kind}: {}", shown(&place));
     }
 }
 

@@ -171,6 +171,9 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
+    /// `unknown_tokens` of a call that told only a part of what it used: as many as were set aside for it.
+    pub const PART: u64 = u64::MAX;
+
     /// All tokens.
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)

@@ -105,6 +105,8 @@ impl AgentOutput {
 pub struct AgentAnswer {
     /// Its text.
     pub text: Vec<AnswerPlace>,
+    /// What it prints when its answer is over; none: nothing tells that.
+    pub ended: Vec<AnswerPlace>,
     /// The id by which a later call continues.
     pub session: Vec<AnswerPlace>,
     /// Whether it failed: `true`, or anything that is not empty. It counts whatever the exit code says.

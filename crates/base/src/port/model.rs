@@ -162,25 +162,22 @@ pub struct ModelReply {
     /// What was decided about tools and hosts that such a program wanted itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<AgentDecision>,
-    /// Such a program failed after all: only `decisions` count beside it.
+    /// Such a program failed after all: only `decisions`, `usage` and `session` count beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Box<Failure>>,
 }
 
 impl ModelReply {
-    /// An answer with what was decided meanwhile, which is told of a failure, too.
+    /// A failure with what was told beside it: what was decided meanwhile, and what was used.
     ///
     /// # Errors
-    /// The failure, if nothing was decided.
-    pub fn decided(answer: Result<ModelReply, Failure>, decisions: Vec<AgentDecision>) -> Result<ModelReply, Failure> {
-        match answer {
-            Ok(mut reply) => {
-                reply.decisions.extend(decisions);
-                Ok(reply)
-            }
-            Err(failure) if decisions.is_empty() => Err(failure),
-            Err(failure) => Ok(ModelReply { decisions, failed: Some(Box::new(failure)), ..ModelReply::default() }),
+    /// The failure, if nothing was.
+    pub fn failing(failure: Failure, beside: ModelReply) -> Result<ModelReply, Failure> {
+        let ModelReply { usage, session, decisions, .. } = beside;
+        if usage.is_none() && decisions.is_empty() {
+            return Err(failure);
         }
+        Ok(ModelReply { usage, session, decisions, failed: Some(Box::new(failure)), ..ModelReply::default() })
     }
 }
 

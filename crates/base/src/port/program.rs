@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Pending, Secret, TableSource};
+use crate::event::Failure;
 use crate::model::{ProgramNetwork, SandboxMode};
 
 /// One program to start. It gets an argument list and no shell reads it; its environment holds `PATH`, a scratch `HOME` and `TMPDIR`, the locale, and what `env` names.
@@ -86,6 +87,9 @@ pub struct ProgramReply {
     /// What to do if it failed since it could not read what it is made of; a sentence without a full stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// Why an agent program was ended: its output is what it printed before. Of other programs this is a failure.
+    #[serde(skip)]
+    pub ended_for: Option<Box<Failure>>,
     /// Hosts that it asked for and was kept from: each once, in the order in which it asked, at most [`MOST_REFUSED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedHost>,

@@ -100,10 +100,12 @@ pub(super) fn lasted(ms: u64) -> String {
 /// What models cost; `None`: none was used. A model without a price is another thing than one that does not tell what it used.
 pub(super) fn cost(tokens: u64, unknown_tokens: u64, usd: Option<f64>) -> Option<String> {
     match usd {
+        Some(usd) if usd > 0.0 && usd < 0.0001 => Some("less than 0.0001 USD".to_string()),
+        // Some tell what a call cost, and no tokens.
+        Some(usd) if usd > 0.0 => Some(format!("{usd:.4} USD")),
         _ if tokens == 0 && unknown_tokens == 0 => None,
         _ if tokens == 0 => Some("cost unknown".to_string()),
         None => Some("unpriced".to_string()),
-        Some(usd) if usd > 0.0 && usd < 0.0001 => Some("less than 0.0001 USD".to_string()),
         Some(usd) => Some(format!("{usd:.4} USD")),
     }
 }
@@ -400,6 +402,7 @@ mod tests {
         assert_eq!(of(0, 300, None).as_deref(), Some("cost unknown"));
         // A model with a price that never reported what it used is no exception.
         assert_eq!(of(0, 300, Some(0.0)).as_deref(), Some("cost unknown"));
+        assert_eq!(of(0, 300, Some(0.02)).as_deref(), Some("0.0200 USD"));
         assert_eq!(of(10, 0, None).as_deref(), Some("unpriced"));
         assert_eq!(of(10, 300, Some(0.5)).as_deref(), Some("0.5000 USD"));
         assert_eq!(of(10, 0, Some(0.00001)).as_deref(), Some("less than 0.0001 USD"));

@@ -142,7 +142,7 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            CallReply::Program(ProgramReply { end: _, stdout, json, stderr, files: _, sandbox: _, help: _, refused }) => {
+            CallReply::Program(ProgramReply { end: _, stdout, json, stderr, files: _, sandbox: _, help: _, ended_for: _, refused }) => {
                 self.printed(stdout, json);
                 self.log(stderr);
                 self.texts(refused.iter_mut().map(|RefusedHost { host, rule: _ }| host));

@@ -210,6 +210,7 @@ fn answer(keys: &KeyReader, base: AgentAnswer) -> AgentAnswer {
     };
     AgentAnswer {
         text: places("text", base.text),
+        ended: places("ended", base.ended),
         session: places("session", base.session),
         failed: places("failed", base.failed),
         error: places("error", base.error),

@@ -1,6 +1,7 @@
 //! The Agent Client Protocol, version 1, on the standard input and output of a program (<https://agentclientprotocol.com/protocol/v1/overview>): a session,
 //! one prompt, and what the program asks meanwhile.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use std::time::Duration;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AuthenticateRequest, ContentBlock, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse, LoadSessionRequest,
-    NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind, PromptRequest, PromptResponse, RequestPermissionOutcome,
+    NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind, PromptRequest, RequestPermissionOutcome,
     RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome, SessionNotification, SessionUpdate, StopReason,
     ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
@@ -27,12 +28,10 @@ use crate::adapter::sandbox::ProgramTalk;
 use crate::diagnostic::{cut_words, visible};
 use crate::event::{Failure, Usage};
 use crate::model::{ActKind, FailureKind};
-use crate::port::{AgentCall, AgentDecision, AgentVerdict, AgentWish, ModelReply, PersonAnswer, ProgramEnd};
+use crate::port::{AgentCall, AgentDecision, AgentVerdict, AgentWish, ModelReply, PersonAnswer, ProgramEnd, ProgramReply};
 
 /// How long a piece of output is waited for before it is looked whether anybody still waits for the answer.
 const TICK: Duration = Duration::from_millis(50);
-/// The longest message, in bytes.
-const LONGEST_MESSAGE: usize = 8 << 20;
 /// The most lines that are no message.
 const MOST_NOISE: usize = 100;
 /// The most parts of calls that are kept until these have ended.
@@ -43,8 +42,6 @@ const MOST_ASKED: usize = 1_000;
 const LONGEST_TARGET: usize = 200;
 /// The longest question that a person is asked, in bytes.
 const LONGEST_QUESTION: usize = 20_000;
-/// How long before the end of its time a call ends by itself.
-const BEFORE_THE_END: Duration = Duration::from_millis(250);
 
 /// A program that is spoken to.
 pub(super) struct AcpTalk<'c> {
@@ -56,6 +53,8 @@ pub(super) struct AcpTalk<'c> {
     is_dropped: &'c AtomicBool,
     until: Instant,
     waiting: Vec<u8>,
+    /// How much of that has no end of a line.
+    searched: usize,
     heard: u64,
     next_id: u64,
     noise: usize,
@@ -71,8 +70,26 @@ pub(super) struct AcpTalk<'c> {
 #[derive(Default)]
 struct SaidSoFar {
     text: String,
+    /// Whether there was a part of its answer that is no text, or of a kind that is not known.
+    is_left_out: bool,
+    /// US dollars of the session so far, and those of it before the prompt. `None` before the prompt: it was not sent yet.
     cost_usd: Option<f64>,
+    before: Option<Option<f64>>,
+    /// Tokens of the prompt, read and written.
+    tokens: Option<(u64, u64)>,
     decisions: Vec<AgentDecision>,
+}
+
+impl SaidSoFar {
+    /// What the prompt used, as far as it was told.
+    fn spent(&self) -> Option<Usage> {
+        let before = self.before?;
+        let cost_usd = self.cost_usd.filter(|cost| is_cost(*cost));
+        let cost_usd = cost_usd.map(|cost| before.filter(|before| *before <= cost).map_or(cost, |before| cost - before));
+        let (input_tokens, output_tokens) = self.tokens.unwrap_or_default();
+        let unknown_tokens = if self.tokens.is_none() { Usage::PART } else { 0 };
+        (self.tokens.is_some() || cost_usd.is_some()).then_some(Usage { input_tokens, output_tokens, cost_usd, unknown_tokens })
+    }
 }
 
 /// Why no answer came to a request.
@@ -91,9 +108,7 @@ enum NoAnswer {
 pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) -> Result<ModelReply, Failure> {
     let folders =
         WishFolders { folder: real(call.program.folder.as_deref().unwrap_or(Path::new(""))), project: real(&call.program.project) };
-    // Before the call is given up: what it was kept from is in its answer.
-    let time = call.program.timeout;
-    let until = Instant::now() + time.saturating_sub(BEFORE_THE_END.min(time / 20));
+    let until = Instant::now() + call.program.timeout;
     let talk = AcpTalk {
         talk,
         call,
@@ -102,6 +117,7 @@ pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) 
         is_dropped,
         until,
         waiting: vec![],
+        searched: 0,
         heard: 0,
         next_id: 0,
         noise: 0,
@@ -116,13 +132,16 @@ pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) 
 impl AcpTalk<'_> {
     fn whole_turn(mut self) -> Result<ModelReply, Failure> {
         let turn = self.turn();
-        let mut decisions = std::mem::take(&mut self.said.decisions);
         let refused = self.talk.refused();
-        decisions.extend(kept_from(&refused));
+        let mut beside = ModelReply { usage: self.said.spent(), ..ModelReply::default() };
+        beside.decisions = std::mem::take(&mut self.said.decisions);
+        beside.decisions.extend(kept_from(&refused));
         let hint = (!self.has_spoken).then_some("; one that prints its answer and ends is provider: cli");
         let more: String = kept(&refused).as_deref().into_iter().chain(hint).collect();
-        let answer = self.answer(turn).map_err(|failure| Failure { message: format!("{}{more}", failure.message), ..failure });
-        ModelReply::decided(answer, decisions)
+        match self.answer(turn) {
+            Ok(reply) => Ok(ModelReply { usage: beside.usage, decisions: beside.decisions, ..reply }),
+            Err(failure) => ModelReply::failing(Failure { message: format!("{}{more}", failure.message), ..failure }, beside),
+        }
     }
 
     fn answer(self, turn: Result<ModelReply, NoAnswer>) -> Result<ModelReply, Failure> {
@@ -144,6 +163,7 @@ impl AcpTalk<'_> {
         let model = self.call.model.clone();
         let failed = |kind, what: String| Failure::new(kind, format!("the program of model \"{model}\" {what}"));
         match self.talk.end() {
+            Some(Ok(ProgramReply { ended_for: Some(failure), .. })) => *failure,
             Some(Ok(reply)) => {
                 let help = reply.help.map(|help| format!("; {help}")).unwrap_or_default();
                 let stderr = told(&String::from_utf8_lossy(&reply.stderr));
@@ -169,15 +189,13 @@ impl AcpTalk<'_> {
         let folder =
             self.call.program.folder.as_deref().map_or_else(PathBuf::new, |folder| crate::adapter::files::here(folder).to_path_buf());
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        let mut before = None;
         let continues = self.call.continues.clone().filter(|_| known.agent_capabilities.load_session);
         let (session, prompt) = match continues {
             Some((session, new)) => {
                 self.session = Some(session.clone());
                 let _: Value = self.request("session/load", &LoadSessionRequest::new(session.clone(), folder))?;
                 // What it tells of the past is no part of this answer. The dollars are those of the session so far, if it knows them.
-                self.said.text.clear();
-                before = self.said.cost_usd.take();
+                (self.said.text, self.said.is_left_out) = (String::new(), false);
                 (session, new)
             }
             None => (self.new_session(&known, folder)?, self.call.prompt.clone()),
@@ -187,29 +205,36 @@ impl AcpTalk<'_> {
             Some(system) => format!("{system}\n\n{prompt}"),
             None => prompt,
         };
-        let ended: PromptResponse =
-            self.request("session/prompt", &PromptRequest::new(session.clone(), vec![ContentBlock::from(prompt)]))?;
-        let (text, cost_usd) = (std::mem::take(&mut self.said.text), self.said.cost_usd.filter(|cost| is_cost(*cost)));
-        let cost_usd = cost_usd.map(|cost| before.filter(|before| *before <= cost).map_or(cost, |before| cost - before));
-        let wrong = |kind, what: &str| Err(NoAnswer::Failed(self.failure(kind, what.to_owned())));
-        match ended.stop_reason {
-            StopReason::EndTurn => {}
-            StopReason::MaxTokens => return wrong(FailureKind::Truncated, "stopped at the end of its tokens"),
-            StopReason::MaxTurnRequests => return wrong(FailureKind::Limit, "stopped at its most requests of a turn"),
-            StopReason::Refusal => return wrong(FailureKind::Refused, "refused to answer"),
-            _ => return wrong(FailureKind::ServerError, "stopped before it had answered"),
-        }
-        let usage = ended.usage.as_ref().map(tokens);
-        let usage = usage.filter(|(input, output)| [*input, *output].iter().all(|tokens| is_amount(*tokens as f64)));
+        self.said.before = Some(self.said.cost_usd.take());
+        let ended: Value = self.request("session/prompt", &PromptRequest::new(session.clone(), vec![ContentBlock::from(prompt)]))?;
+        let usage = ended.get("usage").and_then(|usage| serde_json::from_value(usage.clone()).ok());
+        self.said.tokens = usage.as_ref().map(tokens).filter(|(input, output)| is_amount(*input as f64) && is_amount(*output as f64));
+        self.stopped(ended.get("stopReason"))?;
+        let note = self.said.is_left_out.then(|| "a part of the answer that is no text is left out".to_owned());
         Ok(ModelReply {
-            text: plain(&text),
-            usage: (usage.is_some() || cost_usd.is_some()).then(|| {
-                let (input_tokens, output_tokens) = usage.unwrap_or_default();
-                Usage { input_tokens, output_tokens, cost_usd, ..Usage::default() }
-            }),
+            text: plain(&self.said.text),
             session: Some(session).filter(|session| known.agent_capabilities.load_session && is_session(session)),
+            notes: note.into_iter().collect(),
             ..ModelReply::default()
         })
+    }
+
+    /// Fails unless it said that its turn ended by itself: any other reason, or none, may mean that its text is cut.
+    fn stopped(&self, told: Option<&Value>) -> Result<(), NoAnswer> {
+        let reason = told.and_then(|told| serde_json::from_value::<StopReason>(told.clone()).ok());
+        let (kind, what) = match (reason, told.and_then(Value::as_str)) {
+            (Some(StopReason::EndTurn), _) => return Ok(()),
+            (Some(StopReason::MaxTokens), _) => (FailureKind::Truncated, "stopped at the end of its tokens".to_owned()),
+            (Some(StopReason::MaxTurnRequests), _) => (FailureKind::Limit, "stopped at its most requests of a turn".to_owned()),
+            (Some(StopReason::Refusal), _) => (FailureKind::Refused, "refused to answer".to_owned()),
+            (Some(_), _) => (FailureKind::ServerError, "stopped before it had answered".to_owned()),
+            (None, Some(word)) => {
+                let message = format!("stopped for a reason that flow does not know: \"{}\"", cut_words(word, LONGEST_TARGET));
+                (FailureKind::BadResponse, message)
+            }
+            (None, None) => (FailureKind::BadResponse, "did not say why it stopped (stopReason)".to_owned()),
+        };
+        Err(NoAnswer::Failed(self.failure(kind, what)))
     }
 
     /// A new session. A program that wants to be signed in first is told to take the key that its environment has.
@@ -246,7 +271,7 @@ impl AcpTalk<'_> {
                 }
                 let result = message.get("result").cloned().unwrap_or_default();
                 return serde_json::from_value(result).map_err(|error| {
-                    let message = format!("gave an answer to {method} that is none: {error}");
+                    let message = format!("gave an answer to {method} that is none{}", lacking(&error));
                     NoAnswer::Failed(self.failure(FailureKind::BadResponse, message))
                 });
             }
@@ -257,12 +282,14 @@ impl AcpTalk<'_> {
     /// Handles what the program says or asks unasked. An answer to no request is ignored.
     fn asked(&mut self, message: &Value) -> Result<(), NoAnswer> {
         let Some(method) = message.get("method").and_then(Value::as_str) else { return Ok(()) };
-        let params = message.get("params").cloned().unwrap_or_default();
+        let mut params = message.get("params").cloned().unwrap_or_default();
         let Some(id) = message.get("id").filter(|id| !id.is_null()) else {
-            if let (true, Ok(notice)) = (method == "session/update", serde_json::from_value::<SessionNotification>(params))
-                && self.is_of_session(&notice.session_id.to_string())
-            {
-                self.updated(notice.update);
+            if method == "session/update" && params.get("sessionId").and_then(Value::as_str).is_some_and(|of| self.is_of_session(of)) {
+                let is_text = params.pointer("/update/sessionUpdate").is_some_and(|kind| kind == "agent_message_chunk");
+                match serde_json::from_value::<SessionNotification>(params) {
+                    Ok(notice) => self.updated(notice.update),
+                    Err(_) => self.said.is_left_out |= is_text,
+                }
             }
             return Ok(());
         };
@@ -272,13 +299,17 @@ impl AcpTalk<'_> {
                 self.failure(FailureKind::BadResponse, format!("asked more than {MOST_ASKED} times in one turn")),
             ));
         }
+        // An option of a kind that is not known is not chosen.
+        if let Some(options) = params.get_mut("options").and_then(Value::as_array_mut) {
+            options.retain(|option| serde_json::from_value::<PermissionOption>(option.clone()).is_ok());
+        }
         let answer = match (method, serde_json::from_value::<RequestPermissionRequest>(params)) {
             ("session/request_permission", Ok(request)) if self.is_of_session(&request.session_id.to_string()) => {
                 json!({ "result": self.permitted(&request)? })
             }
             ("session/request_permission", Ok(_)) => json!({ "error": { "code": -32602, "message": "flow knows no such session" } }),
             ("session/request_permission", Err(error)) => {
-                json!({ "error": { "code": -32602, "message": format!("no request for a permission: {error}") } })
+                json!({ "error": { "code": -32602, "message": format!("no request for a permission{}", lacking(&error)) } })
             }
             // Files and terminals are not offered: a program does that itself, in its sandbox.
             _ => json!({ "error": { "code": -32601, "message": "flow offers no such method" } }),
@@ -299,10 +330,11 @@ impl AcpTalk<'_> {
     fn updated(&mut self, update: SessionUpdate) {
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
-                if let ContentBlock::Text(text) = chunk.content {
-                    self.said.text.push_str(&text.text);
-                    self.call.listener.iter().for_each(|listener| listener.hear(&self.said.text));
-                }
+                let ContentBlock::Text(text) = chunk.content else { return self.said.is_left_out = true };
+                self.said.text.push_str(&text.text);
+                let so_far = &self.said.text;
+                let shown = if so_far.contains('\u{1b}') { Cow::Owned(plain(so_far)) } else { Cow::Borrowed(&**so_far) };
+                self.call.listener.iter().for_each(|listener| listener.hear(&shown));
             }
             SessionUpdate::ToolCall(call) => {
                 // What was said before it used a tool was no answer yet.
@@ -426,7 +458,9 @@ impl AcpTalk<'_> {
     /// The next message.
     fn message(&mut self) -> Result<Value, NoAnswer> {
         loop {
-            if let Some(end) = self.waiting.iter().position(|byte| *byte == b'\n') {
+            let end = self.waiting.iter().skip(self.searched).position(|byte| *byte == b'\n').map(|end| end + self.searched);
+            self.searched = if end.is_some() { 0 } else { self.waiting.len() };
+            if let Some(end) = end {
                 let line: Vec<u8> = self.waiting.drain(..=end).collect();
                 match serde_json::from_slice::<Value>(&line) {
                     Ok(message) if message.is_object() => {
@@ -454,8 +488,9 @@ impl AcpTalk<'_> {
             Ok(piece) => {
                 self.heard += piece.len() as u64;
                 self.waiting.extend(piece);
-                if self.waiting.len() > LONGEST_MESSAGE || self.heard > self.call.program.bounds.output {
-                    let message = "sent a message, or a whole answer, that is too long".to_owned();
+                let most = self.call.program.bounds.output;
+                if self.heard > most {
+                    let message = format!("sent more than {} MiB", most >> 20);
                     return Err(NoAnswer::Failed(self.failure(FailureKind::TooLarge, message)));
                 }
                 Ok(())
@@ -476,6 +511,13 @@ impl AcpTalk<'_> {
     fn failure(&self, kind: FailureKind, what: String) -> Failure {
         Failure::new(kind, format!("the program of model \"{}\" {}", self.call.model, visible(&what)))
     }
+}
+
+/// The field that a message lacks, behind a sentence. What else the reader of messages says names its own types.
+fn lacking(error: &serde_json::Error) -> String {
+    let error = error.to_string();
+    let field = error.strip_prefix("missing field `").and_then(|rest| Some(rest.split_once('`')?.0.to_owned()));
+    field.map(|field| format!(": it has no {field}")).unwrap_or_default()
 }
 
 /// Tokens read and written. Those of a cache and of thoughts are added where the sum of all shows that they are no part of the others.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::diagnostic::{behind_cut, cut_words, ends, visible};
 use crate::event::{Failure, Usage};
-use crate::model::{ActKind, AgentOutput, AnswerPlace, FailureKind, PrintMode};
+use crate::model::{ActKind, AgentAnswer, AgentOutput, AnswerPlace, FailureKind, PrintMode};
 use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply, RefusedHost};
 
 /// The most characters of what it told in a failure: half of them from its beginning, where many a program says why, half from its end.
@@ -21,16 +21,42 @@ const SPEAKS_ACP: &str = "; it prints messages of JSON-RPC: one that speaks the 
 /// The most tools in the list of those that it was denied.
 const MOST_DENIED: usize = 100;
 
-/// Reads an answer.
+/// Reads an answer. What the program told beside it counts of a failure, too.
 ///
 /// # Errors
-/// Fails with `server_error` if the program says that it failed or ended with another exit code than 0, with `bad_response` for what is no answer.
+/// Fails with `server_error` if the program says that it failed or ended with another exit code than 0, with `bad_response` for what is no answer, and as
+/// [`ProgramReply::ended_for`] says if it was ended before its answer was whole.
 pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<ModelReply, Failure> {
-    let kept: Vec<AgentDecision> = kept_from(&reply.refused).collect();
-    ModelReply::decided(read_reply(model, mode, reply), kept)
+    let refused: Vec<AgentDecision> = kept_from(&reply.refused).collect();
+    let text = String::from_utf8_lossy(&reply.stdout);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let objects = match mode.output {
+        AgentOutput::Text => vec![],
+        AgentOutput::Json => whole(text).into_iter().collect(),
+        AgentOutput::Jsonl => lines(text),
+    };
+    let mut beside = PrintedObjects { objects: &objects }.beside(&mode.answer);
+    beside.decisions.extend(refused);
+    let is_text = std::str::from_utf8(&reply.stdout).is_ok();
+    match read_text(&Printed { model, mode, reply: &reply, text: is_text.then_some(text), objects: &objects }) {
+        Ok((text, note)) => Ok(ModelReply { text, notes: note.into_iter().collect(), ..beside }),
+        Err(failure) => ModelReply::failing(failure, beside),
+    }
 }
 
-fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<ModelReply, Failure> {
+/// What a program printed.
+struct Printed<'p> {
+    model: &'p str,
+    mode: &'p PrintMode,
+    reply: &'p ProgramReply,
+    /// `None`: it is no text.
+    text: Option<&'p str>,
+    objects: &'p [Value],
+}
+
+/// The text of the answer, and what is to be noted of it.
+fn read_text(printed: &Printed) -> Result<(String, Option<String>), Failure> {
+    let Printed { model, mode, reply, text, objects } = *printed;
     let failed = |kind, what: String| Failure::new(kind, format!("the program of model \"{model}\" {what}"));
     let how = match reply.end {
         ProgramEnd::Exited(0) => None,
@@ -44,22 +70,20 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
         ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => FailureKind::ServerError,
     };
     let stderr = told(&String::from_utf8_lossy(&reply.stderr));
-    let Ok(text) = String::from_utf8(reply.stdout) else {
+    let found = PrintedObjects { objects };
+    let answer = &mode.answer;
+    if let Some(failure) = reply.ended_for.as_deref().filter(|failure| !found.is_over(mode) || failure.kind != FailureKind::Timeout) {
+        return Err(failure.clone());
+    }
+    let Some(text) = text else {
         return Err(failed(FailureKind::BadResponse, "printed no text: it is not UTF-8".to_owned()));
     };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let objects = match mode.output {
-        AgentOutput::Text => match how {
-            None => {
-                return Ok(ModelReply { text: plain(text), ..ModelReply::default() });
-            }
-            Some(how) => return Err(failed(kind, format!("{how}{stderr}{help}"))),
-        },
-        AgentOutput::Json => whole(text).into_iter().collect(),
-        AgentOutput::Jsonl => lines(text),
-    };
-    let found = PrintedObjects { objects: &objects };
-    let answer = &mode.answer;
+    if mode.output == AgentOutput::Text {
+        return match how {
+            None => Ok((plain(text), None)),
+            Some(how) => Err(failed(kind, format!("{how}{stderr}{help}"))),
+        };
+    }
     let why = || found.text(&answer.error).map(|why| told(&why)).filter(|why| !why.is_empty()).unwrap_or_else(|| stderr.clone());
     if found.values(&answer.failed).any(is_true) {
         return Err(failed(FailureKind::ServerError, format!("says that it failed{}{help}", why())));
@@ -74,32 +98,18 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
     let Some(said) = found.text(&answer.text) else {
         let places: Vec<String> = answer.text.iter().map(|place| place.path.join(".")).collect();
         let speaks = if objects.iter().any(|object| object.get("jsonrpc").is_some()) { SPEAKS_ACP } else { "" };
-        let what = format!("printed JSON without an answer at {}{}{}{speaks}{help}", places.join(" or "), fields(&objects), why());
+        let what = format!("printed JSON without an answer at {}{}{}{speaks}{help}", places.join(" or "), fields(objects), why());
         return Err(failed(FailureKind::BadResponse, what));
     };
+    if let Some(what) = found.cut(mode, text) {
+        return Err(failed(FailureKind::BadResponse, format!("{what}{}{help}", why())));
+    }
     // Beside a text, an error may be one that the program got over; beside none, it is the reason that there is none.
     if said.trim().is_empty() && found.text(&answer.error).is_some_and(|why| !why.trim().is_empty()) {
         return Err(failed(FailureKind::ServerError, format!("gave no text{}{help}", why())));
     }
-    let (input, output) = (found.number(&answer.input_tokens), found.number(&answer.output_tokens));
-    let cost_usd = found.number(&answer.cost_usd).filter(|cost| is_cost(*cost));
-    let whole = |number: Option<f64>| number.map_or(0, |number| number as u64);
-    // Nonsense is as good as nothing.
-    let tells = (input.is_some() || output.is_some()) && input.into_iter().chain(output).all(is_amount);
-    let usage = (tells || input.is_none() && output.is_none() && cost_usd.is_some()).then(|| Usage {
-        input_tokens: whole(input),
-        output_tokens: whole(output),
-        cost_usd,
-        ..Usage::default()
-    });
-    Ok(ModelReply {
-        text: plain(&said),
-        usage,
-        model: found.text(&answer.model),
-        session: found.text(&answer.session).filter(|session| is_session(session)),
-        decisions: found.values(&answer.denied).flat_map(denied).take(MOST_DENIED).collect(),
-        ..ModelReply::default()
-    })
+    let hung = reply.ended_for.as_ref().map(|_| format!("the program of model \"{model}\" did not end after its answer, and was ended"));
+    Ok((plain(&said), hung))
 }
 
 /// What follows a name in a message, on one line: of a long text the beginning and the end, in whole words.
@@ -115,30 +125,45 @@ pub(super) fn told(text: &str) -> String {
     }
 }
 
-/// The text without the control characters by which programs colour a terminal.
+/// The text without the control characters by which programs colour and steer a terminal (ECMA-48, section 5). A return that ends no line begins one.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.trim().chars().peekable();
     while let Some(c) = rest.next() {
-        match c {
-            // A control sequence: parameters, then one letter (ECMA-48, section 5.4). Of a string to the terminal all up to its end.
-            '\u{1b}' => match rest.next() {
-                Some('[') => while rest.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
-                Some(']' | 'P' | 'X' | '^' | '_') => while rest.next().is_some_and(|c| !matches!(c, '\u{7}' | '\u{1b}')) {},
-                Some(_) | None => {}
-            },
-            '\r' if rest.peek() == Some(&'\n') => {}
-            '\n' | '\t' => plain.push(c),
-            c if c.is_control() => {}
-            c => plain.push(c),
+        // Behind an escape, and as one character.
+        let kind = match c {
+            '\u{1b}' => {
+                while rest.next_if(|c| (' '..='/').contains(c)).is_some() {}
+                rest.next_if(|c| (' '..='~').contains(c))
+            }
+            '\u{90}' | '\u{98}' | '\u{9b}' | '\u{9d}'..='\u{9f}' => char::from_u32(c as u32 - 0x40),
+            _ => None,
+        };
+        match (kind, c) {
+            (Some('['), _) => {
+                while rest.next_if(|c| (' '..='?').contains(c)).is_some() {}
+                rest.next_if(|c| ('@'..='~').contains(c));
+            }
+            // A string for the terminal, up to its end. One without an end takes no more than its line.
+            (Some(']' | 'P' | 'X' | '^' | '_'), _) => {
+                while rest.next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\u{9c}' | '\n')).is_some() {}
+                rest.next_if(|c| matches!(c, '\u{7}' | '\u{9c}'));
+            }
+            (Some(_), _) => {}
+            (None, '\r') => plain.extend(Some('\n').filter(|_| rest.peek() != Some(&'\n'))),
+            (None, c) if c.is_control() && c != '\n' && c != '\t' => {}
+            (None, c) => plain.push(c),
         }
     }
     plain
 }
 
+fn object(text: &str) -> Option<Value> {
+    serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_object)
+}
+
 /// The one object that is printed; notes may stand before it.
 fn whole(text: &str) -> Option<Value> {
-    let object = |text: &str| serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_object);
     object(text).or_else(|| {
         let starts = text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'));
         starts.take(100).find_map(|(at, _)| object(text.get(at..)?))
@@ -147,7 +172,7 @@ fn whole(text: &str) -> Option<Value> {
 
 /// The objects that stand on lines of their own.
 fn lines(text: &str) -> Vec<Value> {
-    text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok().filter(Value::is_object)).collect()
+    text.lines().filter_map(object).collect()
 }
 
 /// Finds the parts of an answer.
@@ -181,6 +206,52 @@ impl<'o> PrintedObjects<'o> {
     fn number(&self, places: &[AnswerPlace]) -> Option<f64> {
         let numbers: Vec<f64> = self.values(places).filter_map(Value::as_f64).collect();
         (!numbers.is_empty()).then(|| numbers.iter().sum())
+    }
+
+    /// What stands beside the text of an answer. Numbers that are nonsense are as good as none.
+    fn beside(&self, answer: &AgentAnswer) -> ModelReply {
+        let amount = |places| self.number(places).filter(|number| is_amount(*number)).map(|number| number as u64);
+        let (input, output) = (amount(&answer.input_tokens), amount(&answer.output_tokens));
+        let cost_usd = self.number(&answer.cost_usd).filter(|cost| is_cost(*cost));
+        let is_part = input.is_none() || output.is_none();
+        let usage = Usage {
+            input_tokens: input.unwrap_or_default(),
+            output_tokens: output.unwrap_or_default(),
+            cost_usd,
+            unknown_tokens: if is_part { Usage::PART } else { 0 },
+        };
+        ModelReply {
+            usage: (input.is_some() || output.is_some() || cost_usd.is_some()).then_some(usage),
+            model: self.text(&answer.model),
+            session: self.text(&answer.session).filter(|session| is_session(session)),
+            decisions: self.values(&answer.denied).flat_map(denied).take(MOST_DENIED).collect(),
+            ..ModelReply::default()
+        }
+    }
+
+    /// Whether it is certain that all of an answer was printed.
+    fn is_over(&self, mode: &PrintMode) -> bool {
+        match mode.output {
+            AgentOutput::Text => false,
+            AgentOutput::Json => self.text(&mode.answer.text).is_some() && self.has_ended(&mode.answer) != Some(false),
+            AgentOutput::Jsonl => self.has_ended(&mode.answer) == Some(true),
+        }
+    }
+
+    /// Whether it printed what it prints at the end; `None`: nobody knows what that is.
+    fn has_ended(&self, answer: &AgentAnswer) -> Option<bool> {
+        (!answer.ended.is_empty()).then(|| self.values(&answer.ended).any(is_true))
+    }
+
+    /// Why a text that was found is no whole answer.
+    fn cut(&self, mode: &PrintMode, printed: &str) -> Option<&'static str> {
+        let last = printed.rsplit('\n').next().unwrap_or_default().trim();
+        let is_in_a_line = || mode.output == AgentOutput::Jsonl && last.starts_with('{') && object(last).is_none();
+        match self.has_ended(&mode.answer) {
+            Some(true) => None,
+            Some(false) => Some("stopped before its answer was over"),
+            None => is_in_a_line().then_some("stopped in the middle of a line, before its answer was over"),
+        }
     }
 }
 

@@ -52,18 +52,15 @@ struct AgentHome {
 }
 
 impl AgentHome {
-    /// Notes the session of an answer. What of its usage goes on through the session is counted from the answer before.
+    /// Notes the session of an answer. What of its usage goes on through that session is counted from the answer before.
     fn note(&mut self, continued: Option<&str>, speaks: &AgentProtocol, reply: &mut ModelReply) {
-        let before = continued.and_then(|session| self.sessions.get(session)).copied().unwrap_or_default();
+        let Some(session) = reply.session.clone().or_else(|| continued.map(str::to_owned)) else { return };
+        let before = self.sessions.get(&session).copied().unwrap_or_default();
         let told = reply.usage.unwrap_or(before);
-        let before = match speaks {
-            AgentProtocol::Print(mode) if mode.answer.cumulative => before,
-            AgentProtocol::Print(_) | AgentProtocol::Acp(_) => Usage::default(),
-        };
-        reply.usage = reply.usage.map(|usage| usage.since(&before));
-        if let Some(session) = &reply.session {
-            self.sessions.insert(session.clone(), told);
+        if matches!(speaks, AgentProtocol::Print(mode) if mode.answer.cumulative) {
+            reply.usage = reply.usage.map(|usage| usage.since(&before));
         }
+        self.sessions.insert(session, told);
     }
 }
 
@@ -125,13 +122,9 @@ impl AgentRuns {
             }
             AgentProtocol::Acp(options) => self.talked(call.clone(), &options).await,
         };
-        let mut reply = match (reply, unreadable_file(&call.program)) {
-            (Ok(ModelReply { failed: Some(failure), decisions, .. }), Some(hint)) => {
-                ModelReply::decided(Err(with_hint(*failure, &hint)), decisions)
-            }
-            (Err(failure), Some(hint)) => Err(with_hint(failure, &hint)),
-            (reply, _) => reply,
-        }?;
+        let hint = || unreadable_file(&call.program);
+        let mut reply = reply.map_err(|failure| with_hint(failure, hint()))?;
+        reply.failed = reply.failed.map(|failure| Box::new(with_hint(*failure, hint())));
         reply.files = before.changed(&writes);
         if let Some(home) = held(&self.homes).get_mut(&call.home) {
             home.note(call.continues.as_ref().map(|(session, _)| session.as_str()), &call.speaks, &mut reply);
@@ -140,8 +133,9 @@ impl AgentRuns {
     }
 }
 
-fn with_hint(failure: Failure, hint: &str) -> Failure {
-    Failure { message: format!("{}; {hint}", failure.message), ..failure }
+fn with_hint(failure: Failure, hint: Option<String>) -> Failure {
+    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    Failure { message: format!("{}{hint}", failure.message), ..failure }
 }
 
 /// A file of the project among the words of a program that it does not find, or may not read, and what to write.

@@ -165,8 +165,10 @@ async fn what_a_session_told_before_is_counted_once() {
         (Some("a"), "a", Some((20, 10, 0.5)), Some((10, 5, 0.25))),
         // An answer that tells nothing; the next tells of both.
         (Some("a"), "a", None, None),
-        (Some("a"), "b", Some((40, 20, 1.0)), Some((20, 10, 0.5))),
-        (Some("b"), "b", Some((42, 25, 1.0)), Some((2, 5, 0.0))),
+        // Another session counts whole, whatever it tells.
+        (Some("a"), "b", Some((20, 10, 0.5)), Some((20, 10, 0.5))),
+        (Some("b"), "b", Some((22, 15, 0.5)), Some((2, 5, 0.0))),
+        (Some("b"), "", Some((24, 15, 0.75)), Some((2, 0, 0.25))),
         // A session that has less began anew, and so has one that is not known.
         (Some("b"), "b", Some((7, 3, 0.125)), Some((7, 3, 0.125))),
         (Some("b"), "b", Some((9, 4, 0.25)), Some((2, 1, 0.125))),
@@ -174,7 +176,7 @@ async fn what_a_session_told_before_is_counted_once() {
     ];
     let said = |(session, usage): (&str, Option<(u64, u64, f64)>)| {
         let usage = usage.map_or(json!({}), |(input, output, cost)| json!({ "usage": { "input": input, "output": output }, "cost": cost }));
-        let mut object = json!({ "result": "x", "session_id": session });
+        let mut object = json!({ "result": "x", "session_id": Some(session).filter(|session| !session.is_empty()) });
         object.as_object_mut().unwrap().extend(usage.as_object().unwrap().clone());
         ProgramReply { stdout: object.to_string().into(), ..ProgramReply::default() }
     };
@@ -190,6 +192,28 @@ async fn what_a_session_told_before_is_counted_once() {
     }
 }
 
+#[tokio::test]
+async fn what_a_failed_call_told_is_counted_once() {
+    let told = Arc::new(Told::default());
+    let said = |code, input| ProgramReply {
+        stdout: json!({ "result": "x", "session_id": "a", "usage": { "input": input, "output": 1 } }).to_string().into(),
+        end: ProgramEnd::Exited(code),
+        ..ProgramReply::default()
+    };
+    *held(&told.replies) = vec![said(0, 60), said(1, 30), said(0, 10)];
+    let runs = AgentRuns::new(told);
+    let mut mode = json_mode();
+    mode.options = vec![(PromptOption::Session, vec!["--resume".into()])];
+    mode.answer.cumulative = true;
+    let mut counted = vec![];
+    for _ in 0..3 {
+        let asked = AgentCall { continues: Some(("a".into(), "new".into())), ..call(mode.clone()) };
+        let reply = runs.ask(asked).await.unwrap();
+        counted.push((reply.failed.is_some(), reply.usage.unwrap().input_tokens));
+    }
+    assert_eq!(counted, [(false, 10), (true, 20), (false, 30)]);
+}
+
 fn place(path: &str) -> AnswerPlace {
     AnswerPlace { path: path.split('.').map(str::to_owned).collect(), only: vec![], takes_all: false }
 }
@@ -200,7 +224,12 @@ fn only(path: &str, key: &str, value: &str) -> AnswerPlace {
 
 fn reads(mode: &PrintMode, end: ProgramEnd, stdout: &str) -> Result<ModelReply, (FailureKind, String)> {
     let reply = ProgramReply { end, stdout: stdout.into(), stderr: b"  it broke\n".to_vec(), ..ProgramReply::default() };
-    answer::read("m", mode, reply).map_err(|failure| (failure.kind, failure.message))
+    answered(answer::read("m", mode, reply))
+}
+
+fn answered(reply: Result<ModelReply, Failure>) -> Result<ModelReply, (FailureKind, String)> {
+    let reply = reply.and_then(|mut reply| reply.failed.take().map_or(Ok(reply), |failure| Err(*failure)));
+    reply.map_err(|failure| (failure.kind, failure.message))
 }
 
 fn json_mode() -> PrintMode {
@@ -272,6 +301,70 @@ fn what_is_no_answer_is_told() {
 }
 
 #[test]
+fn what_was_told_counts_though_the_program_failed() {
+    let told = r#"{"result": "x", "usage": {"input": 10, "output": 7}, "cost": 0.25}"#;
+    let (input, cost) = (r#"{"result": "x", "usage": {"input": 10}}"#, r#"{"result": "x", "cost": 0.25}"#);
+    let failed = r#"{"result": "x", "is_error": true, "usage": {"input": 10, "output": 7}, "cost": 0.25}"#;
+    let no_answer = r#"{"usage": {"input": 10, "output": 7}, "cost": 0.25}"#;
+    let odd = r#"{"result": "x", "usage": {"input": 10, "output": -7}, "cost": 1e300}"#;
+    let (all, part) = (Some((10, 7, Some(0.25), false)), Some((10, 0, None, true)));
+    let out_of_time = || Some(Box::new(Failure::new(FailureKind::Timeout, "too late")));
+    let too_much = || Some(Box::new(Failure::new(FailureKind::Limit, "too much memory")));
+    for (text, end, ended_for, counts) in [
+        (told, ProgramEnd::Exited(0), None, all),
+        (told, ProgramEnd::Exited(1), None, all),
+        (told, ProgramEnd::Signaled(9), None, all),
+        (told, ProgramEnd::Exited(0), too_much(), all),
+        (failed, ProgramEnd::Exited(0), None, all),
+        (failed, ProgramEnd::Exited(0), out_of_time(), all),
+        (no_answer, ProgramEnd::Exited(0), None, all),
+        (no_answer, ProgramEnd::Exited(0), out_of_time(), all),
+        (input, ProgramEnd::Exited(0), None, part),
+        (input, ProgramEnd::Exited(2), None, part),
+        (odd, ProgramEnd::Exited(0), None, part),
+        (cost, ProgramEnd::Exited(0), None, Some((0, 0, Some(0.25), true))),
+        (cost, ProgramEnd::Exited(2), None, Some((0, 0, Some(0.25), true))),
+        ("{}", ProgramEnd::Exited(2), None, None),
+        ("", ProgramEnd::Exited(0), out_of_time(), None),
+    ] {
+        let reply = ProgramReply { end, stdout: text.into(), ended_for, ..ProgramReply::default() };
+        let usage = answer::read("m", &json_mode(), reply).ok().and_then(|reply| reply.usage);
+        let usage = usage.map(|used| (used.input_tokens, used.output_tokens, used.cost_usd, used.unknown_tokens == Usage::PART));
+        assert_eq!(usage, counts, "{text} {end:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_over_counts_though_its_program_hangs() {
+    let end = "{\"type\":\"over\"}\n";
+    let line = "{\"type\":\"text\",\"result\":\"Line 3.\"}\n";
+    let lines = |ended: bool| {
+        let mut mode = PrintMode { output: AgentOutput::Jsonl, ..json_mode() };
+        mode.answer.ended = if ended { vec![only("type", "type", "over")] } else { vec![] };
+        mode
+    };
+    for (mode, text, kind, is_answer) in [
+        (json_mode(), line.to_owned(), FailureKind::Timeout, true),
+        (json_mode(), line.to_owned(), FailureKind::Limit, false),
+        (json_mode(), "{\"result\": \"Lin".to_owned(), FailureKind::Timeout, false),
+        (json_mode(), "{\"other\": 1}".to_owned(), FailureKind::Timeout, false),
+        (lines(true), format!("{line}{end}"), FailureKind::Timeout, true),
+        (lines(true), format!("{line}{end}{{\"type\":\"la"), FailureKind::Timeout, true),
+        (lines(true), format!("{line}{end}"), FailureKind::TooLarge, false),
+        (lines(true), line.to_owned(), FailureKind::Timeout, false),
+        (lines(false), format!("{line}{end}"), FailureKind::Timeout, false),
+        (PrintMode::default(), "Line 3.\n".to_owned(), FailureKind::Timeout, false),
+    ] {
+        let ended_for = Some(Box::new(Failure::new(kind, "it was ended")));
+        let reply = ProgramReply { stdout: text.clone().into(), ended_for, ..ProgramReply::default() };
+        let read = answered(answer::read("m", &mode, reply)).map(|reply| (reply.text, reply.notes));
+        let note = "the program of model \"m\" did not end after its answer, and was ended".to_owned();
+        let answer = is_answer.then(|| ("Line 3.".to_owned(), vec![note])).ok_or((kind, "it was ended".to_owned()));
+        assert_eq!(read, answer, "{text} {kind:?}");
+    }
+}
+
+#[test]
 fn lines_are_chosen_by_what_they_hold() {
     let mut mode = PrintMode { output: AgentOutput::Jsonl, ..PrintMode::default() };
     mode.answer.text = vec![AnswerPlace { takes_all: true, ..only("part.text", "type", "text") }];
@@ -287,10 +380,61 @@ fn lines_are_chosen_by_what_they_hold() {
 }
 
 #[test]
+fn a_stream_that_ends_in_the_middle_is_no_answer() {
+    let thought = "{\"type\":\"text\",\"part\":{\"text\":\"Let me look.\"}}\n";
+    let end = "{\"type\":\"over\",\"usage\":{}}";
+    let in_a_line = "stopped in the middle of a line, before its answer was over";
+    let before_its_end = "stopped before its answer was over";
+    // What follows a thought; what is said of it if nothing tells the end, and if an event does.
+    for (rest, without, with) in [
+        ("", None, Some(before_its_end)),
+        ("\n", None, Some(before_its_end)),
+        ("{", Some(in_a_line), Some(before_its_end)),
+        ("{\"type\":\"text\",\"part\":{\"text\":\"The fau", Some(in_a_line), Some(before_its_end)),
+        ("  {\"type\":\"text\",\"part\":{\"text\":\"x\"}", Some(in_a_line), Some(before_its_end)),
+        ("{\"type\":\"text\",\"part\":{\"text\":\"x\"}\r", Some(in_a_line), Some(before_its_end)),
+        ("{broken\n", None, Some(before_its_end)),
+        ("a note", None, Some(before_its_end)),
+        (end, None, None),
+        (&format!("{end}\n"), None, None),
+        (&format!("{end}\n{{\"type\":\"late"), Some(in_a_line), None),
+    ] {
+        let mut mode = PrintMode { output: AgentOutput::Jsonl, ..PrintMode::default() };
+        mode.answer.text = vec![only("part.text", "type", "text")];
+        for (ended, told) in [(vec![], without), (vec![only("type", "type", "over")], with)] {
+            mode.answer.ended = ended;
+            let read = reads(&mode, ProgramEnd::Exited(0), &format!("{thought}{rest}"));
+            let told = told.map(|told| (FailureKind::BadResponse, format!("the program of model \"m\" {told}: it broke")));
+            assert_eq!(read.map(|reply| reply.text), told.map_or(Ok("Let me look.".into()), Err), "{rest:?}");
+        }
+    }
+    let mut whole = json_mode();
+    whole.answer.ended = vec![only("stop", "stop", "end")];
+    assert!(reads(&whole, ProgramEnd::Exited(0), "{\"result\":\"a\",\"stop\":\"end\"}").is_ok());
+    assert!(reads(&whole, ProgramEnd::Exited(0), "{\"result\":\"a\",\"stop\":\"length\"}").is_err());
+}
+
+#[test]
 fn a_text_loses_what_would_steer_a_terminal() {
     let text = "\u{feff}\u{1b}[1;31mRed\u{1b}[0m\r\nand \u{1b}]0;title\u{7}plain\u{8}\u{9b}\tend\u{1b}\n";
     assert_eq!(reads(&PrintMode::default(), ProgramEnd::Exited(0), text).unwrap().text, "Red\nand plain\tend");
     assert_eq!(reads(&PrintMode::default(), ProgramEnd::Exited(1), "x").unwrap_err().0, FailureKind::ServerError);
+    for (text, shown) in [
+        ("a\u{1b}]0;title\u{1b}\\b", "ab"),
+        ("a\u{1b}]8;;https://example.com\u{1b}\\link\u{1b}]8;;\u{1b}\\b", "alinkb"),
+        ("a\u{1b}P1$r0m\u{1b}\\b", "ab"),
+        ("a\u{1b}_x\u{1b}\\b\u{1b}^y\u{1b}\\c\u{1b}Xz\u{1b}\\d", "abcd"),
+        ("a\u{1b}]0;title\u{9c}b\u{9d}0;title\u{7}c\u{90}q\u{9c}d", "abcd"),
+        ("a\u{1b}]0;title\u{1b}[31mb", "ab"),
+        ("a\u{1b}]0;no end\nb", "a\nb"),
+        ("a\u{1b}(Bb\u{1b}#8c\u{1b}=d\u{1b}7e", "abcde"),
+        ("a\u{9b}1;31mb\u{1b}[?25lc", "abc"),
+        ("a\u{1b}[31\nb\u{1b}\nc", "a\nb\nc"),
+        ("a\u{1b}\u{1b}[31mb", "ab"),
+        ("10 %\r100 %\r\ndone\r\r\nC:\\x\r", "10 %\n100 %\ndone\n\nC:\\x"),
+    ] {
+        assert_eq!(reads(&PrintMode::default(), ProgramEnd::Exited(0), text).unwrap().text, shown, "{text:?}");
+    }
 }
 
 #[tokio::test]

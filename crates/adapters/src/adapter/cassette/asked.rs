@@ -185,7 +185,7 @@ fn is_passing(header: &str) -> bool {
 /// What is no text stays a failure in a replay, as it was.
 impl Recordable for ProgramReply {
     fn kept(&self) -> Value {
-        let ProgramReply { end, stdout, json: _, stderr, files: _, sandbox, help: _, refused } = self;
+        let ProgramReply { end, stdout, json: _, stderr, files: _, sandbox, help: _, ended_for: _, refused } = self;
         let (stdout, stderr) = (String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr));
         let mut kept = json!({ "end": end, "stdout": stdout, "stderr": stderr, "sandbox": sandbox });
         if !refused.is_empty() {

@@ -124,8 +124,12 @@ impl ProgramRun<'_> {
         let (stdout, stderr) = pipes.taken();
         let refused = proxy.as_ref().map(HostProxy::refused).unwrap_or_default();
         let stage = within(&status, 64 << 10).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
-        if let Some(breach) = breach {
-            return Err(self.failure(&breach, &refused));
+        if let Some(failure) = breach.map(|breach| self.failure(&breach, &refused)) {
+            // What an agent used until then counts, and its answer may be whole.
+            return match self.call.home {
+                Some(_) => Ok(ProgramReply { stdout, stderr, refused, ended_for: Some(Box::new(failure)), ..ProgramReply::default() }),
+                None => Err(failure),
+            };
         }
         // Only what lies outside of all that the program may read can be missing for it.
         let is_given = |real: &Path| is_of_system(real) || places.has(real);
@@ -138,7 +142,7 @@ impl ProgramRun<'_> {
         };
         let files = if self.call.keeps_files { scratch.files()? } else { vec![] };
         let sandbox = self.kind.map(|kind| kind.name().to_owned());
-        Ok(ProgramReply { end, stdout, json: None, stderr, files, sandbox, help, refused })
+        Ok(ProgramReply { end, stdout, json: None, stderr, files, sandbox, help, ended_for: None, refused })
     }
 
     /// What the system takes for no program, in words; it would say so without the place.

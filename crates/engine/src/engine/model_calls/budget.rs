@@ -131,12 +131,14 @@ impl Run {
         if is_root { bounds.within(&self.options.limits) } else { bounds }
     }
 
-    /// Adds the cost to the usage of a call that told none, if its model has a price.
+    /// Adds the cost to the usage of a call that told none, if its model has a price. What it may have used at most costs as much as it can.
     pub(crate) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
         let Some(talk) = self.state.talk(at) else { return usage };
         let price = self.model(at, &talk.model).and_then(|model| model.price);
-        let cost = |price: Price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6;
-        Usage { cost_usd: usage.cost_usd.or(price.map(cost)), ..usage }
+        let unknown = |price: Price| usage.unknown_tokens as f64 * price.input.max(price.output);
+        let known = |price: Price| usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output;
+        let cost = |price: Price| (known(price) + unknown(price)) / 1e6;
+        Usage { cost_usd: usage.cost_usd.or(price.filter(|_| usage.total_tokens() > 0 || usage.unknown_tokens == 0).map(cost)), ..usage }
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::engine::command::CallRequest;
 use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::model_calls::budget::{Over, worst_case, worst_of_text, worst_price};
-use crate::engine::model_calls::programs::AskedProgram;
+use crate::engine::model_calls::programs::{AskedProgram, TO_END};
 use crate::engine::model_calls::relay::relayed;
 use crate::engine::model_calls::scripted::replies_of;
 use crate::engine::names::style_names;
@@ -298,7 +298,7 @@ impl Run {
             (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.recordings().is_none()) => {
                 let told = AskedProgram { name, model, program: Arc::clone(program), before, new: &messages };
                 let call = self.agent_call(at, &brief, told)?;
-                let (reserved_tokens, timeout) = (worst_of_text(call.prompt.len()), call.program.timeout);
+                let (reserved_tokens, timeout) = (worst_of_text(call.prompt.len()), call.program.timeout + TO_END);
                 (CallRequest::Agent(Box::new(call)), reserved_tokens, timeout)
             }
             (None, Some(model)) => {
@@ -480,22 +480,23 @@ impl Run {
         let open = self.state.calls.get(&call).cloned();
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
         let dearest = self.dearest_call(at).filter(|_| reserved > 0);
-        let (result, decisions) = match result {
-            Ok(ModelReply { failed: Some(failure), decisions, .. }) => (Err(*failure), decisions),
+        let (result, decisions, told) = match result {
+            Ok(ModelReply { failed: Some(failure), decisions, usage, .. }) => (Err(*failure), decisions, usage),
             Ok(mut reply) => {
-                let decisions = std::mem::take(&mut reply.decisions);
-                (Ok(reply), decisions)
+                let (decisions, usage) = (std::mem::take(&mut reply.decisions), reply.usage);
+                (Ok(reply), decisions, usage)
             }
-            Err(failure) => (Err(failure), vec![]),
+            Err(failure) => {
+                let usage = |(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, ..Usage::default() };
+                let told = failure.tokens.map(usage);
+                (Err(failure), vec![], told)
+            }
         };
-        let usage = match &result {
-            Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
-            Ok(_) => Usage { unknown_tokens: reserved, ..Usage::default() },
-            // What a program used before it failed, it does not tell.
-            Err(failure) if failure.tokens.is_none() && dearest.is_some() => Usage { unknown_tokens: reserved, ..Usage::default() },
-            Err(failure) => failure.tokens.map_or_else(Usage::default, |(input_tokens, output_tokens)| {
-                self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
-            }),
+        let usage = match told {
+            Some(usage) if usage.unknown_tokens == Usage::PART => self.priced(at, Usage { unknown_tokens: reserved, ..usage }),
+            Some(usage) => self.priced(at, usage),
+            None if result.is_ok() || dearest.is_some() => Usage { unknown_tokens: reserved, ..Usage::default() },
+            None => Usage::default(),
         };
         // A call of a program that tells no cost, or a wrong one, counts as the most that it may cost.
         let usage = Usage { cost_usd: usage.cost_usd.or(dearest), ..usage };

@@ -24,6 +24,9 @@ use crate::port::{AgentCall, AgentDecision, AgentRule, AgentVerdict, AgentWish, 
 /// What a program that is an agent may use: it starts compilers and tests, and keeps a home.
 const BOUNDS: ProgramBounds = ProgramBounds { memory: 4 << 30, processes: 512, file_size: 100 << 20, disk: 2 << 30, output: 32 << 20 };
 
+/// How much longer than its time a call is waited for: a program that takes too long is ended by its sandbox, which then tells what it printed.
+pub(crate) const TO_END: Duration = Duration::from_secs(5);
+
 /// A conversation with such a program.
 pub(crate) struct AskedProgram<'a> {
     /// Name of the model.

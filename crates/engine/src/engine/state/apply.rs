@@ -141,8 +141,12 @@ impl RunState {
             }
             Happening::ModelCalled { .. } => self.model_called(plan, &event.happening, now)?,
             Happening::ModelReplied { call, reply, usage, .. } => {
-                if let Some(open) = self.calls.get_mut(call).filter(|_| !may_have_cost(reply, usage)) {
-                    open.reserved = SetAside::default();
+                if let Some(open) = self.calls.get_mut(call) {
+                    open.reserved = match (may_have_cost(reply, usage), usage.cost_usd) {
+                        (false, _) => SetAside::default(),
+                        (true, Some(_)) => SetAside { usd: 0.0, ..open.reserved },
+                        (true, None) => open.reserved,
+                    };
                 }
                 let at = self.close_call(*call)?;
                 self.usage.add(usage);
@@ -535,8 +539,12 @@ pub(crate) fn step_limits(pipeline: &Pipeline, step: &Step) -> Limits {
 /// Whether a call without reported usage may have cost something: it reached the model, but the answer was lost or unusable.
 fn may_have_cost(reply: &ModelAnswer, usage: &Usage) -> bool {
     use FailureKind::*;
-    let ModelAnswer::Failed(failure) = reply else { return usage.unknown_tokens > 0 };
-    usage.total_tokens() == 0 && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
+    match reply {
+        ModelAnswer::Failed(failure) if usage.total_tokens() == 0 => {
+            matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
+        }
+        ModelAnswer::Failed(_) | ModelAnswer::Said { .. } => usage.unknown_tokens > 0,
+    }
 }
 
 /// Whether a failure blocks the step at the other end of an edge; `Wait` only orders.

@@ -3,7 +3,7 @@
 use super::build::*;
 use super::tools::{asks, says, tool, with_tools};
 use super::world::{Says, World, options};
-use crate::event::{Canceller, FailureKind, Happening, RunStatus, StepStatus, Usage};
+use crate::event::{Canceller, Failure, FailureKind, Happening, RunStatus, StepStatus, Usage};
 use crate::model::{Agent, Limits, Model, Price, Provider, Service, Step};
 use crate::port::ModelReply;
 
@@ -39,6 +39,32 @@ fn a_call_without_an_answer_may_have_cost_all_that_was_set_aside_for_it() {
     let message = &world.end().failure.as_ref().unwrap().failure.message;
     assert!(message.contains("reserved for other calls"), "{message}");
     world.check();
+}
+
+/// A program that is an agent tells what it used although it failed, or tells a part of it.
+#[test]
+fn what_a_failed_call_told_counts_and_of_a_part_the_rest_is_set_aside() {
+    let told = |failed: bool, used: Usage| {
+        let failed = failed.then(|| Box::new(Failure::new(FailureKind::ServerError, "it broke")));
+        Ok(crate::engine::CallReply::Model(ModelReply { text: "Done.".into(), usage: Some(used), failed, ..ModelReply::default() }))
+    };
+    let used = |input_tokens, unknown_tokens| Usage { input_tokens, unknown_tokens, ..Usage::default() };
+    let mut world = world(vec![agent("a", "Go.")], 8_000);
+    world.reply_with(told(true, used(7_000, 0)));
+    world.wait();
+    assert_eq!(world.status(), RunStatus::OverBudget);
+    assert_eq!(world.end().usage.total_tokens(), 7_000);
+    world.check();
+    // 100 are used, more than 4,096 may be, and 4,096 more may be needed.
+    for failed in [false, true] {
+        let mut world = self::world(vec![agent("a", "Go."), agent("b", "Go.")], 8_200);
+        world.reply_with(told(failed, used(100, Usage::PART)));
+        world.wait();
+        assert_eq!(world.status(), RunStatus::OverBudget, "{failed}");
+        let total = world.end().usage;
+        assert!(total.total_tokens() == 100 && (4_096..5_000).contains(&total.unknown_tokens), "{total:?}");
+        world.check();
+    }
 }
 
 /// An endpoint may use more than a call asks it for, as for reasoning that it does not show.

@@ -168,6 +168,7 @@ pub(crate) static AGENT_OPTIONS: KeyTable = KeyTable::of("options").keys(&[
 /// `answer` of a program that prints JSON.
 pub(crate) static AGENT_ANSWER: KeyTable = KeyTable::of("answer").keys(&[
     key("text", ANSWER, "its text"),
+    key("ended", ANSWER, "what it prints when its answer is over; an answer without it is cut"),
     key("session", ANSWER, "the id by which a later call continues"),
     key("failed", ANSWER, "true, or anything that is not empty, if it failed"),
     key("error", ANSWER, "why it failed"),

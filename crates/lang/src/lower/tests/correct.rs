@@ -68,6 +68,7 @@ models:
     output: jsonl
     answer:
       text: { path: item.text, only: { type: answer }, all: true }
+      ended: { path: type, only: { type: over } }
       session: id
       failed: is_error
       error: [error.message, error]
