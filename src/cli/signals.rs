@@ -211,22 +211,31 @@ pub(super) fn at_edited_line(_: impl FnOnce() + Send + 'static) -> Attended {
 #[cfg(unix)]
 const PASTE_AS_TYPED: &str = "\u{1b}[?2004l";
 
-/// How many bytes the terminal holds that nobody has read, also of a line that has not ended; `None`: it does not tell.
+/// What the terminal holds that nobody has read.
+pub(super) struct TypedAhead {
+    /// How many bytes, also of a line that has not ended.
+    pub(super) bytes: u64,
+    /// Whether more is there than whole lines: the beginning of one, or Ctrl-D, which is a NUL where the terminal hands over each byte (termios(3)).
+    pub(super) goes_on: bool,
+}
+
+/// What was typed while nobody read; `None`: the terminal does not tell.
 #[cfg(unix)]
-pub(super) fn typed_ahead() -> Option<u64> {
+pub(super) fn typed_ahead() -> Option<TypedAhead> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let stdin = std::io::stdin();
     let before = tcgetattr(&stdin).ok()?;
+    let of_lines = rustix::io::ioctl_fionread(&stdin).ok()?;
     let mut by_byte = before.clone();
     by_byte.local_modes -= LocalModes::ICANON;
     tcsetattr(&stdin, OptionalActions::Now, &by_byte).ok()?;
     let waiting = rustix::io::ioctl_fionread(&stdin).ok();
     let _ = tcsetattr(&stdin, OptionalActions::Now, &before);
-    waiting
+    waiting.map(|bytes| TypedAhead { bytes, goes_on: bytes > of_lines })
 }
 
 #[cfg(not(unix))]
-pub(super) fn typed_ahead() -> Option<u64> {
+pub(super) fn typed_ahead() -> Option<TypedAhead> {
     None
 }
 

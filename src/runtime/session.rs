@@ -288,19 +288,19 @@ impl RunSession {
         let waits = end.is_none() && driven.is_ok();
         let recorded = if waits { Ok(None) } else { runner.taping.finish(&tape, &head).map_err(RunError::system) };
         let is_lost = driven.is_err() && end.is_none();
+        let loss = match driven {
+            Ok(_) => journal.into_loss(),
+            Err(error) => {
+                // An end that could not be kept is told all the same, and said in its conversation.
+                events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
+                Some(error)
+            }
+        };
         let said = match turn {
             Some(turn) if end.is_some() && !is_lost => Some(turn.end(&events)),
             _ => None,
         };
         let is_said = matches!(said, Some(Ok(())));
-        let loss = match driven {
-            Ok(_) => journal.into_loss(),
-            Err(error) => {
-                // An end that could not be kept is told all the same.
-                events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
-                Some(error)
-            }
-        };
         // What the record has is added to the conversation later.
         let is_forgotten = loss.is_some() && !is_said;
         let mut outcome = RunOutcome {

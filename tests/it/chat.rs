@@ -485,6 +485,24 @@ fn what_no_message_could_do_without_is_told_before_the_first() {
     let none = place("flow: 1\nagents:\n  helper: { instructions: You help. }\n");
     let ran = chat(none.path(), &[], b"one\ntwo\n");
     assert!(ran.exit == 6 && ran.err.matches("agent \"helper\" has no model here").count() == 1, "{}", ran.err);
+    let needed = "name: p\ninputs: { message: text }\nsteps: [{ id: a, agent: helper, prompt: \"{{ inputs.message }}\" }]\noutputs: { x: \"{{ steps.a.output }}\" }\n";
+    let perhaps =
+        needed.replace("agent: helper", "agent: helper, when: \"inputs.message == 'two'\"").replace("a.output", "a.output | default('no')");
+    for (pipeline, exit, out, told) in [
+        (
+            secret.replace("flow: 1\n", &format!("flow: 1\n{needed}")),
+            6,
+            "",
+            "secret NOPE is not set (The key), and is read by model default;",
+        ),
+        (format!("flow: 1\n{needed}agents:\n  helper: {{ instructions: You help. }}\n"), 6, "", "agent \"helper\" has no model here;"),
+        (secret.replace("flow: 1\n", &format!("flow: 1\n{perhaps}")), 6, "no\n", "secret NOPE is not set; set the variable"),
+    ] {
+        std::fs::write(folder.path().join("team.yaml"), pipeline).unwrap();
+        let ran = chat(folder.path(), &["--trust"], b"one\ntwo\n");
+        assert_eq!((ran.exit, ran.out.as_str()), (exit, out), "{}", ran.err);
+        assert!(ran.err.contains(told) && !ran.err.contains("cannot be filled in"), "{}", ran.err);
+    }
     // A pipeline may get along without: it is told, and goes on.
     let pipeline = "flow: 1\nname: p\ninputs: { message: text }\nsteps: [{ id: a, http: \"GET {{ env.NOPE_NOT_SET }}/x\", on_failure: continue, timeout: 5s }]\noutputs: { x: \"{{ inputs.message }}\" }\n";
     std::fs::write(folder.path().join("team.yaml"), pipeline).unwrap();

@@ -90,6 +90,25 @@ fn a_line_that_the_terminal_cut_during_an_answer_is_not_sent() {
 }
 
 #[test]
+fn ctrl_d_during_an_answer_ends_the_chat_behind_what_was_typed_before_it() {
+    for (typed, answers, then) in [
+        ("\u{4}", 1, &[][..]),
+        ("\u{4}\u{4}", 1, &[]),
+        ("more\r\u{4}", 2, &[]),
+        ("more\rand more\r\u{4}never\r", 3, &[]),
+        // Ctrl-D behind words ends nothing: they stay.
+        ("mo\u{4}", 2, &[(PROMPT, "re\r"), ("The last", ""), (PROMPT, "\u{4}")]),
+        ("mo", 2, &[(PROMPT, "re\r"), ("The last", ""), (PROMPT, "\u{4}")]),
+    ] {
+        let folder = talks_with(endpoint(&["The first words.\n\n", "The last."], Duration::from_millis(700)));
+        let steps = [&[("(yes/no)", "yes\r"), (PROMPT, "hello\r"), ("first words", typed), ("The last", "")][..], then].concat();
+        let left = at_terminal_left(command(folder.path(), &["chat", "team.yaml", "--no-progress"]), 100, &steps, Duration::from_secs(40));
+        assert_eq!((left.exit, left.shown.matches("The last.").count()), (0, answers), "{typed:?} {}", left.shown);
+        assert!(left.shown.contains("continue with flow chat team.yaml --resume "), "{typed:?} {}", left.shown);
+    }
+}
+
+#[test]
 fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was_and_says_how_to_continue() {
     for signal in [TERMINATE, HANG_UP] {
         let folder = talks_with(endpoint(&["Fine."], Duration::ZERO));

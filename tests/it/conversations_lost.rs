@@ -53,20 +53,32 @@ fn a_message_that_cannot_be_stored_waits_for_nobody() {
     assert_eq!(flow(folder.path(), &["run", "p.yaml", "-q", "--input", "message=one"]).exit, 0);
     let size = std::fs::metadata(folder.path().join(".flow/runs.db")).unwrap().len().div_ceil(1024);
     // The shell counts in units of 512 or 1,024 bytes.
+    let mut before = 1;
     for blocks in [size + 8, size + 24, size + 40] {
         let mut shell = Command::new("/bin/sh");
         let line = format!("ulimit -f {blocks}; exec \"$0\" chat p.yaml --no-tty --json -q");
         shell.current_dir(folder.path()).args(["-c", &line]).arg(&program);
         clean(&mut shell);
         let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let _ = child.stdin.take().unwrap().write_all("m\n".repeat(60).as_bytes());
+        let _ = child.stdin.take().unwrap().write_all(format!("{}/usage\n/save\n", "m\n".repeat(60)).as_bytes());
         let output = child.wait_with_output().unwrap();
         let out = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(6), "{blocks} {out}");
         assert!(!out.contains("\"waiting\""), "{blocks} {out}");
         let err = String::from_utf8(output.stderr).unwrap();
+        let told = |what: &str| err.matches(what).count();
         let lost = out.lines().filter(|line| line.contains("\"status\":\"failed\"")).count();
-        assert_eq!(err.matches("this message and its answer are not kept").count(), lost, "{blocks} {out}{err}");
+        assert_eq!(told("the message is not kept, and has no answer"), lost, "{blocks} {out}{err}");
+        // Each message was answered, or lost, or not sent; what the last lines say of the answers is what became of them.
+        let answered = out.lines().filter(|line| line.contains("You said m.")).count();
+        assert_eq!(answered + lost + told("the message was not sent"), 60, "{blocks} {out}{err}");
+        let unkept = told("the answer above is not kept") + told("the answer above is in the record of its run");
+        let saved = err.lines().last().unwrap();
+        assert_eq!(unkept > 0, saved.starts_with("what could be kept is, in the conversation"), "{blocks} {out}{err}");
+        let kept = flow(folder.path(), &["conversations", "export", "maria"]).out;
+        let never = told("the answer above is not kept");
+        assert_eq!(kept.lines().count(), 2 * (answered + before - never), "{blocks} {kept} {out}{err}");
+        before += answered - never;
     }
 }
 

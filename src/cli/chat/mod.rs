@@ -180,11 +180,7 @@ impl Chat<'_> {
                 self.tell_earlier();
             }
             ChatCommand::Save(None) => self.tell_saved(),
-            ChatCommand::Save(Some(file)) => {
-                let id = self.session_id().ok_or_else(|| Refusal::usage("nothing was said yet"))?;
-                let count = sessions::write(&id, &file, &self.opened.workflow.project)?;
-                tell!("wrote {} to {}", counted(count, "message", "messages"), file.display());
-            }
+            ChatCommand::Save(Some(file)) => self.save(&file)?,
         }
         Ok(())
     }

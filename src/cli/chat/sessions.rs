@@ -9,10 +9,13 @@ use crate::cli::{Exit, conversations};
 use crate::diagnostic::{counted, visible};
 use crate::model::MessageRole;
 use crate::port::{Conversations, KeptMessage};
-use crate::runtime::{conversations_file, kept, shown};
+use crate::report::fit;
+use crate::runtime::{catch_up, conversations_file, kept, shown};
 
 /// Most sessions that are listed.
 const MOST_LISTED: usize = 20;
+/// Most columns of the first words of one.
+const MOST_WORDS: usize = 40;
 
 /// A session, with what was said in it before.
 #[derive(Default)]
@@ -35,11 +38,16 @@ impl Session {
 
 /// The store; `None`: nothing was kept yet.
 fn store(project: &Path) -> Result<Option<SqliteConversations>, Refusal> {
-    let file = conversations_file(&kept::journal_file(project)?);
+    let journal = kept::journal_file(project)?;
+    let file = conversations_file(&journal);
     if !file.exists() {
         return Ok(None);
     }
-    Ok(Some(SqliteConversations::existing(&file, &kept::of_kept_runs(project)?)?))
+    let sealing = kept::of_kept_runs(project)?;
+    let mut store = SqliteConversations::existing(&file, &sealing)?;
+    // On a full disk what is there can be read all the same.
+    let _ = catch_up(&mut store, &journal, &sealing, None, None);
+    Ok(Some(store))
 }
 
 /// Whether a conversation is one of a chat: its id is a UUID. Those of pipelines are continued by their pipelines.
@@ -66,7 +74,8 @@ pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
 
 /// Lists sessions, the newest first.
 pub(super) fn list(project: &Path) -> Result<(), Refusal> {
-    let mut all = store(project)?.map(|mut store| store.list()).transpose()?.unwrap_or_default();
+    let mut store = store(project)?;
+    let mut all = store.as_mut().map(Conversations::list).transpose()?.unwrap_or_default();
     all.retain(|one| one.id.as_deref().is_none_or(is_session));
     if all.is_empty() {
         tell!("no session is kept yet");
@@ -74,7 +83,10 @@ pub(super) fn list(project: &Path) -> Result<(), Refusal> {
     for one in all.iter().take(MOST_LISTED) {
         let last = one.last.map(|time| time.format("  %Y-%m-%d %H:%M").to_string()).unwrap_or_default();
         let id = one.id.as_deref().map_or("(encrypted)".into(), visible);
-        tell_as_written!("{id}  {}{last}", counted(one.messages, "message", "messages"));
+        let said = one.id.as_deref().zip(store.as_mut()).map(|(id, store)| store.all(id, None)).transpose()?.flatten();
+        let first = said.iter().flatten().find(|message| message.said.role == MessageRole::User);
+        let first = first.map(|message| format!("  {}", fit(&message.masked.split_whitespace().collect::<Vec<_>>().join(" "), MOST_WORDS)));
+        tell_as_written!("{id}  {}{last}{}", counted(one.messages, "message", "messages"), first.unwrap_or_default());
     }
     if all.len() > MOST_LISTED {
         tell!("and {} more; flow conversations list shows all", all.len() - MOST_LISTED);

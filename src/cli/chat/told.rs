@@ -1,7 +1,11 @@
 //! What is said about a session.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use super::Chat;
 use super::opened::Opened;
+use super::sessions;
 use super::typed::{ChatLines, CommandWord};
 use crate::cli::arguments::MOST_MESSAGES;
 use crate::cli::refusal::Refusal;
@@ -9,7 +13,7 @@ use crate::cli::run::SCRIPTED;
 use crate::cli::{Exit, tell};
 use crate::diagnostic::{counted, shell_path, shell_word, visible};
 use crate::event::Usage;
-use crate::model::{DEFAULT_MODEL, Model, PastMessage, Provider, SecretReader};
+use crate::model::{Agent, DEFAULT_MODEL, Model, OnFailure, PastMessage, Pipeline, Provider, SecretReader, Step, StepKind};
 use crate::report::Look;
 use crate::runtime::{Surroundings, unset};
 
@@ -31,6 +35,10 @@ pub(super) struct ChatTally {
     pub(super) is_resumed: bool,
     /// A message is kept that was not answered.
     pub(super) has_unanswered: bool,
+    /// Answers that were shown and are not kept.
+    pub(super) lost: u64,
+    /// The last answer is in the record of its run, and not in the session yet.
+    pub(super) is_behind: bool,
     /// Somebody has been told that the oldest messages are left out soon.
     pub(super) is_warned: bool,
 }
@@ -46,6 +54,19 @@ impl ChatTally {
         if let Some(cost) = usage.cost_usd {
             *self.usage.cost_usd.get_or_insert(0.0) += cost;
         }
+    }
+
+    /// An answer that was shown could not be kept in the session. `for_good`: its run has it neither.
+    pub(super) fn loses(&mut self, for_good: bool) {
+        self.lost += u64::from(for_good);
+        self.is_behind = !for_good;
+    }
+
+    /// What of the session is not kept, behind a sentence about what is.
+    fn unkept(&self) -> String {
+        let lost = (self.lost > 0).then(|| format!("; {} not kept", counted(self.lost, "answer was", "answers were")));
+        let behind = self.is_behind.then_some("; the last answer is not in it yet");
+        [lost.as_deref(), behind].into_iter().flatten().collect()
     }
 
     /// What was used for the answers that it counts.
@@ -128,7 +149,7 @@ impl Chat<'_> {
 
     pub(super) fn tell_usage(&self) {
         let id = self.session_id().map(|id| format!("session {id}: ")).unwrap_or_default();
-        self.line(&format!("{id}{}", counted(self.tally.messages, "message", "messages")));
+        self.line(&format!("{id}{}{}", counted(self.tally.messages, "message", "messages"), self.tally.unkept()));
         tell!("{}", self.tally.used());
         if self.tally.usage.cost_usd.is_none() && self.tally.usage.total_tokens() > 0 {
             tell!("unpriced: the file gives the model no price");
@@ -136,15 +157,29 @@ impl Chat<'_> {
     }
 
     pub(super) fn tell_saved(&self) {
+        let unkept = self.tally.unkept();
+        let each = if unkept.is_empty() { "each answer is kept as it comes" } else { "what could be kept is" };
         match self.session_id() {
             Some(id) if self.opened.has_own_conversation() => {
-                self.line(&format!("each answer is kept as it comes, in the conversation \"{id}\" that the pipeline names"));
+                self.line(&format!("{each}, in the conversation \"{id}\" that the pipeline names{unkept}"));
             }
-            Some(id) => tell_as_written!("each answer is kept as it comes; continue with flow chat {} --resume {id}", self.reached()),
+            Some(id) => tell_as_written!("{each}; continue with flow chat {} --resume {id}{unkept}", self.reached()),
             None if self.is_apart() => self.line("each message is answered by itself; flow runs list shows them"),
+            None if !unkept.is_empty() => self.line(&format!("nothing of this session is kept{unkept}")),
             None if self.opened.has_own_conversation() => self.line("the pipeline says with the next message which conversation this is"),
             None => self.line("nothing was said yet; each answer is kept as it comes"),
         }
+    }
+
+    /// Writes the session to a file.
+    pub(super) fn save(&self, file: &Path) -> Result<(), Refusal> {
+        let unkept = self.tally.unkept();
+        let nothing =
+            if unkept.is_empty() { "nothing was said yet".to_owned() } else { format!("nothing of this session is kept{unkept}") };
+        let id = self.session_id().ok_or_else(|| Refusal::usage(nothing))?;
+        let count = sessions::write(&id, file, &self.opened.workflow.project)?;
+        tell!("wrote {} to {}{unkept}", counted(count, "message", "messages"), file.display());
+        Ok(())
     }
 
     /// The words of the command line that lead here again.
@@ -199,26 +234,46 @@ pub(super) struct Answering {
 }
 
 impl Answering {
-    /// Finds out. Errors: the agent has no model here, or what its model reads is not set: no message could be answered.
+    /// Finds out. Errors: an agent that each message needs has no model here, or what its model reads is not set: no message could be answered.
     pub(super) fn of(opened: &Opened, on: &Surroundings) -> Result<Answering, Refusal> {
         let is_scripted = on.scripted;
         let Some((agent_name, agent)) = opened.agent.as_ref().and_then(|name| on.pipeline().agents.get_key_value(name)) else {
+            let needed = if is_scripted { vec![] } else { always_asked(on.pipeline()) };
+            needed.into_iter().try_for_each(|(name, agent)| model_of(on, name, agent).map(drop))?;
             return Ok(Answering { model: String::new(), is_scripted });
         };
-        let name = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
-        let Some(model) = on.model(name) else {
-            let what = format!(
-                "agent \"{}\" has no model here; add one to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL",
-                visible(agent_name)
-            );
-            return Err(Refusal::new(Exit::Failed, what));
-        };
-        let is_needed = model.fallback.is_empty() && on.pipeline().models.get(name).is_some_and(|own| std::ptr::eq(own, model));
-        let unset = unset(&on.runner.workflow.checked, &on.runner.env);
-        if is_needed && let Some(lacking) = unset.iter().find(|unset| unset.is_read_by(&SecretReader::Model(name))) {
-            return Err(Refusal::new(Exit::Failed, lacking.to_string()));
-        }
+        let (name, model) = model_of(on, agent_name, agent)?;
         Ok(Answering { model: told_of(name, model), is_scripted })
+    }
+}
+
+/// The agents without which no message is answered: those of steps of the pipeline's own list that always run, and whose failure ends the run.
+fn always_asked(pipeline: &Pipeline) -> Vec<(&String, &Agent)> {
+    let stand_ins: Vec<&str> = pipeline.steps.iter().flat_map(|step| step.stand_ins()).map(|(_, id)| id.value.as_str()).collect();
+    let is_needed = |step: &&Arc<Step>| {
+        let always = step.when.is_none() && step.for_each.is_none() && !stand_ins.contains(&step.id.value.as_str());
+        always && step.on_failure == OnFailure::Stop
+    };
+    let asked = pipeline.steps.iter().filter(is_needed).filter_map(|step| {
+        let StepKind::Agent(asked) = &step.kind else { return None };
+        pipeline.agents.get_key_value(&asked.agent.value).filter(|_| asked.model.is_none())
+    });
+    asked.collect()
+}
+
+/// The model of an agent. Errors: see [`Answering::of`].
+fn model_of<'o>(on: &'o Surroundings, agent_name: &str, agent: &'o Agent) -> Result<(&'o str, &'o Model), Refusal> {
+    let name = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
+    let Some(model) = on.model(name) else {
+        let what =
+            format!("agent \"{}\" has no model here; add one to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL", visible(agent_name));
+        return Err(Refusal::new(Exit::Failed, what));
+    };
+    let is_needed = model.fallback.is_empty() && on.pipeline().models.get(name).is_some_and(|own| std::ptr::eq(own, model));
+    let unset = unset(&on.runner.workflow.checked, &on.runner.env);
+    match unset.iter().find(|unset| is_needed && unset.is_read_by(&SecretReader::Model(name))) {
+        Some(lacking) => Err(Refusal::new(Exit::Failed, lacking)),
+        None => Ok((name, model)),
     }
 }
 

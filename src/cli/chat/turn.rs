@@ -37,7 +37,11 @@ impl Chat<'_> {
                 session.on.ports.servers = Arc::new(self.servers.lend(&session.id, &session.on));
                 self.play(session)
             }
-            Err(refused) => (refusal::told(refused), false),
+            Err(refused) => {
+                let exit = refusal::told(refused);
+                tell!("the message was not sent");
+                (exit, false)
+            }
         }
     }
 
@@ -111,7 +115,10 @@ impl Chat<'_> {
         if status.is_none() && loss.is_none() {
             to_decide(&outcome.events, &reach).iter().for_each(|line| tell!("{line}"));
         }
-        self.tell_end(outcome, loss, is_told, is_good);
+        if let (true, true) = (loss.is_some(), is_answered) {
+            self.tally.loses(outcome.is_forgotten);
+        }
+        self.tell_end(outcome, loss, is_told, (is_good, is_answered));
         let ended_by = outcome.cancelled_by();
         let is_over = ended_by == Some(Canceller::Terminate) || self.options.no_tty && ended_by == Some(Canceller::Interrupt);
         let unfinished = if is_cut { Exit::Failed } else { Exit::Waiting };
@@ -120,7 +127,7 @@ impl Chat<'_> {
     }
 
     /// How an answer ended, and what it took.
-    fn tell_end(&mut self, outcome: &RunOutcome, loss: Option<Refusal>, is_told: bool, is_good: bool) {
+    fn tell_end(&mut self, outcome: &RunOutcome, loss: Option<Refusal>, is_told: bool, (is_good, is_answered): (bool, bool)) {
         match outcome.cancelled_by() {
             Some(Canceller::Interrupt) => tell!("stopped: the message counts as not answered"),
             Some(Canceller::Terminate) => tell!("stopped by a signal: the message counts as not answered"),
@@ -137,9 +144,14 @@ impl Chat<'_> {
         self.warn();
         if let Some(loss) = loss {
             refusal::told(loss);
-            if outcome.is_forgotten {
-                tell!("this message and its answer are not kept: neither the next message nor a session that continues knows of them");
-            }
+            tell!(
+                "{}",
+                match (outcome.is_forgotten, is_answered) {
+                    (true, true) => "the answer above is not kept: neither the next message nor a session that continues knows of it",
+                    (true, false) => "the message is not kept, and has no answer",
+                    (false, _) => "the answer above is in the record of its run, and not in the session yet: the next message adds it",
+                }
+            );
         }
     }
 
@@ -154,6 +166,8 @@ impl Chat<'_> {
                 self.session.id.clone_from(&own.of);
             }
             self.tally.has_unanswered = !played.outcome.is_forgotten;
+            // What was not in it yet is now.
+            self.tally.is_behind = false;
             self.tally.messages = own.messages.len() as u64 + own.left_out;
         }
     }

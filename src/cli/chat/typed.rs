@@ -9,7 +9,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Config, Context, Editor, Helper};
+use rustyline::{Cmd, Config, Context, Editor, Helper, KeyEvent, Modifiers};
 use strum::{IntoEnumIterator, VariantNames};
 
 use crate::cli::refusal::Refusal;
@@ -184,11 +184,15 @@ impl ChatLines {
 
     fn edited(editor: &mut ChatEditor, parting: impl FnOnce() + Send + 'static) -> Result<Option<Line>, Refusal> {
         let waiting = signals::typed_ahead();
+        if waiting.as_ref().is_some_and(|ahead| ahead.goes_on) {
+            // Ctrl-D during an answer: it ends the chat where it stands among the lines.
+            editor.bind_sequence(KeyEvent::new('\0', Modifiers::NONE), Cmd::EndOfFile);
+        }
         let edited = {
             let _signals = signals::at_edited_line(parting);
             editor.readline("> ")
         };
-        let is_full = waiting.is_some_and(|bytes| bytes >= typing::CUT_BY_TERMINAL as u64);
+        let is_full = waiting.is_some_and(|ahead| ahead.bytes >= typing::CUT_BY_TERMINAL as u64);
         match edited {
             Ok(line) if is_cut(&line, is_full) => Ok(Some(Line::Refused(CUT.into()))),
             Ok(line) => Ok(Some(read(&unfolded(&line)))),

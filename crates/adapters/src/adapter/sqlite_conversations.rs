@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::encryption::{JournalKey, Sealing};
 use super::files;
 use super::run_lock::RunLock;
-use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_file, plain};
+use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_file, plain, reason};
 use super::store_block::{packed, packed_with_checksum, place, unpacked};
 use crate::model::{PastMessage, read_own};
 use crate::port::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread, StoreError};
@@ -350,7 +350,7 @@ fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => wrong(file, "is locked by another process"),
         Some(ErrorCode::NotADatabase) => unusable(file, "it is not a file of conversations"),
         Some(ErrorCode::DatabaseCorrupt) => wrong(file, format!("is damaged ({error}): restore a backup")),
-        _ => unusable(file, error),
+        _ => unusable(file, reason(&error)),
     }
 }
 

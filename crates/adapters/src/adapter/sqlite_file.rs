@@ -21,6 +21,15 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Pages that one step of an erasure moves. It limits how long others wait.
 const STEP: u32 = 512;
 
+/// What an error of SQLite says, and of a full disk what to do.
+pub(super) fn reason(error: &rusqlite::Error) -> String {
+    const FULL: [std::ffi::c_int; 2] = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
+    if error.sqlite_error().is_some_and(|error| FULL.contains(&error.extended_code)) {
+        return "the disk is full; free as much as the file takes (cache.db beside it may go at any time), then flow runs rm or prune shrinks it".to_owned();
+    }
+    error.to_string()
+}
+
 /// Creates a file that only its owner can read. An existing file is not opened, because closing it would release the locks that SQLite holds on it in
 /// this process.
 pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {

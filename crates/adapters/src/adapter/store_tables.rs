@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::run_lock::RunLock;
-use super::sqlite_file::{WriteTurn, connect, erase, make_file};
+use super::sqlite_file::{WriteTurn, connect, erase, make_file, reason};
 use super::store_block::{EventBlock, OfRun, WAITING, checksum};
 use crate::event::Event;
 use crate::port::StoreError;
@@ -163,17 +163,12 @@ pub(super) fn put(connection: &Connection, number: i64, block: &EventBlock) -> r
 
 /// Converts an error of SQLite for this store.
 pub(super) fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
-    const FULL: [std::ffi::c_int; 2] = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
     move |error| match error.sqlite_error_code() {
-        Some(_) if error.sqlite_error().is_some_and(|error| FULL.contains(&error.extended_code)) => {
-            let message = "the disk is full; free as much as the file takes (cache.db beside it may go at any time), then flow runs rm or prune shrinks it";
-            StoreError::unusable(file, message)
-        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file: file.display().to_string() },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             let help = "move it, and the files that begin with its name, to another folder: the next run makes a new store";
             StoreError::unusable(file, format!("{error}; {help}"))
         }
-        _ => StoreError::unusable(file, error),
+        _ => StoreError::unusable(file, reason(&error)),
     }
 }

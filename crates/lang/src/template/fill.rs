@@ -65,7 +65,7 @@ impl Compiled<'_> {
         match &*self.form {
             CompiledForm::Plain(text) => Ok(text.clone()),
             CompiledForm::Template(nodes) => self.template(nodes, scope).map(Value::from),
-            CompiledForm::Expression(expression) => Evaluation::new(scope).value(expression).map_err(|stop| self.stopped(stop)),
+            CompiledForm::Expression(expression) => Evaluation::new(scope).value(expression).map_err(|stop| self.stopped(stop, scope)),
         }
     }
 
@@ -78,7 +78,7 @@ impl Compiled<'_> {
             CompiledForm::Template(nodes) => self.template(nodes, scope),
             _ => {
                 let value = self.fill(scope)?;
-                printed(&value).map_err(|stop| self.stopped(stop))
+                printed(&value).map_err(|stop| self.stopped(stop, scope))
             }
         }
     }
@@ -97,7 +97,7 @@ impl Compiled<'_> {
         };
         filled
             .and_then(|()| output.into_address())
-            .map_err(|stop| if filling.at == (0, 0) { self.stopped(stop) } else { self.stopped_at(filling.at, stop) })
+            .map_err(|stop| if filling.at == (0, 0) { self.stopped(stop, scope) } else { self.stopped_at(filling.at, stop, scope) })
     }
 
     /// The filled value of a condition. A name that holds nothing yet, such as `refinement` in the first round, counts as false; later it counts
@@ -113,20 +113,23 @@ impl Compiled<'_> {
         }
         bool::try_from(value.clone()).map_err(|_| {
             let message = format!("a condition must give true or false; this gave {}", kind_and_value(&value));
-            self.stopped(FillStop::failed(message))
+            self.stopped(FillStop::failed(message), scope)
         })
     }
 
-    fn stopped_at(&self, (from, to): (usize, usize), stop: FillStop) -> FillError {
-        FillError { span: Some(self.text.place.inside(from, to)), ..self.stopped(stop) }
+    fn stopped_at(&self, (from, to): (usize, usize), stop: FillStop, scope: &Scope) -> FillError {
+        FillError { span: Some(self.text.place.inside(from, to)), ..self.stopped(stop, scope) }
     }
 
-    /// A reason quotes values, in whatever form they have by then, so beside a secret or a variable of the environment none is told.
-    fn stopped(&self, stop: FillStop) -> FillError {
+    /// A reason quotes values, in whatever form they have by then, so beside a secret or a variable of the environment none is told, but that it is not set.
+    fn stopped(&self, stop: FillStop, scope: &Scope) -> FillError {
         let is_kept = |read: &&Read| read.path.first().is_some_and(|root| root == "secrets" || root == "env");
-        let told = match self.text.reads.iter().find(is_kept) {
-            None => stop,
-            Some(read) => {
+        let kept = || self.text.reads.iter().filter(is_kept);
+        let unset = kept().filter(|read| !read.is_guarded).find_map(|read| unset(read, scope));
+        let told = match (kept().next(), unset) {
+            (None, _) => stop,
+            (Some(_), Some(what)) => FillStop::failed(what).help("set the variable, or name a file with --env-file".to_owned()),
+            (Some(read), None) => {
                 let message = "cannot be filled in; the reason may quote the value, so it is not shown";
                 let told = FillStop::failed(format!("the text that reads {} {message}", read.path.join(".")));
                 FillStop { is_too_large: stop.is_too_large, ..told }
@@ -144,9 +147,17 @@ impl Compiled<'_> {
         let (mut filling, mut output) = (Evaluation::new(scope), PrintedText::default());
         match filling.statements(nodes, &mut output) {
             Ok(()) => Ok(output.into_text()),
-            Err(stop) => Err(self.stopped_at(filling.at, stop)),
+            Err(stop) => Err(self.stopped_at(filling.at, stop, scope)),
         }
     }
+}
+
+/// What is not set of what a text reads: `secret KEY is not set`. Where nothing is known of secrets, it is another mistake.
+fn unset(read: &Read, scope: &Scope) -> Option<String> {
+    let [root, name, ..] = read.path.as_slice() else { return None };
+    let is_unset = scope.value(root)?.get_attr(name).is_ok_and(|value| value.is_undefined());
+    let kind = if root == "secrets" { "secret" } else { "variable" };
+    is_unset.then(|| format!("{kind} {name} is not set"))
 }
 
 #[cfg(test)]

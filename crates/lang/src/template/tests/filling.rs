@@ -298,6 +298,14 @@ fn loops_know_their_place_and_go_through_lists_only() {
         error("{{ env.TOKEN | upper | int }}", json!({ "env": { "TOKEN": "s3cret" } })),
         "the text that reads env.TOKEN cannot be filled in; the reason may quote the value, so it is not shown"
     );
+    for (text, kept, told) in [
+        ("{{ env.OTHER }}", json!({ "env": { "TOKEN": "s3cret" } }), "variable OTHER is not set"),
+        ("{{ secrets.KEY }} {{ secrets.OTHER | upper }}", json!({ "secrets": { "KEY": "s3cret" } }), "secret OTHER is not set"),
+        ("Bearer {{ secrets.KEY | trim }}", json!({ "secrets": {} }), "secret KEY is not set"),
+    ] {
+        assert_eq!(error(text, kept), format!("{told}; set the variable, or name a file with --env-file"), "{text}");
+    }
+    assert!(error("{{ secrets.KEY }}", json!({})).starts_with("the text that reads secrets.KEY cannot be filled in"));
     assert_eq!(error("{% for c in text %}{% endfor %}", names.clone()), "for goes through a list; this is the text \"abc\"");
     assert!(error("{% for a, b in days %}{% endfor %}", names).contains("spread over 2 names"));
 }
