@@ -14,6 +14,9 @@ import time
 def main():
     arguments = sys.argv[1:]
     value = lambda name: arguments[arguments.index(name) + 1] if name in arguments else None
+    if "--tell-version" in arguments:
+        print("stand-in 1.2")
+        return
     prompt = sys.stdin.read()
     counter = os.path.join(os.environ["HOME"], "calls")
     calls = int(open(counter).read()) + 1 if os.path.exists(counter) else 1

@@ -263,8 +263,27 @@ fn a_test_and_a_doctor_start_nothing_by_themselves() {
     assert!(told.contains("/usr/bin/python3") && told.contains("model default"), "{told}");
     // One that is trusted is asked for its version, by its own argument.
     let trusted = flow(place.path(), &["doctor", "--trust", "p.yaml"]).out;
-    assert!(trusted.contains("ok     agent program /usr/bin/python3 is available (model default; looked at 2"), "{trusted}");
-    assert!(trusted.contains("UTC): Python 3."), "{trusted}");
+    assert!(trusted.contains("ok     agent program /usr/bin/python3 agent.py is available (model default; looked at 2"), "{trusted}");
+    assert!(
+        trusted.contains("/usr/bin/python3 starts; what it runs was not asked for its version, since version: is not written"),
+        "{trusted}"
+    );
+    assert!(!trusted.contains("UTC): Python 3."), "{trusted}");
+    // Whoever does not ask an interpreter for the version of the agent finds no fault where that interpreter has none.
+    for (program, keys, told) in [
+        ("/usr/bin/python3, agent.py", "    version: --tell-version\n", "agent program /usr/bin/python3 agent.py is available"),
+        ("/usr/bin/python3, agent.py", "    version: --tell-version\n", "UTC): stand-in 1.2"),
+        ("/usr/bin/python3, -u, agent.py, --do, denied", "    version: --tell-version\n", "UTC): stand-in 1.2"),
+        ("/usr/bin/python3, ../agent.py", "    folder: work\n    version: --tell-version\n", "UTC): stand-in 1.2"),
+        ("/bin/sh, agent.sh", "", "ok     agent program /bin/sh agent.sh is available"),
+        ("/bin/sh, -c, 'exit 3'", "    version: --tell-version\n", "fault  agent program /bin/sh -c exit 3 failed"),
+        ("/bin/cat", "    version: --no-such-option\n", "fault  agent program /bin/cat failed"),
+    ] {
+        let pipeline = one("", keys).replace("/usr/bin/python3, agent.py", program);
+        let place = project(&[("p.yaml", &pipeline), ("agent.sh", "exit 3\n"), ("work/x", "")]);
+        let looked = flow(place.path(), &["doctor", "--trust", "p.yaml"]).out;
+        assert!(looked.contains(told), "{program}: {looked}");
+    }
     let other = one("", "    version: --no-such\n").replace("/usr/bin/python3", "/usr/bin/no-such-program");
     std::fs::write(place.path().join("q.yaml"), &other).unwrap();
     let failed = flow(place.path(), &["doctor", "--trust", "q.yaml"]).out;
@@ -421,6 +440,12 @@ fn an_answer_counts_though_its_program_does_not_end() {
             assert_eq!(ran.err.contains("did not end after its answer, and was ended"), told, "{does} {kind}: {}", ran.err);
         }
     }
+    // Without a sandbox, too, nothing of a program is left that keeps its output open.
+    let free =
+        one(", --do, holder", "").replace("\nmodels:", "\npolicies: { p: { sandbox: none, permission_mode: auto } }\npolicy: p\nmodels:");
+    let place = project(&[("p.yaml", &free)]);
+    let ran = ran(command(place.path(), &["run", "p.yaml", "--trust"]).env("HOME", place.path()));
+    assert_eq!((ran.exit, ran.out.trim()), (0, "I read What is there? (call 1)."), "{}", ran.err);
 }
 
 #[test]
@@ -644,6 +669,9 @@ fn a_call_without_a_cost_counts_as_the_most_it_may_cost() {
     if !has_python_in("landlock") {
         return;
     }
+    let place = project(&[("p.yaml", &one("", "    max_cost_usd: 0.002\n"))]);
+    let dear = asked(place.path(), "landlock");
+    assert!(dear.exit == 0 && dear.err.contains("the call cost 0.0100 USD, and max_cost_usd is 0.002"), "{}", dear.err);
     let free = one("", "    max_cost_usd: 0.02\n").replace("cost_usd: cost, ", "");
     let steps = "  - { id: ask, agent: helper, prompt: What is there? }\n";
     let many: String = (0..5).map(|at| format!("  - {{ id: ask{at}, agent: helper, prompt: What is there? }}\n")).collect();

@@ -10,13 +10,15 @@ use crate::adapter::data::DataFiles;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::python::{PythonRuns, interpreter};
 use crate::adapter::sandbox::{FirstStage, ProgramTrial, ReadableFolder, Sandbox};
-use crate::adapter::started::script_of;
+use crate::adapter::started::{runs_another, script_of};
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::model::{Form, Pipeline, ProgramNetwork, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
 use crate::port::{Clock, ProgramBounds, ProgramCall, Python, PythonCall};
 use crate::source::normalised;
 
+/// By which most programs tell their version.
+const VERSION: &str = "--version";
 /// How long packages may take to be imported: large ones do not hurry.
 const IMPORT_TIME: Duration = Duration::from_secs(120);
 /// Imports what packages bring, by the names of their folders and files.
@@ -69,13 +71,13 @@ pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, r
     // Without a sandbox each of them would fail for that reason, which is said of the project.
     let has_sandbox = sandbox.kind().is_ok();
     let is_tried = has_sandbox || mode == SandboxMode::None;
-    let trial = |program: &str, version: &str| {
-        let place = place(pipeline, if is_tried { mode } else { SandboxMode::None });
-        runtime.block_on(sandbox.probe(program, version, place))
+    let trial = |command: &[String], folder: Option<&PathBuf>| {
+        let place = place(pipeline, folder, if is_tried { mode } else { SandboxMode::None });
+        runtime.block_on(sandbox.probe(command, place))
     };
     for (program, who) in programs {
         let who = list(&who);
-        found.push(match trial(program, "--version") {
+        found.push(match trial(&[program.to_owned(), VERSION.to_owned()], None) {
             Ok(ProgramTrial::EndsBadly(_)) => ("ok", format!("program {} starts in the sandbox ({who})", visible(program))),
             Ok(ProgramTrial::Starts(said)) => {
                 let said = said.map(|said| format!(": {said}")).unwrap_or_default();
@@ -87,18 +89,22 @@ pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, r
         });
     }
     let clock = SystemClock::new();
-    for ((program, version), models) in agents {
-        let (shown, models) = (visible(program), list(&models));
+    for (AgentTrial { program, asked, is_asked_itself, folder }, models) in agents {
+        let (shown, models) = (visible(&program), list(&models));
         let at = clock.now().format("%Y-%m-%d %H:%M:%S UTC");
         let failed = |why: String| ("fault", format!("agent program {shown} failed ({models}; looked at {at}): {why}"));
-        found.push(match trial(program, version) {
-            Ok(ProgramTrial::Starts(said)) => {
-                let said = said.unwrap_or_else(|| format!("it does not tell its version by {}", visible(version)));
-                ("ok", format!("agent program {shown} is available ({models}; looked at {at}): {said}"))
-            }
+        let version = visible(asked.last().map_or(VERSION, String::as_str)).into_owned();
+        let available = |said: &str| ("ok", format!("agent program {shown} is available ({models}; looked at {at}): {said}"));
+        found.push(match trial(&asked, folder) {
+            Ok(ProgramTrial::Starts(_) | ProgramTrial::EndsBadly(_)) if !is_asked_itself => available(&format!(
+                "{} starts; what it runs was not asked for its version, since version: is not written",
+                visible(&asked[0])
+            )),
+            Ok(ProgramTrial::Starts(Some(said))) => available(&said),
+            Ok(ProgramTrial::Starts(None)) => available(&format!("it does not tell its version by {version}")),
             Ok(ProgramTrial::IsThere) => ("ok", format!("agent program {shown} is there ({models}; looked at {at}); it was not started")),
             Ok(ProgramTrial::Fails(why)) => failed(why),
-            Ok(ProgramTrial::EndsBadly(how)) => failed(format!("{} {how}", visible(version))),
+            Ok(ProgramTrial::EndsBadly(how)) => failed(format!("{version} {how}")),
             Err(failure) => failed(failure.message),
         });
     }
@@ -123,13 +129,34 @@ fn programs_of(pipeline: &Pipeline) -> BTreeMap<&str, BTreeSet<String>> {
     found
 }
 
-/// Agent programs, each by its program and the argument by which it tells its version, with the models that are it.
-fn agents_of(pipeline: &Pipeline) -> BTreeMap<(&str, &str), BTreeSet<String>> {
-    let mut found: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+/// How an agent program is asked for its version.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct AgentTrial<'p> {
+    /// As a person knows it: with the words behind an interpreter.
+    program: String,
+    /// The command; its first word is the program, its last one the argument.
+    asked: Vec<String>,
+    /// Whether that asks the agent, and not the interpreter or launcher that runs it. One that does not say how it is asked may take the argument for a prompt.
+    is_asked_itself: bool,
+    folder: Option<&'p PathBuf>,
+}
+
+/// Agent programs, each with the models that are it.
+fn agents_of(pipeline: &Pipeline) -> BTreeMap<AgentTrial<'_>, BTreeSet<String>> {
+    let mut found: BTreeMap<AgentTrial, BTreeSet<String>> = BTreeMap::new();
     for (name, model) in &pipeline.models {
-        if let Some(program) = model.provider.program() {
-            found.entry((&program.run.program.value, &program.version)).or_default().insert(format!("model {name}"));
-        }
+        let Some(agent) = model.provider.program() else { continue };
+        let own = agent.run.program.value.clone();
+        let words: Vec<String> = agent.run.args.iter().map(|text| text.source.to_string()).collect();
+        let runs_another = runs_another(&own, &words);
+        let is_written = agent.version.is_some() && agent.run.args.iter().all(|text| text.form == Form::Plain);
+        let behind = if runs_another { words } else { vec![] };
+        let program = [std::slice::from_ref(&own), &behind].concat().join(" ");
+        let is_asked_itself = !runs_another || is_written;
+        let version = agent.version.clone().filter(|_| is_asked_itself).unwrap_or_else(|| VERSION.to_owned());
+        let asked = std::iter::once(own).chain(behind.into_iter().filter(|_| is_asked_itself)).chain([version]).collect();
+        let folder = agent.folder.as_ref().map(|folder| &folder.value);
+        found.entry(AgentTrial { program, asked, is_asked_itself, folder }).or_default().insert(format!("model {name}"));
     }
     found
 }
@@ -213,8 +240,8 @@ async fn python_found(pipeline: &Pipeline, python: &PythonRuns, (venv, requires)
     }
 }
 
-/// What a program of a step may use: it reads the project, and starts in the folder of the file.
-fn place(pipeline: &Pipeline, sandbox: SandboxMode) -> ProgramCall {
+/// What a program of a step may use: it reads the project, and starts in the folder of the file, or in its own.
+fn place(pipeline: &Pipeline, folder: Option<&PathBuf>, sandbox: SandboxMode) -> ProgramCall {
     ProgramCall {
         name: "flow doctor".to_owned(),
         command: vec![],
@@ -222,7 +249,7 @@ fn place(pipeline: &Pipeline, sandbox: SandboxMode) -> ProgramCall {
         project: pipeline.project.clone(),
         input: vec![],
         env: vec![],
-        folder: Some(pipeline.folder.clone()),
+        folder: Some(folder.unwrap_or(&pipeline.folder).clone()),
         home: None,
         reads: vec![pipeline.project.clone()],
         writes: vec![],

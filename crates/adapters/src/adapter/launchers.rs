@@ -45,6 +45,11 @@ pub(super) fn runs_files(word: &str) -> bool {
     INTERPRETERS.contains(&&*bare_name(word)) || word == "sys.executable" || word == ".read"
 }
 
+/// Whether a program is a launcher.
+pub(super) fn is_launcher(program: &str) -> bool {
+    LAUNCHERS.contains(&&*bare_name(program))
+}
+
 /// Whether a word is a group of one-letter options of Python with one of these letters: `-um` for `m`.
 pub(super) fn has_option(word: &str, letters: &[char]) -> bool {
     let options = word.strip_prefix('-').unwrap_or_default();
@@ -61,7 +66,7 @@ pub(super) fn settings_of<'t>(
     project: &Path,
     loaded: impl Iterator<Item = &'t Path>,
 ) -> BTreeSet<PathBuf> {
-    if !tokens.any(|token| LAUNCHERS.contains(&&*bare_name(token))) {
+    if !tokens.any(is_launcher) {
         return BTreeSet::new();
     }
     let starts = [folder].into_iter().chain(loaded);

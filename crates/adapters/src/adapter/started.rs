@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::command_words::{SortedWords, sorted};
 use super::files::{self, FileError, cannot, shown};
-use super::launchers::{SEPARATORS, runs_files};
+use super::launchers::{SEPARATORS, is_launcher, runs_files};
 use super::os;
 use crate::model::{is_code, is_launched, is_table, loads_code};
 
@@ -86,6 +86,11 @@ impl Started {
         }
         self
     }
+}
+
+/// Whether a program runs another that its words name: it is an interpreter or a launcher.
+pub fn runs_another(command: &str, words: &[impl AsRef<str>]) -> bool {
+    !words.is_empty() && (runs_files(command) || is_launcher(command))
 }
 
 /// The script among the words of a command, if its program is an interpreter and the first word is surely a file: by its folder or its ending.

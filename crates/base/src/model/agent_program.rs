@@ -21,8 +21,8 @@ pub struct AgentProgram {
     pub api_key_variable: Option<String>,
     /// The variable of its environment that holds `base_url`.
     pub base_url_variable: Option<String>,
-    /// The argument with which it tells its version and ends.
-    pub version: String,
+    /// The argument with which it tells its version and ends; `None`: it is not said, and of a program `--version`.
+    pub version: Option<String>,
     /// US dollars that one call may cost: set aside before it, and told to a program that takes such a bound.
     pub max_cost_usd: Option<f64>,
     /// How it is spoken to.

@@ -122,7 +122,7 @@ fn over(keys: &KeyReader, base: Option<AgentProgram>) -> Option<AgentProgram> {
         reads,
         api_key_variable: variable("api_key_variable", old.as_ref().and_then(|old| old.api_key_variable.clone())),
         base_url_variable: variable("base_url_variable", old.as_ref().and_then(|old| old.base_url_variable.clone())),
-        version: text("version", old.as_ref().map(|old| old.version.clone())).unwrap_or_else(|| "--version".to_owned()),
+        version: text("version", old.as_ref().and_then(|old| old.version.clone())),
         max_cost_usd: keys.read("max_cost_usd", Lower::positive),
         speaks,
     })

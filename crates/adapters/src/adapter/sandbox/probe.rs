@@ -27,9 +27,10 @@ pub enum ProgramTrial {
 }
 
 impl Sandbox {
-    /// Starts a program with the argument by which it tells its version, without a network and with nothing that it may change. `place` says where steps start it and what it may read
-    /// there; the rest of it is not used.
-    pub fn probe(&self, program: &str, version: &str, place: ProgramCall) -> Pending<ProgramTrial> {
+    /// Starts a command by which a program tells its version, without a network and with nothing that it may change. `place` says where steps start it and what it may
+    /// read there; the rest of it is not used.
+    pub fn probe(&self, command: &[String], place: ProgramCall) -> Pending<ProgramTrial> {
+        let program = command.first().map_or("", String::as_str);
         let shown = visible(program).into_owned();
         if let Err(why) = found(program) {
             return Box::pin(std::future::ready(Ok(ProgramTrial::Fails(format!("program {shown} {why}")))));
@@ -38,7 +39,7 @@ impl Sandbox {
             return Box::pin(std::future::ready(Ok(ProgramTrial::IsThere)));
         }
         let call = ProgramCall {
-            command: vec![program.to_owned(), version.to_owned()],
+            command: command.to_vec(),
             named: vec![],
             input: vec![],
             env: vec![],

@@ -110,9 +110,9 @@ pub(super) fn nameless(processes: &[RunningProcess]) -> u64 {
     files.filter(|what| what.is_file() && what.nlink() == 0 && seen.insert((what.dev(), what.ino()))).map(|what| what.blocks() * 512).sum()
 }
 
-/// Processes whose variables hold this value: those of a program that nothing shuts in, also when they left its group and their parent.
+/// Processes with a variable that begins with this path: those of a program that nothing shuts in, also when they left its group and their parent.
 pub(super) fn with_variable(value: &Path) -> Vec<u32> {
-    let value = format!("={}\0", value.display());
+    let value = format!("={}", value.display());
     let holds =
         |id: u32| fs::read(format!("/proc/{id}/environ")).is_ok_and(|text| text.windows(value.len()).any(|part| part == value.as_bytes()));
     all().filter(|process| !process.is_dead && holds(process.id)).map(|process| process.id).collect()

@@ -498,6 +498,8 @@ impl Run {
             None if result.is_ok() || dearest.is_some() => Usage { unknown_tokens: reserved, ..Usage::default() },
             None => Usage::default(),
         };
+        let is_dear = usage.cost_usd.zip(dearest).filter(|(cost, most)| cost > most);
+        let dear = is_dear.map(|(cost, most)| format!("the call cost {cost:.4} USD, and max_cost_usd is {most}"));
         // A call of a program that tells no cost, or a wrong one, counts as the most that it may cost.
         let usage = Usage { cost_usd: usage.cost_usd.or(dearest), ..usage };
         for AgentDecision { act, target, is_allowed: allowed, rule, by } in decisions {
@@ -517,7 +519,8 @@ impl Run {
                 let message = format!("the summary has {} bytes, {LONGEST_SUMMARY} are allowed", reply.text.len());
                 ModelAnswer::Failed(Failure::new(FailureKind::TooLarge, message))
             }
-            Ok(ModelReply { text, calls, model, session, files, state, notes, .. }) => {
+            Ok(ModelReply { text, calls, model, session, files, state, mut notes, .. }) => {
+                notes.extend(dear);
                 let before = self.state.talk(at).map(|talk| talk.messages.as_slice()).unwrap_or_default();
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
                 let calls = with_own_ids(calls, before).into_iter().map(named).collect();
