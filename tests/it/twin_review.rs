@@ -132,7 +132,7 @@ fn a_program_that_fails_leaves_what_was_said() {
     };
     let (_, crashed) = failing("crash_at_2");
     assert_eq!(crashed.exit, 0, "a crash is tried again: {}", crashed.err);
-    for (kind, told) in [("hang", "no answer after 2s"), ("garbage", "printed no text"), ("endless", "too_large")] {
+    for (kind, told) in [("hang", "did not end within 2s, and was ended"), ("garbage", "printed no text"), ("endless", "too_large")] {
         let (_place, ran) = failing(kind);
         assert_eq!(ran.exit, 6, "{kind}: {}", ran.err);
         assert!(ran.err.contains(told), "{kind}: {}", ran.err);

@@ -38,14 +38,14 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
     let mut beside = PrintedObjects { objects: &objects }.beside(&mode.answer);
     beside.decisions.extend(refused);
     let is_text = std::str::from_utf8(&reply.stdout).is_ok();
-    match read_text(&Printed { model, mode, reply: &reply, text: is_text.then_some(text), objects: &objects }) {
+    match read_text(&PrintedAnswer { model, mode, reply: &reply, text: is_text.then_some(text), objects: &objects }) {
         Ok((text, note)) => Ok(ModelReply { text, notes: note.into_iter().collect(), ..beside }),
         Err(failure) => ModelReply::failing(failure, beside),
     }
 }
 
 /// What a program printed.
-struct Printed<'p> {
+struct PrintedAnswer<'p> {
     model: &'p str,
     mode: &'p PrintMode,
     reply: &'p ProgramReply,
@@ -55,8 +55,8 @@ struct Printed<'p> {
 }
 
 /// The text of the answer, and what is to be noted of it.
-fn read_text(printed: &Printed) -> Result<(String, Option<String>), Failure> {
-    let Printed { model, mode, reply, text, objects } = *printed;
+fn read_text(printed: &PrintedAnswer) -> Result<(String, Option<String>), Failure> {
+    let PrintedAnswer { model, mode, reply, text, objects } = *printed;
     let failed = |kind, what: String| Failure::new(kind, format!("the program of model \"{model}\" {what}"));
     let how = match reply.end {
         ProgramEnd::Exited(0) => None,
