@@ -162,7 +162,7 @@ fn audited(plan: &Arc<Plan>) {
         let audit = of(|| {
             let mut trail = AuditTrail::default();
             let records: Vec<AuditRecord> = events.iter().flat_map(|event| trail.take(event)).collect();
-            AuditFile::beside(&file("audit")).append(&records).expect("the records are kept");
+            AuditFile::beside(&file("audit")).append(&records, None).expect("the records are kept");
         });
         println!(
             "W13 audit of {shape}: {:>5.2} us an event, {:>4.2} x its record ({:.2} us); {made} records of {} events, {:.2} us an event to make them",

@@ -472,6 +472,7 @@ fn three_ways(command: &[&str]) -> [String; 3] {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "where a test finds programs, not a setting of flow")]
 fn a_changed_file_behind_an_interpreter_or_an_option_and_what_code_names_is_asked_about_and_data_is_not() {
     // The command, the text of `a.sh`, the file that changes, and whether that asks.
     let ways: [(&[&str], &str, &str, bool); 12] = [

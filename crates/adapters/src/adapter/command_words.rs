@@ -59,7 +59,9 @@ pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &P
         let before = option.take();
         let path = folder.join(word);
         let is_text = word.contains(char::is_whitespace) && !path.exists();
-        found.scripts.extend(is_text.then(|| scripts_in(word)).unwrap_or_default());
+        if is_text {
+            found.scripts.extend(scripts_in(word));
+        }
         if word.starts_with('-') {
             option = takes_value(word).then_some(word);
             found.options.push(word.clone());

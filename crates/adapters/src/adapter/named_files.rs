@@ -205,6 +205,8 @@ impl ProgramSearch<'_> {
         }
         let lines: Vec<String> = text.lines().flat_map(brought_in).collect();
         let beside = file.parent().unwrap_or(&self.folder).to_path_buf();
+        // A word alone names nothing in a project that neither the code nor the program starts in.
+        let far = Some(self.project.clone()).filter(|project| *project != self.folder && *project != beside);
         let places: BTreeSet<PathBuf> = [beside, self.folder.clone(), self.project.clone()].into();
         for from in &places {
             let is_read = |path: &&String| from.join(path).is_file() && !self.is_written(&from.join(path));
@@ -218,7 +220,8 @@ impl ProgramSearch<'_> {
         }
         let own = self.own_programs();
         for (literal, may_be_folder) in literals(text, is_code(file) == Some(true)) {
-            places.iter().for_each(|from| self.literal(from, &literal, may_be_folder));
+            let near = places.iter().filter(|from| literal.contains('/') || far.as_ref() != Some(from));
+            near.for_each(|from| self.literal(from, &literal, may_be_folder));
             for place in own.iter().filter(|place| !literal.contains('/') && place.join(&literal).is_file()) {
                 self.look(place, Path::new(&literal), WordRole::Word);
             }
@@ -273,13 +276,14 @@ impl ProgramSearch<'_> {
             || self.is_written(&folder)
             || !folder.starts_with(&self.project)
             || self.found.loaded.get(&folder) == Some(&Depth::All)
+            || self.found.in_text.contains(&folder)
         {
             return;
         }
         if self.found.is_too_large(&folder) {
             self.found.too_large.insert(folder);
         } else {
-            self.found.loads(folder, Depth::All);
+            self.found.in_text.insert(folder);
         }
     }
 

@@ -121,6 +121,8 @@ pub struct MayRun {
     pub missing: BTreeSet<PathBuf>,
     /// Folders of scripts, and folders whose names occur in the command: code in them is loaded.
     pub loaded: BTreeMap<PathBuf, Depth>,
+    /// Folders that the text of code names. Code in them is asked about, and steps may write there: a text names much that no program loads.
+    pub in_text: BTreeSet<PathBuf>,
     /// The words of the commands.
     pub words: BTreeSet<String>,
     /// Plain files that its environment names. The program may read anything from them, but no step may write them.
@@ -175,7 +177,8 @@ impl MayRun {
         for folder in &self.folders {
             files.extend(self.code_below(folder, true, &|_| false)?);
         }
-        for (folder, depth) in &self.loaded {
+        let in_text = self.in_text.iter().map(|folder| (folder, &Depth::All));
+        for (folder, depth) in self.loaded.iter().chain(in_text) {
             let passes = |path: &Path| is_installed(path) || *depth == Depth::Packages && !is_package(path);
             files.extend(self.code_below(folder, *depth > Depth::Itself, &passes)?);
         }
@@ -188,6 +191,7 @@ impl MayRun {
             || self.missing.contains(path)
             || self.folders.iter().any(|folder| path.starts_with(folder))
             || self.loaded.iter().any(|(folder, depth)| depth.holds(folder, path))
+            || self.in_text.iter().any(|folder| path.starts_with(folder))
     }
 
     /// The folders directly in one from which Python loads packages that have code in them.
@@ -245,6 +249,7 @@ impl MayRun {
         self.files.extend(other.files);
         self.folders.extend(other.folders);
         self.missing.extend(other.missing);
+        self.in_text.extend(other.in_text);
         other.loaded.into_iter().for_each(|(folder, depth)| self.loads(folder, depth));
         self.words.extend(other.words);
         self.kept.extend(other.kept);
