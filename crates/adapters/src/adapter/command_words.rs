@@ -21,7 +21,7 @@ const PLAIN: [&str; 52] = [
 /// Options behind which code or a module stands, so that no file follows that is a script.
 const TAKE_CODE: [&str; 4] = ["--command", "--eval", "--exec", "--print"];
 
-/// Those of [`INTERPRETERS`] that start another program.
+/// Those interpreters that start another program.
 const STARTERS: [&str; 7] = ["env", "nice", "nohup", "setsid", "stdbuf", "timeout", "xargs"];
 
 /// What a program takes from the words behind it.
