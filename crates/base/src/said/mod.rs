@@ -132,19 +132,18 @@ fn read(whole: &str, is_coming: bool, place: ThoughtsPlace) -> Result<ReadAnswer
     let unboxed = marks::unboxed(text, is_closed);
     let text = unboxed.as_deref().unwrap_or(text);
     let later = thoughts::without_later(text, is_closed, is_coming);
-    if !is_coming && later.as_ref().is_some_and(|later| later.is_unclosed && calls::opening(&later.text).is_none()) {
-        return Err(ThoughtsError::Unclosed);
-    }
-    if !is_coming && later.as_ref().is_some_and(|later| later.is_uncertain) {
-        return Err(ThoughtsError::Among);
+    let text = later.as_ref().map_or(text, |later| &later.text);
+    if !is_coming {
+        let is_unclosed = later.as_ref().is_some_and(|later| later.is_unclosed);
+        // A call in thoughts that have no end is thought of, and not meant.
+        if calls::opening(text).map_or(is_unclosed, |at| thoughts::is_open(&text[..at])) {
+            return Err(ThoughtsError::Unclosed);
+        }
+        if later.as_ref().is_some_and(|later| later.is_uncertain) {
+            return Err(ThoughtsError::Among);
+        }
     }
     answer.has_thoughts |= later.is_some();
-    // A call in thoughts that have no end is thought of, and not meant.
-    let said = later.as_ref().map_or(text, |later| &later.text);
-    if !is_coming && calls::opening(said).is_some_and(|at| thoughts::is_open(&said[..at])) {
-        return Err(ThoughtsError::Unclosed);
-    }
-    let text = said;
     // What is not seen around an answer is the model's own, and stays if there is nothing else to take away.
     let is_untouched = text.trim() == without_invisible(whole).trim_end();
     if !is_untouched {

@@ -96,20 +96,7 @@ pub(super) fn encoded(form: &[(&str, &str)]) -> String {
     url.query().unwrap_or_default().to_owned()
 }
 
-/// Sends a form to an authorization server, authenticated as this client, and reads what it sends back.
-pub(super) async fn send_form(
-    asker: &Asker,
-    url: &str,
-    client: &Client,
-    issuer: &str,
-    form: &[(&str, &str)],
-    now: DateTime<Utc>,
-) -> Result<Value, TokenFault> {
-    let mut answer = post_form(asker, url, client, issuer, form, now, "returned no token").await?;
-    Ok(asker.object(&mut answer).await?)
-}
-
-/// The same without reading the answer. `lacking`: what it did not do if it rejects the form.
+/// Sends a form to an authorization server, authenticated as this client. `lacking`: what it did not do if it rejects the form.
 pub(super) async fn post_form(
     asker: &Asker,
     url: &str,
@@ -173,7 +160,7 @@ pub(super) async fn token(
     form: &[(&str, &str)],
     now: DateTime<Utc>,
 ) -> Result<Granted, TokenFault> {
-    let said = send_form(asker, url, client, issuer, form, now).await?;
+    let said = asker.object(&mut post_form(asker, url, client, issuer, form, now, "returned no token").await?).await?;
     let bad = |what: &str| TokenFault::from(asker.fault(FailureKind::BadResponse, format!("the token endpoint {url} sent {what}")));
     let is_token = |token: &&str| !token.is_empty() && token.len() <= LONGEST && token.bytes().all(|byte| byte.is_ascii_graphic());
     let text = |key: &str| said.get(key).and_then(Value::as_str);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::callback::Callback;
-use super::exchange::{Client, Granted, TokenFault, encoded, send_form, token};
+use super::exchange::{Client, Granted, TokenFault, encoded, post_form, token};
 use super::kept::{KeptLogin, LoginOf, LoginPlace};
 use super::metadata::{Asker, Issuer, auth_fault, origin};
 use super::{Challenge, add, discovered, on_disk, wanted};
@@ -303,8 +303,8 @@ impl Asked<'_> {
         };
         let mut form = vec![("resource", self.resource)];
         form.extend((!self.scope.is_empty()).then_some(("scope", self.scope.as_str())));
-        let said = send_form(self.asker, device, self.client, &self.given.name, &form, self.clock.now()).await;
-        let said = said.map_err(TokenFault::into_fault)?;
+        let said = post_form(self.asker, device, self.client, &self.given.name, &form, self.clock.now(), "returned no code").await;
+        let said = self.asker.object(&mut said.map_err(TokenFault::into_fault)?).await?;
         let text = |key: &str| said.get(key).and_then(Value::as_str);
         let number = |key: &str| said.get(key).and_then(Value::as_u64);
         let (Some(code), Some(shown), Some(page)) = (text("device_code"), text("user_code"), text("verification_uri")) else {
