@@ -1,6 +1,7 @@
 //! A session with one server: the handshake, and requests.
 
 use std::collections::{BTreeMap, HashSet};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -174,41 +175,55 @@ impl ServerSession {
 
     /// Agrees on a version: the stateless version, or one from a handshake.
     async fn agree(&self, until: Instant) -> Result<(), HttpFault> {
+        // An old server may leave a request that it does not know unanswered.
+        let half = until.saturating_duration_since(Instant::now()) / 2;
+        let mut first = pin!(self.discover());
+        let is_slow = match timeout(half, &mut first).await {
+            Ok(Some(end)) => return end,
+            Ok(None) => false,
+            Err(_) => true,
+        };
+        let shaken = async { self.shake_hands().await.map_err(|trouble| trouble.or_gone(NO_SESSION)) };
+        if !is_slow {
+            return shaken.await;
+        }
+        // A server that was only slow to start answers the first request first.
+        let mut shaken = pin!(shaken);
+        tokio::select! {
+            biased;
+            found = &mut first => match found {
+                Some(end) => end,
+                None => shaken.await,
+            },
+            end = &mut shaken => match end {
+                Ok(()) => Ok(()),
+                Err(fault) => first.await.unwrap_or(Err(fault)),
+            },
+        }
+    }
+
+    /// Asks for the stateless version. `None` if a handshake may succeed.
+    async fn discover(&self) -> Option<Result<(), HttpFault>> {
         if let ServerLink::Web(web) = &self.link {
             web.agree(STATELESS);
         }
-        // An old server may leave a request that it does not know unanswered.
-        let half = until.saturating_duration_since(Instant::now()) / 2;
-        let mut first_was_slow = false;
-        let mut first = timeout(half, self.request("server/discover", json!({}))).await;
+        let mut first = self.request("server/discover", json!({})).await;
         // The server rejected the version but lists it as supported. During a rolling update some instances may be older than others, so the request
         // is repeated.
-        if matches!(&first, Ok(Ok(Err(error))) if protocol::offers_stateless(error)) {
-            first = timeout(half, self.request("server/discover", json!({}))).await;
+        if matches!(&first, Ok(Err(error)) if protocol::offers_stateless(error)) {
+            first = self.request("server/discover", json!({})).await;
         }
         match first {
-            Ok(Ok(Ok(found))) if protocol::is_stateless(&found) => return self.begins(&found),
-            Ok(Ok(Err(error))) if matches!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => {
-                return Err(self.refused("server/discover", &error));
+            Ok(Ok(found)) if protocol::is_stateless(&found) => {
+                self.speak(STATELESS);
+                Some(self.begins(&found))
             }
+            Ok(Err(error)) if matches!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => {
+                Some(Err(self.refused("server/discover", &error)))
+            }
+            Err(Trouble::Fault(fault)) if is_final(&fault, &self.link) => Some(Err(fault)),
             // The server supports other versions only, or answers an unknown request with an error of its own.
-            Ok(Ok(_)) => {}
-            Err(_) => first_was_slow = true,
-            Ok(Err(Trouble::Fault(fault))) if is_final(&fault, &self.link) => return Err(fault),
-            Ok(Err(_)) => {}
-        }
-        let fault = match self.shake_hands().await {
-            Ok(()) => return Ok(()),
-            Err(trouble) => trouble.or_gone(NO_SESSION),
-        };
-        // A server that was only slow to start received `server/discover` before the handshake.
-        if !first_was_slow {
-            return Err(fault);
-        }
-        self.speak(STATELESS);
-        match self.request("server/discover", json!({})).await {
-            Ok(Ok(found)) if protocol::is_stateless(&found) => self.begins(&found),
-            _ => Err(fault),
+            Ok(_) | Err(_) => None,
         }
     }
 

@@ -69,6 +69,9 @@ fn a_program_that_never_answers_fails_at_the_limit_and_one_of_another_version_at
         // One that leaves a word it does not know unanswered is greeted in the old way.
         let slow = ToolServer { connect_timeout: Duration::from_secs(6), ..world.program("late_first_word") };
         assert_eq!(world.list(&slow).await.unwrap().version, "2025-11-25");
+        // One that has started late answers the first word, and leaves the old one unanswered.
+        let late = ToolServer { connect_timeout: Duration::from_secs(7), ..world.program("slow_to_start") };
+        assert_eq!(world.list(&late).await.unwrap().version, "2026-07-28");
         world.close().await;
     });
 }

@@ -115,6 +115,7 @@ fn serve(mode: &str) {
             wait_for_ever();
         }
         "slow_start" => std::thread::sleep(Duration::from_millis(600)),
+        "slow_to_start" => std::thread::sleep(Duration::from_secs(4)),
         _ => {}
     }
     let is_old = matches!(mode, "old" | "oldest" | "wrong_version" | "late_first_word" | "live") || mode.starts_with("task_");
@@ -128,6 +129,7 @@ fn serve(mode: &str) {
         let error = |code: i64, text: &str| say(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } }));
         match message["method"].as_str() {
             Some("server/discover") if mode == "late_first_word" => {}
+            Some("initialize") if mode == "slow_to_start" => {}
             Some("server/discover") if is_old => error(-32601, "Method not found"),
             Some("server/discover") => result(json!({
                 "resultType": "complete",
