@@ -19,7 +19,8 @@ use crate::adapter::os;
 const PREFIX: &str = "flow-";
 const LOCK: &CStr = c"flow-scratch.lock";
 const LOCK_FILE: &str = "flow-scratch.lock";
-const NEW_LOCK: &str = "flow-scratch.new";
+const NEW_LOCK: &CStr = c"flow-scratch.new";
+const NEW_LOCK_FILE: &str = "flow-scratch.new";
 /// Maximum number of entries of the folder for temporary files that are looked at for folders that were left, and how old an empty one must be to be no
 /// folder that is just being made.
 const MOST_LOOKED_AT: usize = 20_000;
@@ -42,9 +43,9 @@ impl LockedFolder {
     pub(in crate::adapter) fn new(kind: &str) -> std::io::Result<LockedFolder> {
         let made = tempfile::Builder::new().prefix(&format!("{PREFIX}{kind}")).permissions(os::permissions(0o700)).tempdir()?;
         let folder = made.path().canonicalize()?;
-        let lock = File::create_new(folder.join(NEW_LOCK))?;
+        let lock = File::create_new(folder.join(NEW_LOCK_FILE))?;
         lock.try_lock()?;
-        std::fs::rename(folder.join(NEW_LOCK), folder.join(LOCK_FILE))?;
+        std::fs::rename(folder.join(NEW_LOCK_FILE), folder.join(LOCK_FILE))?;
         // Once is enough: what this process leaves, the next one removes.
         static LEFT: Once = Once::new();
         LEFT.call_once(|| folder.parent().into_iter().for_each(remove_left));
@@ -87,6 +88,8 @@ fn remove_left(folder: &Path) {
             None => {
                 let modified = entry.metadata().and_then(|what| what.modified());
                 if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE_OF_EMPTY)) {
+                    // All that is in it if its process was killed before the file had its name.
+                    let _ = unlinkat(&left, NEW_LOCK, AtFlags::empty());
                     let _ = std::fs::remove_dir(entry.path());
                 }
             }
@@ -215,16 +218,17 @@ mod tests {
         remove_left(place.path());
         assert!(!used.exists() && another.exists());
         // Without the file it goes only if it is empty and old.
-        let [empty, old] = ["flow-empty", "flow-old"].map(|name| place.path().join(name));
-        for folder in [&empty, &old, &new] {
+        let [empty, old, cut] = ["flow-empty", "flow-old", "flow-cut"].map(|name| place.path().join(name));
+        for folder in [&empty, &old, &cut, &new] {
             fs::create_dir_all(folder).unwrap();
             fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
         }
-        for folder in [&old, &new] {
+        File::create(cut.join(NEW_LOCK_FILE)).unwrap();
+        for folder in [&old, &cut, &new] {
             File::open(folder).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
         }
         remove_left(place.path());
-        assert_eq!([&empty, &old, &new].map(|folder| folder.exists()), [true, false, true]);
+        assert_eq!([&empty, &old, &cut, &new].map(|folder| folder.exists()), [true, false, false, true]);
     }
 
     #[test]
