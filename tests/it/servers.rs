@@ -521,7 +521,7 @@ fn a_server_asks_and_the_run_waits_for_flow_approve() {
         (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
     };
     let (exit, out, told) = approve(&["--show"]);
-    let expected = "server \"echo\" asks, during a call of its tool \"echo\":\n  | Which room?[2J\n  | A view?\nAnswer server \"echo\"? What you type goes to it: never type passwords, keys or card numbers.\n  room (integer; at least 1)\n  view (one of: sea, yard); default: sea\n";
+    let expected = "server \"echo\" asks, during a call of its tool \"echo\":\n  | Which room?\n  | A view?\nAnswer server \"echo\"? What you type goes to it: never type passwords, keys or card numbers.\n  room (integer; at least 1)\n  view (one of: sea, yard); default: sea\n";
     assert_eq!((exit, out.as_str()), (Some(0), expected), "{told}");
     let (exit, _, told) = approve(&["--field", "room=0"]);
     assert!(exit == Some(2) && told.contains("less than the minimum of 1"), "{told}");

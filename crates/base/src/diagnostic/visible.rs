@@ -78,6 +78,44 @@ pub fn visible_drawn(text: &str) -> String {
     out + &visible_lines(rest)
 }
 
+/// How many bytes a sequence takes by which programs colour and steer a terminal, if the text begins with one; else 0 (ECMA-48, section 5). A string
+/// for the terminal that has no end takes no more than its line.
+pub fn terminal_sequence(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix('\u{1b}') else { return sequence_of_one(text) };
+    let rest = rest.trim_start_matches(|c| (' '..='/').contains(&c));
+    let kind = rest.chars().next().filter(|c| (' '..='~').contains(c));
+    let rest = &rest[kind.map_or(0, char::len_utf8)..];
+    let rest = match kind {
+        Some('[') => {
+            let rest = rest.trim_start_matches(|c| (' '..='?').contains(&c));
+            rest.strip_prefix(|c| ('@'..='~').contains(&c)).unwrap_or(rest)
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            let rest = rest.trim_start_matches(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\u{9c}' | '\n'));
+            rest.strip_prefix(['\u{7}', '\u{9c}']).unwrap_or(rest)
+        }
+        Some(_) | None => rest,
+    };
+    text.len() - rest.len()
+}
+
+/// The same for a sequence that begins with one character in place of `ESC` and another, if it is whole: alone it may be part of a text in a wrong
+/// encoding.
+fn sequence_of_one(text: &str) -> usize {
+    let rest = match text.chars().next() {
+        Some('\u{9b}') => {
+            let end = text['\u{9b}'.len_utf8()..].trim_start_matches(|c| ('0'..='?').contains(&c));
+            end.strip_prefix(|c| ('@'..='~').contains(&c)).filter(|_| end.len() + '\u{9b}'.len_utf8() < text.len())
+        }
+        Some(first @ ('\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')) => {
+            let end = text[first.len_utf8()..].trim_start_matches(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\u{9c}' | '\n'));
+            end.strip_prefix(['\u{7}', '\u{9c}'])
+        }
+        _ => None,
+    };
+    rest.map_or(0, |rest| text.len() - rest.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::diagnostic::terminal_sequence;
+
 /// The text without hostile characters, and how many were taken out: bidirectional overrides and isolates (CVE-2021-42574), tag
-/// characters (but those of the three flag emojis that have them), control characters other than tab and line break, and
-/// zero-width characters (but in emojis and in scripts that join their letters). `\r\n` and a lone `\r` become `\n`, uncounted.
+/// characters (but those of the three flag emojis that have them), sequences for a terminal, control characters other than tab and line
+/// break, and zero-width characters (but in emojis and in scripts that join their letters). `\r\n` and a lone `\r` become `\n`, uncounted.
 pub fn clean(text: &str) -> (Cow<'_, str>, usize) {
     if text.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\t')) {
         return (Cow::Borrowed(text), 0);
@@ -23,6 +25,12 @@ pub fn clean(text: &str) -> (Cow<'_, str>, usize) {
         {
             made.push_str(flag);
             rest = &rest[flag.len()..];
+            continue;
+        }
+        let sequence = terminal_sequence(rest);
+        if sequence > 0 {
+            removed += 1;
+            rest = &rest[sequence..];
             continue;
         }
         match now {
@@ -103,6 +111,22 @@ mod tests {
     fn overrides_tags_and_controls_are_taken_out_and_counted() {
         let (text, removed) = clean("a\u{202E}b\u{2066}c\u{E0041}d\u{7}e\u{9b}f\u{200B}g");
         assert_eq!((text.as_ref(), removed), ("abcdefg", 6));
+    }
+
+    #[test]
+    fn a_sequence_for_a_terminal_goes_whole() {
+        for (text, kept, count) in [
+            ("\u{1b}[1;31mRed\u{1b}[0m, \u{1b}[38:5:2mgreen\u{1b}[m", "Red, green", 4),
+            ("\u{1b}]8;;https://example.com\u{7}a link\u{1b}]8;;\u{1b}\\.", "a link.", 3),
+            ("\u{1b}]0;a title without an end\nthe text", "\nthe text", 1),
+            ("\u{1b}(Bplain\u{1b}7\u{1b}", "plain", 3),
+            ("\u{1b}[12", "", 1),
+            ("no\u{1b}\u{e9}", "no\u{e9}", 1),
+            ("a\u{9b}31mb\u{9b}?", "ab?", 2),
+            ("[31m", "[31m", 0),
+        ] {
+            assert_eq!(clean(text), (Cow::Borrowed(kept), count), "{text:?}");
+        }
     }
 
     #[test]

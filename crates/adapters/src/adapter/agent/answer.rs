@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::diagnostic::{behind_cut, cut_words, ends, visible};
+use crate::diagnostic::{behind_cut, cut_words, ends, terminal_sequence, visible};
 use crate::event::{Failure, Usage};
 use crate::model::{ActKind, AgentAnswer, AgentOutput, AnswerPlace, FailureKind, PrintMode};
 use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply, RefusedHost};
@@ -125,34 +125,18 @@ pub(super) fn told(text: &str) -> String {
     }
 }
 
-/// The text without the control characters by which programs colour and steer a terminal (ECMA-48, section 5). A return that ends no line begins one.
+/// The text without the sequences and control characters by which programs colour and steer a terminal. A return that ends no line begins one.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text.trim().chars().peekable();
-    while let Some(c) = rest.next() {
-        // Behind an escape, and as one character.
-        let kind = match c {
-            '\u{1b}' => {
-                while rest.next_if(|c| (' '..='/').contains(c)).is_some() {}
-                rest.next_if(|c| (' '..='~').contains(c))
-            }
-            '\u{90}' | '\u{98}' | '\u{9b}' | '\u{9d}'..='\u{9f}' => char::from_u32(c as u32 - 0x40),
-            _ => None,
-        };
-        match (kind, c) {
-            (Some('['), _) => {
-                while rest.next_if(|c| (' '..='?').contains(c)).is_some() {}
-                rest.next_if(|c| ('@'..='~').contains(c));
-            }
-            // A string for the terminal, up to its end. One without an end takes no more than its line.
-            (Some(']' | 'P' | 'X' | '^' | '_'), _) => {
-                while rest.next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\u{9c}' | '\n')).is_some() {}
-                rest.next_if(|c| matches!(c, '\u{7}' | '\u{9c}'));
-            }
-            (Some(_), _) => {}
-            (None, '\r') => plain.extend(Some('\n').filter(|_| rest.peek() != Some(&'\n'))),
-            (None, c) if c.is_control() && c != '\n' && c != '\t' => {}
-            (None, c) => plain.push(c),
+    let mut rest = text.trim();
+    while let Some(c) = rest.chars().next() {
+        let sequence = terminal_sequence(rest);
+        rest = &rest[sequence.max(c.len_utf8())..];
+        match c {
+            _ if sequence > 0 => {}
+            '\r' => plain.extend(Some('\n').filter(|_| !rest.starts_with('\n'))),
+            c if c.is_control() && c != '\n' && c != '\t' => {}
+            c => plain.push(c),
         }
     }
     plain
