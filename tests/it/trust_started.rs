@@ -217,6 +217,29 @@ fn what_the_servers_of_another_pipeline_run_is_not_written_either() {
 }
 
 #[test]
+fn what_a_program_of_another_pipeline_only_looks_at_is_written() {
+    let project = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: String| std::fs::write(project.path().join(name), text).unwrap();
+    let pipeline = |step: &str| format!("flow: 1\nname: p\ndescription: One step.\nsteps: [{{ id: s, {step} }}]\n");
+    std::fs::create_dir(project.path().join("out")).unwrap();
+    put("w.yaml", pipeline("program: [touch, out/a], writes: out"));
+    for (at, look) in ["[ls, out]", "[grep, -r, x, out]", "[git, diff, --, out]", "[find, ./out]"].into_iter().enumerate() {
+        put(&format!("z{at}.yaml"), pipeline(&format!("program: {look}, reads_only: true")));
+    }
+    let agent = "flow: 1\nname: p\ndescription: Reads.\nmodels: { m: { provider: cli, preset: codex, folder: out, price: { input: 1, output: 1 } } }\nagents: { a: { model: m, instructions: Look. } }\nsteps: [{ id: s, agent: a, prompt: hi }]\n";
+    put("zz.yaml", agent.to_owned());
+    for _ in 0..2 {
+        let said = ran(&mut command(project.path(), &["run", "w.yaml", "--trust"]));
+        assert_eq!(said.exit, 0, "{}", said.err);
+    }
+    // What runs code from there is another matter.
+    put("zz.yaml", pipeline("program: [python3, out/run.py], reads_only: true"));
+    std::fs::write(project.path().join("out/run.py"), "").unwrap();
+    let said = ran(&mut command(project.path(), &["run", "w.yaml", "--trust"]));
+    assert!(said.exit == 6 && said.err.contains("no step may write"), "{}", said.err);
+}
+
+#[test]
 fn a_file_that_is_not_there_yet_and_that_a_command_names_is_not_written_either() {
     for (tool, name) in [
         ("command: python3, args: [lib/main.py, --config=conf/x.json]", "x.json"),

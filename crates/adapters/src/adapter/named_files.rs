@@ -69,6 +69,8 @@ impl ProgramSearch<'_> {
         match path.canonicalize() {
             // A link in the project counts as its target.
             Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&files::resolved(above))) => match place.is_dir() {
+                // What a program in a sandbox is to look at may be written by another.
+                true if role == WordRole::Data => self.loads_below(&place),
                 true => _ = self.found.folders.insert(place),
                 false if is_table(&place) && role != WordRole::Script => {}
                 false => match role {
@@ -86,7 +88,8 @@ impl ProgramSearch<'_> {
             Err(_) if role == WordRole::Data => {}
             Err(_) => {
                 let place = files::real(&path);
-                if is_ours(&place) {
+                let is_option = place.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"-"));
+                if is_ours(&place) && !is_option {
                     self.found.missing.insert(place);
                 }
             }

@@ -121,7 +121,8 @@ pub struct MayRun {
     pub missing: BTreeSet<PathBuf>,
     /// Folders of scripts, and folders whose names occur in the command: code in them is loaded.
     pub loaded: BTreeMap<PathBuf, Depth>,
-    /// Folders that the text of code names. Code in them is asked about, and steps may write there: a text names much that no program loads.
+    /// Folders that the text of code names, or a program in a sandbox as its data. Code in them is asked about, and steps may write there: much is
+    /// named that no program loads.
     pub in_text: BTreeSet<PathBuf>,
     /// The words of the commands.
     pub words: BTreeSet<String>,
