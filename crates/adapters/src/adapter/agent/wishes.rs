@@ -149,7 +149,9 @@ fn touches(kind: SpokenTool) -> &'static [Touch] {
 fn command(fields: &ToolCallUpdateFields) -> Option<Value> {
     let input = fields.raw_input.as_ref().and_then(Value::as_object)?;
     let command = input.get("command").or_else(|| input.get("cmd"))?.clone();
-    let is_alone = input.keys().all(|key| PLAIN_KEYS.contains(&key.as_str()));
+    // Of two commands nobody knows which one runs.
+    let is_one = !(input.contains_key("command") && input.contains_key("cmd"));
+    let is_alone = is_one && input.keys().all(|key| PLAIN_KEYS.contains(&key.as_str()));
     let is_plain = |line: &str| !line.contains(|c: char| ";|&`$()<>\\\n\r\"'*?[]{}~!#".contains(c));
     Some(match command {
         Value::String(line) if is_alone && is_plain(&line) => json!(line.split_whitespace().collect::<Vec<_>>()),
