@@ -23,7 +23,7 @@ use crate::journal::{QuestionRecord, record};
 use crate::model::{read_json, step_path};
 use crate::port::{Clock, Secret, Store};
 use crate::report::show_command;
-use crate::runtime::{RunQuestion, changed_since, start_of};
+use crate::runtime::{RunQuestion, changed_since, file_of, start_of};
 
 /// Most bytes of an output that a person gives.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -35,6 +35,9 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let _lock = if *show { None } else { Some(RunLock::take(&file, &run)?) };
     let events = store.events(&run)?;
     let last = events.last().ok_or_else(|| Refusal::usage(format!("run {run} has no beginning")))?;
+    if !show {
+        file_of(&events).map_err(|why| Refusal::usage(format!("run {run} cannot continue: {why}")))?;
+    }
     let reach = shared.reach(&shared.current_project());
     let (asked, question) = asked(&run, &events, step, *question, *show, &reach)?;
     if !show {
@@ -235,8 +238,7 @@ fn asked(
 fn output_of(text: &str, step: &str, events: &[Event], shared: &SharedOptions) -> Result<Value, Refusal> {
     let wrong = |why: String| Refusal::usage(format!("--happened: {why}"));
     let value = json_of("--happened", text)?;
-    let start = start_of(events).ok_or_else(|| wrong("the run does not say which file it runs".to_string()))?;
-    let workflow = pipeline(Path::new(&start.file), shared)?;
+    let workflow = pipeline(&file_of(events).map_err(wrong)?, shared)?;
     let on = run::ready(&shared.runner(&workflow, Some(Arc::default())))?;
     let run = on.as_its_events_tell(events)?;
     run.told_output(step, value)

@@ -59,7 +59,7 @@ pub(crate) use runner::Talk;
 pub use running::{Control, RunHandle};
 pub(crate) use session::{Attend, PlayedRun, RunSession, channel, first_event};
 pub(crate) use stored::{StoredRun, asked_to_end, changed_since};
-pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
+pub(crate) use surroundings::{Surroundings, file_of, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};
 pub(crate) use unset::{is_secret_set, keyless, unset};

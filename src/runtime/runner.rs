@@ -249,7 +249,7 @@ impl Runner {
                 return Ok(stored.played().outcome);
             }
             listening.repeat(stored.questions());
-            let runner = Runner { taping: stored.taping()?, ..runner.clone() };
+            let runner = Runner { taping: stored.taping(), ..runner.clone() };
             Ok(listening.outcome_of(RunSession::resume(runner.surroundings()?, stored)?))
         })
     }

@@ -14,7 +14,7 @@ use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::event::{Canceller, Event, Happening, RunEnd, RunStart, RunStatus, StepStatus, Usage, VERSION};
+use crate::event::{Canceller, Event, Happening, RunEnd, RunStatus, StepStatus, Usage, VERSION};
 use crate::journal::{PersonalMask, record};
 use crate::model::step_path;
 use crate::port::{Clock, RunMatch, Store, StoreError};
@@ -48,12 +48,6 @@ impl StoredRun {
         let lock = RunLock::take(&file, &id)?;
         let events = store.events(&id)?;
         Ok(StoredRun { id, events, store, file, lock })
-    }
-
-    /// How it began. Errors: its record does not say that.
-    pub(crate) fn start(&self) -> Result<&RunStart, RunError> {
-        let start = start_of(&self.events).filter(|start| !start.file.is_empty());
-        start.ok_or_else(|| RunError::CannotResume(vec![format!("run {} does not say which file it runs", self.id)]))
     }
 
     /// Its end, if it cannot continue any more. One that a signal, or the client of a server, ended can.
@@ -100,10 +94,10 @@ impl StoredRun {
     }
 
     /// The recordings that it continues with. One that was being recorded continues without: half a recording is none.
-    pub(crate) fn taping(&self) -> Result<Taping, RunError> {
-        match &self.start()?.tape {
-            Some(tape) if tape.is_replay => Ok(Taping::Replay(PathBuf::from(&tape.folder))),
-            Some(_) | None => Ok(Taping::None),
+    pub(crate) fn taping(&self) -> Taping {
+        match start_of(&self.events).and_then(|start| start.tape.as_ref()) {
+            Some(tape) if tape.is_replay => Taping::Replay(PathBuf::from(&tape.folder)),
+            Some(_) | None => Taping::None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a run needs besides its beginning: the environment, settings, secrets, ports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -344,6 +344,19 @@ pub(crate) fn start_of(events: &[Event]) -> Option<&RunStart> {
     match &events.first()?.happening {
         Happening::RunStarted(start) => Some(start),
         _ => None,
+    }
+}
+
+/// The file that a run runs, to run it again.
+///
+/// # Errors
+/// Fails if it runs none, or the file is not there any more.
+pub(crate) fn file_of(events: &[Event]) -> Result<PathBuf, String> {
+    let file = start_of(events).map(|start| start.file.as_str()).unwrap_or_default();
+    match file {
+        "" => Err("it was a talk with an agent in flow chat, which ends with its process; ask the agent again".to_owned()),
+        file if Path::new(file).is_file() => Ok(PathBuf::from(file)),
+        file => Err(format!("its file {} no longer exists", visible(file))),
     }
 }
 

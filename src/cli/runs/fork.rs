@@ -1,25 +1,20 @@
 //! `flow runs fork`: a new run with what another one has done up to a step.
 
-use std::path::Path;
-
 use crate::cli::arguments::{ForkOptions, SharedOptions};
 use crate::cli::outcome::OutputTargets;
 use crate::cli::refusal::Refusal;
 use crate::cli::{Exit, inputs, run};
-use crate::diagnostic::{counted, visible};
+use crate::diagnostic::counted;
 use crate::port::Store;
-use crate::runtime::{ForkFrom, RunSession, Taping, start_of};
+use crate::runtime::{ForkFrom, RunSession, Taping, file_of};
 
 /// Begins the new run and plays it to its end.
 pub(super) fn run(options: &ForkOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let ForkOptions { run: wanted, from, inputs: pairs, printed, trust } = options;
     let (mut store, _, origin) = super::open_run(Some(wanted), shared)?;
     let failed = |why: String| Refusal::new(Exit::Failed, format!("run {origin} cannot be forked: {why}"));
-    let file = start_of(&store.events(&origin)?).map(|start| start.file.clone()).unwrap_or_default();
-    if !Path::new(&file).is_file() {
-        return Err(failed(format!("its file {} no longer exists", visible(&file))));
-    }
-    let on = run::prepared(Path::new(&file), printed, trust.is_given, shared, Taping::None)?;
+    let file = file_of(&store.events(&origin)?).map_err(failed)?;
+    let on = run::prepared(&file, printed, trust.is_given, shared, Taping::None)?;
     let (given, _) = inputs::read(&on.pipeline().clone(), None, pairs)?;
     let targets = OutputTargets::open(printed, shared.reach(&shared.current_project()))?;
     let from = ForkFrom { run: &origin, store: &mut store, step: from, inputs: given };

@@ -1,6 +1,5 @@
 //! `flow runs replay`: a run again, against its own record.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -12,19 +11,15 @@ use crate::diagnostic::{counted, visible};
 use crate::journal::PersonalMask;
 use crate::port::{Secret, Store};
 use crate::report::Diff;
-use crate::runtime::{replay, start_of};
+use crate::runtime::{file_of, replay, start_of};
 
 /// Runs it again and compares. Nothing outside is touched.
 pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut store, _, id) = super::open_run(Some(wanted), shared)?;
     let events = store.events(&id)?;
-    let start = start_of(&events).map(|start| (start.file.clone(), start.hash.clone()));
-    let (file, hash) = start.filter(|(file, _)| !file.is_empty()).unwrap_or_default();
-    if !Path::new(&file).is_file() {
-        let line = format!("run {id} cannot be replayed: its file {} no longer exists", visible(&file));
-        return Err(Refusal::new(Exit::Failed, line));
-    }
-    let workflow = pipeline(Path::new(&file), shared)?;
+    let file = file_of(&events).map_err(|why| Refusal::new(Exit::Failed, format!("run {id} cannot be replayed: {why}")))?;
+    let hash = start_of(&events).map(|start| start.hash.clone()).unwrap_or_default();
+    let workflow = pipeline(&file, shared)?;
     let on = run::ready(&shared.runner(&workflow, Some(Arc::default())))?;
     if on.pipeline().hash != hash && !shared.quiet {
         tell!("the files of run {id} have changed since it began; they are run as they are now");

@@ -1,7 +1,5 @@
 //! `flow runs resume`: continues with a run, or with all that were cut off.
 
-use std::path::Path;
-
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::cli::arguments::{OutputOptions, SharedOptions};
@@ -11,7 +9,7 @@ use crate::cli::{Exit, run, stdout, tell};
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunStatus};
 use crate::port::{Clock, RunFilter, Store};
-use crate::runtime::{PlayedRun, RunError, RunQuestion, RunSession, StoredRun, asked_to_end};
+use crate::runtime::{PlayedRun, RunError, RunQuestion, RunSession, StoredRun, asked_to_end, file_of, start_of};
 
 /// Continues with a run whose process has ended.
 pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -34,16 +32,13 @@ pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &S
 /// A run that has not ended, as it continues. Errors: its file is not there or has changed.
 fn session(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<RunSession, Refusal> {
     let failed = |why: String| Refusal::new(Exit::Failed, why);
-    let taping = stored.taping()?;
+    let file = file_of(&stored.events).map_err(|why| failed(format!("run {} cannot continue: {why}", stored.id)))?;
+    let taping = stored.taping();
     taping.open().map_err(|error| failed(format!("--{error}")))?;
     if run::is_recorded(&stored.events) && !shared.quiet {
         tell!("run {} was being recorded: it continues, and nothing is recorded", stored.id);
     }
-    let file = stored.start()?.file.clone();
-    if !Path::new(&file).exists() {
-        return Err(failed(format!("run {} cannot continue: {} no longer exists", stored.id, visible(&file))));
-    }
-    let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
+    let on = run::prepared(&file, output, is_allowed, shared, taping)?;
     Ok(RunSession::resume(on, stored).inspect_err(|error| show_changes(error, shared))?)
 }
 
@@ -104,7 +99,7 @@ fn opened(id: &str, shared: &SharedOptions) -> Result<Option<StoredRun>, Refusal
 /// A run that was killed or interrupted can; one that waits can when a person has answered since, or the time for an answer is up.
 fn can_continue(stored: &StoredRun) -> bool {
     // A message to an agent by itself is sent again, by whoever wants to.
-    if stored.start().is_err() {
+    if start_of(&stored.events).is_none_or(|start| start.file.is_empty()) {
         return false;
     }
     let events = &stored.events;
