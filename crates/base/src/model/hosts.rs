@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use url::Host;
+use url::{Host, Url};
 
 /// An entry of a list of hosts: `host`, `host:port` or `host:*`, each also with `*.host`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +81,14 @@ impl fmt::Display for HostEntry<'_> {
             HostPort::Only(port) => write!(f, "{name}:{port}"),
         }
     }
+}
+
+/// An address as far as it is written out, if its host is; else `None`: only a run knows it. What a variable holds is never looked up, it
+/// may be a secret. Of `https://a@b/c` the host is `b`, as for the client that calls it.
+pub fn known_address(text: &str) -> Option<Url> {
+    let authority = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default())?;
+    let is_whole = !authority.contains("{{") && !authority.contains("{%");
+    Url::parse(text.split("{{").next().unwrap_or_default()).ok().filter(|url| is_whole && url.has_host())
 }
 
 /// What of the network a program may reach. `H`: a [`HostEntry`] as it is written.

@@ -63,7 +63,7 @@ pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, LetterCase, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
 pub use guarantee::Guarantee;
 pub use host_source::HostSource;
-pub use hosts::{HostEntry, HostPort, ProgramNetwork};
+pub use hosts::{HostEntry, HostPort, ProgramNetwork, known_address};
 pub use html::{LONGEST_REFERENCE, html_character};
 pub use json::{JsonError, json_kind, leading_json, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};

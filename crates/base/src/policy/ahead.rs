@@ -5,8 +5,8 @@ use std::path::Path;
 use strum::VariantArray;
 
 use super::untrusted::most_exact;
-use super::{Act, GivenArgument, decide, from_project, tool_fits, tool_refused};
-use crate::model::{ArgumentClass, Knowledge, PermissionMode, Policy, Tool, ToolKind, ToolName, UntrustedAnswer, UntrustedRule};
+use super::{Act, GivenArgument, decide, denied_need, tool_fits, tool_refused};
+use crate::model::{ArgumentClass, Knowledge, PermissionMode, Policy, Tool, ToolName, UntrustedAnswer, UntrustedRule};
 
 /// Whether these policies may allow a tool of a server that goes by this name or pattern, perhaps once a person is asked; `*`: any of its tools.
 /// What cannot be told before its tools are known is yes.
@@ -24,14 +24,7 @@ pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool
 
 /// Whether these policies may allow some call of what a name of a tool opens. `project`: the folder that their paths count from.
 pub fn may_call(policies: &[(&str, &Policy)], tool: &Tool, name: &str, project: &Path) -> bool {
-    if !opened(policies, tool, name).iter().any(|(_, may_allow)| *may_allow) {
-        return false;
-    }
-    // A program sees the whole project.
-    let ToolKind::Program { run, .. } = &tool.kind else { return true };
-    let allows = |act: Act| !decide(policies, &act).is_denied();
-    let inside = |folder: &Path| from_project(project, &folder.join("**"));
-    allows(Act::Read(&inside(project))) && run.writes.iter().all(|folder| allows(Act::Write(&inside(&folder.value), 0)))
+    opened(policies, tool, name).iter().any(|(_, may_allow)| *may_allow) && denied_need(policies, tool, name, project).is_none()
 }
 
 /// How policies name what a name of a tool opens, each with whether they may allow it: of a folder or a server that is named whole, each part is one.

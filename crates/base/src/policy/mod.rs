@@ -5,6 +5,7 @@
 
 mod ahead;
 mod hosts;
+mod needs;
 mod opens;
 mod paths;
 mod patterns;
@@ -19,6 +20,7 @@ use crate::source::Spanned;
 
 pub use ahead::{always_asks, may_allow, may_call, opened, passes_unasked};
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
+pub use needs::{CallNeed, denied_need};
 pub use opens::{opens, opens_call};
 pub use paths::from_project;
 use patterns::{all_fit, path_fits};

@@ -25,7 +25,7 @@ pub use least::{Least, SureCall, SureStarts, least, surely_asks};
 pub use money::{Cost, Tokens, asks_programs, cost, tokens};
 pub use refinement::Refinement;
 pub use sources::ValueSources;
-pub use wishes::{Wish, Wishes, asks_default, known_address, takes_given, users};
+pub use wishes::{Wish, Wishes, asks_default, takes_given, users};
 pub use written::written;
 
 use crate::diagnostic::Diagnostic;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{PipelinePlan, Plan};
-use crate::model::{DEFAULT_MODEL, Model, Pipeline, PythonNeeds, ServerKind, StartedCommand, StepKind, Text, ToolKind};
+use crate::model::{DEFAULT_MODEL, Model, Pipeline, PythonNeeds, ServerKind, StartedCommand, StepKind, Text, ToolKind, known_address};
 
 /// Everything that pipelines want, also those they call. Each once, in the order of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -141,14 +141,6 @@ fn python(needs: &PythonNeeds) -> String {
         Some(venv) => format!("python3 of {} (in a sandbox)", word(&venv.value.to_string_lossy())),
         None => "python3 (in a sandbox)".to_owned(),
     }
-}
-
-/// An address as far as it is written out, if its host is; else `None`: only a run knows it. What a variable holds is never looked up, it
-/// may be a secret. Of `https://a@b/c` the host is `b`, as for the client that calls it.
-pub fn known_address(text: &str) -> Option<url::Url> {
-    let authority = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default())?;
-    let is_whole = !authority.contains("{{") && !authority.contains("{%");
-    url::Url::parse(text.split("{{").next().unwrap_or_default()).ok().filter(|url| is_whole && url.has_host())
 }
 
 /// `secrets` or `env`, the name, and what reads it, each once.

@@ -1,9 +1,11 @@
 //! F613: hosts that a program which is an agent reaches, and a policy in force for it does not list: its first prompt fails.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
-use super::outside_policy::{found, host_help, refused_host};
+use super::outside_policy::{found, host_help, need_help, refused_host};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::policy::CallNeed;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -12,6 +14,18 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let Some(agent) = file.agents.get(&name.value).filter(|_| seen.insert(name.value.as_str())) else { continue };
         let Some(model) = file.models.get(agent.model_name()) else { continue };
         let Some(program) = model.provider.program() else { continue };
+        let folder = program.folder.as_ref().map_or(&file.folder, |folder| &folder.value);
+        let reads = [folder].into_iter().chain(program.reads.iter().map(|place| &place.value)).map(PathBuf::as_path);
+        let needs = CallNeed::of_program(&program.run, reads, &file.project);
+        let denied = file.policies_of(Some(agent)).find_map(|policy| {
+            let mut files = needs.iter().filter(|need| matches!(need, CallNeed::Each(..)));
+            Some((policy, files.find(|need| need.is_denied(&[policy]))?))
+        });
+        if let Some(((of, policy), need)) = denied {
+            let message = format!("the program of agent {} is {need}, which policy {} does not allow", quoted(&name.value), quoted(of));
+            let help = format!("write {} in the policy, or name another folder in the model", need_help(need, policy));
+            out.push(found(model.span, &message).related(policy.span, "this policy is to allow it").help(help));
+        }
         let refusing = |policy| Some((policy, refused_host(&program.run.network, model.span, policy)?));
         let Some(((of, policy), (span, what))) = file.policies_of(Some(agent)).find_map(refusing) else { continue };
         let message = format!("the program of agent {} reaches {what}, which policy {} does not allow", quoted(&name.value), quoted(of));

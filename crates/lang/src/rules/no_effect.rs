@@ -7,13 +7,15 @@ use std::sync::Arc;
 use super::absent_section::is_person_field_given;
 use super::effects::has_retry;
 use super::giving::sole_output;
+use super::outside_policy::need_help;
 use super::scorecards::{checks_of, named_scorecards};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{About, did_you_mean};
 use crate::model::{
-    CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, PlainCheck, Policy, ScorecardRef, StepKind, StyleGuide, Tool,
+    Agent, CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, Pipeline, PlainCheck, Policy, ScorecardRef, StepKind,
+    StyleGuide, Tool,
 };
-use crate::policy::opened;
+use crate::policy::{denied_need, opened};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -78,7 +80,8 @@ fn check_of_retries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The tools of an agent, of which a policy denies each one whatever its arguments: its model is offered none.
+/// The tools of an agent, of which a policy denies each one whatever its arguments: its model is offered none. And a tool that a policy allows, though
+/// it denies what each call of it does.
 fn check_of_tools(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     for (name, agent) in &file.agents {
@@ -93,13 +96,31 @@ fn check_of_tools(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             !policy.1.allowed_tools.iter().flatten().any(is_misspelled)
                 && tools.iter().all(|(tool, written)| opened(&[*policy], tool, written).iter().all(|(_, may_allow)| !may_allow))
         };
-        let Some((of, policy)) = file.policies_of(Some(agent)).find(denies) else { continue };
+        let Some((of, policy)) = file.policies_of(Some(agent)).find(denies) else {
+            out.extend(agent.tools.iter().filter_map(|written| denied_by_need(file, (name, agent), written)));
+            continue;
+        };
         let message =
             format!("tools of agent {} have no effect: policy {} denies each of them, so none is offered", quoted(name), quoted(of));
         let all: Vec<String> = tools.iter().flat_map(|(tool, written)| opened(&[], tool, written)).map(|(name, _)| name).collect();
         let help = format!("write allowed_tools: [{}] in the policy, or remove tools from the agent", all.join(", "));
         out.push(Diagnostic::no_effect(first.span, message).help(help).related(policy.span, "this policy"));
     }
+}
+
+fn denied_by_need(file: &Pipeline, (name, agent): (&str, &Agent), written: &Spanned<String>) -> Option<Diagnostic> {
+    let (tool, _) = file.tool(&written.value)?;
+    let allows = |policy: &(&str, &Policy)| opened(&[*policy], tool, &written.value).iter().any(|(_, may_allow)| *may_allow);
+    let denying = |policy| Some((policy, denied_need(&[policy], tool, &written.value, &file.project)?));
+    let ((of, policy), need) = file.policies_of(Some(agent)).filter(allows).find_map(denying)?;
+    let tool = quoted(&written.value);
+    let message = format!(
+        "tool {tool} of agent {} has no effect: policy {} allows it, but not {need}, so it is not offered",
+        quoted(name),
+        quoted(of)
+    );
+    let help = format!("write {} in the policy, or remove the tool from the agent", need_help(&need, policy));
+    Some(Diagnostic::no_effect(written.span, message).help(help).related(policy.span, "this policy"))
 }
 
 /// Whether a failure is only met once a request may have been done.

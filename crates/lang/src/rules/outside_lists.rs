@@ -1,12 +1,12 @@
 //! F613: programs that a step starts and tables that it reads, which the lists of its own file's policy do not name. Where an entry nearly names
 //! one, the finding stands there.
 
-use super::outside_policy::found;
+use super::outside_policy::{found, need_help};
 use super::policy_entries::{from_project as meant_in_project, with_words};
 use super::program_words::{allows, base_name, entry_for, fixed_words};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
-use crate::model::{Data, Policy, ProgramCommand, Step, StepKind};
-use crate::policy::{Act, decide, from_project, tool_refused};
+use crate::model::{Data, Pipeline, Policy, ProgramCommand, Step, StepKind};
+use crate::policy::{Act, CallNeed, decide, from_project, tool_refused};
 use crate::source::Spanned;
 use crate::sql;
 
@@ -17,6 +17,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         pipeline.steps.iter().filter_map(|planned| Some((&*planned.step, planned.step.kind.facts().starts?))).collect();
     for (step, run) in &started {
         program(step, run, (name, policy), &started, out);
+        out.extend(unread_by_program(file, step, run, (name, policy)));
     }
     for (table, data) in &file.data {
         let is_read = |step: &Step| matches!(&step.kind, StepKind::Sql(query) if sql::mentions(&query.query.source, table));
@@ -82,6 +83,15 @@ fn program(
 }
 
 /// A table that may not be read.
+/// The finding about a program whose folders the policy denies. It is given the whole project to read.
+fn unread_by_program(file: &Pipeline, step: &Step, run: &ProgramCommand, (name, policy): NamedPolicy) -> Option<Diagnostic> {
+    let needs = CallNeed::of_program(run, [&*file.project], &file.project).into_iter();
+    let need = needs.filter(|need| matches!(need, CallNeed::Each(..))).find(|need| need.is_denied(&[(&name.value, policy)]))?;
+    let message = format!("the program of step {} is {need}, which policy {} does not allow", quoted(&step.id.value), quoted(&name.value));
+    let help = format!("write {} in the policy, or remove the step", need_help(&need, policy));
+    Some(found(step.kind_span, &message).related(policy.span, "this policy is to allow it").help(help))
+}
+
 fn unread(table: &str, data: &Data, path: &str, (name, policy): NamedPolicy, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     let listed = policy.read.as_deref().unwrap_or_default();
     // An entry that begins elsewhere is told by F617.

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::policy_entries::without_scheme;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
-use crate::model::{FilePattern, Filling, Form, HostSource, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind};
-use crate::plan::known_address;
-use crate::policy::{Act, Origin, decide, decide_host, from_project, tool_refused};
+use crate::model::{
+    FilePattern, Filling, Form, HostSource, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind, Touch, known_address,
+};
+use crate::policy::{Act, CallNeed, Origin, decide, decide_host, from_project, tool_refused};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -103,6 +104,19 @@ pub(super) fn host_help(what: &str, policy: &Policy) -> String {
         "write network_access: {{ {} }} in the policy, or take it out of network",
         with_one_more("hosts", policy.hosts.as_deref(), host)
     )
+}
+
+/// What to write in a policy that denies what each call does.
+pub(super) fn need_help(need: &CallNeed, policy: &Policy) -> String {
+    match need {
+        CallNeed::Each(Touch::Read, files) | CallNeed::Some(Touch::Read, files) => {
+            format!("file_access: {{ {} }}", with_one_more("read", policy.read.as_deref(), files))
+        }
+        CallNeed::Each(Touch::Write, files) | CallNeed::Some(Touch::Write, files) => {
+            format!("file_access: {{ {} }}", with_one_more("write", policy.write.as_deref(), files))
+        }
+        CallNeed::Host(origin, _) => format!("network_access: {{ {} }}", with_one_more("hosts", policy.hosts.as_deref(), &origin.named())),
+    }
 }
 
 /// A list of the policy with one more entry, as it is written.

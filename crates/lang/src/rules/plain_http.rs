@@ -1,7 +1,7 @@
 //! F615: texts that travel unprotected.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::plan::known_address;
+use crate::model::known_address;
 use crate::policy::Origin;
 
 /// F615: an address with `http://` that leaves this machine.

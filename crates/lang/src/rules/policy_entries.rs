@@ -4,7 +4,7 @@ use super::called_names::CalledNames;
 use super::program_words::base_name;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::{Hints, did_you_mean, nearest};
-use crate::model::{PermissionMode, Pipeline, Policy, STDOUT, StepKind, Tool, ToolName};
+use crate::model::{HostEntry, PermissionMode, Pipeline, Policy, STDOUT, StepKind, Tool, ToolName};
 use crate::policy::may_mean;
 use crate::source::Spanned;
 
@@ -72,13 +72,25 @@ fn no_host(entry: &str) -> Option<(&'static str, String)> {
         Some(("no host has a blank in its name", "each host as an entry of its own".to_owned()))
     } else if plain.contains("**") {
         Some(("a star stands for any host, alone or before a dot", quoted(&plain.replace("**", "*"))))
-    } else {
-        let (host, path) = plain.split_once('/')?;
+    } else if let Some((host, path)) = plain.split_once('/') {
         let is_range = path.parse::<u8>().is_ok() || host.is_empty();
         Some(match is_range {
             true => ("a range of addresses is no host", "each host as an entry of its own".to_owned()),
             false => ("an entry is a host, without a path", if host.contains([':', '*']) { quoted(host) } else { host.to_owned() }),
         })
+    } else {
+        let entry = HostEntry::of(plain);
+        match entry.plain_name() {
+            _ if entry.name == "*" => None,
+            None => {
+                Some(("it is no name of a host", "the host, such as example.com, \"*.example.com\" or \"example.com:8443\"".to_owned()))
+            }
+            Some(name) if name.eq_ignore_ascii_case(entry.name) => None,
+            Some(name) => {
+                let meant = HostEntry { name: &name, ..entry }.to_string();
+                Some(("hosts are compared as they are called", if meant.contains([':', '*']) { quoted(&meant) } else { meant }))
+            }
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::StepKind;
-use crate::plan::known_address;
+use crate::model::{StepKind, known_address};
 
 /// What a request over a network needs at least: the connection and its encryption are several ways there and back.
 const LEAST: Duration = Duration::from_millis(50);

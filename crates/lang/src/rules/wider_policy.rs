@@ -1,10 +1,10 @@
 //! F504: what the policy of an agent allows its tools, and that of the whole file does not: both are in force, so it is denied.
 
-use super::outside_policy::{refused_host, with_one_more};
+use super::outside_policy::with_one_more;
 use super::wider_inside::found;
 use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
-use crate::model::{Agent, Pipeline, Policy, ProgramNetwork, duration_words};
-use crate::policy::{Act, decide};
+use crate::model::{Agent, HostSource, Pipeline, Policy, ProgramNetwork, duration_words};
+use crate::policy::{Act, Origin, decide, decide_host};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -42,11 +42,14 @@ fn wider_tools(file: &Pipeline, (name, agent): (&str, &Agent), inner: Named, out
     Some(denied(span, name, &all, &write, first, inner, outer))
 }
 
-/// Hosts that are written out; what fits a pattern is seen by the run.
+/// The hosts of addresses in the file, as the policy of the whole file answers to them.
 fn wider_hosts(name: &str, inner: Named, outer: Named) -> Option<Diagnostic> {
     let hosts = outer.1.hosts.as_deref()?;
-    let plain = inner.1.hosts.iter().flatten().filter(|host| !host.value.contains('*'));
-    let mut wider = plain.filter(|host| refused_host(&ProgramNetwork::Hosts(vec![(*host).clone()]), host.span, outer).is_some());
+    let is_denied = |host: &&Spanned<String>| {
+        let network = ProgramNetwork::Hosts(vec![host.value.clone()]);
+        Origin::of_program(&network).iter().any(|origin| decide_host(&[outer], HostSource::File, origin, || true).is_denied())
+    };
+    let mut wider = inner.1.hosts.iter().flatten().filter(is_denied);
     let first = wider.next()?;
     let all = listed([first].into_iter().chain(wider).map(|host| host.value.as_str()));
     let span = hosts.last().map_or(outer.1.span, |last| last.span);
