@@ -33,7 +33,7 @@ MOST_SECONDS = 30
 
 
 def shape() -> Shape:
-    head = MODEL + "tools: { rooms: { command: python3, args: [server.py, .], allow: [book], connect_timeout: 20s } }\nagents: { writer: { instructions: You write. } }\n"
+    head = MODEL + "tools: { rooms: { command: python3, args: [server.py, .], allow: [book], connect_timeout: 60s } }\nagents: { writer: { instructions: You write. } }\n"
     steps = post("before") + "  - { id: book, tool: rooms.book }\n  - { id: say, agent: writer, prompt: step say }\n" + post("after")
     return Shape("signals", {"p.yaml": pipeline("victim", head, steps, "{{ steps.book.output }} {{ steps.say.output }} " + told("before", "after")), "server.py": SERVER})
 

@@ -215,7 +215,7 @@ fn statuses(world: &World, count: usize) -> Vec<Option<crate::event::StepStatus>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
     fn every_run_ends_once_and_no_step_starts_before_what_it_needs((drawn, order, parallel) in graph()) {

@@ -165,7 +165,7 @@ fn let_through(value: &serde_json::Value) -> Vec<&serde_json::Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn no_run_is_a_success_in_which_a_step_failed_for_good(drawn in drawn()) {
