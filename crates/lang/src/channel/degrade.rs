@@ -131,19 +131,22 @@ fn line_of(row: &DocumentRow) -> Vec<StyledRun> {
 
 /// An element of a list as a line of its own: `- text`, `2. text`; deeper ones are moved in.
 fn item_to_line(block: &mut DocumentBlock, begun: &mut HashSet<u32>) {
-    let Some(item) = block.items.last() else { return };
-    let mark = if begun.insert(item.id) { mark(item) } else { "  ".to_owned() };
-    let line = format!("{}{mark}", "  ".repeat(block.items.len() - 1));
+    let marks = marks(block, begun);
     match &mut block.kind {
         BlockKind::Row(row) => {
             if let Some(cell) = row.cells.first_mut() {
-                cell.insert(0, StyledRun::plain(mark));
+                cell.insert(0, StyledRun::plain(marks.trim_start()));
             }
         }
         BlockKind::Rule | BlockKind::Code(_) => {}
-        _ => block.runs.insert(0, StyledRun::plain(line)),
+        _ => block.runs.insert(0, StyledRun::plain(marks)),
     }
     block.items.clear();
+}
+
+/// What a block begins with in plain text: the marks of the elements that begin with it, and room for those that it is in.
+pub(super) fn marks(block: &DocumentBlock, begun: &mut HashSet<u32>) -> String {
+    block.items.iter().map(|item| if begun.insert(item.id) { mark(item) } else { "  ".to_owned() }).collect()
 }
 
 /// What an element begins with in plain text.

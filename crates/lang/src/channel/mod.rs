@@ -10,6 +10,7 @@ mod address;
 mod body;
 mod breaks;
 mod clean;
+mod counted;
 mod definitions;
 mod degrade;
 mod document;

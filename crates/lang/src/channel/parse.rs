@@ -8,6 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag, TagEnd};
 
 use super::address::{LinkTarget, mark_addresses};
 use super::clean::{clean, shows};
+use super::counted::{marker, uncounted};
 use super::definitions::{events, is_footnote};
 use super::degrade::shown;
 use super::document::{
@@ -26,15 +27,20 @@ pub(super) fn parse(text: &str) -> (Vec<DocumentBlock>, usize) {
     let mut reader = MarkdownReader { pairs: Pairs::of(text), ..MarkdownReader::default() };
     let (events, unused) = events(text);
     let mut unused = unused.into_iter().peekable();
+    let uncounted = uncounted(&events, text);
     for (event, range) in events {
         let place = if matches!(event, Event::End(_)) { range.end } else { range.start };
         while let Some((_, definition)) = unused.next_if(|(at, _)| *at < place) {
             reader.definition(&definition);
         }
         reader.rest_of_row(&event, &range, text);
-        match sign(&event, &range, text) {
-            Some(sign) => reader.text(sign, false),
-            None => reader.event(event),
+        match (sign(&event, &range, text), event) {
+            (Some(sign), _) => reader.text(sign, false),
+            (None, Event::Start(Tag::List(_))) if uncounted.contains(&range.start) => reader.list(None, true),
+            (None, Event::Start(Tag::Item)) if reader.lists.last().is_some_and(|list| list.is_text) => {
+                reader.number(marker(text, range.start));
+            }
+            (None, event) => reader.event(event),
         }
     }
     reader.flush(BlockKind::Paragraph);
@@ -102,6 +108,8 @@ struct OpenList {
     next: Option<u64>,
     /// Deeper than we go.
     too_deep: bool,
+    /// Its numbers are text.
+    is_text: bool,
 }
 
 #[derive(Default)]
@@ -130,6 +138,8 @@ struct MarkdownReader {
     outer: Vec<(Vec<ListItem>, Vec<OpenList>)>,
     loose: HashSet<u32>,
     next_id: u32,
+    /// A number that the next text begins with.
+    number: String,
     code: Option<String>,
     html_block: Option<String>,
     table: u32,
@@ -176,11 +186,13 @@ impl MarkdownReader {
             }
             Tag::Heading { .. } => self.flush(BlockKind::Paragraph),
             Tag::BlockQuote(_) => {
+                self.number_alone();
                 self.flush(BlockKind::Paragraph);
                 self.outer.push((std::mem::take(&mut self.items), std::mem::take(&mut self.lists)));
                 self.quote = self.outer.len().min(DEEPEST) as u8;
             }
             Tag::CodeBlock(kind) => {
+                self.number_alone();
                 self.flush(BlockKind::Paragraph);
                 self.code = Some(match kind {
                     CodeBlockKind::Fenced(language) => language.trim().to_owned(),
@@ -191,11 +203,7 @@ impl MarkdownReader {
                 self.flush(BlockKind::Paragraph);
                 self.html_block = Some(String::new());
             }
-            Tag::List(number) => {
-                self.flush(BlockKind::Paragraph);
-                self.next_id += 1;
-                self.lists.push(OpenList { id: self.next_id, next: number, too_deep: self.items.len() >= DEEPEST });
-            }
+            Tag::List(number) => self.list(number, false),
             Tag::Item => {
                 self.flush(BlockKind::Paragraph);
                 self.next_id += 1;
@@ -204,6 +212,7 @@ impl MarkdownReader {
                 }
             }
             Tag::Table(_) => {
+                self.number_alone();
                 self.flush(BlockKind::Paragraph);
                 self.next_id += 1;
                 (self.table, self.has_rows) = (self.next_id, false);
@@ -252,14 +261,12 @@ impl MarkdownReader {
                 self.flush(BlockKind::Paragraph);
                 self.lists.pop();
             }
+            TagEnd::Item if self.lists.last().is_some_and(|list| list.is_text) => self.number_alone(),
             TagEnd::Item => {
                 self.flush(BlockKind::Paragraph);
                 if let Some(list) = self.lists.last_mut().filter(|list| !list.too_deep) {
-                    // An element without text is left out, and the others are counted without it.
-                    let item = self.items.pop();
-                    if self.blocks.last().is_some_and(|block| block.items.iter().any(|of| Some(of.id) == item.map(|item| item.id))) {
-                        list.next = list.next.map(|number| number.saturating_add(1));
-                    }
+                    self.items.pop();
+                    list.next = list.next.map(|number| number.saturating_add(1));
                 }
             }
             TagEnd::TableCell => {
@@ -283,6 +290,31 @@ impl MarkdownReader {
         }
     }
 
+    fn list(&mut self, next: Option<u64>, is_text: bool) {
+        if !is_text {
+            self.number_alone();
+        }
+        if self.number.is_empty() {
+            self.flush(BlockKind::Paragraph);
+        }
+        self.next_id += 1;
+        self.lists.push(OpenList { id: self.next_id, next, too_deep: self.items.len() >= DEEPEST, is_text });
+    }
+
+    /// An element of a list whose numbers are text. Where no paragraph ended before it, it is a line of the same one.
+    fn number(&mut self, marker: &str) {
+        let line = if self.runs.is_empty() || !self.number.is_empty() { "" } else { "\n" };
+        self.number.push_str(&format!("{line}{marker} "));
+    }
+
+    /// A number behind which comes no text of its paragraph.
+    fn number_alone(&mut self) {
+        let number = std::mem::take(&mut self.number);
+        if !number.is_empty() {
+            push(&mut self.runs, StyledRun::plain(number.trim_end_matches(' ')));
+        }
+    }
+
     fn row(&mut self) {
         let row = DocumentRow { table: self.table, header: Arc::clone(&self.header), cells: std::mem::take(&mut self.cells) };
         self.add(BlockKind::Row(row), vec![]);
@@ -291,6 +323,10 @@ impl MarkdownReader {
     fn text(&mut self, text: &str, code: bool) {
         if self.hidden.is_some() {
             return;
+        }
+        let number = std::mem::take(&mut self.number);
+        if !number.is_empty() {
+            push(&mut self.runs, StyledRun::plain(number));
         }
         let style = RunStyle {
             bold: self.bold > 0 || self.html.bold,

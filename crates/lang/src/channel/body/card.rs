@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::inline::{Inline, StyleMark, write};
-use crate::channel::degrade::mark;
+use crate::channel::degrade::marks;
 use crate::channel::document::{BlockKind, DocumentBlock, StyledRun, plain};
 use crate::channel::escape::{before_link, inline, line_start};
 
@@ -24,7 +24,7 @@ pub(super) fn render(blocks: &[DocumentBlock]) -> Value {
                 } else {
                     flush(&mut text, &mut body);
                 }
-                text.push_str(&edge(block, &mut begun));
+                text.push_str(&marks(block, &mut begun));
                 text.push_str(&written(&block.runs));
                 continue;
             }
@@ -71,20 +71,9 @@ fn written(runs: &[StyledRun]) -> String {
     own_lines(&write(runs, &Card))
 }
 
-/// Lines of which none begins a block of its own: an element of a list begins with [`edge`].
+/// Lines of which none begins a block of its own: an element of a list begins with its mark.
 fn own_lines(text: &str) -> String {
     text.split('\n').map(|line| if line.is_empty() { String::new() } else { line_start(line) }).collect::<Vec<_>>().join("\n")
-}
-
-/// What an element of a list begins with.
-fn edge(block: &DocumentBlock, begun: &mut HashSet<u32>) -> String {
-    match block.items.last() {
-        Some(item) => {
-            let mark = if begun.insert(item.id) { mark(item) } else { "  ".into() };
-            format!("{}{mark}", "  ".repeat(block.items.len() - 1))
-        }
-        None => String::new(),
-    }
 }
 
 fn cells(cells: &[Vec<StyledRun>]) -> Value {

@@ -22,6 +22,15 @@ fn texts() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+/// Lines with numbers where Markdown looks for those of lists.
+fn numbered() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "1. ", "2. ", "3. ", "18. ", "1) ", "01. ", "2026", "7 h", "\n", "\n\n", "\n   ", "- ", "> ", "May ", "**b** ", ". ", "(4)",
+        "12.50", "0. ",
+    ]);
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
 fn channels() -> impl Strategy<Value = Channel> {
     let base = prop_oneof![
         Just(plain()),
@@ -142,6 +151,19 @@ proptest! {
     #[test]
     fn written_markdown_reads_as_the_same_text(text in texts()) {
         reads_back(&text)?;
+    }
+
+    #[test]
+    fn the_figures_of_a_text_are_sent_in_their_order(lines in numbered(), which in 0..4) {
+        let figures = |text: &str| text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let channel = match which {
+            0 => plain(),
+            1 => chat(),
+            2 => telegram(),
+            _ => channel(Body::Markdown, Features::FULL),
+        };
+        let sent = text_or_nothing(&lines, &channel, None);
+        prop_assert_eq!(figures(&sent), figures(&lines), "{:?}", sent);
     }
 
     #[test]

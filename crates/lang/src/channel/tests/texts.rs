@@ -21,6 +21,44 @@ fn the_example_reply_fits_each_channel() {
 }
 
 #[test]
+fn numbers_that_count_no_list_are_text() {
+    let card = |text: &str| {
+        let formatted = one(text, &channel(Body::AdaptiveCard, Features::FULL));
+        let all =
+            formatted.parts[0].content["body"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>();
+        all.join("|").replace('\\', "")
+    };
+    for same in [
+        "18. November\n\n3. Dezember\n\n24. Dezember",
+        "26. 6. 2019 is the day.",
+        "12. 10. ist Feiertag.",
+        "2. 0. 1",
+        "3.",
+        "7. 5 h\n8. 4 h\n15. 3 h",
+        "1) a\n3) b\n7) c",
+        "01. a\n02. b",
+        "1. Mai\n1. Juni",
+        "1. one\n2. two\n3. 12. 2026",
+        "1. 1. 2026",
+        "Days:\n\n5. a\n\n9. b",
+        "1. a\n2. b\n3. c",
+        "18. a\n19. b",
+    ] {
+        assert_eq!(text(same, &plain()), same);
+        assert_eq!(text(same, &chat()), same);
+        let shown = card(same).replace('\r', "\n").replace("\n\n", "\n").replace('|', "\n");
+        assert_eq!(shown, same.replace("\n\n", "\n"), "{same}");
+    }
+    assert_eq!(text("1.\n\n3.\n4. <!-- no text -->", &plain()), "1.\n3.\n\n4.");
+    assert_eq!(text("> 3. Dezember\n>\n> 24. Dezember", &plain()), "> 3. Dezember\n\n> 24. Dezember");
+    assert_eq!(text("1. - milk\n   - eggs\n2. - bread", &plain()), "1. - milk\n  - eggs\n2. - bread");
+    assert_eq!(html("18. November\n\n3. Dezember"), "<p>18. November</p>\n<p>3. Dezember</p>");
+    assert_eq!(html("- 4. Mai\n- 8. Mai"), "<ul>\n<li>4. Mai</li>\n<li>8. Mai</li>\n</ul>");
+    assert_eq!(html("5. `x`\n9. **y** z"), "<p>5. <code>x</code><br>\n9. <strong>y</strong> z</p>");
+    assert_eq!(text("5. ```\n   x\n   ```\n9. # y", &plain()), "5.\n\nx\n\n9. y");
+}
+
+#[test]
 fn emojis_go_unless_channel_and_style_guide_allow_them() {
     let no_emojis = Channel { emojis: false, ..plain() };
     assert_eq!(format("Done 🎉 now", &no_emojis, None, None).text, "Done now");
