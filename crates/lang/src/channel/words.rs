@@ -142,12 +142,21 @@ impl<'a> Preferred<'a> {
             let is_settled = first(&settled, range.start).is_some_and(|known| known.start <= range.start && range.end <= known.end);
             let is_fixed = first(fixed, range.start).is_some_and(|fixed| fixed.start < range.end);
             let new = as_written(old, to);
-            if new != old && !is_settled && !is_fixed {
+            if new != old && !is_settled && !is_fixed && !is_in_name(text, &range) {
                 changes.push((range, new));
             }
         }
         changes
     }
+}
+
+/// Whether words stand in a name that must stay as it is: of an address, a host, a path, a file, a handle, an option, a number of an order.
+fn is_in_name(text: &str, range: &Range<usize>) -> bool {
+    let before = text[..range.start].chars().next_back();
+    let mut after = text[range.end..].chars();
+    let (first, second) = (after.next(), after.next());
+    let goes_on = second.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    before.is_some_and(|c| "@#$%&/\\+=~-.:".contains(c)) || first.is_some_and(|c| "@/\\+=~".contains(c) || "-.:#$%&".contains(c) && goes_on)
 }
 
 /// Small letters and single spaces, to compare by.
@@ -219,6 +228,22 @@ mod tests {
     fn chains_lead_to_their_end_and_circles_stop() {
         assert_eq!(apply(&[("a1", "b1"), ("b1", "c1")], "a1 b1 c1"), "c1 c1 c1");
         assert_eq!(apply(&[("a1", "b1"), ("b1", "a1"), ("x1", "y1")], "a1 b1 x1"), "a1 b1 y1");
+    }
+
+    #[test]
+    fn names_stay_as_they_are() {
+        let list = [("client", "customer")];
+        for name in [
+            "client@client.example", "first.client@x.example", "client+tag@x.example", "client.example/client", "//client.example",
+            "@client", "#client", "$client", "/srv/client/data", "C:\\client\\x", "--client", "--for=client", "client/ID-client-7",
+            "sub-client", "client-facing", "client.pdf", "client:8080", "client_1",
+        ] {
+            assert_eq!(apply(&list, &format!("The client: {name}, client.")), format!("The customer: {name}, customer."));
+        }
+        assert_eq!(
+            apply(&list, "Client's \"client\" (client), clients- and client- or client… client? A client.\nClient:"),
+            "Customer's \"customer\" (customer), clients- and customer- or customer… customer? A customer.\nCustomer:"
+        );
     }
 
     #[test]
