@@ -198,7 +198,7 @@ fn part(text: &str, numbers: [Option<i64>; 3], budget: &mut Budget) -> Result<St
         budget.bytes(text.len())?;
         let characters: Vec<char> = text.chars().collect();
         let part: String = picked(&characters, numbers)?.into_iter().collect();
-        return budget.text(part.len()).map(|()| part);
+        return budget.bytes(part.len()).map(|()| part);
     };
     // Only as much as lies before such a place is read; behind it, where it counts from the end.
     let mut place = |at: i64| {
@@ -214,7 +214,7 @@ fn part(text: &str, numbers: [Option<i64>; 3], budget: &mut Budget) -> Result<St
     };
     let (start, stop) = (start.map_or(Ok(0), &mut place)?, stop.map_or(Ok(text.len()), &mut place)?);
     let part = text.get(start..stop.max(start)).unwrap_or_default();
-    budget.text(part.len())?;
+    budget.bytes(part.len())?;
     Ok(part.to_owned())
 }
 

@@ -106,9 +106,12 @@ impl<'a> FilterCall<'a> {
         }
     }
 
-    /// Gives a text that it made.
+    /// Gives a text that it made. Of a text that is too long already it may make a shorter one.
     pub(super) fn give(self, text: String) -> Result<Value, FillStop> {
-        self.budget.text(text.len())?;
+        match self.value.as_str().is_some_and(|own| text.len() <= own.len()) {
+            true => self.budget.bytes(text.len())?,
+            false => self.budget.text(text.len())?,
+        }
         Ok(Value::from(text))
     }
 
