@@ -35,9 +35,6 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let _lock = if *show { None } else { Some(RunLock::take(&file, &run)?) };
     let events = store.events(&run)?;
     let last = events.last().ok_or_else(|| Refusal::usage(format!("run {run} has no beginning")))?;
-    if !show {
-        file_of(&events).map_err(|why| Refusal::usage(format!("run {run} cannot continue: {why}")))?;
-    }
     let reach = shared.reach(&shared.current_project());
     let (asked, question) = asked(&run, &events, step, *question, *show, &reach)?;
     if !show {
@@ -110,7 +107,8 @@ fn in_time(question: &RunQuestion, reach: &str) -> Result<(), Refusal> {
 /// Errors: the files of the run are not what they were, so that it could not continue with an answer.
 fn unchanged(run: &str, step: &str, events: &[Event], reach: &str, shared: &SharedOptions) -> Result<(), Refusal> {
     let Some(file) = start_of(events).map(|start| Path::new(&start.file)).filter(|file| !file.as_os_str().is_empty()) else {
-        return Ok(());
+        let why = file_of(events).err().unwrap_or_default();
+        return Err(Refusal::new(Exit::Failed, format!("run {run} cannot continue: {why}")));
     };
     let mut lines = if file.exists() {
         let now = check_file(file, &shared.project_of(file), &DiskFiles);

@@ -23,8 +23,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         });
         if let Some(((of, policy), need)) = denied {
             let message = format!("the program of agent {} is {need}, which policy {} does not allow", quoted(&name.value), quoted(of));
-            let help = format!("write {} in the policy, or name another folder in the model", need_help(need, policy));
-            out.push(found(model.span, &message).related(policy.span, "this policy is to allow it").help(help));
+            let (entry, place) = need_help(need, policy);
+            let help = format!("write {entry} in the policy, or name another folder in the model");
+            out.push(found(model.span, &message).related(place, "this policy is to allow it").help(help));
         }
         let refusing = |policy| Some((policy, refused_host(&program.run.network, model.span, policy)?));
         let Some(((of, policy), (span, what))) = file.policies_of(Some(agent)).find_map(refusing) else { continue };

@@ -119,8 +119,9 @@ fn denied_by_need(file: &Pipeline, (name, agent): (&str, &Agent), written: &Span
         quoted(name),
         quoted(of)
     );
-    let help = format!("write {} in the policy, or remove the tool from the agent", need_help(&need, policy));
-    Some(Diagnostic::no_effect(written.span, message).help(help).related(policy.span, "this policy"))
+    let (entry, place) = need_help(&need, policy);
+    let help = format!("write {entry} in the policy, or remove the tool from the agent");
+    Some(Diagnostic::no_effect(written.span, message).help(help).related(place, "this policy"))
 }
 
 /// Whether a failure is only met once a request may have been done.

@@ -88,8 +88,9 @@ fn unread_by_program(file: &Pipeline, step: &Step, run: &ProgramCommand, (name, 
     let needs = CallNeed::of_program(run, [&*file.project], &file.project).into_iter();
     let need = needs.filter(|need| matches!(need, CallNeed::Each(..))).find(|need| need.is_denied(&[(&name.value, policy)]))?;
     let message = format!("the program of step {} is {need}, which policy {} does not allow", quoted(&step.id.value), quoted(&name.value));
-    let help = format!("write {} in the policy, or remove the step", need_help(&need, policy));
-    Some(found(step.kind_span, &message).related(policy.span, "this policy is to allow it").help(help))
+    let (entry, place) = need_help(&need, policy);
+    let help = format!("write {entry} in the policy, or remove the step");
+    Some(found(step.kind_span, &message).related(place, "this policy is to allow it").help(help))
 }
 
 fn unread(table: &str, data: &Data, path: &str, (name, policy): NamedPolicy, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {

@@ -106,17 +106,15 @@ pub(super) fn host_help(what: &str, policy: &Policy) -> String {
     )
 }
 
-/// What to write in a policy that denies what each call does.
-pub(super) fn need_help(need: &CallNeed, policy: &Policy) -> String {
-    match need {
-        CallNeed::Each(Touch::Read, files) | CallNeed::Some(Touch::Read, files) => {
-            format!("file_access: {{ {} }}", with_one_more("read", policy.read.as_deref(), files))
-        }
-        CallNeed::Each(Touch::Write, files) | CallNeed::Some(Touch::Write, files) => {
-            format!("file_access: {{ {} }}", with_one_more("write", policy.write.as_deref(), files))
-        }
-        CallNeed::Host(origin, _) => format!("network_access: {{ {} }}", with_one_more("hosts", policy.hosts.as_deref(), &origin.named())),
-    }
+/// What to write in a policy that denies what each call does, and where: behind the last entry of the list.
+pub(super) fn need_help(need: &CallNeed, policy: &Policy) -> (String, Span) {
+    let (section, key, list, entry) = match need {
+        CallNeed::Each(Touch::Read, files) | CallNeed::Some(Touch::Read, files) => ("file_access", "read", &policy.read, files.clone()),
+        CallNeed::Each(Touch::Write, files) | CallNeed::Some(Touch::Write, files) => ("file_access", "write", &policy.write, files.clone()),
+        CallNeed::Host(origin, _) => ("network_access", "hosts", &policy.hosts, origin.named()),
+    };
+    let place = list.iter().flatten().last().map_or(policy.span, |last| last.span);
+    (format!("{section}: {{ {} }}", with_one_more(key, list.as_deref(), &entry)), place)
 }
 
 /// A list of the policy with one more entry, as it is written.
