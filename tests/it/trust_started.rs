@@ -217,6 +217,28 @@ fn what_the_servers_of_another_pipeline_run_is_not_written_either() {
 }
 
 #[test]
+fn what_python_compiled_for_flow_is_no_code_of_the_project_that_it_lies_in() {
+    if !has(&[Extra::Python]) {
+        return;
+    }
+    let way = way("command: python3, args: [servers/mcp.py, .]", "servers/mcp.py");
+    let project = project(&way);
+    let folder = project.path();
+    std::fs::write(folder.join("servers/mcp.py"), format!("import helper\n{SCRIPT}")).unwrap();
+    std::fs::write(folder.join("servers/helper.py"), "").unwrap();
+    std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+    let state = folder.join("state");
+    let flow = |arguments: &[&str]| ran(command(folder, arguments).env("XDG_STATE_HOME", &state));
+    assert_eq!(flow(&["trust", "p.yaml"]).exit, 0);
+    for _ in 0..2 {
+        let said = flow(&["run", "p.yaml"]);
+        assert!(!said.err.contains("trusted") && started(folder), "{}", said.err);
+    }
+    let kept: Vec<_> = std::fs::read_dir(state.join("flow/compiled")).unwrap().collect();
+    assert!(!kept.is_empty(), "Python compiled nothing");
+}
+
+#[test]
 fn what_a_program_of_another_pipeline_only_looks_at_is_written() {
     let project = tempfile::tempdir().unwrap();
     let put = |name: &str, text: String| std::fs::write(project.path().join(name), text).unwrap();

@@ -329,9 +329,7 @@ fn from_start(started: &Started) -> Option<Depth> {
 fn start_of(file: &Path) -> String {
     let mut start = vec![];
     let read = files::open(file).and_then(|file| file.take(MOST_TEXT).read_to_end(&mut start));
-    // What Python compiled has no text, and there may be much of it.
-    let is_compiled = file.extension().is_some_and(|ending| ending == "pyc");
-    read.map(|_| String::from_utf8_lossy(&start).into_owned()).ok().filter(|_| !is_compiled).unwrap_or_default()
+    read.map(|_| String::from_utf8_lossy(&start).into_owned()).unwrap_or_default()
 }
 
 /// A path from a folder. The folder may be made later: then `..` is taken as it is written.

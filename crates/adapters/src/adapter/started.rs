@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::command_words::{SortedWords, sorted};
+use super::environment::compiled_folder;
 use super::files::{self, FileError, cannot, shown};
 use super::launchers::{SEPARATORS, is_launcher, runs_files};
 use super::os;
@@ -209,6 +210,8 @@ impl MayRun {
     /// The code in a folder, and if `is_deep`, in its subfolders except those that are skipped.
     fn code_below(&self, folder: &Path, is_deep: bool, passes: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, PrintsError> {
         let (mut found, mut open, mut been, mut count) = (vec![], vec![folder.to_path_buf()], BTreeSet::new(), 0);
+        // What flow keeps for Python is its own, also where its folder is in the project: each start adds to it.
+        let kept = files::resolved(&compiled_folder());
         while let Some(place) = open.pop() {
             let Ok(place) = place.canonicalize() else { continue };
             if !been.insert(place.clone()) {
@@ -221,7 +224,8 @@ impl MayRun {
                     return Err(PrintsError::TooManyNames(shown(folder)));
                 }
                 let (path, name) = (entry.path(), entry.file_name());
-                let is_passed = || PASSED.iter().any(|passed| name == *passed) || name == CACHE && !self.reads_caches || passes(&path);
+                let is_own = || PASSED.iter().any(|passed| name == *passed) || path == kept;
+                let is_passed = || is_own() || name == CACHE && !self.reads_caches || passes(&path);
                 match path.is_dir() {
                     true if is_passed() => {}
                     true if !is_deep => found.extend(module_of(&path)),
