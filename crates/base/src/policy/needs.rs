@@ -20,13 +20,11 @@ pub enum CallNeed {
 }
 
 impl CallNeed {
-    /// Of a program that is given folders to read.
-    pub fn of_program<'p>(run: &'p ProgramCommand, reads: impl IntoIterator<Item = &'p Path>, project: &Path) -> Vec<CallNeed> {
+    /// The files of a program that is given folders to read.
+    pub fn of_folders<'p>(run: &'p ProgramCommand, reads: impl IntoIterator<Item = &'p Path>, project: &Path) -> Vec<CallNeed> {
         let below = |folder: &Path| from_project(project, &folder.join("**"));
         let reads = reads.into_iter().map(|folder| CallNeed::Each(Touch::Read, below(folder)));
-        let writes = run.writes.iter().map(|folder| CallNeed::Each(Touch::Write, below(&folder.value)));
-        let hosts = Origin::of_program(&run.network.map(|host| host.value.clone())).into_iter();
-        reads.chain(writes).chain(hosts.map(|origin| CallNeed::Host(origin, HostSource::Input))).collect()
+        reads.chain(run.writes.iter().map(|folder| CallNeed::Each(Touch::Write, below(&folder.value)))).collect()
     }
 
     /// Of a tool by one of its names. A program sees the whole project.
@@ -46,7 +44,11 @@ impl CallNeed {
             Some(CallNeed::Some(touch, from_project(project, &tool.kind.folder()?.join("**"))))
         };
         match &tool.kind {
-            ToolKind::Program { run, .. } => CallNeed::of_program(run, [project], project),
+            ToolKind::Program { run, .. } => {
+                let hosts = Origin::of_program(&run.network.map(|host| host.value.clone())).into_iter();
+                let hosts = hosts.map(|origin| CallNeed::Host(origin, HostSource::Input));
+                CallNeed::of_folders(run, [project], project).into_iter().chain(hosts).collect()
+            }
             ToolKind::File(_) => of_file().into_iter().collect(),
             ToolKind::Http { .. } | ToolKind::Server(_) | ToolKind::Smtp { .. } => {
                 origin.into_iter().map(|origin| CallNeed::Host(origin, HostSource::File)).collect()

@@ -16,11 +16,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let Some(program) = model.provider.program() else { continue };
         let folder = program.folder.as_ref().map_or(&file.folder, |folder| &folder.value);
         let reads = [folder].into_iter().chain(program.reads.iter().map(|place| &place.value)).map(PathBuf::as_path);
-        let needs = CallNeed::of_program(&program.run, reads, &file.project);
-        let denied = file.policies_of(Some(agent)).find_map(|policy| {
-            let mut files = needs.iter().filter(|need| matches!(need, CallNeed::Each(..)));
-            Some((policy, files.find(|need| need.is_denied(&[policy]))?))
-        });
+        let needs = CallNeed::of_folders(&program.run, reads, &file.project);
+        let denying = |policy| Some((policy, needs.iter().find(|need| need.is_denied(&[policy]))?));
+        let denied = file.policies_of(Some(agent)).find_map(denying);
         if let Some(((of, policy), need)) = denied {
             let message = format!("the program of agent {} is {need}, which policy {} does not allow", quoted(&name.value), quoted(of));
             let (entry, place) = need_help(need, policy);

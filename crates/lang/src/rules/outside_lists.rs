@@ -85,8 +85,8 @@ fn program(
 /// A table that may not be read.
 /// The finding about a program whose folders the policy denies. It is given the whole project to read.
 fn unread_by_program(file: &Pipeline, step: &Step, run: &ProgramCommand, (name, policy): NamedPolicy) -> Option<Diagnostic> {
-    let needs = CallNeed::of_program(run, [&*file.project], &file.project).into_iter();
-    let need = needs.filter(|need| matches!(need, CallNeed::Each(..))).find(|need| need.is_denied(&[(&name.value, policy)]))?;
+    let mut needs = CallNeed::of_folders(run, [&*file.project], &file.project).into_iter();
+    let need = needs.find(|need| need.is_denied(&[(&name.value, policy)]))?;
     let message = format!("the program of step {} is {need}, which policy {} does not allow", quoted(&step.id.value), quoted(&name.value));
     let (entry, place) = need_help(&need, policy);
     let help = format!("write {entry} in the policy, or remove the step");

@@ -123,6 +123,9 @@ impl ServerSession {
     }
 
     fn speak(&self, version: ProtocolVersion) {
+        if let ServerLink::Web(web) = &self.link {
+            web.agree(version.clone());
+        }
         *held(&self.version) = version;
     }
 
@@ -204,9 +207,7 @@ impl ServerSession {
 
     /// Asks for the stateless version. `None` if a handshake may succeed.
     async fn discover(&self) -> Option<Result<(), HttpFault>> {
-        if let ServerLink::Web(web) = &self.link {
-            web.agree(STATELESS);
-        }
+        self.speak(STATELESS);
         let mut first = self.request("server/discover", json!({})).await;
         // The server rejected the version but lists it as supported. During a rolling update some instances may be older than others, so the request
         // is repeated.
@@ -232,9 +233,6 @@ impl ServerSession {
         let result =
             self.request("initialize", protocol::initialize(self.asks)).await?.map_err(|error| self.refused("initialize", &error))?;
         let version = protocol::agreed(&result).map_err(HttpFault::before_sending)?;
-        if let ServerLink::Web(web) = &self.link {
-            web.agree(version.clone());
-        }
         self.speak(version);
         self.notify(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
         Ok(self.begins(&result)?)
