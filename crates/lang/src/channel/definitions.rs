@@ -8,14 +8,14 @@ use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 use regex::Regex;
 
 /// What a text is read as, each with its bytes.
-pub(super) type Events<'t> = Vec<(Event<'t>, Range<usize>)>;
+pub(crate) type Events<'t> = Vec<(Event<'t>, Range<usize>)>;
 
 /// The extensions that a text may use.
 pub(crate) fn markdown_options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH
 }
 
-/// Reads a text, and tells which of its definitions no link uses: where each begins, and its text, in order.
+/// Reads a text as CommonMark does, and tells which of its definitions no link uses: where each begins, and its text, in order.
 pub(super) fn events(text: &str) -> (Events<'_>, Vec<(usize, String)>) {
     let parser = Parser::new_ext(text, markdown_options()).into_offset_iter();
     let definitions: Vec<(String, Range<usize>)> =

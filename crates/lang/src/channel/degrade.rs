@@ -45,6 +45,9 @@ pub(super) fn degrade(blocks: &mut [DocumentBlock], allowed: Features) -> bool {
 
 fn runs(list: &mut Vec<StyledRun>, allowed: Features) -> bool {
     let mut removed = false;
+    if !allowed.strike {
+        removed |= struck_to_text(list);
+    }
     for run in list.iter_mut() {
         let RunStyle { bold, italic, strike, code } = run.style;
         let style = RunStyle {
@@ -61,6 +64,27 @@ fn runs(list: &mut Vec<StyledRun>, allowed: Features) -> bool {
         *list = links_to_text(std::mem::take(list));
     }
     removed
+}
+
+/// What is struck between `~~`, as text: without a mark it would read as valid. True if there was any.
+pub(super) fn struck_to_text(list: &mut Vec<StyledRun>) -> bool {
+    if !list.iter().any(|run| run.style.strike) {
+        return false;
+    }
+    let mut made: Vec<StyledRun> = vec![];
+    let mut is_open = false;
+    for mut run in std::mem::take(list) {
+        if std::mem::replace(&mut is_open, run.style.strike) != is_open {
+            made.push(StyledRun::plain("~~"));
+        }
+        run.style.strike = false;
+        made.push(run);
+    }
+    if is_open {
+        made.push(StyledRun::plain("~~"));
+    }
+    *list = made;
+    true
 }
 
 /// `text (url)`, and the address alone where it is the text.

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 
 use super::verdict::{CheckResult, JudgedText, place};
-use crate::channel::markdown_options;
+use crate::channel::marked_events;
 use crate::model::{Channel, Features, Markup};
 
-/// Uses no Markdown but what is allowed. Judged is the text with the marks that are sent, as CommonMark with tables and strike reads it: a single `*` or
+/// Uses no Markdown but what is allowed. Judged is the text with the marks that are sent, as CommonMark with tables and strike reads it, and marks that touch a word (`**Status:**OK`): a single `*` or
 /// `_`, an indented line or a line that begins with `16.` is no mark. In a formatted text of a channel with its own marks, those count
 /// (`*x*` may be bold); and where a formatted text shows lists as plain lines, lines are no mark either.
 pub(super) fn markdown(allowed: Features, judged: &JudgedText) -> CheckResult {
@@ -27,7 +27,7 @@ fn used(text: &str, channel: Option<&Channel>) -> Vec<(&'static str, Range<usize
     let mut found: Vec<(&'static str, Range<usize>)> = vec![];
     // The open ordered lists that begin with another number than 1: where, and with how many elements so far.
     let mut numbered: Vec<Option<(Range<usize>, u32)>> = vec![];
-    for (event, range) in Parser::new_ext(text, markdown_options()).into_offset_iter() {
+    for (event, range) in marked_events(text) {
         let feature = match event {
             Event::Start(Tag::Strong) => inline("bold", text, &range, markup),
             Event::Start(Tag::Emphasis) => inline("italic", text, &range, markup),

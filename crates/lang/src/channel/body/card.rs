@@ -24,8 +24,10 @@ pub(super) fn render(blocks: &[DocumentBlock]) -> Value {
                 } else {
                     flush(&mut text, &mut body);
                 }
+                let edge = quote(block);
+                text.push_str(&edge);
                 text.push_str(&marks(block, &mut begun));
-                text.push_str(&written(&block.runs));
+                text.push_str(&written(&block.runs).replace(Card.line(), &format!("{}{edge}", Card.line())));
                 continue;
             }
             _ => flush(&mut text, &mut body),
@@ -35,11 +37,14 @@ pub(super) fn render(blocks: &[DocumentBlock]) -> Value {
                 let size = if *level <= 2 { "Large" } else { "Medium" };
                 let mut runs = block.runs.clone();
                 runs.iter_mut().for_each(|run| run.style.bold = false);
-                body.push(json!({ "type": "TextBlock", "text": written(&runs), "wrap": true, "weight": "Bolder", "size": size }));
+                let text = quote(block) + &written(&runs);
+                body.push(json!({ "type": "TextBlock", "text": text, "wrap": true, "weight": "Bolder", "size": size }));
             }
-            BlockKind::Code(_) => body.push(
-                json!({ "type": "TextBlock", "text": own_lines(&Card.text(&plain(&block.runs))), "wrap": true, "fontType": "Monospace" }),
-            ),
+            BlockKind::Code(_) => {
+                let edge = quote(block);
+                let text = edge.clone() + &own_lines(&Card.text(&plain(&block.runs))).replace('\n', &format!("\n{edge}"));
+                body.push(json!({ "type": "TextBlock", "text": text, "wrap": true, "fontType": "Monospace" }));
+            }
             BlockKind::Row(row) => {
                 let mut rows = vec![cells(&row.header)];
                 if !row.cells.is_empty() {
@@ -59,6 +64,11 @@ pub(super) fn render(blocks: &[DocumentBlock]) -> Value {
     }
     flush(&mut text, &mut body);
     json!({ "type": "AdaptiveCard", "$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "version": "1.5", "body": body })
+}
+
+/// What each line of a quote begins with: a card has no form for it.
+fn quote(block: &DocumentBlock) -> String {
+    "> ".repeat(usize::from(block.quote))
 }
 
 fn flush(text: &mut String, body: &mut Vec<Value>) {

@@ -98,21 +98,27 @@ fn marked(runs: &[StyledRun], inline: &dyn Inline) -> String {
     out
 }
 
-/// Takes a style away where its marks would be beside a letter or a digit and be read as themselves.
-fn take_out_of_words(pieces: &mut [(String, RunStyle)], mark: StyleMark) {
+/// Takes a style away where its marks would be beside a letter or a digit and be read as themselves. What is struck stays between `~~`.
+fn take_out_of_words(pieces: &mut Vec<(String, RunStyle)>, mark: StyleMark) {
     let mut start = 0;
     while start < pieces.len() {
         let length = pieces[start..].iter().take_while(|(_, style)| has(*style, mark)).count();
-        let end = start + length;
+        let mut end = start + length;
         let before = start.checked_sub(1).and_then(|at| pieces[at].0.chars().next_back());
         let after = pieces.get(end).and_then(|(text, _)| text.chars().next());
-        if [before, after].into_iter().flatten().any(char::is_alphanumeric) {
+        if length > 0 && [before, after].into_iter().flatten().any(char::is_alphanumeric) {
             for (_, style) in &mut pieces[start..end] {
                 match mark {
                     StyleMark::Bold => style.bold = false,
                     StyleMark::Italic => style.italic = false,
                     StyleMark::Strike => style.strike = false,
                 }
+            }
+            if mark == StyleMark::Strike {
+                for at in [end, start] {
+                    pieces.insert(at, ("~~".to_owned(), RunStyle::default()));
+                }
+                end += 2;
             }
         }
         start = end + 1;

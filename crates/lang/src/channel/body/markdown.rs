@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::inline::{Inline, StyleMark, write};
+use crate::channel::degrade::struck_to_text;
 use crate::channel::document::{BlockKind, DocumentBlock, ListItem, RunStyle, StyledRun, plain};
 use crate::channel::escape::{before_link, inline, is_reference, line_start};
 use crate::channel::parse;
@@ -130,13 +131,14 @@ fn line(runs: &[StyledRun], place: MarkdownPlace) -> String {
     if reads_as(&written, place, &wanted) {
         return written;
     }
-    let bare: Vec<StyledRun> =
-        runs.iter().map(|run| StyledRun { style: RunStyle { code: run.style.code, ..RunStyle::default() }, ..run.clone() }).collect();
+    let mut bare = runs.to_vec();
+    struck_to_text(&mut bare);
+    bare.iter_mut().for_each(|run| run.style = RunStyle { code: run.style.code, ..RunStyle::default() });
     let written = write_line(&bare, place);
-    if reads_as(&written, place, &wanted) {
+    if reads_as(&written, place, &squeezed(&plain(&bare))) {
         return written;
     }
-    write_line(&[StyledRun::plain(plain(runs))], place)
+    write_line(&[StyledRun::plain(plain(&bare))], place)
 }
 
 fn write_line(runs: &[StyledRun], place: MarkdownPlace) -> String {
@@ -153,7 +155,7 @@ fn write_line(runs: &[StyledRun], place: MarkdownPlace) -> String {
 }
 
 fn reads_as(written: &str, place: MarkdownPlace, wanted: &str) -> bool {
-    let read = |text: &str| squeezed(&parse::parse(text).0.iter().map(|block| plain(&block.runs)).collect::<String>());
+    let read = |text: &str| squeezed(&parse::parse_strictly(text).iter().map(|block| plain(&block.runs)).collect::<String>());
     match place {
         MarkdownPlace::Paragraph => read(written) == wanted,
         // What stands after something else on its line cannot begin a list, a heading or code.

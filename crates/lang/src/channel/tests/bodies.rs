@@ -11,7 +11,7 @@ fn plain_text_keeps_lists_lines_of_tables_and_addresses() {
     insta::assert_snapshot!(text(RICH, &plain()), @r#"
     Week
 
-    You logged 32 of 40 hours in flow, see the sheet (https://a.example/s).
+    You logged 32 of 40 ~~hours~~ in flow, see the sheet (https://a.example/s).
 
     - one
     - two
@@ -107,7 +107,7 @@ fn markdown_is_written_one_way() {
     insta::assert_snapshot!(text(RICH, &channel(Body::Markdown, words(&["bold"]))), @r#"
     Week
 
-    You logged **32** of 40 hours in flow, see the sheet (https://a.example/s).
+    You logged **32** of 40 \~\~hours\~\~ in flow, see the sheet (https://a.example/s).
 
     \- one  
     \- two  
@@ -180,7 +180,7 @@ fn a_card_has_texts_headings_and_tables() {
         },
         {
           "type": "TextBlock",
-          "text": "You logged **32** of _40_ hours in flow, see [the sheet](https://a.example/s).",
+          "text": "You logged **32** of _40_ \\~\\~hours\\~\\~ in flow, see [the sheet](https://a.example/s).",
           "wrap": true
         },
         {
@@ -284,7 +284,7 @@ fn a_card_has_texts_headings_and_tables() {
         },
         {
           "type": "TextBlock",
-          "text": "said",
+          "text": "> said",
           "wrap": true
         },
         {
@@ -295,7 +295,7 @@ fn a_card_has_texts_headings_and_tables() {
       ]
     }
     "#);
-    assert!(formatted.text.starts_with("Week\n\nYou logged 32 of 40 hours in flow, see the sheet (https://a.example/s)."));
+    assert!(formatted.text.starts_with("Week\n\nYou logged 32 of 40 ~~hours~~ in flow, see the sheet (https://a.example/s)."));
     assert!(formatted.markdown_removed, "strike and code are not for cards");
 }
 

@@ -31,6 +31,57 @@ fn numbered() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// What must stay as it is: figures, addresses, code, names.
+const KEPT: [&str; 22] = [
+    "18.",
+    "3. Dezember",
+    "26. 6. 2019",
+    "12:30",
+    "1.250,50",
+    "-5",
+    "30%",
+    "+4915112345",
+    "client@client.example",
+    "client.example/help",
+    "https://client.example/client?a=1_b&c=*d*",
+    "/srv/client/data_x",
+    "C:\\client\\x",
+    "@client",
+    "#client",
+    "--client",
+    "client.pdf",
+    "client_1",
+    "`client*_~`",
+    "`a  b`",
+    "`5. x`",
+    "ID-7_8",
+];
+
+/// Texts that hold some of them between marks, in lists, quotes, cells and paragraphs; with what they hold.
+fn keeping() -> impl Strategy<Value = (String, Vec<&'static str>)> {
+    let around = prop::sample::select(vec![
+        ("", " "),
+        ("**", "** "),
+        ("*", "* "),
+        ("~~", "~~ "),
+        ("**Label:**", " "),
+        ("(", ") "),
+        ("\n- ", "\n"),
+        ("\n\n", "\n\n"),
+        ("\n> ", "\n\n"),
+        ("\n2. ", "\n"),
+        ("\n# ", "\n"),
+        ("**（", "）**は "),
+        ("see ", ", "),
+        ("<b>", "</b> "),
+        ("\n\n| h |\n|---|\n| ", " |\n\n"),
+    ]);
+    prop::collection::vec((around, prop::sample::select(KEPT.to_vec())), 1..8).prop_map(|pieces| {
+        let text = pieces.iter().map(|((before, after), kept)| format!("{before}{kept}{after}")).collect();
+        (text, pieces.into_iter().map(|(_, kept)| kept).collect())
+    })
+}
+
 fn channels() -> impl Strategy<Value = Channel> {
     let base = prop_oneof![
         Just(plain()),
@@ -164,6 +215,26 @@ proptest! {
         };
         let sent = text_or_nothing(&lines, &channel, None);
         prop_assert_eq!(figures(&sent), figures(&lines), "{:?}", sent);
+    }
+
+    #[test]
+    fn figures_addresses_and_code_stay_as_they_are((text, kept) in keeping(), channel in channels()) {
+        let style = crate::model::StyleGuide {
+            words: crate::model::Words { prefer: vec![("client".to_owned(), "customer".to_owned()), ("a b".to_owned(), "c".to_owned())], ..style().words },
+            ..style()
+        };
+        let wide = Channel { max_length: None, split: None, ..channel };
+        let Ok(formatted) = may_format(&text, &wide, Some(&style), None) else { return Ok(()) };
+        let mut rest = formatted.plain.as_str();
+        for kept in kept {
+            let shown = kept.trim_matches('`');
+            let Some(at) = rest.find(shown) else {
+                return Err(TestCaseError::fail(format!("{shown:?} is not in {rest:?} of {text:?}")));
+            };
+            rest = &rest[at + shown.len()..];
+        }
+        let figures = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+        prop_assert_eq!(figures(&formatted.plain).len(), figures(&text.replace("\n2. ", if formatted.plain.contains("2. ") { "\n2. " } else { "\n" })).len());
     }
 
     #[test]

@@ -59,6 +59,120 @@ fn numbers_that_count_no_list_are_text() {
 }
 
 #[test]
+fn marks_that_touch_a_word_are_marks() {
+    for (source, shown, sent) in [
+        ("**Status:**OK", "Status:OK", "Status:OK"),
+        ("**Status:**OK and **Zone:**EU", "Status:OK and Zone:EU", "Status:OK and Zone:EU"),
+        ("**Status:**OK. **All** well", "Status:OK. All well", "Status:OK. *All* well"),
+        ("- **Preis:**5 €\n- **10 %**iger", "- Preis:5 €\n- 10 %iger", "- Preis:5 €\n- 10 %iger"),
+        ("__Note:__text, das**(neu)**e", "Note:text, das(neu)e", "Note:text, das(neu)e"),
+        ("*“Zitat”*sagte er", "“Zitat”sagte er", "“Zitat”sagte er"),
+        ("これは**「重要」**です。", "これは「重要」です。", "これは「重要」です。"),
+        ("请在**“周五”**前**（含）**提交", "请在“周五”前（含）提交", "请在“周五”前（含）提交"),
+        ("***Wow!***yes", "Wow!yes", "Wow!yes"),
+        ("~~gone.~~next", "~~gone.~~next", "~~gone.~~next"),
+        ("_*Note:*a_", "Note:a", "_Note:a_"),
+        ("**a**b", "ab", "ab"),
+    ] {
+        assert_eq!(text(source, &plain()), shown, "{source}");
+        assert_eq!(text(source, &chat()), sent, "{source}");
+        let written = text(source, &channel(Body::Markdown, Features::FULL));
+        assert_eq!(text(&written, &plain()).replace('\\', ""), shown, "{source}: {written}");
+        let shown = pulldown_cmark::Parser::new(&written).filter_map(|event| match event {
+            pulldown_cmark::Event::Text(text) => Some(text.into_string()),
+            _ => None,
+        });
+        assert!(!shown.collect::<String>().contains('*'), "{source}: {written}");
+    }
+    for same in [
+        "2**(3)**x",
+        "x**(n)**y",
+        "f(**a,**b)",
+        "f(**kwargs, **more)",
+        "**/*.rs,**/*.md",
+        "a ** b ** c",
+        "3*4*5",
+        "2*(3+4)*5",
+        "f(x)*g(y)*h",
+        "_private_field and other_x",
+        "snake_case_name",
+        "*.rs and *.toml",
+        "*.py,*.rs",
+        "5 * 3 * 2",
+        "a_ b_c _d",
+    ] {
+        assert_eq!(text(same, &plain()), same);
+    }
+    assert_eq!(text("\\*\\*Status:\\*\\*OK", &plain()), "**Status:**OK");
+}
+
+#[test]
+fn addresses_and_paths_keep_the_signs_that_are_marks_elsewhere() {
+    for same in [
+        "src/__init__.py",
+        "__init__.py and __main__.py",
+        "https://a.example/_x_/y?q=*d*&r=__z__",
+        "www.a.example/*b*",
+        "/srv/*data*/x",
+        "_john_@a.example",
+        "\\\\server\\share\\x",
+        "C:\\_cache\\.git\\-x",
+        "(C:\\#tmp)",
+        "see \\\\nas\\old\\_x",
+        "8~10 h and 12~14 h",
+        "@_ana_",
+        "--x=_y_",
+        "~/a and ~/b",
+    ] {
+        assert_eq!(text(same, &plain()), same);
+        assert_eq!(one(same, &chat()).plain, same);
+        let written = text(same, &channel(Body::Markdown, Features::FULL));
+        assert_eq!(text(&written, &plain()), same, "{written}");
+    }
+    for (source, shown) in [
+        ("**Ja**/**Nein**, _so_. (_x_) and/*or*", "Ja/Nein, so. (x) and/or"),
+        ("C:\\\\Users\\\\x", "C:\\Users\\x"),
+        ("\\\\\\\\server\\\\share", "\\\\server\\share"),
+        ("a\\*b\\*", "a*b*"),
+        ("**https://a.example**", "https://a.example"),
+    ] {
+        assert_eq!(text(source, &plain()), shown);
+    }
+}
+
+#[test]
+fn struck_text_is_never_sent_as_valid() {
+    for (source, shown, sent) in [
+        ("Was ~~40~~ 32 hours", "Was ~~40~~ 32 hours", "Was ~40~ 32 hours"),
+        ("~~5~~6", "~~5~~6", "~~5~~6"),
+        ("<s>5</s>6 <del>7</del>", "~~5~~6 ~~7~~", "~~5~~6 ~7~"),
+        ("~~**5** h, `x`~~", "~~5 h, x~~", "*~5~*~ h, `x`~"),
+        ("a~~b\nc~~ d", "a~~b\nc~~ d", "a~~b~~\n~c~ d"),
+    ] {
+        assert_eq!(text(source, &plain()), shown);
+        assert_eq!(one(source, &chat()).plain, shown);
+        assert_eq!(text(source, &chat()), sent);
+    }
+    let formatted = one("| a |\n|---|\n| ~~5~~6 |", &channel(Body::AdaptiveCard, Features::FULL));
+    assert!(formatted.markdown_removed);
+    assert!(formatted.parts[0].content.to_string().contains("\\\\~\\\\~5\\\\~\\\\~6"), "{:?}", formatted.parts[0].content);
+    assert_eq!(html("~~5~~6"), "<p><del>5</del>6</p>");
+    let written = text("<s>5</s>6", &channel(Body::Markdown, Features::FULL));
+    assert_eq!(text(&written, &plain()), "~~5~~6", "{written}");
+}
+
+#[test]
+fn a_quote_in_a_card_can_be_told_from_what_is_said() {
+    let card = one(
+        "You wrote:\n\n> # Ha\n>\n> one  \n> two\n>\n> - a\n>\n> ```\n> x\n> y\n> ```\n\nNo.",
+        &channel(Body::AdaptiveCard, Features::FULL),
+    );
+    let all: Vec<String> =
+        card.parts[0].content["body"].as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(all, ["You wrote:", "> Ha", "> one\n\n> two", "> - a", "> x\n\n> y", "No."]);
+}
+
+#[test]
 fn emojis_go_unless_channel_and_style_guide_allow_them() {
     let no_emojis = Channel { emojis: false, ..plain() };
     assert_eq!(format("Done 🎉 now", &no_emojis, None, None).text, "Done now");
