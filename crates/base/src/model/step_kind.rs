@@ -12,6 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::phrase::contains_phrase;
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
     AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, FilledValue, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method,
@@ -212,7 +213,7 @@ impl StepKind {
             StepKind::Resource(ResourceStep { server: _, uri }) => texts(TextKey::Argument, [uri], visit),
             StepKind::Route(RouteStep { subject, cases, otherwise }) => {
                 texts(TextKey::Route, [subject], visit);
-                for Case { id: _, phrases: _, equals: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
+                for Case { id: _, phrases: _, equals: _, unless: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
                     texts(TextKey::CaseWhen, when, visit);
                 }
             }
@@ -415,6 +416,8 @@ pub struct Case {
     pub equals: Vec<Spanned<String>>,
     /// Fits when this is true.
     pub when: Option<Text>,
+    /// Never fits when one of these occurs in the subject.
+    pub unless: Vec<Spanned<String>>,
     /// The one step it is (with the case's own id), or its `steps`.
     pub steps: Vec<Arc<Step>>,
     /// Whether it is a case with `steps`: then paths are `route/case/step`, else `route/case`, or `group/step`.
@@ -424,7 +427,19 @@ pub struct Case {
 impl Case {
     /// The one list of a group or a `repeat`.
     pub fn list(span: Span, steps: Vec<Arc<Step>>) -> Case {
-        Case { id: Spanned::new(String::new(), span), phrases: vec![], equals: vec![], when: None, steps, has_steps: false }
+        Case::of(Spanned::new(String::new(), span), steps, false)
+    }
+
+    /// One without conditions.
+    pub fn of(id: Spanned<String>, steps: Vec<Arc<Step>>, has_steps: bool) -> Case {
+        Case { id, phrases: vec![], equals: vec![], when: None, unless: vec![], steps, has_steps }
+    }
+
+    /// Whether a text fits by `equals` or `phrases`; `None`: `unless` rules it out. `words` are those of the text.
+    pub fn fits(&self, text: &str, words: &[String]) -> Option<bool> {
+        let occurs = |phrases: &[Spanned<String>]| phrases.iter().any(|phrase| contains_phrase(words, &phrase.value));
+        let is_open = !occurs(&self.unless);
+        is_open.then(|| self.equals.iter().any(|value| value.value == text) || occurs(&self.phrases))
     }
 }
 

@@ -253,7 +253,7 @@ fn has_steps_alone(node: &Node) -> bool {
 }
 
 fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case {
-    let mut case = Case { id, phrases: vec![], equals: vec![], when: None, steps: vec![], has_steps: true };
+    let mut case = Case::of(id, vec![], true);
     condition(keys, &mut case);
     let scope = StepScope { path: step_path::inside(&inside.path, &case.id.value), ..inside.clone() };
     case.steps = steps(keys.lower, keys.filled_list("steps").unwrap_or_default(), &scope);
@@ -262,16 +262,17 @@ fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case
 
 /// A case that is one step.
 fn alone(step: Step) -> Case {
-    Case { id: step.id.clone(), phrases: vec![], equals: vec![], when: None, steps: vec![Arc::new(step)], has_steps: false }
+    Case::of(step.id.clone(), vec![Arc::new(step)], false)
 }
 
-/// `phrases`, `equals` and `when`; a case needs one of them.
+/// `phrases`, `equals` and `when`, of which a case needs one, and `unless`.
 fn condition(keys: &KeyReader, case: &mut Case) {
     if !keys.allows("phrases") {
         return;
     }
     let with_commas = [
         ("phrases", "is one phrase with commas in it, and fits only if all of it occurs"),
+        ("unless", "is one phrase with commas in it, and rules the case out only if all of it occurs"),
         ("equals", "is one text with commas in it, and fits only if the value is all of it"),
     ];
     for (key, what) in with_commas {
@@ -283,7 +284,8 @@ fn condition(keys: &KeyReader, case: &mut Case) {
         }
     }
     let many = |key| keys.get(key).map(|node| keys.lower.one_or_many(key, node)).unwrap_or_default();
-    case.phrases = many("phrases").iter().filter_map(|node| keys.lower.name("phrases", node)).collect();
+    let phrases = |key| many(key).iter().filter_map(|node| keys.lower.name(key, node)).collect();
+    (case.phrases, case.unless) = (phrases("phrases"), phrases("unless"));
     case.equals = many("equals").iter().filter_map(|node| equal_text(keys, node)).collect();
     if !["phrases", "equals", "when"].iter().any(|key| keys.has(key)) {
         let help = "add equals: the value, phrases: [words that occur in the text], or when: an expression";

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, quoted};
-use crate::model::{Pipeline, RouteStep, Shape, StepKind, Text, phrase_words};
+use crate::model::{Case, Pipeline, RouteStep, Shape, StepKind, Text, phrase_words};
 use crate::source::Span;
 
 /// Words of a phrase in which earlier phrases are looked for; a longer one is only compared as a whole.
@@ -27,7 +27,7 @@ fn taken_values(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
     let mut values: HashMap<&str, (usize, Span)> = HashMap::new();
     let mut phrases: HashMap<Vec<String>, (usize, Span)> = HashMap::new();
     let mut longest = 0;
-    for (number, case) in route.cases.iter().enumerate() {
+    for (number, case) in route.cases.iter().enumerate().filter(|(_, case)| case.unless.is_empty()) {
         for value in &case.equals {
             let by_phrase = || taken(&phrase_words(&value.value), &phrases, longest);
             let Some((taker, span)) = values.get(value.as_str()).copied().or_else(by_phrase) else {
@@ -69,6 +69,18 @@ fn hidden(id: &str, route: &RouteStep, file: &Pipeline, out: &mut Vec<Diagnostic
                 name(*taker)
             )));
         }
+        if case.when.is_none()
+            && case.equals.is_empty()
+            && !phrases.is_empty()
+            && case.phrases.iter().all(|phrase| is_ruled_out(case, phrase.as_str()))
+        {
+            let message = format!("case {} of route \"{id}\" is never chosen: its unless rules out each of its phrases", number + 1);
+            out.extend(case.unless.first().map(|unless| found(unless.span, message).help("take out of unless what stands in the phrases")));
+        }
+        // What `unless` leaves to later cases is not taken by this one.
+        if !case.unless.is_empty() {
+            continue;
+        }
         if let Some(when) = case.when.as_ref().filter(|_| case.phrases.is_empty() && case.equals.is_empty()) {
             match conditions.get(when.source.trim()) {
                 Some((first, span)) => out.push(
@@ -92,6 +104,10 @@ fn hidden(id: &str, route: &RouteStep, file: &Pipeline, out: &mut Vec<Diagnostic
             }
         }
     }
+}
+
+fn is_ruled_out(case: &Case, phrase: &str) -> bool {
+    case.fits(phrase, &phrase_words(phrase)).is_none()
 }
 
 /// The same question for the one word of the input that no case asks for.

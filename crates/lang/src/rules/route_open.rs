@@ -5,13 +5,18 @@ use super::names::PipelineNames;
 use super::route_value::values_of;
 use super::seat::Texts;
 use super::{Code, Diagnostic, listed, quoted};
-use crate::model::{Case, RouteStep, StepKind, contains_phrase, phrase_words};
+use crate::model::{RouteStep, StepKind, phrase_words};
 
 pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
     for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Route(route) = &planned.step.kind else { continue };
         let id = &planned.step.id.value;
-        let takes_all = route.cases.iter().filter_map(|case| case.when.as_ref()).any(|when| constant(when) == Some(true));
+        let takes_all = route
+            .cases
+            .iter()
+            .filter(|case| case.unless.is_empty())
+            .filter_map(|case| case.when.as_ref())
+            .any(|when| constant(when) == Some(true));
         if route.otherwise.is_some() || takes_all {
             continue;
         }
@@ -34,8 +39,5 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
 
 fn is_taken(route: &RouteStep, value: &str) -> bool {
     let words = phrase_words(value);
-    let fits = |case: &Case| {
-        case.equals.iter().any(|text| text.value == value) || case.phrases.iter().any(|phrase| contains_phrase(&words, &phrase.value))
-    };
-    route.cases.iter().any(fits)
+    route.cases.iter().any(|case| case.fits(value, &words) == Some(true))
 }

@@ -8,7 +8,7 @@ use super::scorecards::{checks, checks_of, expected, fixed};
 use super::style_conflict::style_guides;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::About;
-use crate::model::{Check, StepKind, StyleGuide, TestFile};
+use crate::model::{Case, Check, StepKind, StyleGuide, TestFile};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -18,14 +18,17 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     style_guides(pipeline).for_each(|style| in_style_guide(style, out));
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let StepKind::Route(route) = &step.kind else { continue };
-        for phrase in route.cases.iter().flat_map(|case| &case.phrases).filter(|phrase| is_pattern(&phrase.value)) {
-            let message = format!("phrase {} is looked for word by word, and no regular expression", quoted(&phrase.value));
-            out.push(found(phrase.span, &message).help("write the phrases as people say them: phrases: [feeding time, feed the seals]"));
-        }
-        for phrase in route.cases.iter().flat_map(|case| &case.phrases) {
-            let Some(words) = choices(&phrase.value) else { continue };
-            let message = format!("phrase {} is looked for with its \"|\"", quoted(&phrase.value));
-            out.push(found(phrase.span, &message).help(format!("write them one by one: phrases: [{}]", words.join(", "))));
+        for (key, phrase) in route.cases.iter().flat_map(phrases) {
+            if is_pattern(&phrase.value) {
+                let message = format!("phrase {} is looked for word by word, and no regular expression", quoted(&phrase.value));
+                out.push(
+                    found(phrase.span, &message)
+                        .help(format!("write the phrases as people say them: {key}: [feeding time, feed the seals]")),
+                );
+            } else if let Some(words) = choices(&phrase.value) {
+                let message = format!("phrase {} is looked for with its \"|\"", quoted(&phrase.value));
+                out.push(found(phrase.span, &message).help(format!("write them one by one: {key}: [{}]", words.join(", "))));
+            }
         }
         for value in route.cases.iter().flat_map(|case| &case.equals).filter(|value| is_pattern(&value.value)) {
             let message = format!("equals {} is compared letter by letter, and no regular expression", quoted(&value.value));
@@ -34,6 +37,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             );
         }
     }
+}
+
+/// What is looked for word by word, each with its key.
+fn phrases(case: &Case) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
+    case.phrases.iter().map(|phrase| ("phrases", phrase)).chain(case.unless.iter().map(|phrase| ("unless", phrase)))
 }
 
 /// The same, for what tests expect.

@@ -161,7 +161,8 @@ pub fn condition(kind: &StepKind, case: &Case) -> String {
     let equals = some(&case.equals, "values").map(|values| format!("is {values}"));
     let phrases = some(&case.phrases, "phrases");
     let when = case.when.as_ref().map(|when| format!("when {}", source(when)));
-    [equals, phrases, when].into_iter().flatten().collect::<Vec<_>>().join(", or ")
+    let fits = [equals, phrases, when].into_iter().flatten().collect::<Vec<_>>().join(", or ");
+    some(&case.unless, "phrases").map_or(fits.clone(), |unless| format!("{fits}, unless {unless}"))
 }
 
 /// What is gone through.

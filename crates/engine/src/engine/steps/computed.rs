@@ -7,7 +7,7 @@ use crate::channel::FormatError;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{Channel, Filling, FormatStep, RouteStep, Step, StopStep, StyleGuide, contains_phrase, phrase_words};
+use crate::model::{Channel, Filling, FormatStep, RouteStep, Step, StopStep, StyleGuide, phrase_words};
 
 pub(super) struct Set<'s>(pub(super) &'s Filling);
 
@@ -37,10 +37,9 @@ impl Kind for RouteStep {
         let words = phrase_words(&subject);
         let mut chosen = self.otherwise.as_ref();
         for case in &self.cases {
-            let by_phrase = case.phrases.iter().any(|phrase| contains_phrase(&words, &phrase.value));
-            let by_value = case.equals.iter().any(|value| value.value == subject);
+            let Some(by_text) = case.fits(&subject, &words) else { continue };
             let by_condition = || case.when.as_ref().map_or(Ok(false), |when| run.condition(at, when));
-            if by_value || by_phrase || by_condition()? {
+            if by_text || by_condition()? {
                 chosen = Some(case);
                 break;
             }

@@ -97,14 +97,7 @@ pub(super) fn retry(attempts: u64) -> Retry {
 }
 
 pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
-    Case {
-        id: named(id),
-        phrases: vec![named(id)],
-        equals: vec![],
-        when: None,
-        steps: steps.into_iter().map(Arc::new).collect(),
-        has_steps: true,
-    }
+    Case { phrases: vec![named(id)], ..Case::of(named(id), steps.into_iter().map(Arc::new).collect(), true) }
 }
 
 pub(super) fn group(id: &str, parallel: bool, steps: Vec<Step>) -> Step {

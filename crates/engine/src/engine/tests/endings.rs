@@ -193,6 +193,20 @@ fn route(id: &str, subject: &str, cases: Vec<crate::model::Case>) -> Step {
 }
 
 #[test]
+fn unless_takes_a_case_out_of_the_choice_whatever_else_fits() {
+    for (subject, chosen) in [("one", "one!"), ("One from LAST  week", "two!"), ("one at last", "one!"), ("last week", "two!")] {
+        let one = crate::model::Case {
+            unless: vec![named("last week"), named("october")],
+            when: Some(bare("1 == 1")),
+            ..case("one", vec![set("x", "one!")])
+        };
+        let two = crate::model::Case { when: Some(bare("1 == 1")), ..case("two", vec![set("y", "two!")]) };
+        let world = run(vec![route("r", subject, vec![one, two]), set("after", "{{ steps.r.output }}")]);
+        assert_eq!(world.output("after"), Some(json!(chosen)), "{subject}");
+    }
+}
+
+#[test]
 fn a_route_does_the_first_case_that_fits_and_gives_its_last_output() {
     let cases = vec![case("one", vec![query("x"), set("y", "{{ steps.x.output[0].said }}!")]), case("two", vec![query("z")])];
     let mut world = run(vec![route("r", "please do ONE", cases), set("after", "{{ steps.r.output }}")]);

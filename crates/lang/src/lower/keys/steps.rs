@@ -230,6 +230,7 @@ pub static CASE: KeyTable = KeyTable::of("case").keys(&[
     key("id", Id, "its id").required(),
     key("equals", Many(&Fixed), "it fits when the value is one of these texts, exactly"),
     key("phrases", Many(&Name), "it fits when one of these occurs"),
+    key("unless", Many(&Name), "it does not fit when one of these occurs, whatever else is true"),
     key("when", Expression, "it fits when this is true"),
 ]);
 
@@ -238,6 +239,7 @@ pub static CASE_STEPS: KeyTable = KeyTable::of("case").keys(&[
     key("id", Id, "its id").required(),
     key("equals", Many(&Fixed), "it fits when the value is one of these texts, exactly"),
     key("phrases", Many(&Name), "it fits when one of these occurs"),
+    key("unless", Many(&Name), "it does not fit when one of these occurs, whatever else is true"),
     key("when", Expression, "it fits when this is true"),
     key("steps", Steps, "what is done").required(),
 ]);
