@@ -102,6 +102,9 @@ pub struct ChatOptions {
     /// The channel [default: the first the pipeline lists]
     #[arg(long)]
     pub channel: Option<String>,
+    /// Sets the clock to this time when the chat begins: 2026-11-18T09:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
     /// Continues the session with this id, or its beginning
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,

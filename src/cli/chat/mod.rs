@@ -23,6 +23,9 @@ mod turn;
 mod typed;
 mod view;
 
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::arguments::{ChatOptions, SharedOptions};
@@ -50,6 +53,8 @@ struct Chat<'a> {
     session: Session,
     tally: ChatTally,
     servers: ChatServers,
+    /// The time that was set, and when.
+    set: Option<(DateTime<Utc>, Instant)>,
 }
 
 /// Talks until the person ends it, or the lines of a script do.
@@ -58,6 +63,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
     let agreed = trust::consent(&opened.workflow.checked, &options.file, options.trust.is_given, shared)?;
     let mut runner = shared.runner(&opened.workflow, Some(agreed));
     runner.is_chat = true;
+    let set = options.now.as_deref().map(inputs::time).transpose()?.map(|now| (now, Instant::now()));
     runner.channel = channel(&opened.workflow.pipeline, options.channel.as_deref())?;
     let (given, _) = inputs::read(&opened.workflow.pipeline, None, &options.inputs)?;
     let lacking = inputs::missing(&opened.workflow.pipeline, &given);
@@ -80,6 +86,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
         session: Session::default(),
         tally: ChatTally::default(),
         servers: ChatServers::new()?,
+        set,
     };
     chat.begin(options.resume.as_deref())?;
     chat.greet(&lines, &who);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::Chat;
@@ -28,6 +29,7 @@ impl Chat<'_> {
     pub(super) fn say(&mut self, text: String) -> (Exit, bool) {
         let mut given = self.given.clone();
         given.insert(self.opened.message.clone(), Value::String(text));
+        self.runner.now = self.set.and_then(|(now, since)| now.checked_add_signed(TimeDelta::from_std(since.elapsed()).ok()?));
         let begun = ready(&self.runner).and_then(|on| match RunSession::begin(on, given) {
             Err(RunError::Lacking(failure)) => Err(Refusal::new(Exit::Failed, failure.message)),
             begun => Ok(begun?),

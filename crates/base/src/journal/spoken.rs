@@ -1,5 +1,6 @@
 //! What was said in a run, for the conversation that it is part of.
 
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{PersonalMask, RunMask};
@@ -15,7 +16,7 @@ pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     let end = events
         .iter()
         .rev()
-        .find_map(|event| if let Happening::RunFinished(end) = &event.happening { Some((end, event.time)) } else { None });
+        .find_map(|event| if let Happening::RunFinished(end) = &event.happening { Some((end, own_time(event, events))) } else { None });
     let (Some(own), Some((end, ended))) = (&start.conversation, end) else { return vec![] };
     let mut mask = PersonalMask::default();
     mask.take(events);
@@ -59,6 +60,14 @@ fn kept(run: &str, said: PastMessage, is_marked: bool, mask: &RunMask<'_>, threa
     KeptMessage { run: run.to_owned(), said, masked, content, thread }
 }
 
+/// When it was by the clock of the run, which `--now` may have set.
+fn own_time(event: &Event, events: &[Event]) -> DateTime<Utc> {
+    match events.first().map(|first| (&first.happening, first.time)) {
+        Some((Happening::RunStarted(start), begun)) => start.now.checked_add_signed(event.time - begun).unwrap_or(event.time),
+        _ => event.time,
+    }
+}
+
 fn answer(start: &RunStart) -> PastMessage {
     let person = start.person.get("id").and_then(|id| id.as_str()).map(str::to_owned);
     PastMessage { role: MessageRole::Assistant, channel: start.channel.clone(), person, ..PastMessage::default() }
@@ -75,7 +84,7 @@ fn answers(start: &RunStart, events: &[Event]) -> Vec<PastMessage> {
             None => found.push_mut((step.clone(), vec![], answer(start))),
         };
         parts.push(text);
-        message.time = Some(event.time);
+        message.time = Some(own_time(event, events));
     }
     let whole = |(_, parts, message): (StepPath, Vec<&str>, PastMessage)| {
         let content = (parts.len() > 1).then(|| json!({ "parts": parts }));
@@ -94,12 +103,17 @@ fn exchanges<'e>(own: &ConversationSoFar, start: &'e RunStart, events: &'e [Even
                 if own.agents.contains_key(agent) && **step != *SUMMARY_STEP && !found.iter().any(|(known, ..)| *known == step) =>
             {
                 let text = messages.last().map(|prompt| prompt.text.clone()).unwrap_or_default();
-                let asked = PastMessage { agent: Some(agent.clone()), text, time: Some(event.time), ..answer(start) };
+                let asked = PastMessage { agent: Some(agent.clone()), text, time: Some(own_time(event, events)), ..answer(start) };
                 found.push((step, PastMessage { role: MessageRole::User, ..asked }, None));
             }
             Happening::StepSucceeded { step, output, .. } => {
                 if let Some((_, asked, said)) = found.iter_mut().find(|(known, ..)| *known == step) {
-                    *said = Some(PastMessage { text: plain(output), time: Some(event.time), agent: asked.agent.clone(), ..answer(start) });
+                    *said = Some(PastMessage {
+                        text: plain(output),
+                        time: Some(own_time(event, events)),
+                        agent: asked.agent.clone(),
+                        ..answer(start)
+                    });
                 }
             }
             _ => {}
@@ -118,7 +132,12 @@ fn summary(own: &ConversationSoFar, events: &[Event]) -> Option<(PastMessage, u6
     let until = own.older_until?;
     events.iter().rev().find_map(|event| match &event.happening {
         Happening::StepSucceeded { step, output, .. } if **step == *SUMMARY_STEP => {
-            let said = PastMessage { role: MessageRole::Assistant, text: plain(output), time: Some(event.time), ..PastMessage::default() };
+            let said = PastMessage {
+                role: MessageRole::Assistant,
+                text: plain(output),
+                time: Some(own_time(event, events)),
+                ..PastMessage::default()
+            };
             Some((said, until)).filter(|(said, _)| !said.text.trim().is_empty())
         }
         _ => None,
