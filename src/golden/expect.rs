@@ -1,5 +1,7 @@
 //! Compares a run with what its case expects.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::file::one_text;
@@ -39,6 +41,7 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     comparing.exit();
     comparing.refined();
     comparing.steps();
+    comparing.blocked();
     comparing.outputs();
     comparing.result();
     comparing.spent();
@@ -146,6 +149,22 @@ impl Comparing<'_> {
                     self.complain(path, what);
                 }
             }
+        }
+    }
+
+    /// All that was denied, and nothing else.
+    fn blocked(&mut self) {
+        let Some(wanted) = &self.expect.blocked else { return };
+        let decisions = self.played.record.iter().flat_map(|record| &record.decisions);
+        let denied: BTreeMap<&str, &str> =
+            decisions.filter(|decision| !decision.allowed).map(|decision| (decision.target.as_str(), decision.rule.as_str())).collect();
+        let is_wanted = |target: &str| wanted.value.iter().any(|name| name.value == target);
+        for name in wanted.value.iter().filter(|name| !denied.contains_key(name.as_str())) {
+            let hint = did_you_mean(&name.value, denied.keys().copied());
+            self.complain(name, format!("blocked: \"{}\" was not denied{hint}", name.value));
+        }
+        for (target, rule) in denied.iter().filter(|(target, _)| !is_wanted(target)) {
+            self.complain(wanted, format!("blocked: \"{}\" was denied, too: {}", visible(target), visible(rule)));
         }
     }
 

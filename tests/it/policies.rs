@@ -292,3 +292,39 @@ replies:
     assert_eq!(blocked(folder.path()), [format!("keep writer argument out.write(name) {rule}, and a person said no")]);
     assert!(!folder.path().join("out/stolen.txt").exists());
 }
+
+#[test]
+fn in_a_test_a_policy_decides_before_a_mock() {
+    let file = "flow: 1\nname: p\ndescription: Tries what its policy does not allow.\n\
+        policies: { strict: { disallowed_tools: ['*.write', hook], network_access: { hosts: [a.example] }, untrusted: deny } }\npolicy: strict\n\
+        models: { default: { provider: scripted, replies: r.yaml } }\nagents: { clerk: { instructions: You write., tools: [notes, hook] } }\n\
+        inputs: { name: text }\nsecrets: { KEY: { env: KEY } }\n\
+        tools:\n  notes: { file: out, allow: [write, read] }\n  hook: { http: 'POST https://a.example/', body: x, description: Tells., idempotency_key: k }\nsteps:\n\
+        \x20 - { id: own, tool: hook, on_failure: continue }\n\
+        \x20 - { id: far, http: 'GET https://b.example/', on_failure: continue }\n\
+        \x20 - { id: near, http: 'GET https://a.example/', headers: { X-Key: '{{ secrets.KEY }}' }, on_failure: continue }\n\
+        \x20 - { id: ask, agent: clerk, prompt: Write. }\n\
+        outputs: { near: \"{{ steps.near.output.status }}\", said: \"{{ steps.ask.output }}\" }\n";
+    let replies = "flow: 1\nreplies:\n  ask:\n    - { calls: [{ tool: notes.write, with: { name: a, text: b } }, { tool: hook, with: {} }] }\n    - Done.\n";
+    let test = |blocked: &str| {
+        let answer = "{ status: 200, headers: {}, body: ok }";
+        format!(
+            "flow: 1\ntest: p.yaml\nmocks: {{ hook: ok, far: {answer}, near: {answer}, notes.write: {{ written: a }} }}\ncases:\n\
+             \x20 - id: all\n    inputs: {{ name: x }}\n    expect:\n      status: partial\n      blocked: {blocked}\n      outputs: {{ near: 200, said: Done. }}\n\
+             \x20     steps: {{ own: failed, far: failed, near: succeeded }}\n"
+        )
+    };
+    let folder = project(&[("p.yaml", file), ("r.yaml", replies), ("p.test.yaml", &test("[hook, 'https://b.example', notes.write]"))]);
+    let ran = flow(folder.path(), &["test", "p.test.yaml"]);
+    assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
+    std::fs::write(folder.path().join("p.test.yaml"), test("[hook, 'https://a.example']")).unwrap();
+    let ran = flow(folder.path(), &["test", "p.test.yaml"]);
+    assert_eq!(ran.exit, 1, "{}{}", ran.out, ran.err);
+    for told in [
+        "blocked: \"https://a.example\" was not denied",
+        "blocked: \"https://b.example\" was denied, too: policy strict: ",
+        "blocked: \"notes.write\" was denied, too: policy strict: disallowed_tools *.write",
+    ] {
+        assert!(ran.out.contains(told) || ran.err.contains(told), "no {told}: {}{}", ran.out, ran.err);
+    }
+}

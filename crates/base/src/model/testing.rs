@@ -195,6 +195,8 @@ pub struct Expect {
     pub max_cost_usd: Option<Spanned<f64>>,
     /// Checks of all sent parts as one text.
     pub sent: Vec<Spanned<Check>>,
+    /// All that policies deny in the run: tools, hosts and paths, as the record names them.
+    pub blocked: Option<Spanned<Vec<Spanned<String>>>>,
     /// Status by step path; `not_run`: it never started.
     pub steps: Vec<(Spanned<String>, Spanned<String>)>,
 }

@@ -175,6 +175,8 @@ pub struct Run {
     /// Whether only a person's answer is missing.
     pub(crate) is_paused: bool,
     pub(crate) noted: RefCell<Noted>,
+    /// Whether a mock answers the request that is being decided about: it is not sent, and nobody is asked.
+    pub(crate) is_mocked: bool,
 }
 
 impl Run {
@@ -196,6 +198,7 @@ impl Run {
             swept: HashMap::new(),
             early_lists: BTreeMap::new(),
             is_paused: false,
+            is_mocked: false,
             noted: RefCell::default(),
         }
     }

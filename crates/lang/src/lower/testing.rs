@@ -151,6 +151,7 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
         }),
         max_tokens: expect.limit("max_tokens").map(|most| Spanned::new(most, at("max_tokens"))),
         max_cost_usd: expect.read("max_cost_usd", Lower::positive).map(|most| Spanned::new(most, at("max_cost_usd"))),
+        blocked: expect.names("blocked").map(|names| Spanned::new(names, at("blocked"))),
         sent: expect.get("sent").map(|node| expected(keys.lower, "\"sent\"", node)).unwrap_or_default(),
         steps: expect
             .entries("steps")

@@ -64,7 +64,8 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let help = match (what, all.as_slice()) {
             (_, _) if name.contains('.') && all.iter().any(|step| name.starts_with(&format!("{step}."))) => format!("write {slashed}"),
             ("expects output", _)
-                if ["sent", "status", "exit", "steps", "refined", "result", "judge", "max_tokens", "max_cost_usd"].contains(&name) =>
+                if ["sent", "status", "exit", "steps", "refined", "result", "judge", "max_tokens", "max_cost_usd", "blocked"]
+                    .contains(&name) =>
             {
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }

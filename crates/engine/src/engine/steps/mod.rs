@@ -159,9 +159,10 @@ impl Run {
         }
         if let Some(mock) = self.mock(at) {
             self.begin_attempt(at, &step, None);
-            match mock {
-                Mock::Output(output) => self.give_mock(at, &step, output, None),
-                Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
+            match (self.rejected(at, &step), mock) {
+                (Some(failure), _) => self.fail_attempt(at, failure),
+                (None, Mock::Output(output)) => self.give_mock(at, &step, output, None),
+                (None, Mock::Error(kind)) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
             }
             return Ok(());
         }
@@ -237,6 +238,46 @@ impl Run {
         let request = self.bound_to_place(at, agent.as_deref(), request);
         self.emit(happening);
         self.send_out(at, tool, call, request);
+    }
+
+    /// What rules reject of a step that a mock answers: they decide first, as where there is no mock. Other faults of its request are the mock's to say:
+    /// a test has no secrets, say.
+    fn rejected(&mut self, at: NodeRef, step: &Step) -> Option<Failure> {
+        match &step.kind {
+            StepKind::Tool(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Program(_)
+            | StepKind::Python(_)
+            | StepKind::Read(_)
+            | StepKind::Search(_)
+            | StepKind::Resource(_) => {}
+            // They ask for nothing themselves, or for more than one thing.
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Plan(_)
+            | StepKind::Task(_)
+            | StepKind::Dialogue(_)
+            | StepKind::Route(_)
+            | StepKind::Group(_)
+            | StepKind::Repeat(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Approval(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => return None,
+        }
+        // A list is asked for by its elements.
+        if step.for_each.is_some() && !self.state.is_element(at) {
+            return None;
+        }
+        self.is_mocked = true;
+        let started = self.start_kind(at, step);
+        self.is_mocked = false;
+        started.err().filter(|failure| failure.kind == FailureKind::Denied)
     }
 
     /// The mock of a step, by its path or by the tool it uses; that of a whole `for_each` only by its path.

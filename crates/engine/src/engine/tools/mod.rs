@@ -287,6 +287,7 @@ impl Run {
             return Ok(());
         }
         if let Some(mock) = self.mock_named(&asked.tool) {
+            self.permit_mocked(at, &agent_name, &asked, given)?;
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
             let result = match mock {
                 Mock::Output(output) => self.given_by(at, &asked.tool, output),
@@ -313,6 +314,25 @@ impl Run {
         let call = self.asked_called(at, place, &asked.tool, shown, timeout);
         self.send_out(at, &asked.tool, call, request);
         Ok(())
+    }
+
+    /// Decides about a call that a mock answers. Where its request cannot be made here, only the tool and its arguments are decided on.
+    ///
+    /// # Errors
+    /// Rules reject it (`denied`).
+    fn permit_mocked(&mut self, at: NodeRef, agent: &str, asked: &ToolCall, given: &Map<String, Value>) -> Result<(), Failure> {
+        let key = RepeatKey { text: String::new(), is_written: false };
+        let timeout = self.time_of_tool(at, &asked.tool)?;
+        let (request, shown) = match self.tool_request(at, &asked.tool, given.clone(), key, timeout) {
+            Ok(request) => request,
+            Err(failure) if failure.kind == FailureKind::Denied => return Err(failure),
+            Err(_) => (CallRequest::Print(vec![]), asked.arguments.clone()),
+        };
+        let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: false, is_program: false };
+        self.is_mocked = true;
+        let decided = self.permit(at, Some(agent), Some(used), &request);
+        self.is_mocked = false;
+        decided.map(|_| ())
     }
 
     /// The result of a mock that replaces a tool; for a pipeline, its outputs.

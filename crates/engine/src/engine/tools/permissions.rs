@@ -28,7 +28,7 @@ enum Deed {
 }
 
 impl Run {
-    /// Whether a request of a step, or of its agent, may be sent. Returns `false` if a person has been asked and the step waits.
+    /// Whether a request of a step, or of its agent, may be sent. Returns `false` if a person has been asked and the step waits, or if a mock answers.
     ///
     /// # Errors
     /// Fails if a policy, or the tool's own `allow` and `deny`, reject it (`denied`), if a person said no (`rejected`), or if its address cannot be
@@ -48,6 +48,15 @@ impl Run {
         }
         self.permit_model(at, agent, request)?;
         let decided = self.decided(at, agent, tool, request)?;
+        if self.is_mocked {
+            for DecidedAct { act, target, decision, .. } in decided {
+                match decision.answer {
+                    PolicyAnswer::Allow | PolicyAnswer::Deny => self.record_decision(at, agent, (act, target), decision, String::new())?,
+                    PolicyAnswer::Ask => {}
+                }
+            }
+            return Ok(false);
+        }
         // A person is not asked about a request that is rejected anyway.
         let is_denied = decided.iter().any(|one| one.decision.is_denied());
         if let (false, CallRequest::Open { name, .. }) = (is_denied, request) {

@@ -178,6 +178,7 @@ pub(crate) static EXPECT: KeyTable = KeyTable::of("expect").keys(&[
     key("outputs", Named(&Expected), "outputs by name"),
     key("result", Expected, "the result of a pipeline whose outputs is one value"),
     key("sent", Expected, "all parts as one text"),
+    key("blocked", Many(&Name), "all tools, hosts and paths that rules deny in the run"),
     key("judge", Sentence, "what must be true of what the run sent or gave, for a model to judge"),
     key("max_tokens", Limit, "most tokens, in and out"),
     key("max_cost_usd", Positive, "most money, in US dollars"),

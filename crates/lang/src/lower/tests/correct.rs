@@ -170,7 +170,7 @@ steps:
     phase: extracting
     route: inputs.question
     cases:
-      - { id: open, phrases: [open orders, what is open], equals: [open, ""], sql: select 1 where a = $a, with: { a: "{{ person.id }}" }, one: true, max_rows: 5 }
+      - { id: open, phrases: [open orders, what is open], equals: [open, ""], unless: [opening hours], sql: select 1 where a = $a, with: { a: "{{ person.id }}" }, one: true, max_rows: 5 }
       - id: report
         when: inputs.kind == "done"
         steps:
@@ -275,7 +275,7 @@ cases:
     conversation: [{ role: user, text: Hi, channel: sms }]
     mocks: { facts: [1] }
     replies: { check: passed }
-    expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x, ignore_case: true }, count: 3 }, result: 4, judge: It names a next step., max_tokens: 500, max_cost_usd: 0.2, sent: { max_length: 9 }, steps: { check: succeeded } }
+    expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x, ignore_case: true }, count: 3 }, result: 4, judge: It names a next step., blocked: [work.write], max_tokens: 500, max_cost_usd: 0.2, sent: { max_length: 9 }, steps: { check: succeeded } }
     golden: true
 "#;
 
