@@ -1,12 +1,23 @@
--- The city that a question names: the name that follows "in" or "for", else the longest one, else the one of the named state, else the largest.
-with asked as (select ' ' || {{ inputs.query | lower | regex_replace('[?!.,:"]', ' ') }} || ' ' as text,
-                      ' ' || {{ inputs.query | regex_replace('[?.,]', ' ') }} || ' ' as written)
+-- The city that a question names. Of several: the one that its state follows, then the name that follows "in" or "for", then the longest
+-- name, then the one whose state stands elsewhere in the question, then the largest. A city of another state than the one that follows its
+-- name, or that is written out, is not meant.
+with asked as (select ' ' || {{ inputs.query | regex_replace("['’]s\\b", "") | regex_replace("[,(]\\s*([A-Z]{2})\\b", " @$1 ")
+                               | regex_replace("[^\\pL0-9@-]+", " ") | lower | replace("west virginia", "westvirginia") | trim }} || ' ' as text),
+     state_names as (select code, replace(lower(name), 'west virginia', 'westvirginia') as name from states),
+     -- Each way to write a city that is in the question, with what follows it and the question without it.
+     named as (select cities.*, written, substr(text, instr(text, ' ' || written || ' ') + length(written) + 1) as follows,
+                      replace(text, ' ' || written || ' ', ' . ') as rest
+               from (select *, lower(name) as written from cities union all select *, lower(also) from cities where also is not null) as cities, asked
+               where instr(text, ' ' || written || ' ') > 0),
+     judged as (select named.*, instr(follows, ' ' || own.name || ' ') = 1 or instr(follows, ' ' || lower(state) || ' ') = 1
+                               or instr(follows, ' @' || lower(state) || ' ') = 1 as is_of_its_state,
+                       instr(rest, ' ' || own.name || ' ') > 0 as has_its_state,
+                       exists (select 1 from state_names other where other.code <> named.state
+                               and (instr(follows, ' @' || lower(other.code) || ' ') = 1 or instr(rest, ' ' || other.name || ' ') > 0)) as has_another_state
+                from named join state_names own on own.code = named.state)
 select name, state, latitude, longitude, time_zone
-from cities, asked
-where instr(text, ' ' || lower(name) || ' ') > 0 or (also is not null and instr(text, ' ' || lower(also) || ' ') > 0)
-order by
-  instr(text, ' in ' || lower(name) || ' ') + instr(text, ' for ' || lower(name) || ' ')
-    + instr(text, ' in ' || lower(coalesce(also, name)) || ' ') + instr(text, ' for ' || lower(coalesce(also, name)) || ' ') > 0 desc,
-  length(name) desc,
-  instr(written, ' ' || state || ' ') > 0 desc,
-  population desc
+from judged, asked
+where is_of_its_state or not has_another_state
+order by is_of_its_state desc,
+         instr(text, ' in ' || written || ' ') + instr(text, ' for ' || written || ' ') > 0 desc,
+         length(name) desc, has_its_state desc, population desc

@@ -1,5 +1,5 @@
 -- The city of that name, in the state if one is given, else the largest.
 select name, latitude, longitude, time_zone
 from cities
-where lower(name) = lower(trim({{ inputs.city }}))
-order by state = {{ inputs.state }} desc, population desc
+where lower(name) = lower(trim({{ inputs.city }})) and coalesce(state = {{ inputs.state }}, 1)
+order by population desc
