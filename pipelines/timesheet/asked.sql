@@ -5,11 +5,12 @@ with said as (select ' ' || {{ inputs.message | lower | regex_replace("[^\\pL0-9
                    from json_each({{ inputs.message | lower | regex_replace("[^\\pL0-9]+", " ") | trim | split(" ") | tojson }})),
      named as (select distinct means from words, said where instr(text, ' ' || phrase || ' ') > 0),
      times as (select means from named where means in ('today', 'yesterday', 'week', 'last_week', 'month', 'last_month')),
-     -- "on Zeppelin", "did Zaphod": a short question about somebody or something that no list knows.
-     strange as (select next.word from each_word one join each_word next on next.place = one.place + 1
-                 where one.word in ('on', 'in', 'for', 'with', 'at', 'by', 'about', 'did', 'has', 'is', 'was', 'were')
-                   and not exists (select 1 from words, (select ' ' || next.word || ' ' as text) where instr(' ' || phrase || ' ', text) > 0)
-                   and (select count(*) from each_word) <= 20)
+     -- A short question with a word that no list knows; and where that word says whom or what it is about: "on Zeppelin", "did Zaphod".
+     unknown as (select place, word from each_word
+                 where (select count(*) from each_word) <= 20
+                   and not exists (select 1 from words where instr(' ' || phrase || ' ', ' ' || word || ' ') > 0)),
+     strange as (select unknown.word from unknown join each_word before on before.place = unknown.place - 1
+                 where before.word in ('on', 'in', 'for', 'from', 'of', 'during', 'with', 'at', 'by', 'about', 'did', 'has', 'is', 'was', 'were', 'the'))
 select
   coalesce((select means from times), '') as time,
   exists (select 1 from named where means = 'hours') as is_about_hours,
@@ -24,6 +25,7 @@ select
     or exists (select 1 from projects, said where instr(text, ' ' || lower(id) || ' ') > 0 or instr(text, ' ' || lower(name) || ' ') > 0
                  or instr(text, ' ' || lower(substr(name, 1, instr(name || ' ', ' ') - 1)) || ' ') > 0)
     or exists (select 1 from strange) as is_other,
+  not exists (select 1 from unknown) as is_known,
   -- "And yesterday?" after other questions.
   exists (select 1 from words where means in ('today', 'yesterday', 'week', 'last_week', 'month', 'last_month') and phrase =
             {{ inputs.message | lower | regex_replace("[^\\pL]+", " ") | trim
