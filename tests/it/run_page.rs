@@ -53,7 +53,7 @@ fn refined(folder: &Path) {
     let weak = "\n  compose:\n    - when: not refinement\n      text: \"You did fine <b>this week</b> \\e[31m\\u202E.\"\n";
     std::fs::write(&replies, text.replacen("\n  compose:\n", weak, 1)).unwrap();
     let ran =
-        flow(folder, &["run", TIMESHEET, "--input", "message=Check my timesheet", "--channel", "email", "--now", "2026-11-18T09:00:00Z"]);
+        flow(folder, &["run", TIMESHEET, "--input", "message=Check my timesheet", "--channel", "email", "--now", "2026-11-20T09:00:00Z"]);
     assert_eq!(ran.exit, 0, "{}", ran.err);
 }
 

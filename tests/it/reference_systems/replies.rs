@@ -31,9 +31,16 @@ static RUNS: LazyLock<Runs> = LazyLock::new(|| {
             std::fs::remove_file(project.path().join("pipelines/timesheet/data/entries.csv")).expect("the pipeline has hours");
             run_in(&project, "Check my timesheet")
         },
-        long: standard(&format!(
-            "\"{GOOD} {{% for n in range(60) %}}You had a call with the team and wrote down what was left. {{% endfor %}}\""
-        )),
+        long: {
+            let project = project();
+            let data = project.path().join("pipelines/timesheet/data");
+            let rows = |row: &dyn Fn(usize) -> String| (0..40).map(row).collect::<String>();
+            let name = |n: usize| format!("q{n},The part {n} of the work that the customer in the old town has asked for in the spring\n");
+            std::fs::write(data.join("projects.csv"), format!("id,name\n{}", rows(&name))).expect("a copy can be written");
+            let entry = |n: usize| format!("e{n},p7,2026-11-{:02},q{n},,1,\n", n % 19 + 1);
+            std::fs::write(data.join("entries.csv"), format!("id,person,day,project,task,hours,note\n{}", rows(&entry))).expect("a copy can be written");
+            run_in(&project, "My projects")
+        },
     }
 });
 
@@ -121,19 +128,19 @@ fn a_refined_reply_leaves_both_rounds_and_its_failure_record() {
     assert_eq!(json!([failure["refinement_tried"], failure["refinement_worked"]]), json!([true, true]));
     let rounds = list(&failure["verdicts"]);
     assert_eq!(rounds.len(), 2);
-    assert_eq!(ids(&rounds[0], false), ["states_hours", "no_personal_data"]);
+    assert_eq!(ids(&rounds[0], false), ["states_hours", "plain_words", "no_personal_data"]);
     assert_eq!(ids(&rounds[1], false), [""; 0]);
-    assert_eq!(failure["cause"], "not met: states_hours, no_personal_data");
+    assert_eq!(failure["cause"], "not met: states_hours, plain_words, no_personal_data");
     assert!(failure["sent"].as_str().is_some_and(|sent| sent.contains("32 of 40 hours")), "{}", failure["sent"]);
     let scorecard = list(&failure["scorecard"]);
     assert_eq!(scorecard.len(), list(&rounds[0]).len());
     assert!(scorecard.iter().all(|criterion| criterion["description"].as_str().is_some_and(|text| text.chars().count() >= 10)));
-    assert!(scorecard[0]["expected"].is_string() && scorecard[1]["expected"].is_null());
+    assert!(scorecard.iter().all(|criterion| criterion["expected"].is_string()));
 
     let asked = ran.events_of("refinement_started").collect::<Vec<_>>();
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["target"], "compose");
-    assert_eq!(ids(&asked[0]["failed"], false), ["states_hours", "no_personal_data"]);
+    assert_eq!(ids(&asked[0]["failed"], false), ["states_hours", "plain_words", "no_personal_data"]);
     assert!(asked[0]["feedback"].as_str().is_some_and(|text| text.contains("- states_hours: ") && text.contains("- no_personal_data: ")));
     let told = list(&asked[0]["failed"])[0]["feedback"].as_str();
     assert_eq!(told, Some("32 does not occur in the text."));
