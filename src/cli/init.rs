@@ -18,6 +18,7 @@ macro_rules! starter {
 /// The files of a first project: where they go, and what is in them.
 pub const STARTER: &[(&str, &str)] = starter![
     "flow.toml",
+    "gitattributes",
     "gitignore",
     "pipelines/shop/pipeline.yaml",
     "pipelines/shop/demo.replies.yaml",
@@ -41,7 +42,8 @@ pub const POLICIES: &[(&str, &str)] = policies!["development_safe.yaml", "produc
 pub(super) fn run(folder: &Path, only_policies: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let files = if only_policies { POLICIES } else { STARTER };
     let folder = folder.strip_prefix(".").unwrap_or(folder);
-    let place = |name: &str| folder.join(if name == "gitignore" { ".gitignore" } else { name });
+    // The files of git do not act on the repository of flow itself.
+    let place = |name: &str| folder.join(if name.starts_with("git") { format!(".{name}") } else { name.to_owned() });
     let there: Vec<_> = files.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
         let lines = there.iter().map(|path| format!("  {}", shown(path)));

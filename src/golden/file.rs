@@ -1,5 +1,6 @@
 //! Golden files: where one stands, what it holds, and which belong to nobody.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,12 @@ pub fn of_sent(sent: &[SentMessage]) -> String {
 /// What a golden holds of a run that sent nothing.
 pub fn of_outputs(outputs: &Value) -> String {
     serde_json::to_string_pretty(outputs).unwrap_or_default() + "\n"
+}
+
+/// A golden as it is compared: a line end is a line end, however git or an editor wrote it, and a mark of bytes before the text is no text. A lone CR counts.
+pub fn compared(text: &str) -> Cow<'_, str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
 }
 
 /// The name of a golden in its case's folder. `extension` belongs to the channel's body; `several`: the case runs on more than one

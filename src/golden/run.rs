@@ -158,10 +158,10 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
             return Some(GoldenFile { path, state: Golden::Wrong, diff: None });
         }
     };
-    if before.as_ref() == Some(&now) {
+    if before.as_deref().is_some_and(|before| file::compared(before) == file::compared(&now)) {
         return Some(GoldenFile { path, state: Golden::Same, diff: None });
     }
-    let diff = Diff::of(before.as_deref().unwrap_or_default(), &now);
+    let diff = Diff::of(&file::compared(before.as_deref().unwrap_or_default()), &file::compared(&now));
     // A run that is not as expected is nothing to compare later ones with.
     if update && complaints.is_empty() {
         let state = match suite.may_hold(&path).and_then(|()| file::write(&path, &now)) {

@@ -158,7 +158,8 @@ struct CaseColumn {
 impl CaseColumn {
     /// A cell as a value.
     fn cell(&self, text: String, span: Span) -> Node {
-        let text = if self.holds == CellKind::Text { text } else { text.trim().to_owned() };
+        // Git may have written another line end into a cell.
+        let text = if self.holds == CellKind::Text { text.replace("\r\n", "\n") } else { text.trim().to_owned() };
         let is_plain = self.holds == CellKind::Plain;
         let value = if is_plain { plain_value(&text) } else { text.clone().into() };
         let style = if is_plain { QuoteStyle::Plain } else { QuoteStyle::Double };
