@@ -12,7 +12,7 @@ use super::{Exit, stdout};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment::is_set;
 use crate::check::{Several, add_edits, check_file};
-use crate::diagnostic::{Severity, visible};
+use crate::diagnostic::{Severity, Suppressed, visible};
 use crate::load::{SettingsOf, load_settings};
 use crate::model::PipelineId;
 use crate::port::{AskedFiles, Overlay};
@@ -79,7 +79,9 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     if !shared.verbose && format == Format::Human {
         shown.retain(|d| d.severity() != Severity::Info);
     }
-    let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
+    // Code scanning of GitHub reads no suppressions: it would show as open what an author has hidden.
+    let hidden: &[Suppressed] = if options.suppressed && format == Format::Sarif && !options.no_ignore { &several.hidden } else { &[] };
+    let findings = Findings { hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
     let printed = stdout::print(&match format {
         Format::Human => report::human(&findings, shared.look()),

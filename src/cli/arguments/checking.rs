@@ -74,6 +74,9 @@ pub struct ValidateOptions {
     /// Also shows findings that comments hide
     #[arg(long)]
     pub no_ignore: bool,
+    /// Lists hidden findings in SARIF too, marked as suppressed; some readers show them as open
+    #[arg(long)]
+    pub suppressed: bool,
     /// A guarantee that must hold for every run of each pipeline; may be repeated, or a list with commas
     #[arg(long, value_name = "GUARANTEE", value_delimiter = ',', value_parser = guarantee_parser())]
     pub require: Vec<Guarantee>,

@@ -22,7 +22,7 @@ pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, behind_cut, cut, cut_bytes, cut_
 pub use sentence::{counted, grouped, listed};
 pub use shell::{shell_path, shell_word};
 pub use suggest::{Hints, Near, akin, did_you_mean, did_you_mean_zone, nearest};
-pub use suppress::{Suppressed, Suppression, SuppressionResult, suppress};
+pub use suppress::{Suppressed, SuppressedBy, Suppression, SuppressionResult, suppress};
 pub use visible::{all_visible, escaped, is_invisible, terminal_sequence, visible, visible_drawn, visible_lines};
 
 use crate::source::Span;

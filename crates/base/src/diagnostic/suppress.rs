@@ -24,11 +24,22 @@ pub struct Suppression {
     pub removal: Span,
 }
 
+/// Where it is said that a finding is hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuppressedBy {
+    /// In a comment of the file.
+    Comment,
+    /// In the settings of the project.
+    Settings,
+}
+
 /// A finding that was hidden, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suppressed {
     /// The finding.
     pub diagnostic: Diagnostic,
+    /// Where it is said.
+    pub by: SuppressedBy,
     /// The author's reason.
     pub reason: String,
 }
@@ -70,7 +81,7 @@ pub fn suppress(sources: &Sources, suppressions: &[Suppression], diagnostics: Ve
             }
         }
         match reason {
-            Some(reason) => judged.hidden.push(Suppressed { diagnostic, reason: reason.clone() }),
+            Some(reason) => judged.hidden.push(Suppressed { diagnostic, by: SuppressedBy::Comment, reason: reason.clone() }),
             None => judged.shown.push(diagnostic),
         }
     }
@@ -140,7 +151,10 @@ mod tests {
         let found = vec![finding(Code::UnusedOutput, 0), finding(Code::UnusedOutput, 46)];
         let judged = suppress(&sources(), &[comment(&[Code::UnusedOutput])], found);
         assert_eq!(judged.shown, [finding(Code::UnusedOutput, 46)]);
-        assert_eq!(judged.hidden, [Suppressed { diagnostic: finding(Code::UnusedOutput, 0), reason: "kept for March".to_owned() }]);
+        assert_eq!(
+            judged.hidden,
+            [Suppressed { diagnostic: finding(Code::UnusedOutput, 0), by: SuppressedBy::Comment, reason: "kept for March".to_owned() }]
+        );
     }
 
     #[test]

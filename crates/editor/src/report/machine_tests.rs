@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::tests::example;
 use super::*;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, SuppressedBy};
 use crate::source::Span;
 
 #[test]
@@ -73,7 +73,7 @@ fn json_holds_no_control_characters() {
 #[test]
 fn sarif_has_rules_regions_fixes_and_suppressions() {
     let (sources, mut found) = example();
-    let hidden = [Suppressed { diagnostic: found.remove(1), reason: "kept for March".to_owned() }];
+    let hidden = [Suppressed { diagnostic: found.remove(1), by: SuppressedBy::Comment, reason: "kept for March".to_owned() }];
     let findings = Findings { hidden: &hidden, ..Findings::new(&sources, &found) };
     insta::assert_snapshot!(sarif(&findings).replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r#"
     {

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::Findings;
 use super::escape::{json_text, uri};
-use crate::diagnostic::{Code, Diagnostic, Fix, Severity};
+use crate::diagnostic::{Code, Diagnostic, Fix, Severity, SuppressedBy};
 use crate::source::{Sources, Span};
 
-/// One run. Paths are relative to `%SRCROOT%`; columns count Unicode characters. Hidden findings are there too, marked as
-/// suppressed in the source, with the author's reason.
+/// One run. Paths are relative to `%SRCROOT%`; columns count Unicode characters. Hidden findings among them are marked as suppressed, in the source or
+/// (by settings) elsewhere, with the reason (3.35.2).
 pub fn sarif(findings: &Findings<'_>) -> String {
     let mut codes: Vec<Code> = findings.shown.iter().map(|d| d.code).chain(findings.hidden.iter().map(|s| s.diagnostic.code)).collect();
     codes.sort_by_key(|code| code.id());
@@ -17,7 +17,11 @@ pub fn sarif(findings: &Findings<'_>) -> String {
     // Where one result says whether it is suppressed, all must (3.27.23): an empty list means it is not.
     let shown = findings.shown.iter().map(|d| result(findings, d, &codes, json!([])));
     let hidden = findings.hidden.iter().map(|s| {
-        let suppression = json!([{ "kind": "inSource", "justification": s.reason }]);
+        let kind = match s.by {
+            SuppressedBy::Comment => "inSource",
+            SuppressedBy::Settings => "external",
+        };
+        let suppression = json!([{ "kind": kind, "justification": s.reason }]);
         result(findings, &s.diagnostic, &codes, suppression)
     });
     let results: Vec<Value> = shown.chain(hidden).collect();

@@ -18,7 +18,7 @@ mod unread_names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::diagnostic::{self, About, Code, Diagnostic, Severity, Suppressed, SuppressionResult};
+use crate::diagnostic::{self, About, Code, Diagnostic, Severity, Suppressed, SuppressedBy, SuppressionResult};
 use crate::load::{self, Loaded, SettingsOf};
 use crate::model::Lint;
 use crate::plan::{self, Plan};
@@ -159,7 +159,7 @@ fn apply(lint: &Lint, judged: &mut SuppressionResult, sources: &Sources, project
         match hiding {
             Some((_, by)) => {
                 let reason = format!("flow.toml leaves it out for {}", by.pattern.value);
-                judged.hidden.push(Suppressed { diagnostic: found, reason });
+                judged.hidden.push(Suppressed { diagnostic: found, by: SuppressedBy::Settings, reason });
             }
             None => {
                 found.is_denied = has(&lint.deny, found.code);

@@ -98,8 +98,8 @@ impl Several {
         // One mistake is one finding, whichever files lead to it.
         let is_same = |a: &Diagnostic, b: &Diagnostic| (a.span, a.code, &a.message) == (b.span, b.code, &b.message);
         self.diagnostics.extend(diagnostics.iter().map(|found| moved(found, &ids)));
-        for Suppressed { diagnostic, reason } in hidden {
-            let hidden = Suppressed { diagnostic: moved(diagnostic, &ids), reason: reason.clone() };
+        for Suppressed { diagnostic, by, reason } in hidden {
+            let hidden = Suppressed { diagnostic: moved(diagnostic, &ids), by: *by, reason: reason.clone() };
             if !self.hidden.iter().any(|known| is_same(&known.diagnostic, &hidden.diagnostic)) {
                 self.hidden.push(hidden);
             }
