@@ -66,6 +66,7 @@ pub(super) fn settle(found: &mut Vec<Diagnostic>, sources: &Sources) {
     let mut comments: HashSet<Span> = HashSet::new();
     let mut looked_at: HashSet<FileId> = HashSet::new();
     let told: Vec<Span> = found.iter().map(|found| found.span).collect();
+    let told_cuts: Vec<Span> = found.iter().filter(|found| found.code == Code::YamlTrap).map(|found| found.span).collect();
     found.retain_mut(|found| {
         // Who writes one value as another tool does writes others so, too.
         if found.code == Code::SingleBraces && sources.text(found.span).starts_with("${") && looked_at.insert(found.span.file) {
@@ -92,6 +93,9 @@ pub(super) fn settle(found: &mut Vec<Diagnostic>, sources: &Sources) {
             let message = format!("\"{}\" is only text here; a value is written {write}", sources.text(span));
             *found = instead(found, span, message, format!("write {write}"), Some((span, write)));
         } else if let Some((value, hash, end)) = forms.comments.get(&name).filter(|_| is_input) {
+            if told_cuts.iter().any(|cut| cut.file == found.span.file && cut.start as usize == *hash) {
+                return false;
+            }
             let quoted = crate::syntax::quoted(sources.text(at(*value, *end)).trim());
             let message = "\" #\" begins a comment here, so what follows it is not read".to_owned();
             let help = format!("write {quoted}: a text with \" #\" stands in quotes");

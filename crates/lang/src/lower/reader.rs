@@ -261,12 +261,13 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     pub fn filling(&self, key: &str) -> Option<Filling> {
-        self.get(key).map(|node| self.lower.filling(node))
+        self.get(key).map(|node| self.lower.any_filling(key, node))
     }
 
     /// Names of the author's choice, each with a value to fill in.
     pub fn pairs(&self, key: &str) -> Vec<(Spanned<String>, Filling)> {
-        let pairs = self.entries(key).map(|(name, node)| (Spanned::new(name.text.clone(), name.span), self.lower.filling(node)));
+        let pairs =
+            self.entries(key).map(|(name, node)| (Spanned::new(name.text.clone(), name.span), self.lower.any_filling(&name.text, node)));
         pairs.collect()
     }
 

@@ -90,11 +90,14 @@ fn body(keys: &KeyReader, key: &str) -> Option<ReplyBody> {
     let lower = keys.lower;
     match key {
         "text" => keys.text("text").map(ReplyBody::Text),
-        "data" => keys.filling("data").map(ReplyBody::Data),
+        "data" => keys.get("data").map(|node| ReplyBody::Data(lower.filling(node))),
         "calls" => {
             let calls = keys.filled_list("calls")?.iter().filter_map(|node| {
                 let call = KeyReader::new(lower, "a call", &[&keys::REPLY_CALL], node)?;
-                let with = call.filling("with").unwrap_or_else(|| crate::model::Filling::Constant(serde_json::json!({})));
+                let with = call
+                    .get("with")
+                    .map(|node| lower.filling(node))
+                    .unwrap_or_else(|| crate::model::Filling::Constant(serde_json::json!({})));
                 Some((call.name("tool")?, with))
             });
             Some(ReplyBody::Calls(calls.collect()))

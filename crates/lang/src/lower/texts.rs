@@ -8,7 +8,7 @@ use super::reader::KeyReader;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Filling, Form, Text, TextPlace};
 use crate::source::Span;
-use crate::syntax::{Node, Scalar};
+use crate::syntax::{self, Node, NodeKind, Scalar};
 use crate::template;
 
 impl Lower<'_> {
@@ -69,6 +69,21 @@ impl Lower<'_> {
                 _ => Filling::Text(text),
             }
         })
+    }
+
+    /// The same under a key that takes any value: a number in it may have been meant as text.
+    pub fn any_filling(&self, key: &str, node: &Node) -> Filling {
+        self.tell_numbers(key, node);
+        self.filling(node)
+    }
+
+    fn tell_numbers(&self, key: &str, node: &Node) {
+        match &node.kind {
+            NodeKind::Scalar(_) => self.diagnostics().extend(syntax::reread_number(node, key)),
+            NodeKind::List(list) => list.iter().for_each(|one| self.tell_numbers(key, one)),
+            NodeKind::Map(map) => map.entries.iter().for_each(|(key, one)| self.tell_numbers(&key.text, one)),
+            NodeKind::Broken => {}
+        }
     }
 
     /// A bare expression, or a list of them.

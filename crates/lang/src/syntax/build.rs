@@ -10,7 +10,7 @@ use super::findings;
 use super::frames::{Anchored, CollectionContent, OpenCollection, OpenFrame, ParseError, ParsedFile, PendingKey, Size};
 use super::tree::{Map, Node, NodeKind, QuoteStyle, Scalar};
 use super::tree_builder::TreeBuilder;
-use super::{folded, keys, limits, offsets, scalar, traps};
+use super::{folded, keys, limits, offsets, scalar, traps, unread};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
@@ -212,8 +212,45 @@ impl TreeBuilder<'_> {
         let header = if self.after_block_text { offsets::header(self.text, place.start) } else { None };
         let scalar = Scalar { text: text.to_owned(), style, value, offsets, header };
         self.folded(&scalar);
+        self.unread(&scalar, anchor, &place);
         let node = Node { span: self.span(&place), kind: NodeKind::Scalar(scalar) };
         self.add(node, place.end, anchor, 1, size)
+    }
+
+    /// Reports a value of which a part is not read as it is written.
+    fn unread(&mut self, scalar: &Scalar, anchor: usize, place: &Range<usize>) {
+        if self.expects_key() {
+            return;
+        }
+        let is_text = scalar.value.is_string() && !scalar.text.is_empty();
+        let found = match scalar.style {
+            QuoteStyle::Plain if scalar.text.is_empty() && anchor > 0 => unread::anchor(self.text, place.start),
+            QuoteStyle::Plain if scalar.text.is_empty() => {
+                self.behind_key().and_then(|at| unread::comment(self.text, at..at, self.is_flow()))
+            }
+            QuoteStyle::Plain if is_text => unread::comment(self.text, place.clone(), self.is_flow()),
+            QuoteStyle::Double => unread::path(self.text, place.clone()),
+            QuoteStyle::Plain | QuoteStyle::Single | QuoteStyle::Literal | QuoteStyle::Folded => None,
+        };
+        let Some(unread::UnreadPart { place, message, help, instead: (whole, text) }) = found else { return };
+        let found = findings::yaml_trap(self.span(&place), message).proposed_fix(vec![(self.span(&whole), text)]);
+        self.report(help.into_iter().fold(found, Diagnostic::help));
+    }
+
+    /// Whether what is read stands in brackets.
+    fn is_flow(&self) -> bool {
+        self.stack.last().is_some_and(|frame| frame.open.in_brackets)
+    }
+
+    /// The place behind the colon of the key whose value is read.
+    fn behind_key(&self) -> Option<usize> {
+        let Some(CollectionContent::Map { pending: PendingKey::Key(key), .. }) = self.stack.last().map(|frame| &frame.inside) else {
+            return None;
+        };
+        let end = key.span.end as usize;
+        let rest = self.text.get(end..)?;
+        let colon = rest.find(':').filter(|at| rest[..*at].chars().all(|c| c.is_whitespace() || matches!(c, '"' | '\'')))?;
+        Some(end + colon + 1)
     }
 
     /// Reports a folded text that is read otherwise than it is written.

@@ -8,7 +8,11 @@ pub(super) fn lost(scalar: &Scalar, key: &str) -> Option<&'static str> {
         return None;
     }
     let text = &scalar.text;
-    let joined: Vec<usize> = scalar.offsets.iter().map(|(at, _)| *at as usize).filter(|at| *at > 0 && text[..*at].ends_with(' ')).collect();
+    // The lines that are indented further are kept.
+    let is_joined = |at: &usize| {
+        text[..*at].ends_with(' ') && !text[..*at].trim_end_matches(' ').is_empty() && !text[..*at].trim_end_matches(' ').ends_with('\n')
+    };
+    let joined: Vec<usize> = scalar.offsets.iter().map(|(at, _)| *at as usize).filter(is_joined).collect();
     let begins_item = |at: &&usize| ["- ", "* ", "• "].iter().any(|sign| text[**at..].starts_with(sign));
     if joined.iter().filter(begins_item).count() > 1 {
         return Some("\">\" makes one line of this text, so the lines of its list are joined");

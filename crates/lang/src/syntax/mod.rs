@@ -1,7 +1,7 @@
 //! YAML text → a tree with a span on every key and value. Never fails: it gives the tree it could read, and diagnostics.
 //!
 //! Files of settings are TOML: `toml` makes the same tree of them. The parser is `granit-parser`, which nothing else names. Around it stand: `hidden` (before it), `build` with `keys`,
-//! `scalar`, `offsets`, `traps` and `braces` (its events → the tree), `mistakes` (its errors → plain words), `comments`.
+//! `scalar`, `offsets`, `traps`, `unread` and `braces` (its events → the tree), `mistakes` (its errors → plain words), `comments`.
 //!
 //! How to add a check of the text itself (not of the language): a file here, called from [`parse`] or from the place in
 //! `build` that sees the event. How to explain one more syntax mistake: a case in `mistakes`, with a line in its table of tests.
@@ -24,6 +24,7 @@ mod toml;
 mod traps;
 mod tree;
 mod tree_builder;
+mod unread;
 
 pub use comments::suppressions;
 pub(crate) use scalar::value as plain_value;
@@ -65,7 +66,7 @@ pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic
         // A template that must be in quotes is no mistake of its own where its whole line is the mistake.
         let holds = |span: Span| reason.span.start <= span.start && span.end <= reason.span.end;
         found.retain(|earlier| match earlier.code {
-            Code::YamlSyntax => earlier.span.start != reason.span.start,
+            Code::YamlSyntax | Code::YamlTrap => earlier.span.start != reason.span.start,
             Code::UnquotedTemplate => !holds(earlier.span),
             _ => true,
         });
@@ -75,6 +76,13 @@ pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic
     found.truncate(limits::FINDINGS);
     diagnostics.append(&mut found);
     reading.root
+}
+
+/// F009 of a number that may have been meant as text, for the places that take any value; `key`: what it stands under.
+pub(crate) fn reread_number(node: &Node, key: &str) -> Option<Diagnostic> {
+    let scalar = node.as_scalar().filter(|scalar| scalar.style == QuoteStyle::Plain)?;
+    let trap = traps::reread(&scalar.text, scalar.value.as_number()?, key)?;
+    Some(findings::yaml_trap(node.span, trap.message).help(trap.help).proposed_fix(vec![(node.span, format!("\"{}\"", scalar.text))]))
 }
 
 fn too_deep(span: Span) -> Diagnostic {

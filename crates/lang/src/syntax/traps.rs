@@ -1,5 +1,7 @@
 //! Plain values that other readers of YAML, or people, take for something else (F009, F010).
 
+use serde_json::Number;
+
 /// What is wrong with a plain value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Trap {
@@ -16,8 +18,10 @@ pub(super) struct Trap {
 }
 
 /// Keys under which a number with a zero at its end (`0.50`) is an amount and no version.
-const AMOUNTS: &[&str] =
-    &["amount", "cost", "hour", "jitter", "maximum", "minimum", "price", "rate", "temperature", "total", "usd", "weight"];
+const AMOUNTS: &[&str] = &[
+    "amount", "cost", "factor", "hour", "jitter", "limit", "maximum", "minimum", "percent", "price", "rate", "ratio", "score", "seconds",
+    "size", "temperature", "threshold", "total", "usd", "weight",
+];
 
 /// Looks at a plain value; `keys` are the keys above it.
 pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<Trap> {
@@ -35,6 +39,27 @@ pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> O
         .or_else(|| separated(text))
         .or_else(|| date(text))
         .or_else(|| version(text, keys))
+}
+
+/// The longest number that is told with all its digits.
+const LONGEST_NUMBER: usize = 24;
+
+/// A number that is printed otherwise than it is written, where it may have been meant as text: a commit (`680841e1`), a mask (`0o17`), a release (`2.0`).
+/// `key`: what it stands under. What [`find`] tells is not told again.
+pub(super) fn reread(text: &str, value: &Number, key: &str) -> Option<Trap> {
+    let number = match value.as_f64().filter(|_| value.is_f64()) {
+        Some(float) if float.to_string().len() <= LONGEST_NUMBER => float.to_string(),
+        Some(float) => format!("{float:e}"),
+        None => value.to_string(),
+    };
+    let (sign, digits) = signed(text);
+    let is_amount = AMOUNTS.iter().any(|amount| key.contains(amount)) && !digits.starts_with("0x") && !digits.starts_with("0o");
+    let lacks_zero = digits.starts_with('.') && format!("{sign}0{digits}") == number;
+    if number == text || is_amount || lacks_zero || find(text, []).is_some() {
+        return None;
+    }
+    let message = format!("{text} without quotes is the number {number}; write \"{text}\" or {number}");
+    Some(trap(message, format!("write \"{text}\" if it is text (a code, a version), {number} for the number"), false))
 }
 
 fn trap(message: impl Into<String>, help: impl Into<String>, quotes_are_safe: bool) -> Trap {
@@ -221,6 +246,39 @@ mod tests {
         }
         assert_eq!(find("0.50", ["limits", "max_cost_usd"]), None);
         assert_eq!(find("2.50", ["price", "input"]), None);
+    }
+
+    #[test]
+    fn numbers_that_are_printed_otherwise_than_they_are_written_are_a_trap_where_text_may_be_meant() {
+        let reread_under = |text: &str, key: &str| {
+            let value = super::super::scalar::value(text);
+            let number = value.as_number().unwrap_or_else(|| panic!("{text} is a number"));
+            reread(text, number, key).map(|trap| trap.message)
+        };
+        let told =
+            ["680841e1", "1234e8", "12E5", "1e3", "0o17", "0x1F", "2.0", "5.", "+4915", "+1.5", "3.14159265358979323846", "680841e45"];
+        let messages = told.map(|text| reread_under(text, "release").unwrap_or_else(|| format!("{text}: not told")));
+        insta::assert_snapshot!(messages.join("\n"), @r#"
+        680841e1 without quotes is the number 6808410; write "680841e1" or 6808410
+        1234e8 without quotes is the number 123400000000; write "1234e8" or 123400000000
+        12E5 without quotes is the number 1200000; write "12E5" or 1200000
+        1e3 without quotes is the number 1000; write "1e3" or 1000
+        0o17 without quotes is the number 15; write "0o17" or 15
+        0x1F without quotes is the number 31; write "0x1F" or 31
+        2.0 without quotes is the number 2; write "2.0" or 2
+        5. without quotes is the number 5; write "5." or 5
+        +4915 without quotes is the number 4915; write "+4915" or 4915
+        +1.5 without quotes is the number 1.5; write "+1.5" or 1.5
+        3.14159265358979323846 without quotes is the number 3.141592653589793; write "3.14159265358979323846" or 3.141592653589793
+        680841e45 without quotes is the number 6.80841e50; write "680841e45" or 6.80841e50
+        "#);
+        for text in
+            ["0", "-1", "12", "1.5", "0.05", ".5", "-.5", "18446744073709551615", "1.10", "012", "+4915112345678", "1e-189", "6.80841e50"]
+        {
+            assert_eq!(reread_under(text, "release"), None, "{text}");
+        }
+        assert_eq!(reread_under("2.0", "max_price"), None);
+        assert!(reread_under("0x1F", "size").is_some());
     }
 
     #[test]

@@ -35,7 +35,21 @@ fn never_closed(place: &MistakePlace<'_>, at: usize, open: char, before: Option<
         Some(next) => format!("write \"{close},\" on a line of its own above line {next}, and no comma before it"),
         None => format!("write \"{close}\" after the last entry; put a text that begins with \"{open}\" in quotes"),
     };
-    unreadable(place.span(at, at + 1), message).help(help)
+    let found = unreadable(place.span(at, at + 1), message);
+    let cut = (line..=before.unwrap_or(line).max(line)).find(|line| comment_cuts(place.line_at(*line).1, close));
+    match cut.filter(|_| !goes_on) {
+        Some(cut) => found.help(format!("put the text with \" #\" on line {cut} in quotes: \" #\" begins a comment, so the \"{close}\" behind it is not read")),
+        None => found.help(help),
+    }
+}
+
+/// Whether a comment without a blank behind its "#" takes a closing bracket with it.
+fn comment_cuts(line: &str, close: char) -> bool {
+    line.match_indices(" #").any(|(at, sign)| {
+        let (before, comment) = (&line[..at], &line[at + sign.len()..]);
+        let is_quoted = ['"', '\''].iter().any(|quote| before.matches(*quote).count() % 2 == 1);
+        !is_quoted && comment.starts_with(|c: char| !c.is_whitespace() && c != '#') && comment.contains(close)
+    })
 }
 
 /// `[ … }`.

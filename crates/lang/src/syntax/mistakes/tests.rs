@@ -139,6 +139,13 @@ fn what_was_stepped_over_is_quoted_as_its_author_wrote_it() {
 }
 
 #[test]
+fn a_bracket_that_a_comment_takes_with_it_is_said_to_stand_in_one() {
+    let cases = ["a: { b: team #c }\nd: 1\n", "a: { b: 1 #c\nd: 1\n", "a: { b: \"x #c\"\nd: 1\n", "a: [x #{{ y }}, z]\nd: 1\n"];
+    let is_told = cases.map(|text| told(text).contains("begins a comment, so the"));
+    assert_eq!(is_told, [true, false, false, true], "{}", cases.map(told).join("\n"));
+}
+
+#[test]
 fn brackets_and_first_characters_are_found() {
     let cases = [
         "needs: [a, b\nagent: x\n",
