@@ -297,6 +297,7 @@ fn colour_of(event: &Event) -> &'static str {
         | Happening::OutcomeUnknown { .. }
         | Happening::StepCancelled { .. }
         | Happening::ToolsListed { absent: Some(_), .. } => "33",
+        Happening::OutputWritten { rejected, .. } if !rejected.is_empty() => "33",
         _ => PALE,
     }
 }
@@ -352,6 +353,10 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
         Happening::LimitReached { message, .. } => masked(message),
         Happening::CancelRequested { waits_until_ms: Some(until), .. } => {
             format!("waiting up to {}s for the answers of open calls", until.saturating_sub(event.at_ms).div_ceil(1000))
+        }
+        Happening::OutputWritten { step, rejected, part: 1, .. } if !rejected.is_empty() => {
+            let each: Vec<String> = rejected.iter().map(|one| format!("{} ({})", one.recipient, one.reason)).collect();
+            masked(&format!("{step}: rejected by the mail server, and not sent to {}", each.join(", ")))
         }
         Happening::OutcomeUnknown { step, .. } => format!("{step}: no answer; it is unknown whether the call had an effect"),
         Happening::ToolsListed { step, server, absent: Some(failure), .. } => {

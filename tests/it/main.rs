@@ -77,6 +77,7 @@ mod runs_forked;
 mod runs_moved;
 mod sandbox;
 mod schema;
+mod sending;
 mod servers;
 mod settings;
 mod sign_in;

@@ -217,9 +217,21 @@ pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
 /// # Errors
 /// Fails if the file cannot be created, or is not a regular file.
 pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
+    open_private_with(path, false)
+}
+
+/// Like [`open_private`], but the last part of the path must not be a link.
+///
+/// # Errors
+/// See [`open_private`].
+pub(super) fn open_private_unlinked(path: &Path) -> std::io::Result<File> {
+    open_private_with(path, true)
+}
+
+fn open_private_with(path: &Path, is_own: bool) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    let file = os::at_once(os::private(&mut options), false).open(path)?;
+    let file = os::at_once(os::private(&mut options), is_own).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -259,11 +271,22 @@ pub(crate) fn write_private(path: &Path, value: &impl serde::Serialize) -> std::
 /// # Errors
 /// See [`write_private`].
 pub(crate) fn put_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    put_like(path, bytes, None)
+}
+
+/// The same, with the permissions that another file has.
+///
+/// # Errors
+/// See [`write_private`].
+pub(crate) fn put_like(path: &Path, bytes: &[u8], like: Option<&fs::Metadata>) -> std::io::Result<()> {
     let folder = path.parent().map_or(Path::new("."), here);
     private_folder(folder)?;
     // Temporary files are created with access for their owner only.
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     new.write_all(bytes)?;
+    if let Some(like) = like {
+        new.as_file().set_permissions(like.permissions())?;
+    }
     new.as_file().sync_all()?;
     new.persist(path)?;
     File::open(folder)?.sync_all()

@@ -3,13 +3,14 @@
 //!
 //! The work runs on separate threads, which a run abandons after a time limit, because a network disk may never answer.
 
-use std::fs::DirEntry;
+use std::fs::{DirEntry, File};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization;
 
 use super::files::{self, real, shown};
+use super::os;
 use super::own::OwnFiles;
 use crate::adapter::kept_name::check_kept;
 use crate::diagnostic::visible;
@@ -82,6 +83,11 @@ impl Folder for DiskFolder {
         })
     }
 
+    fn append(&self, folder: &Path, name: &str, text: &str, most: u64) -> Pending<String> {
+        let (own, folder, name, text) = (Arc::clone(&self.own), folder.to_path_buf(), name.to_owned(), text.to_owned());
+        on_disk(move || append(&own, &target(&folder, &name)?, &text, most))
+    }
+
     fn copy(&self, picture: &Path, most: u64, folder: &Path, name: &str) -> Pending<String> {
         let (own, folder, name, picture) = (Arc::clone(&self.own), folder.to_path_buf(), name.to_owned(), picture.to_path_buf());
         on_disk(move || copy(&own, &picture, most, &target(&folder, &name)?))
@@ -108,6 +114,48 @@ fn copy(own: &OwnFiles, picture: &Path, most: u64, path: &Path) -> Result<String
     own.may_write(path, &String::from_utf8_lossy(&bytes))?;
     files::put_private(path, &bytes).map_err(|e| failed("write", path, &e))?;
     Ok(path.display().to_string())
+}
+
+/// Adds a text to a file. The file is replaced by a longer one in one act, so nobody sees a part of the text, whatever ends the process; and who adds holds
+/// the file, so that of two who do so at once each adds to what the other has written.
+fn append(own: &OwnFiles, path: &Path, text: &str, most: u64) -> Result<String, Failure> {
+    own.may_write(path, text)?;
+    let failing = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::FileTooLarge => {
+            Failure::new(FailureKind::TooLarge, format!("{} would have more than {most} bytes", shown(path)))
+        }
+        _ => failed("write", path, &e),
+    };
+    let file = hold(path).map_err(failing)?;
+    let (before, kept) = (files::within(&file, most).map_err(failing)?, file.metadata().map_err(failing)?);
+    let mut whole = before;
+    if whole.last().is_some_and(|last| *last != b'\n') {
+        whole.push(b'\n');
+    }
+    whole.extend_from_slice(text.as_bytes());
+    if !text.ends_with('\n') {
+        whole.push(b'\n');
+    }
+    if whole.len() as u64 > most {
+        return Err(failing(std::io::ErrorKind::FileTooLarge.into()));
+    }
+    own.may_write(path, &String::from_utf8_lossy(&whole))?;
+    files::put_like(path, &whole, Some(&kept)).map_err(failing)?;
+    Ok(path.display().to_string())
+}
+
+/// Opens a file, made where it is not there, and holds it until it is closed: alone, and as the file of this name.
+fn hold(path: &Path) -> std::io::Result<File> {
+    files::private_folder(files::here(path.parent().unwrap_or(path)))?;
+    loop {
+        let file = files::open_private_unlinked(path)?;
+        file.lock()?;
+        // Who held it before may have put another in its place.
+        let now = path.symlink_metadata();
+        if now.is_ok_and(|now| file.metadata().is_ok_and(|held| os::file_id(&held) == os::file_id(&now))) {
+            return Ok(file);
+        }
+    }
 }
 
 /// Runs work that may wait for a disk. Dropping the future stops waiting.
@@ -303,6 +351,55 @@ mod tests {
         let refused = held(&at("project"), &at("project/open/out.md"), "open/out.md", false).unwrap_err();
         assert_eq!(refused.kind, FailureKind::Denied);
         assert!(refused.message.contains("it is a link to"), "{}", refused.message);
+    }
+
+    #[test]
+    fn what_is_added_stands_on_lines_of_its_own_below_the_rest() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        let own = OwnFiles { is_program: Some(|text| text.contains("flow:")), ..OwnFiles::default() };
+        let add = |name: &str, text: &str, most: u64| {
+            target(&at("out"), name).and_then(|path| append(&own, &path, text, most)).map(|_| ()).map_err(|failure| failure.kind)
+        };
+        let text = |name: &str| std::fs::read_to_string(at("out").join(name)).unwrap();
+        for (given, whole) in [("one", "one\n"), ("two\n\nlines\n", "one\ntwo\n\nlines\n"), ("", "one\ntwo\n\nlines\n\n")] {
+            assert_eq!(add("log.txt", given, 100), Ok(()));
+            assert_eq!(text("log.txt"), whole);
+        }
+        std::fs::write(at("out/mine.txt"), "no line end").unwrap();
+        std::fs::set_permissions(at("out/mine.txt"), os::permissions(0o640)).unwrap();
+        assert_eq!(add("mine.txt", "added", 100), Ok(()));
+        assert_eq!(text("mine.txt"), "no line end\nadded\n");
+        assert_eq!(os::mode(&at("out/mine.txt").metadata().unwrap()) & 0o777, 0o640, "others may read it as before");
+        assert_eq!(add("mine.txt", "more", 19), Err(FailureKind::TooLarge));
+        assert_eq!(text("mine.txt"), "no line end\nadded\n");
+        std::os::unix::fs::symlink(at("out/mine.txt"), at("out/link.txt")).unwrap();
+        assert_eq!(add("link.txt", "x", 100), Err(FailureKind::Unavailable), "a link is not followed");
+        assert_eq!(add("p.yaml", "flow: 1", 100), Err(FailureKind::Denied));
+        assert_eq!(add("../x", "x", 100), Err(FailureKind::Denied));
+    }
+
+    #[test]
+    fn of_many_who_add_at_once_none_is_lost_or_torn() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("log.txt");
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for turn in 0..20 {
+                        let line = format!("{writer}-{turn}-{}", "x".repeat(5_000));
+                        append(&OwnFiles::default(), path, &line, 1 << 30).unwrap();
+                    }
+                });
+            }
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.trim_end_matches('x').len() + 5_000 == line.len()));
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), 160);
     }
 
     #[test]

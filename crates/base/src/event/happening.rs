@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStart, RunStatus, ServerQuestions, ServerTool, Usage, Verdict,
+    Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RejectedRecipient, RunStart, RunStatus, ServerQuestions,
+    ServerTool, Usage, Verdict,
 };
 use crate::model::{ActKind, DialogueEnd, DialogueSignal, DialogueTurn, WrittenArtefact, WrittenPlan};
 
@@ -482,6 +483,12 @@ pub enum Happening {
         /// What people read there, of a run that is part of a conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
+        /// Of a mail: the recipients that the server accepted.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        accepted: Vec<String>,
+        /// Of a mail: the recipients that the server rejected, who got nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rejected: Vec<RejectedRecipient>,
     },
     /// The run ended: the last event, unless a cancelled run continues (`run_resumed`).
     RunFinished(Box<RunEnd>),

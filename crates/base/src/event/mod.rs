@@ -24,7 +24,10 @@ pub use failure::{Failure, FailureKind};
 pub use happening::{Event, Happening, RunEnd, SharedValue, Stage, StepFailure, StepPath, VERSION};
 pub use limit::{Bound, Canceller, Limit};
 pub use marks::Marks;
-pub use parts::{AnswerState, FormRequest, Message, ModelAnswer, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
+pub use parts::{
+    AnswerState, FormRequest, Message, ModelAnswer, RejectedRecipient, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage,
+    Verdict,
+};
 pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
 pub use status::{NOT_STARTED, RunStatus};
 pub use trace::{TraceContext, span_id, trace_id};

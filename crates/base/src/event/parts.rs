@@ -32,6 +32,15 @@ impl FormRequest {
     }
 }
 
+/// A recipient of a mail whom the server rejected, while it accepted others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedRecipient {
+    /// As it was given.
+    pub recipient: String,
+    /// What the server said.
+    pub reason: String,
+}
+
 /// What an MCP server asks a person before it continues with a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerQuestions {

@@ -59,7 +59,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::LimitReached { .. } => &[("message", Sentence)],
         Happening::ApprovalRequested { .. } => &[("question", Texts), ("act", Hash), ("form", Values)],
         Happening::ApprovalAnswered { .. } => &[("comment", Texts), ("by", Texts), ("output", Values)],
-        Happening::OutputWritten { .. } => &[("id", Sentence), ("text", Texts)],
+        Happening::OutputWritten { .. } => &[("id", Sentence), ("text", Texts), ("accepted", Texts), ("rejected", Texts)],
         Happening::RunFinished(_) => &[("outputs", Given), ("failure", Sentence)],
         Happening::AnswerRead { .. }
         | Happening::StepPaused { .. }

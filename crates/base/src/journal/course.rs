@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{ConversationSoFar, Event, Failure, Happening, StepPath};
+use crate::event::{ConversationSoFar, Event, Failure, Happening, RejectedRecipient, StepPath};
 
 /// One try of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,17 +104,28 @@ pub struct SentRecord {
     /// What people read in each, of a run that is part of a conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,
+    /// The recipients of a mail whom its server rejected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<RejectedRecipient>,
 }
 
 /// Takes a part in that was delivered.
-pub(super) fn delivered(sent: &mut Vec<SentRecord>, step: &str, to: &str, text: Option<&str>) {
+pub(super) fn delivered(sent: &mut Vec<SentRecord>, (step, to): (&str, &str), text: Option<&str>, rejected: &[RejectedRecipient]) {
     let texts = text.map(str::to_owned).into_iter();
     match sent.iter_mut().find(|sent| sent.step == *step && sent.to == *to) {
         Some(sent) => {
             sent.parts += 1;
             sent.texts.extend(texts);
+            // All parts are in one mail.
+            sent.rejected.extend(rejected.iter().filter(|new| !sent.rejected.contains(new)).cloned().collect::<Vec<_>>());
         }
-        None => sent.push(SentRecord { step: step.to_owned(), to: to.to_owned(), parts: 1, texts: texts.collect() }),
+        None => sent.push(SentRecord {
+            step: step.to_owned(),
+            to: to.to_owned(),
+            parts: 1,
+            texts: texts.collect(),
+            rejected: rejected.to_vec(),
+        }),
     }
 }
 

@@ -261,7 +261,10 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         }
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
-    record.sent.iter_mut().flat_map(|sent| &mut sent.texts).for_each(|text| *text = redactor.redact(text));
+    for sent in &mut record.sent {
+        let rejected = sent.rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]);
+        sent.texts.iter_mut().chain(rejected).for_each(|text| *text = redactor.redact(text));
+    }
     for asked in &mut record.questions {
         asked.show.iter_mut().chain([&mut asked.question]).for_each(|text| *text = redactor.redact(text));
     }

@@ -380,7 +380,9 @@ impl RecordBuilder {
             }
             Happening::TaskJudged { step, verdicts, .. } | Happening::GatePassed { step, verdicts, .. } => self.review(step, verdicts),
             Happening::RefinementStarted { step, .. } => self.phase("refining", event, step),
-            Happening::OutputWritten { step, to, text, .. } => delivered(&mut self.record.sent, step, to, text.as_deref()),
+            Happening::OutputWritten { step, to, text, rejected, part: _, id: _, accepted: _ } => {
+                delivered(&mut self.record.sent, (step, to), text.as_deref(), rejected);
+            }
             Happening::CancelRequested { by, .. } => self.is_given_up = *by == Canceller::Person,
             Happening::RunFinished(end) => self.over(end, event),
             Happening::RunResumed { .. } => self.goes_on(),

@@ -28,6 +28,7 @@ mod pipeline;
 mod planning;
 mod program;
 mod query;
+mod sending;
 mod settings;
 mod step;
 mod step_kind;
@@ -41,7 +42,7 @@ mod visit;
 mod work;
 mod writer;
 
-has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, Guarantee, LengthUnit, Method, PlanStrategy, SplitAt, Writer);
+has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, FileMode, Guarantee, LengthUnit, Method, PlanStrategy, SplitAt, Writer);
 
 pub use agent_program::{AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, PrintMode, PromptOption};
 pub use channel::{
@@ -81,6 +82,7 @@ pub use pipeline::{
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
 pub use query::{FilledPlace, FilledValue, PreparedQuery, QueryFault, QueryMistake, WrittenQuery};
+pub use sending::{FileMode, GIVEN_FOR_EACH_PART, RECIPIENTS, SendKey, SendKeys, header_fault, recipients};
 pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;

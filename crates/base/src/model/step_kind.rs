@@ -15,9 +15,9 @@ use std::time::Duration;
 use super::phrase::contains_phrase;
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
-    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, FilledValue, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method,
-    PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide,
-    TaskStep, Text, TextKey, Until, Visit,
+    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, FileMode, FilledValue, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT,
+    Method, PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step,
+    StyleGuide, TaskStep, Text, TextKey, Until, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -546,10 +546,18 @@ pub struct SendStep {
     pub to: Spanned<String>,
     /// Parts (of a `format` output) or text.
     pub of: Text,
-    /// `to`, `subject`, `name`.
+    /// What it says to the receiver: see [`super::SendKeys`].
     pub with: Vec<(Spanned<String>, Filling)>,
     /// Key for receivers that know keys.
     pub idempotency_key: Option<Text>,
+}
+
+impl SendStep {
+    /// Whether it adds to what a file holds, as far as the file says it.
+    pub fn may_append(&self) -> bool {
+        let mode = self.with.iter().find(|(name, _)| name.value == "mode").map(|(_, value)| value);
+        mode.is_some_and(|mode| !matches!(mode, Filling::Constant(word) if word.as_str() == Some(FileMode::Replace.word())))
+    }
 }
 
 /// `stop`: ends the run.

@@ -37,7 +37,7 @@ pub use data::{
 };
 pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
-pub use mail::{Mail, MailSender};
+pub use mail::{Mail, MailHead, MailReceipt, MailSender};
 pub use model::{EndpointOptions, Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{FileToWrite, Folder, PrintError, Printer, new_name, plain_name};
 pub use program::{

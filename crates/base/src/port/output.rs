@@ -68,6 +68,13 @@ pub fn new_name(name: &str) -> Result<(), Failure> {
 pub enum FileToWrite {
     /// A text.
     Text(String),
+    /// A text below what the file holds.
+    Added {
+        /// The text.
+        text: String,
+        /// The most bytes that the file may have then.
+        most: u64,
+    },
     /// A copy of a picture that the run has: one that it read, or that its code made.
     Picture {
         /// Where it is.
@@ -87,6 +94,10 @@ pub trait Folder: Send + Sync {
 
     /// Writes a file in it, whole or not at all, and gives its path.
     fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String>;
+
+    /// Writes a text into a file of it, on lines of its own below what the file holds, whole or not at all, also while others do the same, and gives the
+    /// path of the file. A file that would have more than `most` bytes stays as it is.
+    fn append(&self, folder: &Path, name: &str, text: &str, most: u64) -> Pending<String>;
 
     /// Copies a picture of at most `most` bytes into it, whole or not at all, and gives the path of the copy.
     fn copy(&self, picture: &Path, most: u64, folder: &Path, name: &str) -> Pending<String>;

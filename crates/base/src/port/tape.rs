@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    AgentCall, AgentPrograms, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending,
-    ProgramCall, ProgramReply, Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList,
-    ToolServer, ToolServers,
+    AgentCall, AgentPrograms, HttpClient, HttpReply, HttpRequest, Mail, MailReceipt, MailSender, ModelClient, ModelReply, ModelRequest,
+    Pending, ProgramCall, ProgramReply, Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply,
+    ToolList, ToolServer, ToolServers,
 };
 use crate::event::Event;
 
@@ -40,5 +40,5 @@ pub trait Tape: Send + Sync {
     fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply>;
 
     /// Answers a mail with its id, itself or by way of `live`.
-    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String>;
+    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt>;
 }

@@ -265,7 +265,11 @@ fn head(record: &Record, look: Look) -> String {
         let version = style.version.as_ref().map(|version| format!(" {}", visible(version))).unwrap_or_default();
         format!("{}{version}", visible(&style.name))
     });
-    let sent = |sent: &SentRecord| format!("{} to {} ({})", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&sent.step));
+    let sent = |sent: &SentRecord| {
+        let rejected: String =
+            sent.rejected.iter().map(|one| format!(", not to {}: {}", visible(&one.recipient), visible(&one.reason))).collect();
+        format!("{} to {} ({}){rejected}", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&sent.step))
+    };
     let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
     let history = record.conversation.as_ref().map(|own| {
         let left_out = if own.left_out == 0 { String::new() } else { format!(", {} older left out", own.left_out) };

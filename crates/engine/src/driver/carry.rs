@@ -137,8 +137,8 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             None => ports.http.send(request).await.map(CallReply::Http),
         },
         CallRequest::Mail(mail) => match &ports.tape {
-            Some(tape) => tape.mail(call, mail, &ports.mail).await.map(CallReply::Sent),
-            None => ports.mail.send(mail).await.map(CallReply::Sent),
+            Some(tape) => tape.mail(call, mail, &ports.mail).await.map(CallReply::Mailed),
+            None => ports.mail.send(mail).await.map(CallReply::Mailed),
         },
         CallRequest::Tools(server) => match &ports.tape {
             Some(tape) => tape.tools(call, server, &ports.servers).await.map(CallReply::Tools),
@@ -175,6 +175,7 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             let port = ports.folder.clone();
             let write = move || match content {
                 FileToWrite::Text(text) => port.write(&folder, &name, &text),
+                FileToWrite::Added { text, most } => port.append(&folder, &name, &text, most),
                 FileToWrite::Picture { path, most } => port.copy(&path, most, &folder, &name),
             };
             aside(write).await.map(CallReply::Sent)

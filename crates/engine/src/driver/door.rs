@@ -11,8 +11,8 @@ use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::model::read_json;
 use crate::port::{
-    ColumnSummary, FileContent, FoundPiece, FoundPieces, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply,
-    RefusedHost, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
+    ColumnSummary, FileContent, FoundPiece, FoundPieces, HttpReply, MailReceipt, ModelReply, PageText, ProgramReply, PythonError,
+    PythonReply, RefusedHost, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
 };
 use crate::redact::Secrets;
 
@@ -186,6 +186,10 @@ impl Door {
                 file.iter_mut().for_each(|file| self.file(file));
             }
             CallReply::Sent(id) => self.text(id),
+            CallReply::Mailed(MailReceipt { id, accepted, rejected }) => {
+                self.texts(accepted.iter_mut().chain([id]));
+                self.told(rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]));
+            }
             CallReply::Value(value) => self.value(value),
         }
     }
@@ -222,7 +226,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::event::{AnswerState, FailureKind, ServerQuestions};
+    use crate::event::{AnswerState, FailureKind, RejectedRecipient, ServerQuestions};
     use crate::model::{DataKind, SqlEngine};
 
     const CANARY: &str = "sk-canary-7Q";
@@ -299,6 +303,11 @@ mod tests {
             }),
             CallReply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
             CallReply::Sent(text()),
+            CallReply::Mailed(MailReceipt {
+                id: text(),
+                accepted: vec![text()],
+                rejected: vec![RejectedRecipient { recipient: text(), reason: text() }],
+            }),
             CallReply::Value(value()),
         ]
     }

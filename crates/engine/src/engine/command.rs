@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::channel::{clean, cleaned};
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
-    AgentCall, Embedding, FileContent, FileToWrite, FoundPieces, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall,
-    ProgramReply, PythonCall, PythonReply, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows, SearchRequest, ServerAnswers,
-    ServerCall, ServerReply, TableSource, ToolList, ToolServer,
+    AgentCall, Embedding, FileContent, FileToWrite, FoundPieces, HttpReply, HttpRequest, Mail, MailReceipt, ModelReply, ModelRequest,
+    ProgramCall, ProgramReply, PythonCall, PythonReply, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows, SearchRequest,
+    ServerAnswers, ServerCall, ServerReply, TableSource, ToolList, ToolServer,
 };
 
 /// An input of a run.
@@ -217,8 +217,10 @@ pub enum CallReply {
     Tool(ServerReply),
     /// A resource of an MCP server, and its content as a file if it is not text.
     Resource(ResourceReply, Option<Box<FileContent>>),
-    /// A mail, a print or a write succeeded: the receiver's id, the path of the file, or empty.
+    /// A print or a write succeeded: the path of the file, or empty.
     Sent(String),
+    /// A mail was accepted.
+    Mailed(MailReceipt),
     /// The result of listing or opening files, or a stored step result.
     Value(Value),
 }
@@ -242,6 +244,7 @@ impl CallReply {
             | CallReply::Tools(_)
             | CallReply::Resource(..)
             | CallReply::Sent(_)
+            | CallReply::Mailed(_)
             | CallReply::Value(_) => self,
         }
     }

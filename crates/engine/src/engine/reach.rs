@@ -36,8 +36,8 @@ impl<'a> Giver<'a> {
     pub(crate) const NOBODY: Giver<'static> = Giver { fixed: &[], given: None, sent: &[] };
 
     /// For a `send` step.
-    pub(crate) fn of_send(given: &'a WrittenNames) -> Giver<'a> {
-        Giver { fixed: &[], given: Some(given), sent: &["content", "text"] }
+    pub(crate) fn of_send(fixed: &'a WrittenNames, given: &'a WrittenNames) -> Giver<'a> {
+        Giver { fixed, given: Some(given), sent: &["content", "text"] }
     }
 
     /// The paths that these arguments read; `None` if an author did not write all of them.

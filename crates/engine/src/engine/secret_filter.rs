@@ -156,7 +156,10 @@ impl Run {
                 hidden.hide_in(feedback);
             }
             Happening::StageStarted { failure, .. } => failure.iter_mut().for_each(|failure| failed(&mut failure.failure)),
-            Happening::OutputWritten { text, .. } => text.iter_mut().for_each(|text| hidden.hide_in(text)),
+            Happening::OutputWritten { text, accepted, rejected, step: _, to: _, part: _, id: _ } => {
+                let rejected = rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]);
+                text.iter_mut().chain(accepted).chain(rejected).for_each(|text| hidden.hide_in(text));
+            }
             Happening::ApprovalAnswered { output, .. } => output.iter_mut().for_each(shared),
             Happening::RunFinished(end) => {
                 let RunEnd { status: _, outputs, failure, usage: _, needs_review: _ } = &mut **end;
@@ -238,9 +241,13 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
             answers.iter_mut().for_each(|answers| secrets().hide_in_map(&mut answers.answers));
         }
         CallRequest::Resource(ResourceCall { server: _, uri, timeout: _, trace: _ }) => secrets().hide_in(uri),
-        CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => hidden_in(&mut [to, subject, text, key].into_iter().chain(html)),
+        CallRequest::Mail(Mail { head, text, html, key, server: _, host_from: _, login: _, from: _, timeout: _ }) => {
+            hidden_in(&mut head.texts_mut().chain([text, key]).chain(html));
+        }
         CallRequest::Print(parts) => hidden_in(&mut parts.iter_mut()),
-        CallRequest::Write { folder: _, name, content: FileToWrite::Text(text) } => hidden_in(&mut [name, text].into_iter()),
+        CallRequest::Write { folder: _, name, content: FileToWrite::Text(text) | FileToWrite::Added { text, most: _ } } => {
+            hidden_in(&mut [name, text].into_iter())
+        }
         CallRequest::Write { folder: _, name, content: FileToWrite::Picture { .. } } => secrets().hide_in(name),
         CallRequest::Open { folder: _, name } => secrets().hide_in(name),
         CallRequest::Held { request, .. } => hide_in_request(secrets, request),

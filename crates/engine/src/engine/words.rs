@@ -16,6 +16,9 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
+/// What stands for a secret in what is shown.
+pub(crate) const HIDDEN: &str = "***";
+
 /// A duration in whole milliseconds.
 pub(crate) fn ms(duration: Duration) -> u64 {
     duration.as_millis() as u64

@@ -250,9 +250,10 @@ impl<'p> Labels<'p> {
                     texts(chain, here, whole(defaults.collect()), &by, None, found);
                 }
             }
-            // Of a file it is the path.
+            // Of a file it is the path, of a mail its recipients.
             StepKind::Send(send) => {
-                texts(chain, here, whole(send.with.iter().flat_map(|(_, value)| value.texts()).collect()), &by, None, found)
+                let fixed = pipeline.tool(&send.to.value).into_iter().flat_map(|(tool, _)| &tool.with);
+                texts(chain, here, whole(send.with.iter().chain(fixed).flat_map(|(_, value)| value.texts()).collect()), &by, None, found)
             }
             StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {}
         }

@@ -143,6 +143,14 @@ pub(super) fn turn() -> Type {
     Type::object(texts.into_iter().chain(others))
 }
 
+/// A part that was delivered.
+pub(super) fn delivered(is_mail: bool) -> Type {
+    let part = [("part", Type::Number), ("id", Type::Text), ("time", Type::Text)];
+    let rejected = Type::object(["recipient", "reason"].map(|name| (name, Type::Text)));
+    let of_mail = [("accepted", Type::list(Type::Text)), ("rejected", Type::list(rejected))];
+    Type::object(part.into_iter().chain(of_mail.into_iter().filter(|_| is_mail)))
+}
+
 /// What calls of models cost.
 fn usage() -> Type {
     let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd", "unknown_tokens"];

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, PipelinePlan};
-use crate::model::{FilePart, Filling};
+use crate::model::{FilePart, Filling, StepKind};
 use crate::plan::StepIx;
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -26,7 +26,9 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
         writers.sort_by_key(|ix| std::cmp::Reverse(below(names.pipeline, *ix)));
         for pair in writers.windows(2) {
             let [one, other] = pair else { continue };
-            if may_meet(names, *one, *other) {
+            let adds = |ix: StepIx| matches!(&names.step(ix).kind, StepKind::Send(send) if send.may_append());
+            // Both texts stand in it then.
+            if may_meet(names, *one, *other) && !(adds(*one) && adds(*other)) {
                 let (first, second) = if one < other { (*one, *other) } else { (*other, *one) };
                 let (a, b) = (names.pipeline.path(first), names.pipeline.path(second));
                 let message = format!("\"{a}\" and \"{b}\" can run at the same time and both write \"{}\"", file.1);

@@ -5,7 +5,7 @@ use super::names::{DEEPEST, Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
 use crate::diagnostic::one_line;
-use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind};
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind, ToolKind};
 use crate::plan::{PlannedStep, StepIx};
 use crate::source::Spanned;
 use crate::sql;
@@ -259,9 +259,10 @@ impl PipelineNames<'_> {
                     _ => judged,
                 }
             }
-            StepKind::Send(_) => {
-                let sent = Type::object([("part", Type::Number), ("id", Type::Text), ("time", Type::Text)]);
-                Type::object([("delivered", Type::list(sent))])
+            StepKind::Send(send) => {
+                let tool = self.pipeline.pipeline.tools.get(&send.to.value);
+                let is_mail = tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Smtp { .. }));
+                Type::object([("delivered", Type::list(known::delivered(is_mail)))])
             }
             StepKind::Approval(approval) => known::of_shape(&approval.gives),
             StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,

@@ -2,11 +2,18 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+use strum::VariantNames;
+
 use super::call_inputs::{AskedFields, GivenValues};
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, Plan};
-use crate::model::{Field, FieldKind, FilePart, Filling, Knowledge, Pipeline, SendStep, Shape, StepKind, Tool, ToolKind, ToolModel};
+use crate::diagnostic::did_you_mean;
+use crate::model::{
+    Field, FieldKind, FileMode, FilePart, Filling, GIVEN_FOR_EACH_PART, Knowledge, Pipeline, STDOUT, SendKey, SendKeys, SendStep, Shape,
+    StepKind, Tool, ToolKind, ToolModel, header_fault,
+};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -23,9 +30,9 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
     }
     for (ix, planned) in names.pipeline.numbered_steps() {
         if let StepKind::Send(send) = &planned.step.kind
-            && let Some(tool) = file.tools.get(&send.to.value)
+            && let Some(receiver) = if send.to.value == STDOUT { Some(None) } else { file.tools.get(&send.to.value).map(Some) }
         {
-            sending(send, tool, out);
+            sending(send, receiver, out);
         }
         let StepKind::Tool(call) = &planned.step.kind else { continue };
         let Some((tool, part)) = file.tool(&call.tool.value) else { continue };
@@ -124,7 +131,7 @@ fn answering(plan: &Plan, parts: &FixedParts, file: &Pipeline, own: &ToolModel, 
         let Some(argument) = argument else { continue };
         match wanted.iter().find(|field| field.name == *argument) {
             None => {
-                let near = crate::diagnostic::did_you_mean(argument, known.iter().copied());
+                let near = did_you_mean(argument, known.iter().copied());
                 tell(
                     format!("tool \"{name}\" has no {what} \"{argument}\"{near}"),
                     format!("write {key}: with one of {}", known.join(", ")),
@@ -150,34 +157,124 @@ fn fixed_of_folder(name: &str, tool: &Tool, parts: &FixedParts, out: &mut Vec<Di
     }
     let known: Vec<&str> = parts.write.iter().map(|field| field.name.as_str()).collect();
     for (fixed, _) in tool.with.iter().filter(|(fixed, _)| !known.contains(&fixed.value.as_str())) {
-        let near = crate::diagnostic::did_you_mean(&fixed.value, known.iter().copied());
+        let near = did_you_mean(&fixed.value, known.iter().copied());
         let message = format!("tool \"{name}\" has no argument \"{}\"{near}", fixed.value);
         out.push(found(fixed.span, message).near(near).help(format!("use one of: {}", known.join(", "))));
     }
 }
 
-/// A mail needs a receiver and a subject, a file a name.
-fn sending(send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
-    let needed: &[&str] = match &tool.kind {
-        ToolKind::Smtp { .. } => &["to", "subject"],
-        ToolKind::File(_) => &["name"],
-        ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Knowledge(_) | ToolKind::Program { .. } | ToolKind::Python { .. } => return,
-        ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => return,
+/// What `with` of a `send` says to its receiver: what it takes, what it needs, and what each value may be.
+fn sending(send: &SendStep, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
+    let fixed: &[(Spanned<String>, Filling)] = tool.map_or(&[], |tool| &tool.with);
+    let known: Vec<&str> = match (tool, tool.map_or(SendKeys::OF_STDOUT, |tool| SendKeys::of(&tool.kind))) {
+        (_, SendKeys::These(keys)) => {
+            needed(send, keys, fixed, out);
+            keys.iter().map(|key| key.name).collect()
+        }
+        (Some(tool), SendKeys::Read) => {
+            let Some(read) = read_by(tool) else { return };
+            read
+        }
+        (None, SendKeys::Read) | (_, SendKeys::NoReceiver) => return,
     };
-    let has = |list: &[(Spanned<String>, Filling)], name: &str| list.iter().any(|(given, _)| given.value == name);
-    for name in needed.iter().filter(|name| !has(&send.with, name)) {
+    let is_read_alone = matches!(tool.map(|tool| &tool.kind), Some(ToolKind::Http { .. }));
+    // What is fixed in a tool that others than `send` use, is for them, too.
+    let own = tool.filter(|tool| matches!(tool.kind, ToolKind::Smtp { .. })).into_iter().flat_map(|tool| &tool.with);
+    for (given, value) in send.with.iter().chain(own) {
+        let name = given.value.as_str();
+        if known.contains(&name) {
+            send_value(given, value, out);
+            continue;
+        }
+        let near = did_you_mean(name, known.iter().copied());
+        let message = match is_read_alone {
+            true if GIVEN_FOR_EACH_PART.contains(&name) => {
+                format!("send to \"{}\": \"{name}\" is what is sent, and cannot be given", send.to.value)
+            }
+            true => format!("send to \"{}\": no text of the tool reads with.{name}{near}", send.to.value),
+            false => format!("send to \"{}\" takes no \"{name}\"{near}", send.to.value),
+        };
+        let help = match (known.is_empty(), is_read_alone) {
+            (true, false) => "remove it: what is printed has no address and no name".to_owned(),
+            (_, true) => format!("remove it, or read it in the tool: {{{{ with.{name} }}}}"),
+            (false, false) => format!("use one of: {}", known.join(", ")),
+        };
+        out.push(found(given.span, message).near(near).help(help));
+    }
+}
+
+/// What `send` cannot do without.
+fn needed(send: &SendStep, keys: &[SendKey], fixed: &[(Spanned<String>, Filling)], out: &mut Vec<Diagnostic>) {
+    let has = |name: &str| send.with.iter().chain(fixed).any(|(given, _)| given.value == name);
+    for SendKey { name, example, .. } in keys.iter().filter(|key| key.is_needed && !has(key.name)) {
         let message = format!("send to \"{}\": the argument \"{name}\" is missing", send.to.value);
         let place = send.with.last().map_or(send.to.span, |(name, _)| name.span);
-        let value = match *name {
-            "to" => "name@example.com",
-            "subject" => "What it is about",
-            _ => "notes.txt",
-        };
         let help = if send.with.is_empty() {
-            format!("add with: {{ {name}: {value} }}")
+            format!("add with: {{ {name}: {example} }}")
         } else {
-            format!("add {name}: to with, such as {name}: {value}")
+            format!("add {name}: to with, such as {name}: {example}")
         };
         out.push(found(place, message).help(help));
     }
 }
+
+/// The names that texts of an `http` tool read of `with`, and its arguments; `None`: one reads all of them.
+fn read_by(tool: &Tool) -> Option<Vec<&str>> {
+    let ToolKind::Http { arguments, .. } = &tool.kind else { return None };
+    let mut names: Vec<&str> = arguments.iter().map(|field| field.name.as_str()).collect();
+    let mut is_whole = false;
+    tool.each_text(&mut |authored| {
+        for read in
+            authored.text().into_iter().flat_map(|text| &text.reads).filter(|read| read.path.first().is_some_and(|root| root == "with"))
+        {
+            match read.path.get(1) {
+                Some(name) if !names.contains(&name.as_str()) => names.push(name),
+                Some(_) => {}
+                None => is_whole = true,
+            }
+        }
+    });
+    names.retain(|name| !GIVEN_FOR_EACH_PART.contains(name));
+    (!is_whole).then_some(names)
+}
+
+/// The value of a key that is written out: a mode, and the names of headers.
+fn send_value(given: &Spanned<String>, value: &Filling, out: &mut Vec<Diagnostic>) {
+    if let ("mode", Filling::Constant(mode)) = (given.value.as_str(), value)
+        && mode.as_str().is_none_or(|word| !FileMode::VARIANTS.contains(&word))
+    {
+        let near = did_you_mean(mode.as_str().unwrap_or_default(), FileMode::VARIANTS.iter().copied());
+        let told = found(given.span, format!("{mode} is no mode of a file{near}")).near(near);
+        out.push(told.help(format!("write mode: with one of {}", FileMode::VARIANTS.join(", "))));
+    }
+    let mut wrong = |message: String, help: String| out.push(found(given.span, message).help(help));
+    match (given.value.as_str(), value) {
+        ("headers", Filling::Text(_)) => {}
+        ("headers", Filling::List(_)) => wrong("headers of a mail are no list".to_owned(), HEADERS.to_owned()),
+        ("headers", value) => {
+            let names: Vec<&String> = match value {
+                Filling::Map(pairs) => pairs.iter().map(|(name, _)| name).collect(),
+                Filling::Constant(Value::Object(pairs)) => pairs.keys().collect(),
+                Filling::Constant(Value::Null) => return,
+                _ => return wrong("headers of a mail are names with their values".to_owned(), HEADERS.to_owned()),
+            };
+            for (place, name) in names.iter().enumerate() {
+                if let Some(fault) = header_fault(name) {
+                    wrong(
+                        format!("header \"{name}\" cannot be given here: {fault}"),
+                        "write a header of your own, such as X-Topic".to_owned(),
+                    );
+                } else if names[..place].iter().any(|other| other.eq_ignore_ascii_case(name)) {
+                    wrong(
+                        format!("header \"{name}\" is given twice; small and capital letters are the same in it"),
+                        "remove one".to_owned(),
+                    );
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How headers are written.
+const HEADERS: &str = "write names with their values, such as headers: { X-Topic: report }";

@@ -4,7 +4,7 @@ use strum::VariantNames;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut, did_you_mean};
-use crate::model::{Approve, FilePart, Knowledge, StepKind, Tool, ToolKind, ToolName};
+use crate::model::{Approve, FilePart, Knowledge, SendKeys, StepKind, Tool, ToolKind, ToolName};
 use crate::policy::{may_mean, opens};
 use crate::source::Spanned;
 
@@ -65,6 +65,15 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         }
         if let StepKind::Resource(step) = &planned.step.kind {
             of_resource(&planned.step.id.value, &step.server, file.tools.get(&step.server.value), out);
+        }
+        if let StepKind::Send(send) = &planned.step.kind
+            && let Some(tool) = file.tools.get(&send.to.value)
+            && SendKeys::of(&tool.kind) == SendKeys::NoReceiver
+            && tool.kind != ToolKind::Broken
+        {
+            let message =
+                format!("step \"{}\" sends to tool \"{}\", which takes nothing that is sent", planned.step.id.value, send.to.value);
+            out.push(found(&send.to, message).help("write a tool step, or name stdout or a tool with http, file or smtp"));
         }
         let StepKind::Tool(step) = &planned.step.kind else { continue };
         let Some((tool, part)) = file.tool(&step.tool.value) else { continue };

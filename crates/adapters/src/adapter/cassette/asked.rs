@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::event::MessageRole;
 use crate::port::{
-    AgentCall, EndpointOptions, HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall,
-    PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
+    AgentCall, EndpointOptions, HttpReply, HttpRequest, Mail, MailHead, MailReceipt, Message, ModelReply, ModelRequest, ProgramCall,
+    ProgramReply, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
 };
 
 /// Maximum size of a picture in bytes. It is larger than what models accept.
@@ -132,8 +132,21 @@ pub fn python(call: &PythonCall) -> Value {
 
 /// A mail to be sent.
 pub fn mail(mail: &Mail) -> Value {
-    let Mail { server, from, to, subject, text, .. } = mail;
-    let mut asked = json!({ "to": "mail", "server": server, "from": from, "receiver": to, "subject": subject, "text": text });
+    let Mail { server, from, head, text, html: _, host_from: _, login: _, key: _, timeout: _ } = mail;
+    let MailHead { to, cc, bcc, reply_to, in_reply_to, references, headers, subject } = head;
+    let receiver = if let [one] = to.as_slice() { json!(one) } else { json!(to) };
+    let mut asked = json!({ "to": "mail", "server": server, "from": from, "receiver": receiver, "subject": subject, "text": text });
+    for (name, list) in [("cc", cc), ("bcc", bcc), ("reply_to", reply_to), ("references", references)] {
+        if !list.is_empty() {
+            asked[name] = json!(list);
+        }
+    }
+    if !in_reply_to.is_empty() {
+        asked["in_reply_to"] = json!(in_reply_to);
+    }
+    if !headers.is_empty() {
+        asked["headers"] = json!(headers);
+    }
     if let Some(html) = &mail.html {
         asked["html"] = json!(html);
     }
@@ -211,12 +224,4 @@ impl Recordable for ProgramReply {
 }
 
 /// The id of a mail.
-impl Recordable for String {
-    fn kept(&self) -> Value {
-        json!({ "id": self })
-    }
-
-    fn from_kept(value: Value) -> Option<String> {
-        value["id"].as_str().map(str::to_owned)
-    }
-}
+impl Recordable for MailReceipt {}

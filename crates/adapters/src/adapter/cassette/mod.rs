@@ -27,9 +27,9 @@ use super::held;
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
 use crate::port::{
-    AgentCall, AgentPrograms, Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending,
-    ProgramCall, ProgramReply, Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, Tape,
-    ToolList, ToolServer, ToolServers, WireFormat,
+    AgentCall, AgentPrograms, Cache, HttpClient, HttpReply, HttpRequest, Mail, MailReceipt, MailSender, ModelClient, ModelReply,
+    ModelRequest, Pending, ProgramCall, ProgramReply, Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall,
+    ServerReply, Tape, ToolList, ToolServer, ToolServers, WireFormat,
 };
 use crate::redact::Redactor;
 
@@ -387,7 +387,7 @@ impl Tape for Cassette {
         self.pass(call, program, asked::program, |program| live.run(program))
     }
 
-    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {
+    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt> {
         self.pass(call, mail, asked::mail, |mail| live.send(mail))
     }
 }

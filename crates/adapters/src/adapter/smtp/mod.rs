@@ -1,8 +1,11 @@
-//! Mail over SMTP: a single attempt to one recipient.
+//! Mail over SMTP: a single attempt, to all recipients at once.
 //!
+//! A recipient that the server rejects gets nothing, and the others get the mail; if it rejects all, nothing is sent.
 //! Connections to other machines are always encrypted: TLS from the start on port 465, STARTTLS on other ports. A server that supports neither is
 //! rejected. Connections to this machine are not encrypted. If the connection breaks after the data of a mail was sent, the outcome is unknown.
 
+mod header;
+mod message;
 #[cfg(test)]
 mod tests;
 
@@ -13,20 +16,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use lettre::message::{Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, TlsParameters};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
 use lettre::transport::smtp::{Error, commands};
-use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use self::message::{WrittenMail, message_id, written};
 use crate::adapter::http::{HostLookup, SystemLookup, certificate_fault, in_words, is_loopback_host, is_refused, resolve};
 use crate::adapter::scrub::Scrub;
-use crate::event::Failure;
+use crate::event::{Failure, RejectedRecipient};
 use crate::model::FailureKind;
-use crate::port::{Clock, Mail, MailSender, Pending};
+use crate::port::{Clock, Mail, MailReceipt, MailSender, Pending};
 
 /// The port on which TLS starts immediately (RFC 8314).
 const TLS_PORT: u16 = 465;
@@ -50,7 +52,7 @@ impl SmtpMailSender {
 }
 
 impl MailSender for SmtpMailSender {
-    fn send(&self, mail: Mail) -> Pending<String> {
+    fn send(&self, mail: Mail) -> Pending<MailReceipt> {
         let sender = self.clone();
         Box::pin(async move {
             let scrub = Scrub::new(mail.login.iter().map(|(_, password)| password));
@@ -71,25 +73,24 @@ struct SmtpAttempt<'a> {
 }
 
 impl SmtpAttempt<'_> {
-    async fn run(&self) -> Result<String, Failure> {
+    async fn run(&self) -> Result<MailReceipt, Failure> {
         let id = message_id(self.mail);
-        let message = self.message(&id)?;
+        let written = written(self.mail, &id, self.sender.clock.now()).map_err(|what| self.scrub.failure(FailureKind::BadRequest, what))?;
         let (host, port) = self.server()?;
         let mut connection = self.connect(host, port).await?;
         if let Some((user, password)) = &self.mail.login {
             let credentials = Credentials::new(user.reveal().to_owned(), password.reveal().to_owned());
             connection.auth(&[Mechanism::Plain, Mechanism::Login], &credentials).await.map_err(|e| self.fault(&e))?;
         }
-        self.deliver(&mut connection, &message).await?;
+        let receipt = self.deliver(&mut connection, written, id).await?;
         // The mail was accepted, so a failure to close the session is ignored.
         let _ = connection.quit().await;
-        Ok(id)
+        Ok(receipt)
     }
 
-    async fn deliver(&self, connection: &mut AsyncSmtpConnection, message: &lettre::Message) -> Result<(), Failure> {
-        let data = message.formatted();
-        let envelope = message.envelope();
-        let has_plain_addresses = envelope.from().into_iter().chain(envelope.to()).all(|address| address.to_string().is_ascii());
+    async fn deliver(&self, connection: &mut AsyncSmtpConnection, mail: WrittenMail, id: String) -> Result<MailReceipt, Failure> {
+        let WrittenMail { data, from, recipients } = mail;
+        let has_plain_addresses = recipients.iter().map(|(_, to)| to).chain([&from]).all(|address| address.to_string().is_ascii());
         let mut options = Vec::new();
         for (is_needed, extension, option, name) in [
             (!has_plain_addresses, Extension::SmtpUtfEight, MailParameter::SmtpUtfEight, "addresses"),
@@ -102,14 +103,38 @@ impl SmtpAttempt<'_> {
                 options.push(option);
             }
         }
-        connection.command(commands::Mail::new(envelope.from().cloned(), options)).await.map_err(|e| self.fault(&e))?;
-        for to in envelope.to() {
-            connection.command(commands::Rcpt::new(to.clone(), Vec::new())).await.map_err(|e| self.fault(&e))?;
+        connection.command(commands::Mail::new(Some(from), options)).await.map_err(|e| self.fault(&e))?;
+        let mut receipt = MailReceipt { id, ..MailReceipt::default() };
+        let mut faults = vec![];
+        for (given, to) in recipients {
+            match connection.command(commands::Rcpt::new(to, Vec::new())).await {
+                Ok(_) => receipt.accepted.push(given),
+                Err(error) if is_about_recipient(&error) => {
+                    let reason = self.scrub.quote(&error.to_string(), false);
+                    receipt.rejected.push(RejectedRecipient { recipient: given, reason });
+                    faults.push(error);
+                }
+                Err(error) => return Err(self.fault(&error)),
+            }
+        }
+        if receipt.accepted.is_empty() {
+            return Err(self.all_rejected(&receipt, &faults));
         }
         connection.command(commands::Data).await.map_err(|e| self.fault(&e))?;
         self.is_on_its_way.store(true, Ordering::Relaxed);
         connection.message(&data).await.map_err(|e| self.fault(&e))?;
-        Ok(())
+        Ok(receipt)
+    }
+
+    /// The failure of a mail that no recipient was accepted of; one that the server may accept later decides what kind it is.
+    fn all_rejected(&self, receipt: &MailReceipt, faults: &[Error]) -> Failure {
+        let kinds = faults.iter().map(|error| self.fault(error));
+        let mut failure = kinds.reduce(|one, other| if other.kind == FailureKind::ServerError { other } else { one });
+        if let (Some(failure), [_, _, ..]) = (&mut failure, faults) {
+            let each = receipt.rejected.iter().map(|one| format!("{}: {}", one.recipient, one.reason)).collect::<Vec<_>>().join("; ");
+            failure.message = self.failure(failure.kind, format!("rejected all recipients: {each}")).message;
+        }
+        failure.unwrap_or_else(|| self.failure(FailureKind::BadRequest, "accepted no recipient"))
     }
 
     /// Connects to a checked address, and encrypts the connection unless it is to this machine.
@@ -156,30 +181,6 @@ impl SmtpAttempt<'_> {
         })
     }
 
-    fn message(&self, id: &str) -> Result<lettre::Message, Failure> {
-        let mail = self.mail;
-        let wrong = |what: String| self.scrub.failure(FailureKind::BadRequest, what);
-        for (name, value) in [("subject", &mail.subject), ("sender", &mail.from), ("recipient", &mail.to)] {
-            if value.chars().any(char::is_control) {
-                return Err(wrong(format!("the {name} of the mail contains a line break or another control character")));
-            }
-        }
-        let mailbox = |name: &str, value: &str| {
-            value.parse::<Mailbox>().map_err(|error| wrong(format!("the {name} {value:?} is not one mail address: {error}")))
-        };
-        let builder = lettre::Message::builder()
-            .from(mailbox("sender", &mail.from)?)
-            .to(mailbox("recipient", &mail.to)?)
-            .subject(mail.subject.clone())
-            .message_id(Some(id.to_owned()))
-            .date(self.sender.clock.now().into());
-        let built = match &mail.html {
-            None => builder.singlepart(SinglePart::plain(mail.text.clone())),
-            Some(html) => builder.multipart(MultiPart::alternative_plain_html(mail.text.clone(), html.clone())),
-        };
-        built.map_err(|error| wrong(format!("the mail cannot be written: {error}")))
-    }
-
     /// Converts an error of the session to a failure.
     fn fault(&self, error: &Error) -> Failure {
         if let Some(reason) = certificate_fault(error) {
@@ -210,13 +211,10 @@ impl SmtpAttempt<'_> {
     }
 }
 
-/// A message id that depends only on the mail's key and the sender's domain.
-fn message_id(mail: &Mail) -> String {
-    let digest = Sha256::digest(mail.key.as_bytes());
-    let name = hex::encode(&digest[..16]);
-    let mut domain = mail.from.rsplit_once('@').map_or("", |(_, domain)| domain).to_owned();
-    domain.retain(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
-    format!("<{name}@{}>", if domain.is_empty() { "localhost" } else { &domain })
+/// Whether an answer of the server is about one recipient, and not about the session.
+fn is_about_recipient(error: &Error) -> bool {
+    let code = error.status().map(u16::from);
+    code.is_some_and(|code| !matches!(code, 421 | 530 | 534 | 535 | 538))
 }
 
 /// A connection that fails when the server sends too much.

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::adapter::http::tests::{StoppedClock, self_signed_acceptor};
-use crate::port::Secret;
+use crate::port::{MailHead, Secret};
 
 /// What the server answers to a command that begins with a word; all others get `250 ok`. Special answers: `close`, `stall`, `flood`.
 type Answers = &'static [(&'static str, &'static str)];
@@ -72,14 +72,17 @@ async fn serve(mut stream: TcpStream, answers: Answers, seen: Arc<Mutex<Vec<Stri
     }
 }
 
+fn to(recipient: &str) -> MailHead {
+    MailHead { to: vec![recipient.to_owned()], subject: "Grüße".to_owned(), ..MailHead::default() }
+}
+
 fn mail(server: &Smtpd) -> Mail {
     Mail {
         server: server.address.to_string(),
         host_from: Default::default(),
         login: None,
         from: "Flow <flow@sender.example>".to_owned(),
-        to: "ana@example.org".to_owned(),
-        subject: "Grüße".to_owned(),
+        head: to("ana@example.org"),
         text: "Hallo\n.\nTschüss".to_owned(),
         html: None,
         key: "run/step/1".to_owned(),
@@ -105,14 +108,15 @@ fn with_login(mail: Mail) -> Mail {
 #[tokio::test]
 async fn a_mail_has_its_key_as_message_id_and_the_clocks_date() {
     let server = Smtpd::start(&[]).await;
-    let id = sender().send(mail(&server)).await.unwrap();
+    let MailReceipt { id, accepted, rejected } = sender().send(mail(&server)).await.unwrap();
+    assert_eq!((accepted, rejected), (vec!["ana@example.org".to_owned()], vec![]));
     let lines = server.lines();
     assert!(lines.contains(&"MAIL FROM:<flow@sender.example>".to_owned()) && lines.contains(&"RCPT TO:<ana@example.org>".to_owned()));
     assert!(lines.contains(&format!("Message-ID: {id}")) && id.ends_with("@sender.example>"), "{id}");
     assert!(lines.contains(&"Date: Sun, 08 Nov 2026 08:49:30 +0000".to_owned()), "{lines:?}");
     assert_eq!(lines.iter().filter(|line| *line == ".").count(), 1, "a lone dot of the text does not end the mail");
-    let again = sender().send(mail(&server)).await.unwrap();
-    let other = sender().send(Mail { key: "run/step/2".to_owned(), ..mail(&server) }).await.unwrap();
+    let again = sender().send(mail(&server)).await.unwrap().id;
+    let other = sender().send(Mail { key: "run/step/2".to_owned(), ..mail(&server) }).await.unwrap().id;
     assert!(again == id && other != id);
 }
 
@@ -124,21 +128,154 @@ async fn a_mail_may_have_html_beside_its_text() {
     assert!(text.contains("multipart/alternative") && text.contains("text/plain") && text.contains("<b>Hallo</b>"), "{text}");
 }
 
+/// The header of a mail as the server read it, line by line, and the commands before it.
+fn lines_of(server: &Smtpd) -> (Vec<String>, Vec<String>) {
+    let lines = server.lines();
+    let data = lines.iter().position(|line| line == "DATA").unwrap();
+    let header = lines[data + 1..].iter().take_while(|line| !line.is_empty()).cloned().collect();
+    (header, lines[..data].to_vec())
+}
+
+fn list(list: &[&str]) -> Vec<String> {
+    list.iter().map(|one| (*one).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn every_recipient_gets_the_mail_and_bcc_is_in_no_header() {
+    let server = Smtpd::start(&[]).await;
+    let head = MailHead {
+        to: list(&["ana@example.org", "\"Miller, Bo\" <bo@example.org>"]),
+        cc: list(&["Çem <cem@example.org>", "ana@example.org"]),
+        bcc: list(&["archive@example.org"]),
+        reply_to: list(&["help@example.com"]),
+        in_reply_to: "<1@example.com>".to_owned(),
+        references: list(&["<0@example.com>", "<1@example.com>"]),
+        headers: [
+            ("List-Unsubscribe", "<https://example.com/u/1>"),
+            ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
+            ("X-Ort", "Köln"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
+        subject: "Report".to_owned(),
+    };
+    let receipt = sender().send(Mail { head, ..mail(&server) }).await.unwrap();
+    let accepted = ["ana@example.org", "\"Miller, Bo\" <bo@example.org>", "Çem <cem@example.org>", "archive@example.org"];
+    assert_eq!(receipt.accepted, accepted);
+    let (header, commands) = lines_of(&server);
+    let told: Vec<&str> = commands.iter().filter_map(|line| line.strip_prefix("RCPT TO:")).collect();
+    assert_eq!(told, ["<ana@example.org>", "<bo@example.org>", "<cem@example.org>", "<archive@example.org>"]);
+    for line in [
+        "To: ana@example.org, =?utf-8?b?TWlsbGVyLCBCbw==?= <bo@example.org>",
+        "Reply-To: help@example.com",
+        "In-Reply-To: <1@example.com>",
+        "References: <0@example.com> <1@example.com>",
+        "List-Unsubscribe: <https://example.com/u/1>",
+        "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+        "X-Ort: =?utf-8?b?S8O2bG4=?=",
+        "Subject: Report",
+        "Auto-Submitted: auto-generated",
+    ] {
+        assert!(header.iter().any(|own| own == line), "{line} in {header:#?}");
+    }
+    let cc = header.iter().find(|line| line.starts_with("Cc: ")).unwrap();
+    assert!(cc.contains("<cem@example.org>") && cc.ends_with("ana@example.org"), "{cc}");
+    assert!(!header.iter().any(|line| line.to_lowercase().contains("bcc") || line.contains("archive@")), "{header:#?}");
+}
+
+#[tokio::test]
+async fn the_author_says_whether_programs_sent_it() {
+    for (value, expected) in [("no", Some("Auto-Submitted: no")), ("", None)] {
+        let server = Smtpd::start(&[]).await;
+        let head = MailHead { headers: vec![("auto-submitted".to_owned(), value.to_owned())], ..to("ana@example.org") };
+        sender().send(Mail { head, ..mail(&server) }).await.unwrap();
+        let (header, _) = lines_of(&server);
+        let own: Vec<&String> = header.iter().filter(|line| line.to_lowercase().starts_with("auto-submitted")).collect();
+        assert_eq!(own.len(), usize::from(expected.is_some()), "{own:?}");
+        assert!(expected.is_none_or(|expected| own[0].eq_ignore_ascii_case(expected)));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_names_the_message_that_it_answers_in_its_references_too() {
+    let server = Smtpd::start(&[]).await;
+    let head = MailHead { in_reply_to: "<1@example.com>".to_owned(), ..to("ana@example.org") };
+    sender().send(Mail { head, ..mail(&server) }).await.unwrap();
+    assert!(lines_of(&server).0.contains(&"References: <1@example.com>".to_owned()));
+}
+
+#[tokio::test]
+async fn a_recipient_that_the_server_rejects_is_told_and_the_others_get_the_mail() {
+    let three = || MailHead { cc: list(&["Eve <eve@example.org>"]), bcc: list(&["bo@example.org"]), ..to("ana@example.org") };
+    for answer in ["550 nobody here", "450 later"] {
+        let server = Smtpd::start(Box::leak(Box::new([("RCPT TO:<eve", answer)]))).await;
+        let receipt = sender().send(Mail { head: three(), ..mail(&server) }).await.unwrap();
+        assert_eq!(receipt.accepted, ["ana@example.org", "bo@example.org"]);
+        let [one] = receipt.rejected.as_slice() else { panic!("{receipt:?}") };
+        assert!(one.recipient == "Eve <eve@example.org>" && one.reason.contains(answer.split_at(4).1), "{one:?}");
+        assert!(server.lines().contains(&".".to_owned()));
+    }
+    for (answers, expected) in [
+        (&[("RCPT", "550 nobody here")][..], FailureKind::BadRequest),
+        (&[("RCPT TO:<eve", "450 later"), ("RCPT", "550 nobody here")], FailureKind::ServerError),
+        (&[("RCPT TO:<eve", "421 closing")], FailureKind::ServerError),
+        (&[("RCPT TO:<eve", "close")], FailureKind::BadResponse),
+    ] {
+        let server = Smtpd::start(answers).await;
+        let failure = sender().send(Mail { head: three(), ..mail(&server) }).await.unwrap_err();
+        assert_eq!(failure.kind, expected, "{}", failure.message);
+        assert!(!server.lines().contains(&"DATA".to_owned()), "nothing is sent then");
+        assert!(!failure.message.contains("all recipients") || failure.message.contains("Eve <eve@example.org>: "), "{}", failure.message);
+    }
+}
+
+#[tokio::test]
+async fn no_line_is_longer_than_servers_accept() {
+    let server = Smtpd::start(&[]).await;
+    let long = "a".repeat(1_386);
+    let head = MailHead { subject: long.clone(), headers: vec![("X-Topic".to_owned(), long.clone())], ..to("ana@example.org") };
+    sender().send(Mail { head, text: long.clone(), ..mail(&server) }).await.unwrap();
+    assert!(server.lines().iter().all(|line| line.len() <= 998));
+    let url = format!("<https://example.com/{long}>");
+    for head in [
+        MailHead { headers: vec![("List-Unsubscribe".to_owned(), url)], ..to("ana@example.org") },
+        to(&format!("{long} <ana@example.org>")),
+    ] {
+        let outcome = sender().send(Mail { head, ..mail(&server) }).await;
+        assert!(outcome.is_err_and(|failure| failure.kind == FailureKind::BadRequest && failure.message.contains("more than 998 bytes")));
+    }
+}
+
 #[tokio::test]
 async fn line_breaks_in_subject_and_addresses_are_refused_before_anything_is_sent() {
     let server = Smtpd::start(&[]).await;
     for bad in ["x\r\nBcc: eve@example.org", "x\ny", "x\ry", "x\0y", "x\u{85}y"] {
-        for wrong in [
-            Mail { subject: bad.to_owned(), ..mail(&server) },
-            Mail { from: format!("{bad}@example.org"), ..mail(&server) },
-            Mail { from: format!("{bad} <a@example.org>"), ..mail(&server) },
-            Mail { to: format!("ana@example.org{bad}"), ..mail(&server) },
+        let (one, ana) = (vec![format!("ana@example.org{bad}")], to("ana@example.org"));
+        for head in [
+            MailHead { subject: bad.to_owned(), ..ana.clone() },
+            MailHead { to: one.clone(), ..ana.clone() },
+            MailHead { cc: one.clone(), ..ana.clone() },
+            MailHead { bcc: one.clone(), ..ana.clone() },
+            MailHead { reply_to: one, ..ana.clone() },
+            MailHead { in_reply_to: bad.to_owned(), ..ana.clone() },
+            MailHead { references: vec![bad.to_owned()], ..ana.clone() },
+            MailHead { headers: vec![("X-Topic".to_owned(), bad.to_owned())], ..ana.clone() },
+            MailHead { headers: vec![(format!("X-{bad}"), "x".to_owned())], ..ana },
         ] {
-            assert_eq!(sender().send(wrong).await.unwrap_err().kind, FailureKind::BadRequest);
+            let failure = sender().send(Mail { head, ..mail(&server) }).await.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::BadRequest);
+        }
+        for from in [format!("{bad}@example.org"), format!("{bad} <a@example.org>")] {
+            assert_eq!(sender().send(Mail { from, ..mail(&server) }).await.unwrap_err().kind, FailureKind::BadRequest);
         }
     }
-    for to in ["", "ana", "ana@example.org, eve@example.org", "<ana@example.org> RCPT"] {
-        assert_eq!(sender().send(Mail { to: to.to_owned(), ..mail(&server) }).await.unwrap_err().kind, FailureKind::BadRequest, "{to}");
+    for recipient in ["", "ana", "ana@example.org, eve@example.org", "<ana@example.org> RCPT"] {
+        let failure = sender().send(Mail { head: to(recipient), ..mail(&server) }).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::BadRequest, "{recipient}");
+    }
+    for name in ["Bcc", "subject", "Content-Type", "X Y", ""] {
+        let head = MailHead { headers: vec![(name.to_owned(), "x".to_owned())], ..to("ana@example.org") };
+        assert_eq!(sender().send(Mail { head, ..mail(&server) }).await.unwrap_err().kind, FailureKind::BadRequest, "{name}");
     }
     assert!(server.lines().is_empty());
 }
@@ -155,7 +292,7 @@ async fn answers_of_the_server_have_their_class() {
     assert_eq!(kind(&[(".", "451 later")], same).await, FailureKind::ServerError);
     assert_eq!(kind(&[("HELLO", "what?")], same).await, FailureKind::BadResponse);
     assert_eq!(
-        kind(&[("EHLO", "250 here")], |mail| Mail { subject: "x".to_owned(), to: "ünsal@example.org".to_owned(), ..mail }).await,
+        kind(&[("EHLO", "250 here")], |mail| Mail { head: MailHead { subject: "x".to_owned(), ..to("ünsal@example.org") }, ..mail }).await,
         FailureKind::BadRequest
     );
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{clause, listed, named, pipelines, with_asked};
 use crate::model::{
     DEFAULT_MODEL, DataKind, FilePart, FilePattern, Grant, Model, PermissionMode, Pipeline, ProgramCommand, PythonCode, PythonNeeds,
-    STDOUT, SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind, UntrustedRule, asking_tool,
+    RECIPIENTS, STDOUT, SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind, UntrustedRule, asking_tool,
 };
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
@@ -204,7 +204,11 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
                 let changes = if http.method.is_safe() { "asks" } else { "may change something at" };
                 said.push(format!("Step {id} {changes} {} ({}){whose}.", source(&http.url), http.method));
             } else if let StepKind::Send(send) = &step.kind {
-                let to = send.with.iter().find(|(name, _)| name.value == "to").map(|(_, value)| format!(", to {}", filling(value)));
+                let mut recipients = send.with.iter().filter(|(name, _)| RECIPIENTS.contains(&name.value.as_str()));
+                let to = recipients.next().map(|(_, value)| {
+                    let others = recipients.map(|(name, value)| format!(", {} {}", name.value, filling(value))).collect::<String>();
+                    format!(", to {}{others}", filling(value))
+                });
                 said.push(match send.to.value.as_str() {
                     STDOUT => format!("Step {id} prints its text on standard output{whose}."),
                     tool => format!("Step {id} sends with tool {tool}{}{whose}.", to.unwrap_or_default()),

@@ -73,6 +73,7 @@ fn delivered(sent: &SentRecord, room: &PageRoom) -> Markup {
     html! {
         p { "Sent by " code { (sent.step) } " to " code { (sent.to) } ", " (counted(sent.parts, "part", "parts")) @if !sent.texts.is_empty() { ", as people read it there:" } }
         @for text in &sent.texts { (room.text(text)) }
+        @for one in &sent.rejected { p.bad { "Not sent to " (one.recipient) ": " (one.reason) } }
     }
 }
 

@@ -46,6 +46,9 @@ impl Folder for Hangs {
     fn write(&self, _: &Path, _: &str, _: &str) -> Pending<String> {
         Box::pin(async { hang() })
     }
+    fn append(&self, _: &Path, _: &str, _: &str, _: u64) -> Pending<String> {
+        Box::pin(async { hang() })
+    }
     fn copy(&self, _: &Path, _: u64, _: &Path, _: &str) -> Pending<String> {
         Box::pin(async { hang() })
     }

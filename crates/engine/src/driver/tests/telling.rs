@@ -69,7 +69,7 @@ impl Tape for Noting {
     fn program(&self, _: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
         live.run(program)
     }
-    fn mail(&self, _: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {
+    fn mail(&self, _: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt> {
         live.send(mail)
     }
 }

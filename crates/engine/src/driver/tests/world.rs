@@ -102,8 +102,8 @@ impl Python for Outside {
 }
 
 impl MailSender for Outside {
-    fn send(&self, _: Mail) -> Pending<String> {
-        self.later(Ok("id".into()))
+    fn send(&self, _: Mail) -> Pending<MailReceipt> {
+        self.later(Ok(MailReceipt { id: "id".into(), ..MailReceipt::default() }))
     }
 }
 
@@ -145,6 +145,9 @@ impl Folder for Outside {
         self.later(Ok("text".into()))
     }
     fn write(&self, _: &Path, name: &str, _: &str) -> Pending<String> {
+        self.later(Ok(name.into()))
+    }
+    fn append(&self, _: &Path, name: &str, _: &str, _: u64) -> Pending<String> {
         self.later(Ok(name.into()))
     }
     fn copy(&self, _: &Path, _: u64, _: &Path, name: &str) -> Pending<String> {

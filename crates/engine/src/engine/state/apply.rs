@@ -190,9 +190,13 @@ impl RunState {
                     self.node_mut(at).work.ends(*call);
                 }
             },
-            Happening::OutputWritten { step, part, id, .. } => {
+            Happening::OutputWritten { step, part, id, accepted, rejected, to: _, text: _ } => {
                 let at = self.find(step)?;
-                let delivered = json!({ "part": part, "id": id, "time": event.time });
+                let mut delivered = json!({ "part": part, "id": id, "time": event.time });
+                if !accepted.is_empty() {
+                    delivered["accepted"] = json!(accepted);
+                    delivered["rejected"] = json!(rejected);
+                }
                 self.node_mut(at).delivered.push(Arc::new(delivered));
             }
             Happening::GatePassed { step, verdicts, .. } => {

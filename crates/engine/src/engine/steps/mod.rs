@@ -6,6 +6,7 @@ mod call;
 mod computed;
 pub(crate) mod http;
 pub(crate) mod kept;
+pub(crate) mod mail;
 pub(crate) mod program;
 mod python;
 mod read;

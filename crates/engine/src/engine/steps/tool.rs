@@ -13,7 +13,7 @@ use crate::engine::Run;
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
-use crate::engine::words::{ms, plain};
+use crate::engine::words::{HIDDEN, ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, FilePart, Knowledge, Step, Tool, ToolKind, ToolName, ToolStep};
 use crate::port::FileToWrite;
@@ -62,6 +62,24 @@ impl Kind for ToolStep {
 }
 
 impl Run {
+    /// The arguments of a call with those that the author fixed in the tool, which take precedence; and as they are recorded, without secrets.
+    pub(crate) fn with_shown(
+        &self,
+        at: NodeRef,
+        tool: &Tool,
+        given: Map<String, Value>,
+    ) -> Result<(Map<String, Value>, Map<String, Value>), Failure> {
+        let (mut with, mut shown) = (given.clone(), given);
+        let secrets = self.secret_names();
+        for (name, value) in &tool.with {
+            let is_secret = value.texts().iter().flat_map(|text| &text.reads).any(reads_secret);
+            let value = self.filling_with(at, value, &secrets)?;
+            shown.insert(name.value.clone(), if is_secret { Value::from(HIDDEN) } else { value.clone() });
+            with.insert(name.value.clone(), value);
+        }
+        Ok((with, shown))
+    }
+
     /// The request for a call of a tool (`tool` or `tool.part`), and its arguments as they are recorded, without secrets.
     pub(crate) fn tool_request(
         &self,
@@ -73,14 +91,7 @@ impl Run {
     ) -> Result<(CallRequest, Value), Failure> {
         let part = ToolName::of(name).part;
         let tool = self.tool(at, name)?;
-        let (mut with, mut shown) = (given.clone(), given);
-        let secrets = self.secret_names();
-        for (name, value) in &tool.with {
-            let is_secret = value.texts().iter().flat_map(|text| &text.reads).any(reads_secret);
-            let value = self.filling_with(at, value, &secrets)?;
-            shown.insert(name.value.clone(), if is_secret { Value::from("***") } else { value.clone() });
-            with.insert(name.value.clone(), value);
-        }
+        let (mut with, shown) = self.with_shown(at, tool, given)?;
         let request = match &tool.kind {
             ToolKind::Http { method, url, headers, query, body, .. } => {
                 let extra = [("with", template::from_json(&Value::Object(with)))];

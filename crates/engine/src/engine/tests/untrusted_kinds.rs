@@ -1,6 +1,6 @@
 //! Arguments that nobody trusted wrote, in dialogues, mails and resources of servers.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::build::*;
 use super::serving::{pipeline_with, server};
@@ -9,7 +9,7 @@ use super::tools::{asks, says, tool};
 use super::untrusted::{fate_of_step, inputs, mail, under};
 use super::world::{World, options};
 use crate::event::Happening;
-use crate::model::{Filling, Pipeline, ResourceStep, SendStep, Step, StepKind, ToolKind};
+use crate::model::{Filling, Pipeline, ResourceStep, SendStep, Step, StepKind, Tool, ToolKind};
 
 fn blocked(world: &World) -> bool {
     world.events.iter().any(|event| matches!(&event.happening, Happening::PolicyDecided { allowed: false, .. }))
@@ -69,6 +69,55 @@ fn a_mail_is_judged_by_whom_it_names_and_by_whom_it_is_said_to_be_from() {
         ("desk@example.com", "{{ inputs.who }}", None, &[("post(to)", "deny")], "out"),
     ] {
         assert_eq!(fate_of_step(&mailed(from, to, key, rules)), fate, "{from} {to} {key:?} {rules:?}");
+    }
+}
+
+/// A mail with these entries of `with` beside its subject, by a tool with these lists.
+fn mail_with(with: &[(&str, Value)], (allow, deny): (Option<&[&str]>, &[&str]), rules: &[(&str, &str)]) -> World {
+    let filled = |value: &Value| match value {
+        Value::String(value) => Filling::Text(text(value)),
+        Value::Array(list) => Filling::List(list.iter().map(|one| Filling::Text(text(one.as_str().unwrap()))).collect()),
+        other => Filling::Constant(other.clone()),
+    };
+    let mut pairs: Vec<_> = with.iter().map(|(name, value)| (named(name), filled(value))).collect();
+    pairs.push((named("subject"), Filling::Text(text("Hi"))));
+    let send = SendStep { to: named("post"), of: text("Hello"), with: pairs, idempotency_key: None };
+    let mut p = pipeline("p", vec![step("s", StepKind::Send(send))]);
+    let entries = |list: &[&str]| list.iter().map(|entry| named(entry)).collect::<Vec<_>>();
+    let own = Tool { allow: allow.map(entries), deny: entries(deny), ..tool(smtp("desk@example.com")) };
+    p.tools.insert("post".into(), own);
+    p.inputs = inputs(&[("mail", true), ("who", false)]);
+    let given = json!({ "mail": "mallory@evil.example", "who": "bob@example.com" });
+    World::given(planned(vec![under(p, rules)]), options(), given)
+}
+
+#[test]
+fn every_recipient_of_a_mail_is_judged_as_the_one_of_to() {
+    let (bob, mallory) = (json!("{{ inputs.who }}"), json!("{{ inputs.mail }}"));
+    let both = json!("{{ inputs.who }}, {{ inputs.mail }}");
+    let list = json!(["{{ inputs.who }}", "{{ inputs.mail }}"]);
+    let recipients = &[("recipients", "deny")][..];
+    let own = Some(&["post(*\"to\":\"*@example.com\"*)"][..]);
+    for (with, is_denied) in [
+        (vec![("to", bob.clone())], false),
+        (vec![("to", mallory.clone())], true),
+        (vec![("to", both.clone())], true),
+        (vec![("to", list)], true),
+        (vec![("to", json!("{{ inputs.mail }}, {{ inputs.who }}"))], true),
+        (vec![("to", bob.clone()), ("cc", mallory.clone())], true),
+        (vec![("to", bob.clone()), ("bcc", both)], true),
+        (vec![("to", json!(["{{ inputs.who }}", "carl@example.com"])), ("bcc", json!("{{ inputs.who }}"))], false),
+    ] {
+        let fate = if is_denied { "denied" } else { "out" };
+        assert_eq!(fate_of_step(&mail_with(&with, (None, &[]), recipients)), fate, "untrusted: {with:?}");
+        assert_eq!(fate_of_step(&mail_with(&with, (own, &[]), &[])), fate, "allow: {with:?}");
+        for deny in ["post(*@evil.example)", "post(*\"to\":\"*@evil.example\"*)"] {
+            assert_eq!(fate_of_step(&mail_with(&with, (None, &[deny]), &[])), fate, "{deny}: {with:?}");
+        }
+    }
+    for (name, value, fate) in [("reply_to", &mallory, "denied"), ("reply_to", &bob, "out")] {
+        let with = [("to", bob.clone()), (name, value.clone())];
+        assert_eq!(fate_of_step(&mail_with(&with, (None, &[]), recipients)), fate, "{name}");
     }
 }
 

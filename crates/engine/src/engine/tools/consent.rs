@@ -14,6 +14,7 @@ use crate::engine::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
 use crate::engine::state::consents::{ConsentDecision, PendingConsent};
+use crate::engine::steps::mail::each_form;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, Approve, Policy, ToolName};
 use crate::policy::{PolicyAnswer, may_mean, needs_approval, program_needs_approval};
@@ -39,8 +40,10 @@ impl Run {
         let of_program = |policy: &Policy| matches!(request, CallRequest::Program(call) if program_needs_approval(policy, &call.command));
         if asks.is_empty()
             && !self.policies(at, agent).iter().any(|(_, policy)| of_program(policy))
-            && called
-                .is_none_or(|(name, arguments)| !self.must_confirm(at, agent, (name, tool.is_some_and(|tool| tool.is_program)), arguments))
+            && called.is_none_or(|(name, arguments)| {
+                let named = (name, tool.is_some_and(|tool| tool.is_program));
+                !each_form(request, arguments).iter().any(|form| self.must_confirm(at, agent, named, form))
+            })
         {
             return Ok(None);
         }

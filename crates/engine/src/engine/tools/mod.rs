@@ -491,7 +491,7 @@ fn shown(reply: CallReply) -> Value {
         }
         CallReply::Found(found) => found.pieces.into_iter().map(|piece| serde_json::to_value(piece).unwrap_or_default()).collect(),
         CallReply::Http(reply) => json!({ "status": reply.status, "body": reply.body }),
-        CallReply::Sent(_) => json!("written"),
+        CallReply::Sent(_) | CallReply::Mailed(_) => json!("written"),
         CallReply::Value(value) | CallReply::Tool(ServerReply { value, .. }) => value,
         // Agents do not read resources.
         CallReply::Tools(_) | CallReply::Resource(..) => Value::Null,

@@ -9,6 +9,7 @@ use crate::engine::Run;
 use crate::engine::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
+use crate::engine::steps::mail::each_form;
 use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch, USER_POLICY};
@@ -41,9 +42,10 @@ impl Run {
         request: &CallRequest,
     ) -> Result<bool, Failure> {
         if let Some(CalledTool { name, whole, is_program: false, .. }) = tool {
-            let decision = opens_call(self.tool(at, name)?, name, whole);
-            if decision.is_denied() {
-                self.record_decision(at, agent, (ActKind::Tool, name.to_owned()), decision, String::new())?;
+            let opened = self.tool(at, name)?;
+            let mut decisions = each_form(request, whole).into_iter().map(|whole| opens_call(opened, name, &whole));
+            if let Some(denied) = decisions.find(Decision::is_denied) {
+                self.record_decision(at, agent, (ActKind::Tool, name.to_owned()), denied, String::new())?;
             }
         }
         self.permit_model(at, agent, request)?;
@@ -114,9 +116,11 @@ impl Run {
             words,
             decision: decide(&policies, &act),
         };
-        let of_tool = tool.map(|CalledTool { name, arguments, is_program, .. }| {
+        let of_tool = tool.and_then(|CalledTool { name, arguments, is_program, .. }| {
             let word = if is_program { "start" } else { "call" };
-            of_act(Act::Tool { name, arguments: Some(arguments) }, format!("{word} {name}"))
+            let forms = each_form(request, arguments);
+            let of_form = |form| of_act(Act::Tool { name, arguments: Some(form) }, format!("{word} {name}"));
+            forms.iter().map(of_form).min_by_key(|one| one.decision.answer)
         });
         // A tool may have any name; what it starts is meant, too.
         let command: &[String] = if let CallRequest::Program(call) = request { &call.command } else { &[] };
@@ -278,7 +282,7 @@ impl Run {
             CallRequest::Write { folder, name, content } => {
                 // The size of a picture is looked at when it is copied; that it may be read was decided when it was.
                 let size = match content {
-                    FileToWrite::Text(text) => text.len() as u64,
+                    FileToWrite::Text(text) | FileToWrite::Added { text, most: _ } => text.len() as u64,
                     FileToWrite::Picture { .. } => 0,
                 };
                 vec![Deed::Write(inside(&folder.join(name)), size)]

@@ -11,7 +11,8 @@ use crate::engine::acts::{CalledTool, DecidedAct};
 use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
 use crate::model::{
-    ActKind, ArgumentClass, FilePart, Filling, HttpStep, Policy, ProgramCommand, Step, StepKind, Text, Tool, ToolKind, ToolName, Writer,
+    ActKind, ArgumentClass, FilePart, Filling, HttpStep, Policy, ProgramCommand, RECIPIENTS, Step, StepKind, Text, Tool, ToolKind,
+    ToolName, Writer,
 };
 use crate::policy::{ArgumentUse, Decision, GivenArgument, GivenTexts, decide_pieces, judges_untrusted, pieces_of};
 use crate::source::Spanned;
@@ -272,9 +273,11 @@ fn use_of(tool: &Tool, part: Option<&str>, name: &str) -> ArgumentUse {
         ToolKind::File(_) if name == "name" && tool.file_part(part).is_none_or(FilePart::changes) => {
             ArgumentUse::whole(ArgumentClass::Paths)
         }
-        ToolKind::Smtp { .. } if ["to", "cc", "bcc"].contains(&name) => {
+        // Who is written in reply_to gets what the recipients answer.
+        ToolKind::Smtp { .. } if RECIPIENTS.contains(&name) || name == "reply_to" => {
             ArgumentUse { classes: vec![ArgumentClass::Recipients], is_searched: true }
         }
+        ToolKind::Smtp { .. } if name == "headers" => ArgumentUse::searched(name),
         ToolKind::Server(_) | ToolKind::Pipeline { .. } => ArgumentUse::searched(name),
         ToolKind::Program { .. } | ToolKind::File(_) | ToolKind::Smtp { .. } => ArgumentUse::default(),
         ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_) | ToolKind::Broken => ArgumentUse::default(),

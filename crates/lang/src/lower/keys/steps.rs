@@ -216,7 +216,7 @@ static APPROVAL: KeyTable = KeyTable::of("approval").keys(&[
 static SEND: KeyTable = KeyTable::of("send").keys(&[
     key("send", Of(Tool), "delivers to stdout or a tool"),
     key("of", Expression, "the parts or the text").required(),
-    key("with", Named(&Value), "to, subject, name"),
+    key("with", Named(&Value), "what it says to the receiver: to, subject, name"),
     IDEMPOTENCY_KEY,
 ]);
 

@@ -151,9 +151,10 @@ fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, around: &AroundStep, sp
             };
         }
         (Some(ToolKind::Smtp { .. }), _) => return found.rests_on.push(format!("{by} sends a Message-ID that is the same for each try")),
+        (Some(ToolKind::File(_)), StepKind::Send(send)) if send.may_append() => "adds to a file that knows no key",
         (Some(ToolKind::File(_)), _) => return found.rests_on.push(format!("{by} writes the whole file again, with the same content")),
-        (Some(ToolKind::Server(_)), _) => "tool server",
-        (Some(ToolKind::Program { .. }), _) | (None, StepKind::Program(_)) => "program",
+        (Some(ToolKind::Server(_)), _) => "calls a tool server that gets no key",
+        (Some(ToolKind::Program { .. }), _) | (None, StepKind::Program(_)) => "calls a program that gets no key",
         (
             Some(ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken) | None,
             _,
@@ -165,8 +166,8 @@ fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, around: &AroundStep, sp
         return found.rests_on.push(format!("{by} is once: after a crash a person decides"));
     }
     let message = match &around.retried_by {
-        Some(holder) if around.is_once => format!("{by} calls a {without} that gets no key, and retry of {holder} runs it again unasked"),
-        Some(_) | None => format!("{by} calls a {without} that gets no key, and may do so again after a crash"),
+        Some(holder) if around.is_once => format!("{by} {without}, and retry of {holder} runs it again unasked"),
+        Some(_) | None => format!("{by} {without}, and may do so again after a crash"),
     };
     let help = match kind.facts().starts {
         Some(_) if around.is_once => around.help("write reads_only: true if it changes nothing"),
