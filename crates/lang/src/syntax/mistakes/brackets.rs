@@ -38,7 +38,9 @@ fn never_closed(place: &MistakePlace<'_>, at: usize, open: char, before: Option<
     let found = unreadable(place.span(at, at + 1), message);
     let cut = (line..=before.unwrap_or(line).max(line)).find(|line| comment_cuts(place.line_at(*line).1, close));
     match cut.filter(|_| !goes_on) {
-        Some(cut) => found.help(format!("put the text with \" #\" on line {cut} in quotes: \" #\" begins a comment, so the \"{close}\" behind it is not read")),
+        Some(cut) => found.help(format!(
+            "put the text with \" #\" on line {cut} in quotes: \" #\" begins a comment, so the \"{close}\" behind it is not read"
+        )),
         None => found.help(help),
     }
 }
