@@ -20,7 +20,7 @@ fn rows(query: &str) -> Value {
         table: None,
         columns: BTreeMap::new(),
         pii: vec![],
-        errors_are_empty: false,
+        form: Default::default(),
         engine: SqlEngine::Sqlite,
     };
     let request = QueryRequest {

@@ -246,7 +246,7 @@ impl Examination {
 
     /// A file without errors.
     fn pipeline(&mut self, checked: &Checked, trusted: Result<Arc<Agreed>, Refusal>) {
-        checked.missing_data().for_each(|found| self.fault(&*found.message));
+        checked.missing_data().chain(checked.odd_data()).for_each(|found| self.fault(&*found.message));
         lacking(checked).into_iter().for_each(|failure| self.fault(failure.message));
         let agreed = trusted.map_err(|Refusal(_, lines)| self.fault(lines.join("\n"))).ok();
         for line in unset(checked, &self.env).into_iter().filter(|unset| !unset.is_secret) {

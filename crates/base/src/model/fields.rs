@@ -150,7 +150,7 @@ pub enum FieldKind {
     Boolean,
     /// A date, `2026-11-18`.
     Date,
-    /// A date and time with zone, RFC 3339.
+    /// A date and time, RFC 3339; an input may leave out its zone, its seconds or its time.
     Datetime,
     /// A list.
     List,

@@ -22,6 +22,7 @@ mod json;
 mod knowledge;
 mod limits;
 mod method;
+mod moment;
 mod own;
 mod phrase;
 mod pipeline;
@@ -33,6 +34,7 @@ mod settings;
 mod step;
 mod step_kind;
 pub mod step_path;
+mod table;
 mod task;
 mod testing;
 mod text;
@@ -70,14 +72,15 @@ pub use json::{JsonError, json_kind, leading_json, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use limits::{LimitPolicies, Limits, USER_POLICY};
 pub use method::Method;
+pub use moment::Moment;
 pub use own::{
     Named, Touch, is_code, is_data, is_file_ending, is_launched, is_table, loads_code, logins, named_by_commands, own_by_name,
     stays_hidden, unreadable,
 };
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
-    ActKind, CellForm, ColumnLook, Data, DataKind, NumberForm, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline,
-    PipelineId, Policy, Program, ReadKind, SandboxMode, SecretReader, SqlEngine, TableLook, TableOddity, VARIABLES, is_own_variable,
+    ActKind, DataKind, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program, ReadKind,
+    SandboxMode, SecretReader, SqlEngine, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
@@ -86,6 +89,9 @@ pub use sending::{FileMode, GIVEN_FOR_EACH_PART, RECIPIENTS, SendKey, SendKeys, 
 pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;
+pub use table::{
+    CellForm, ColumnForm, ColumnKind, ColumnLook, Data, NumberForm, Separator, TableForm, TableLook, TableOddity, TextEncoding,
+};
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{
     Channels, Expect, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile,

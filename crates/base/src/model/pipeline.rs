@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Agent, Channel, Conversation, Field, Filling, Limits, Model, PreparedQuery, Scorecard, Shape, Step, StyleGuide, Text, Tool,
+    Agent, Channel, Conversation, Data, Field, Filling, Limits, Model, PreparedQuery, Scorecard, Shape, Step, StyleGuide, Text, Tool,
     UntrustedRule,
 };
 use crate::source::{Span, Spanned, from_folder};
@@ -257,108 +257,6 @@ impl Outputs {
     }
 }
 
-/// A table of `data`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Data {
-    /// The file, joined to the folder of the YAML file that names it.
-    pub file: Spanned<PathBuf>,
-    /// What the file is, by its ending.
-    pub kind: DataKind,
-    /// Sheet (Excel) or table (SQLite, DuckDB) in it; `None`: the only one.
-    pub table: Option<Spanned<String>>,
-    /// Columns with personal data.
-    pub pii: Vec<Spanned<String>>,
-    /// Whether a stranger wrote what is in it.
-    pub is_untrusted: bool,
-    /// Whether cells of an Excel file that show an error, and formulas without a stored value, are empty; else they are a failure.
-    pub errors_are_empty: bool,
-    /// Column types where guessing is wrong: `text`, `number`, `integer`, `boolean`, `date`, `datetime`.
-    pub columns: IndexMap<String, super::FieldKind>,
-    /// The engine asked for.
-    pub engine: Option<SqlEngine>,
-    /// The columns that the file has now; `None`: nobody looked, since nothing names one, or they cannot be read.
-    pub header: Option<Vec<String>>,
-    /// What in the file is read otherwise than it looks, as far as a check looks into it, each with its place there if it is known.
-    pub oddities: Vec<(TableOddity, Option<Span>)>,
-    /// What is seen of its columns.
-    pub looks: IndexMap<String, ColumnLook>,
-}
-
-/// What in a file of rows is read otherwise than it looks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TableOddity {
-    /// It cannot be read: what is wrong and what to do, as the step that reads it would say.
-    Unreadable(String),
-    /// Two columns have one name; the second is read under another.
-    Repeated {
-        /// The name in the file.
-        column: String,
-        /// The name in queries.
-        read_as: String,
-    },
-    /// Its first row holds values, and no names of columns.
-    NoNames,
-    /// The cells of a column are numbers to a person, and texts to a query.
-    TextNumbers {
-        /// Its name.
-        column: String,
-        /// How they are written.
-        form: NumberForm,
-        /// One that shows it.
-        example: String,
-        /// Whether the file takes a comma as the decimal mark.
-        may_use_comma: bool,
-    },
-}
-
-/// How numbers are written that are none to a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NumberForm {
-    /// `12,50`.
-    DecimalComma,
-    /// `1.250,50`: points part thousands.
-    PointsAndComma,
-    /// `1,250.50` or `1,250,000`: commas part thousands.
-    Thousands,
-    /// `1,250`, which is either.
-    CommaOrThousands,
-    /// `$12.50`, `12 %`: with a sign.
-    WithSign,
-    /// Numbers, and one text.
-    OneText,
-}
-
-/// What a check sees of the file of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TableLook {
-    /// What is read otherwise than it looks.
-    pub oddities: Vec<TableOddity>,
-    /// The columns whose cells have a form that says how they can be compared, by their names.
-    pub columns: IndexMap<String, ColumnLook>,
-}
-
-/// What a check sees of the cells of a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnLook {
-    /// What they are, but for empty ones.
-    pub form: CellForm,
-    /// All that they are, if that is little and the file was read to its end; else none.
-    pub values: Vec<String>,
-}
-
-/// What all cells of a column are to whoever looks at them; to a query they are texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CellForm {
-    /// `true` and `false`.
-    TrueFalse,
-    /// `2026-11-18`.
-    Day,
-    /// `18.11.2026`.
-    DayFirst,
-    /// Anything else that is no number.
-    Words,
-}
-
 /// What a data file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -367,6 +265,7 @@ pub enum DataKind {
     Csv,
     Tsv,
     Excel,
+    JsonLines,
     Sqlite,
     Parquet,
     DuckDb,
@@ -416,20 +315,30 @@ pub enum SqlEngine {
     DuckDb,
 }
 
-impl Data {
-    /// The engine that queries it: the one asked for, else by file type.
-    pub fn engine(&self) -> SqlEngine {
-        self.engine.unwrap_or(self.kind.engine())
-    }
-}
-
 impl DataKind {
+    /// Whether it is a text of rows whose cells are separated.
+    pub fn is_delimited(self) -> bool {
+        match self {
+            DataKind::Csv | DataKind::Tsv => true,
+            DataKind::Excel | DataKind::JsonLines | DataKind::Sqlite | DataKind::Parquet | DataKind::DuckDb => false,
+        }
+    }
+
+    /// Whether `flow` reads its cells, and no database.
+    pub fn is_of_cells(self) -> bool {
+        match self {
+            DataKind::Csv | DataKind::Tsv | DataKind::Excel | DataKind::JsonLines => true,
+            DataKind::Sqlite | DataKind::Parquet | DataKind::DuckDb => false,
+        }
+    }
+
     /// By the ending of a file's name.
     pub fn of_ending(ending: &str) -> Option<DataKind> {
         Some(match ending.to_lowercase().as_str() {
             "csv" => DataKind::Csv,
             "tsv" => DataKind::Tsv,
             "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" => DataKind::Excel,
+            "jsonl" | "ndjson" => DataKind::JsonLines,
             "sqlite" | "sqlite3" | "db" => DataKind::Sqlite,
             "parquet" => DataKind::Parquet,
             "duckdb" => DataKind::DuckDb,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Pending;
-use crate::model::{Data, DataKind, FieldKind, SqlEngine};
+use crate::model::{ColumnForm, Data, DataKind, SqlEngine, TableForm};
 
 /// A table a query may see.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,13 +22,13 @@ pub struct TableSource {
     /// Sheet or table in it.
     pub table: Option<String>,
     /// Declared column types.
-    pub columns: BTreeMap<String, FieldKind>,
+    pub columns: BTreeMap<String, ColumnForm>,
     /// Columns with personal data; a table without one of them is not queried.
     pub pii: Vec<String>,
     /// The engine that answers queries on it.
     pub engine: SqlEngine,
-    /// Whether cells without a value that can be read (errors, formulas whose value is not stored) are empty; else they are a failure.
-    pub errors_are_empty: bool,
+    /// How its rows and cells are read.
+    pub form: TableForm,
 }
 
 impl TableSource {
@@ -39,8 +39,8 @@ impl TableSource {
             file: data.file.value.clone(),
             kind: data.kind,
             table: data.table.as_ref().map(|table| table.value.clone()),
-            columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
-            errors_are_empty: data.errors_are_empty,
+            columns: data.columns.iter().map(|(name, kind)| (name.clone(), kind.clone())).collect(),
+            form: data.form.clone(),
             pii: data.pii.iter().map(|column| column.value.clone()).collect(),
             engine: data.engine(),
         }

@@ -195,7 +195,7 @@ impl Door {
     }
 
     /// Paths are recorded, so a secret in one is hidden. Such a path no longer leads to its file.
-    fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _, pii: _, errors_are_empty: _ }: &mut TableSource) {
+    fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _, pii: _, form: _ }: &mut TableSource) {
         self.text(name);
         self.texts(table);
         let mut path = file.to_string_lossy().into_owned();
@@ -258,7 +258,7 @@ mod tests {
             table: Some(text()),
             columns: Default::default(),
             engine: SqlEngine::Sqlite,
-            errors_are_empty: false,
+            form: Default::default(),
             pii: vec![],
         };
         let tool = ServerTool { name: text(), description: text(), input: value(), output: Some(value()), hash: String::new() };

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{did_you_mean, did_you_mean_zone};
 use crate::engine::shape;
-use crate::model::{FieldKind, Filling, MessageRole, PastMessage, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
+use crate::model::{Field, FieldKind, Filling, MessageRole, Moment, PastMessage, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, FillError, Scope};
 
@@ -58,7 +58,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
         };
         // A default was checked against its field when the file was checked.
         let is_checked = !given.contains_key(&field.name) || field.default.as_ref() == Some(&value);
-        let found = if is_checked { vec![] } else { shape::problems(&shape::field_schema(field), &value) };
+        let found = if is_checked { vec![] } else { shape::problems(&shape::field_schema(field), &with_zones(field, value.clone())) };
         if !found.is_empty() {
             let what = if field.is_pii { "does not satisfy its rules".to_string() } else { found.join("; ") };
             problems.push(format!("input \"{}\": {what}", field.name));
@@ -67,6 +67,28 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
     }
     missing.extend(problems);
     if missing.is_empty() { Ok(checked) } else { Err(missing) }
+}
+
+/// A value whose times have a zone, as the schema of a field wants them: without one, the run's is meant.
+fn with_zones(field: &Field, value: Value) -> Value {
+    match (field.kind, value) {
+        (FieldKind::Datetime, Value::String(text)) => {
+            let time = Moment::of(&text).map(|moment| moment.in_zone(chrono_tz::UTC).to_rfc3339());
+            Value::String(time.unwrap_or(text))
+        }
+        (FieldKind::List, Value::Array(elements)) if let Some(items) = &field.items => {
+            elements.into_iter().map(|element| with_zones(items, element)).collect()
+        }
+        (FieldKind::Object, Value::Object(mut fields)) => {
+            for inner in &field.fields {
+                if let Some(value) = fields.get_mut(&inner.name) {
+                    *value = with_zones(inner, value.take());
+                }
+            }
+            Value::Object(fields)
+        }
+        (_, value) => value,
+    }
 }
 
 /// Where the fields of a run's person come from.

@@ -67,6 +67,11 @@ impl Checked {
         self.diagnostics.iter().filter(|found| self.is_missing_data(found))
     }
 
+    /// What is said of what stands in data files (F229): with it a run starts, and may not give what was meant.
+    pub fn odd_data(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|found| found.code == Code::TableContent)
+    }
+
     fn is_missing_data(&self, found: &Diagnostic) -> bool {
         let mut data = self.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.data.values());
         found.about == About::Columns || found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)

@@ -276,6 +276,12 @@ pub(super) fn odd_place(file: FileId, text: &str, odd: &TableOddity) -> Option<S
     let (first, names) = records.next()?;
     let place_of = |column: &str| names.iter().rposition(|(name, _)| name.trim() == column);
     match odd {
+        TableOddity::OneColumn { .. } => Some(first),
+        TableOddity::BadCells { row, column, .. } => {
+            let place = place_of(column)?;
+            let is_there = |span: &Span| text.get(..span.start as usize).is_some_and(|before| before.matches('\n').count() as u64 + 1 == *row);
+            records.find(|(span, _)| is_there(span)).and_then(|(_, cells)| cells.get(place).map(|(_, span)| *span))
+        }
         TableOddity::Unreadable(_) => records.find(|(_, cells)| cells.len() != names.len()).map(|(row, _)| row),
         TableOddity::NoNames => Some(first),
         TableOddity::Repeated { column, .. } => names.get(place_of(column)?).map(|(_, span)| *span),
@@ -300,11 +306,8 @@ impl<'t> Records<'t> {
     fn new(name: &str, file: FileId, text: &'t str) -> Records<'t> {
         let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let first = text.lines().next().unwrap_or_default();
-        let delimiter = match () {
-            () if name.ends_with(".tsv") => b'\t',
-            () if first.contains(';') && !first.contains(',') => b';',
-            () => b',',
-        };
+        let most = [b'|', b'\t', b';', b','].into_iter().max_by_key(|mark| first.bytes().filter(|byte| byte == mark).count());
+        let delimiter = if name.ends_with(".tsv") { b'\t' } else { most.unwrap_or(b',') };
         Records { reader: reader(delimiter, &text[start..]), file, text, start, delimiter }
     }
 

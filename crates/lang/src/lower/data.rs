@@ -3,23 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use strum::VariantNames;
-
 use super::context::{Lower, found, quoted};
-use super::fields::kind_of;
+use super::columns;
 use super::keys;
 use super::reader::KeyReader;
 use super::values::wrong_type;
 use crate::diagnostic::{Diagnostic, Near, did_you_mean_zone, listed};
 use crate::model::{
-    AgentStep, Conversation, Data, DataKind, FieldKind, Filling, Form, History, KEPT_MESSAGES, MODEL_SILENCE, OnFailure, Person,
-    PersonSource, SUMMARY_STEP, Step, StepKind, TextPlace,
+    AgentStep, Conversation, Data, DataKind, Filling, Form, History, KEPT_MESSAGES, MODEL_SILENCE, OnFailure, Person, PersonSource,
+    SUMMARY_STEP, Separator, Step, StepKind, TableForm, TextPlace,
 };
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
-/// How many of the types a column may have: those of single values, which come first.
-const COLUMN_KINDS: usize = 6;
 /// Most files of a folder that a finding names.
 const MOST_NAMED: usize = 8;
 
@@ -58,17 +54,23 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
             vec![]
         }
     };
-    data.columns = keys
-        .entries("columns")
-        .filter_map(|(name, node)| {
-            let kind = kind_of(lower, &format!("column {}", quoted(&name.text)), node, &FieldKind::VARIANTS[..COLUMN_KINDS])?;
-            Some((name.text.clone(), kind))
-        })
-        .collect();
+    data.columns = keys.entries("columns").filter_map(|(name, node)| columns::column(lower, data.kind, name, node)).collect();
+    data.form = form(&keys);
     data.engine = keys.choice("engine");
     data.is_untrusted = keys.boolean("untrusted").unwrap_or(false);
-    data.errors_are_empty = keys.word("errors").is_some();
     data
+}
+
+/// How its rows and cells are read.
+fn form(keys: &KeyReader) -> TableForm {
+    let is_tab = keys.get("separator").and_then(Node::as_scalar).is_some_and(|scalar| matches!(&*scalar.text, "\t" | "\\t"));
+    TableForm {
+        separator: if is_tab { Some(Separator::Tab) } else { keys.choice("separator") },
+        encoding: keys.choice("encoding"),
+        header_row: keys.limit("header_row"),
+        fill_merged: keys.boolean("fill_merged"),
+        errors_are_empty: keys.word("errors").is_some(),
+    }
 }
 
 fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
@@ -82,8 +84,8 @@ fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
         let mut there = if is_folder { lower.world().fitting(lower.file, &format!("{}*", file.value)) } else { vec![] };
         there.retain(|path| path.rsplit_once('.').is_some_and(|(_, ending)| DataKind::of_ending(ending).is_some()));
         let help = match there.as_slice() {
-            [] if is_folder => "name a file in it that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb".to_owned(),
-            [] => "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb".to_owned(),
+            [] if is_folder => "name a file in it that ends in .csv, .tsv, .xlsx, .jsonl, .parquet, .sqlite or .duckdb".to_owned(),
+            [] => "use a file that ends in .csv, .tsv, .xlsx, .jsonl, .parquet, .sqlite or .duckdb".to_owned(),
             [only] => format!("write {only}"),
             several => format!("write one of: {}", several[..several.len().min(MOST_NAMED)].join(", ")),
         };
@@ -92,7 +94,7 @@ fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
     kind
 }
 
-/// `sheet` is for Excel files, `table` for database files.
+/// `sheet` is for Excel files, `table` for database files, and so on.
 fn check_part(keys: &KeyReader, kind: DataKind) {
     keys.check_one_of(&["sheet", "table"]);
     if keys.has("sheet") && keys.has("table") {
@@ -101,6 +103,10 @@ fn check_part(keys: &KeyReader, kind: DataKind) {
     let fits = [
         ("sheet", matches!(kind, DataKind::Excel), "an Excel file"),
         ("table", matches!(kind, DataKind::Sqlite | DataKind::DuckDb), "a database file"),
+        ("separator", kind == DataKind::Csv, "a CSV file"),
+        ("encoding", kind.is_delimited(), "a CSV or TSV file"),
+        ("header_row", kind.is_delimited() || kind == DataKind::Excel, "a CSV, TSV or Excel file"),
+        ("fill_merged", kind == DataKind::Excel, "an Excel file"),
     ];
     for (key, _, what) in fits.into_iter().filter(|(key, fits, _)| !fits && keys.get(key).is_some()) {
         let message = format!("{} of {} is only for {what}", quoted(key), keys.owner);

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::str::FromStr;
 
 use regex::Regex;
 use serde_json::{Number, Value, json};
@@ -16,7 +17,7 @@ use super::values::{value_of, wrong_type};
 use super::written_form::written_form;
 use crate::diagnostic::{Code, Diagnostic, Near, listed, nearest};
 use crate::gate::schema_problems;
-use crate::model::{Field, FieldKind, Shape};
+use crate::model::{Field, FieldKind, Moment, Shape};
 use crate::source::Span;
 use crate::syntax::{MapKey, Node, NodeKind, quoted as in_quotes};
 use crate::template::holds_a_name;
@@ -234,7 +235,7 @@ fn composed_type(written: &str) -> Option<String> {
 }
 
 /// A type of the language, one of these.
-pub fn kind_of(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) -> Option<FieldKind> {
+pub fn kind_of<K: FromStr>(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) -> Option<K> {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) else {
         if owner.ends_with("\"required\"") && node.as_list().is_some() {
             let message = format!("{owner} must be a type such as text, found a list of names");
@@ -418,7 +419,7 @@ fn is_of_kind(kind: FieldKind, value: &Value) -> bool {
         FieldKind::Integer => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0),
         FieldKind::Boolean => value.is_boolean(),
         FieldKind::Date => value.as_str().is_some_and(|text| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()),
-        FieldKind::Datetime => value.as_str().is_some_and(|text| chrono::DateTime::parse_from_rfc3339(text).is_ok()),
+        FieldKind::Datetime => value.as_str().is_some_and(|text| Moment::of(text).is_some()),
         FieldKind::List => value.is_array(),
         FieldKind::Object => value.is_object(),
         FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => true,

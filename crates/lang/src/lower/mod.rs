@@ -12,6 +12,7 @@ mod asked;
 mod case_rows;
 mod channels;
 mod checks;
+mod columns;
 mod context;
 mod data;
 mod definitions;

@@ -23,10 +23,10 @@ pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
             let mut odd = look.oddities;
             data.looks = look.columns;
             // Numbers stand where names belong.
-            if data.header.iter().flatten().any(|name| name.parse::<f64>().is_ok()) {
+            if data.kind != DataKind::JsonLines && data.header.iter().flatten().any(|name| name.parse::<f64>().is_ok()) {
                 odd.push(TableOddity::NoNames);
             }
-            let text = if odd.is_empty() || data.kind != DataKind::Csv { None } else { lower.world().table_text(data) };
+            let text = if odd.is_empty() || !data.is_read_as_it_stands() { None } else { lower.world().table_text(data) };
             let place = |odd: &TableOddity| text.as_ref().and_then(|(file, text)| case_rows::odd_place(*file, text, odd));
             data.oddities = odd.into_iter().map(|odd| (place(&odd), odd)).map(|(place, odd)| (odd, place)).collect();
         }

@@ -119,7 +119,7 @@ mod tests {
             table: None,
             pii: pii.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect(),
             is_untrusted: false,
-            errors_are_empty: false,
+            form: Default::default(),
             columns: IndexMap::new(),
             engine: None,
             header: None,

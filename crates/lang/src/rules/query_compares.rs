@@ -112,6 +112,7 @@ impl QueryView<'_, '_, '_> {
             match self.form(one) {
                 Some(CellForm::TrueFalse) => self.true_false(one, sign, other),
                 Some(CellForm::Words) => self.words(one, sign, other),
+                Some(CellForm::Codes) => self.codes(one, sign, other),
                 Some(CellForm::Day | CellForm::DayFirst) | None => {}
             }
             query_dates::compared(self, one, sign, other);
@@ -144,6 +145,22 @@ impl QueryView<'_, '_, '_> {
             _ => "compare it with one of its texts, in single quotes".to_owned(),
         };
         self.say(within(*value), &format!("{} holds texts, and this is {what}", name.text), help);
+    }
+
+    /// A column of codes such as `01067` is compared with a number: the text of the number has no zeros before it.
+    fn codes(&mut self, column: &Operand, sign: CompareSign, other: &Operand) {
+        let Operand::Column(name) = column else { return };
+        let width = self.look(name.text).into_iter().flat_map(|look| &look.values).map(String::len).max().unwrap_or_default();
+        for value in values(other).into_iter().filter(|value| unquoted(value.text).is_none()) {
+            let message = format!("{} holds texts of digits, some with a zero before them, and this is a number", name.text);
+            let help = match sign {
+                CompareSign::Equal(_) | CompareSign::In => format!("write '{:0>width$}', the text as it stands in the file", value.text),
+                CompareSign::Order(_) | CompareSign::Between => {
+                    format!("write cast({0} as integer) in place of {0}, or columns: {{ {0}: integer }} under data", name.text)
+                }
+            };
+            self.say(within(value), &message, help);
+        }
     }
 
     /// A column with the texts true and false is compared with what is none of them.

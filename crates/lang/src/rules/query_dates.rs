@@ -241,7 +241,7 @@ pub(super) fn compared(view: &mut QueryView, side: &Operand, sign: CompareSign, 
     match view.form(side) {
         Some(CellForm::Day) => with_days(view, side, sign, other),
         Some(CellForm::DayFirst) => with_days_first(view, side, sign, other),
-        Some(CellForm::TrueFalse | CellForm::Words) | None => {}
+        Some(CellForm::TrueFalse | CellForm::Words | CellForm::Codes) | None => {}
     }
 }
 

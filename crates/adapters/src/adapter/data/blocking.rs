@@ -32,6 +32,28 @@ impl CancelFlag {
     }
 }
 
+impl CancelFlag {
+    /// Cancels the work after a time, unless what this returns is dropped before.
+    pub(super) fn after(&self, time: Duration) -> impl Drop + use<> {
+        let (cancel, (ended, wait)) = (self.clone(), std::sync::mpsc::channel::<()>());
+        std::thread::spawn(move || {
+            if wait.recv_timeout(time) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                cancel.cancel();
+            }
+        });
+        EndOfTime(Some(ended))
+    }
+}
+
+/// Ends a timer when dropped.
+struct EndOfTime(Option<std::sync::mpsc::Sender<()>>);
+
+impl Drop for EndOfTime {
+    fn drop(&mut self) {
+        self.0.take();
+    }
+}
+
 /// Cancels the work when dropped: at its end, at the timeout, or when the caller drops the future.
 struct CancelOnDrop(CancelFlag);
 

@@ -27,6 +27,50 @@ struct Part {
     index: u64,
 }
 
+/// A number. Each has one form: whole numbers that a floating-point number does not hold exactly are whole, all others are not.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Figure {
+    Real(f64),
+    Long(i64),
+}
+
+impl Figure {
+    /// A whole number.
+    pub(super) fn of_whole(whole: i64) -> Figure {
+        if (whole as f64) as i128 == i128::from(whole) { Figure::of_real(whole as f64) } else { Figure::Long(whole) }
+    }
+
+    /// A number; -0.0 is 0.0.
+    pub(super) fn of_real(number: f64) -> Figure {
+        Figure::Real(number + 0.0)
+    }
+
+    fn key(self) -> (u64, bool) {
+        match self {
+            Figure::Real(number) => (number.to_bits(), false),
+            Figure::Long(whole) => (whole as u64, true),
+        }
+    }
+
+    fn order(self, other: Figure) -> Ordering {
+        // Beside a long whole number, a column has whole numbers alone.
+        let whole = |figure: Figure| match figure {
+            Figure::Real(number) => number as i128,
+            Figure::Long(whole) => i128::from(whole),
+        };
+        match (self, other) {
+            (Figure::Real(one), Figure::Real(other)) => one.total_cmp(&other),
+            (Figure::Long(_), _) | (_, Figure::Long(_)) => whole(self).cmp(&whole(other)),
+        }
+    }
+}
+
+impl PartialEq for Figure {
+    fn eq(&self, other: &Figure) -> bool {
+        self.key() == other.key()
+    }
+}
+
 enum Values {
     Numbers(HashTable<NumberCount>),
     /// With the bytes of all texts.
@@ -34,8 +78,7 @@ enum Values {
 }
 
 struct NumberCount {
-    /// See [`f64::to_bits`].
-    bits: u64,
+    figure: Figure,
     count: u64,
 }
 
@@ -72,14 +115,13 @@ impl Counts {
     }
 
     /// Counts a number. Counts of texts ignore it.
-    pub(super) fn add_number(&mut self, number: f64) {
+    pub(super) fn add_number(&mut self, figure: Figure) {
         let Values::Numbers(table) = &mut self.values else { return };
-        let bits = (number + 0.0).to_bits(); // 0.0 and -0.0 are one number
         let hasher = &self.part.hasher;
-        let hash = hasher.hash_one(bits);
+        let hash = hasher.hash_one(figure.key());
         if self.part.holds(hash) {
-            let entry = table.entry(hash, |known| known.bits == bits, |known| hasher.hash_one(known.bits));
-            entry.or_insert_with(|| NumberCount { bits, count: 0 }).into_mut().count += 1;
+            let entry = table.entry(hash, |known| known.figure == figure, |known| hasher.hash_one(known.figure.key()));
+            entry.or_insert_with(|| NumberCount { figure, count: 0 }).into_mut().count += 1;
         }
     }
 
@@ -128,8 +170,8 @@ impl Counts {
         let part = &self.part;
         match &mut self.values {
             Values::Numbers(table) => {
-                table.retain(|known| part.holds(part.hasher.hash_one(known.bits)));
-                table.shrink_to_fit(|known| part.hasher.hash_one(known.bits));
+                table.retain(|known| part.holds(part.hasher.hash_one(known.figure.key())));
+                table.shrink_to_fit(|known| part.hasher.hash_one(known.figure.key()));
             }
             Values::Texts(table, bytes) => {
                 let mut kept = Vec::with_capacity(bytes.len() / 2);
@@ -154,9 +196,8 @@ impl Counts {
     pub(super) fn merge_into(&mut self, merged: &mut Merged) -> bool {
         match &mut self.values {
             Values::Numbers(table) => {
-                let number = |known: &NumberCount| f64::from_bits(known.bits);
-                let found = |known: &NumberCount| CountedValue::Number(number(known));
-                merged.merge(table, |known| known.count, |one, other| number(one).total_cmp(&number(other)), found);
+                let found = |known: &NumberCount| CountedValue::Number(known.figure);
+                merged.merge(table, |known| known.count, |one, other| one.figure.order(other.figure), found);
                 table.clear();
             }
             Values::Texts(table, bytes) => {
@@ -178,14 +219,14 @@ fn known_order(one: &TextCount, other: &TextCount, bytes: &[u8]) -> Ordering {
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum CountedValue {
-    Number(f64),
+    Number(Figure),
     Text(String),
 }
 
 impl CountedValue {
     fn order(&self, other: &CountedValue) -> Ordering {
         match (self, other) {
-            (CountedValue::Number(one), CountedValue::Number(other)) => one.total_cmp(other),
+            (CountedValue::Number(one), CountedValue::Number(other)) => one.order(*other),
             (CountedValue::Text(one), CountedValue::Text(other)) => one.cmp(other),
             // A column has one kind.
             (CountedValue::Number(_), CountedValue::Text(_)) => Ordering::Less,
@@ -286,10 +327,11 @@ mod tests {
         let mut counts = Counts::new(false);
         let mut merged = Merged::default();
         for number in [3.0, -1.0, 0.0, -0.0, 7.0, 2.0, 7.0] {
-            counts.add_number(number);
+            counts.add_number(Figure::of_real(number));
         }
         assert!(!counts.merge_into(&mut merged));
-        assert_eq!(merged.top, [(CountedValue::Number(0.0), 2), (CountedValue::Number(7.0), 2), (CountedValue::Number(-1.0), 1)]);
-        assert_eq!((merged.distinct, merged.min, merged.max), (5, Some(CountedValue::Number(-1.0)), Some(CountedValue::Number(7.0))));
+        let of = |number| CountedValue::Number(Figure::of_real(number));
+        assert_eq!(merged.top, [(of(0.0), 2), (of(7.0), 2), (of(-1.0), 1)]);
+        assert_eq!((merged.distinct, merged.min, merged.max), (5, Some(of(-1.0)), Some(of(7.0))));
     }
 }

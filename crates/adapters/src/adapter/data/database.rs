@@ -15,9 +15,12 @@ use rusqlite::{Connection, OpenFlags};
 use super::blocking::CancelFlag;
 use super::engines::fits;
 use super::guard::{Guard, add_functions};
+use super::like::{MOST_PATTERN, set_nocase};
 use super::load;
 use super::personal::{lacking, marked};
-use super::query::{Answers, MOST_VALUE_BYTES, check, quoted, run, same_name, sqlite_sentence, while_compiling, with_columns, with_tables};
+use super::query::{
+    Answers, MOST_VALUE_BYTES, check, quoted, result_kinds, run, same_name, sqlite_sentence, while_compiling, with_columns, with_tables,
+};
 use super::sentence::{bad_request, file_name, internal, listed, unavailable};
 use super::source::{Content, Stamp, absolute, checked};
 use crate::adapter::held;
@@ -38,14 +41,27 @@ pub(super) struct Database {
     attached: u64,
 }
 
+/// Where the rows of a table are.
+enum TablePlace {
+    /// In memory, with the columns and their SQLite types.
+    Memory { is_view: bool, columns: Vec<(String, &'static str)> },
+    /// In an attached file of this name. `has_nocase`: something in it may be ordered by SQLite's own `nocase`.
+    Attached { file: String, has_nocase: bool },
+}
+
 /// A table that queries can read.
 struct LoadedTable {
     source: TableSource,
     stamp: Stamp,
-    /// The name of the attached file that holds it; `None` for a table in memory.
-    attached: Option<String>,
+    place: TablePlace,
     /// Whether the shape contains it.
     is_visible: bool,
+}
+
+impl LoadedTable {
+    fn is_in_memory(&self) -> bool {
+        matches!(self.place, TablePlace::Memory { .. })
+    }
 }
 
 impl Database {
@@ -62,7 +78,7 @@ impl Database {
 
     /// The size of the files whose tables are loaded into memory, in bytes.
     pub(super) fn loaded_bytes(&self) -> u64 {
-        self.loaded.iter().filter(|loaded| loaded.attached.is_none()).map(|loaded| loaded.stamp.size).sum()
+        self.loaded.iter().filter(|loaded| loaded.is_in_memory()).map(|loaded| loaded.stamp.size).sum()
     }
 
     /// Runs the query once. Returns its rows, or a table of the request that must be loaded first. A table is requested at most once.
@@ -72,11 +88,11 @@ impl Database {
         let compiled = self.shape.prepare(query).map(|statement| {
             let columns: Vec<_> = statement.columns_with_metadata().collect();
             let origins = columns.iter().map(|column| column.table_name().zip(column.origin_name()));
-            marked(query, &request.tables, |table, column| guard.has_read(table, column), origins)
+            (marked(query, &request.tables, |table, column| guard.has_read(table, column), origins), result_kinds(&statement))
         });
         Guard::lift(&mut self.shape).map_err(not_guarded)?;
-        let personal = match compiled {
-            Ok(personal) => personal,
+        let (personal, kinds) = match compiled {
+            Ok(compiled) => compiled,
             Err(error) => {
                 let missing = missing_table(&sqlite_sentence(&error));
                 return match missing.and_then(|name| request.tables.iter().find(|table| same_name(&table.name, &name))) {
@@ -85,9 +101,11 @@ impl Database {
                 };
             }
         };
+        let is_of_all_letters = !self.loaded.iter().any(|loaded| matches!(loaded.place, TablePlace::Attached { has_nocase: true, .. }));
+        set_nocase(&self.connection, is_of_all_letters).map_err(not_guarded)?;
         let guard = Guard::watch(&mut self.connection, None, cancel).map_err(not_guarded)?;
         let outcome = match self.connection.prepare(query) {
-            Ok(mut statement) => run(&mut statement, request, &guard).map(|rows| Attempt::Done(rows.with_personal(&personal))),
+            Ok(mut statement) => run(&mut statement, request, &kinds, &guard).map(|rows| Attempt::Done(rows.with_personal(&personal))),
             Err(error) => Err(guard.cause(&error).unwrap_or_else(|| while_compiling(&error))),
         };
         Guard::lift(&mut self.connection).map_err(not_guarded)?;
@@ -115,7 +133,7 @@ impl Database {
         for mut loaded in std::mem::take(&mut self.loaded) {
             let named = tables.iter().find(|table| same_name(&table.name, &loaded.source.name));
             let is_current =
-                named.map_or(loaded.attached.is_none(), |table| *table == loaded.source && Stamp::now(&table.file) == Some(loaded.stamp));
+                named.map_or(loaded.is_in_memory(), |table| *table == loaded.source && Stamp::now(&table.file) == Some(loaded.stamp));
             let name = quoted(&loaded.source.name);
             if loaded.is_visible && !(is_current && named.is_some()) {
                 self.shape.execute_batch(&format!("DROP TABLE main.{name}")).map_err(wrong)?;
@@ -125,9 +143,12 @@ impl Database {
                 kept.push(loaded);
                 continue;
             }
-            let forget = match &loaded.attached {
-                None => format!("DROP TABLE main.{name}"),
-                Some(file) => format!("DROP VIEW temp.{name}; DETACH {}", quoted(file)),
+            let forget = match &loaded.place {
+                TablePlace::Memory { is_view: false, .. } => format!("DROP TABLE main.{name}"),
+                TablePlace::Memory { is_view: true, .. } => {
+                    format!("DROP VIEW main.{name}; DROP TABLE main.{}", quoted(&load::rows_of(&loaded.source.name)))
+                }
+                TablePlace::Attached { file, .. } => format!("DROP VIEW temp.{name}; DETACH {}", quoted(file)),
             };
             self.connection.execute_batch(&forget).map_err(wrong)?;
         }
@@ -148,7 +169,12 @@ impl Database {
         if let Ok(columns) = &columns {
             lacking(table, columns)?;
         }
-        let columns = columns.map(|names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "));
+        let loaded = self.loaded.iter().find(|loaded| loaded.source == *table);
+        let columns = columns.map(|names| match loaded.map(|loaded| &loaded.place) {
+            Some(TablePlace::Memory { columns, .. }) => columns.iter().map(|(name, sql)| format!("{} {sql}", quoted(name))).collect(),
+            Some(TablePlace::Attached { .. }) | None => names.iter().map(|name| quoted(name)).collect::<Vec<_>>(),
+        });
+        let columns = columns.map(|columns| columns.join(", "));
         let shaped =
             columns.and_then(|columns| self.shape.execute_batch(&format!("CREATE TABLE main.{} ({columns})", quoted(&table.name))));
         let file = file_name(&table.file);
@@ -160,14 +186,20 @@ impl Database {
 
     fn load(&mut self, table: &TableSource, cancel: &CancelFlag) -> Result<(), Failure> {
         fits(table)?;
-        let (stamp, attached) = match table.kind {
+        let (stamp, place) = match table.kind {
             DataKind::Sqlite => {
-                let (stamp, name) = self.attach(table)?;
-                (stamp, Some(name))
+                let (stamp, file) = self.attach(table)?;
+                let asked = format!("SELECT count(*) FROM {}.sqlite_schema WHERE lower(sql) GLOB '*nocase*'", quoted(&file));
+                // Where it cannot be asked, there may be one.
+                let has_nocase = self.connection.query_row(&asked, [], |row| row.get::<_, i64>(0)).map_or(true, |count| count > 0);
+                (stamp, TablePlace::Attached { file, has_nocase })
             }
-            _ => (load::load(&mut self.connection, table, cancel)?, None),
+            _ => {
+                let load::Loaded { stamp, is_view, columns } = load::load(&mut self.connection, table, cancel)?;
+                (stamp, TablePlace::Memory { is_view, columns })
+            }
         };
-        self.loaded.push(LoadedTable { source: table.clone(), stamp, attached, is_visible: false });
+        self.loaded.push(LoadedTable { source: table.clone(), stamp, place, is_visible: false });
         Ok(())
     }
 
@@ -264,7 +296,7 @@ pub(super) fn connect() -> rusqlite::Result<Connection> {
     }
     for (limit, value) in [
         (Limit::SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES as i32),
-        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MOST_PATTERN as i32),
         (Limit::SQLITE_LIMIT_VDBE_OP, 250_000),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
     ] {

@@ -2,25 +2,26 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use super::blocking::CancelFlag;
-use super::columns::{Cell, RowSource, SourceRow};
-use super::excel::MOST_COLUMNS;
-use super::sentence::{counted, file_name, too_large, wrong_type};
-use super::source::{Content, Stamp, cannot_open, decode, not_a_text, not_utf8, open, read_rest, with_zeros};
+use super::columns::{Cell, MOST_COLUMNS, RowSource, SourceRow};
+use super::sentence::{counted, failure, file_name, too_large, wrong_type};
+use super::separator::{Lines, separator_of};
+use super::source::{Content, Stamp, cannot_open, decode, decode_as, is_utf16, not_a_text, not_utf8, open, read_rest, with_zeros};
 use crate::event::Failure;
-use crate::model::DataKind;
+use crate::model::{DataKind, TableForm};
+use crate::port::TableSource;
 
 /// Maximum size of one row in the file, in bytes.
 const MOST_ROW_BYTES: usize = 8 << 20;
-/// Maximum size of a UTF-16 file, in bytes. It is decoded as a whole.
-const MOST_UTF16: u64 = 64 << 20;
+/// Maximum size of a file that is not UTF-8, in bytes. It is decoded as a whole.
+const MOST_DECODED: u64 = 64 << 20;
 /// How much of a file is read at once, in bytes.
 const AT_ONCE: usize = 256 << 10;
-/// How much of the first line is used to find the delimiter, in bytes.
+/// How much of a file is used to find the delimiter, in bytes.
 const MOST_SNIFFED: u64 = 64 << 10;
 
 /// A text file of rows, and its delimiter.
@@ -30,8 +31,10 @@ pub(super) struct Delimited {
     delimiter: u8,
     /// Where the table begins, in bytes: behind a byte order mark and `sep=;`.
     start: u64,
-    /// Lines before the table (`sep=;`).
+    /// Lines before the table (`sep=;`, and those above `header_row`).
     lines_before: u64,
+    /// Whether its author or the file itself says where the header is.
+    is_header_said: bool,
 }
 
 /// Where the bytes of a text are.
@@ -41,56 +44,101 @@ enum TextSource {
 }
 
 impl Delimited {
-    /// Opens a CSV or TSV file. In a CSV file, a first line `sep=;`, as Excel writes it, sets the delimiter; otherwise the first line determines
-    /// whether it is `,` or `;`.
-    pub(super) fn open(path: &Path, kind: DataKind) -> Result<(Delimited, Stamp), Failure> {
+    /// Opens a CSV or TSV file. What its author does not say of a CSV file is found in it: a first line `sep=;`, as Excel writes it, sets the
+    /// delimiter; otherwise its lines do.
+    pub(super) fn open(table: &TableSource) -> Result<(Delimited, Stamp), Failure> {
+        let path = table.file.as_path();
         let (mut file, stamp) = open(path)?;
         let mut beginning = Vec::new();
         let wrong = |error: std::io::Error| cannot_open(path, &error);
         (&file).take(MOST_SNIFFED).read_to_end(&mut beginning).map_err(wrong)?;
-        let content = if beginning.starts_with(&[0xFF, 0xFE]) || beginning.starts_with(&[0xFE, 0xFF]) {
+        if let Some(what) = Content::of(&beginning).as_file_kind() {
+            return Err(not_a_text(path, what));
+        }
+        let content = if is_utf16(&beginning) || table.form.encoding.is_some() {
             file.rewind().map_err(wrong)?;
-            let text = decode(path, read_rest(path, file, stamp, MOST_UTF16)?)?;
-            beginning = text.as_bytes().iter().take(MOST_SNIFFED as usize).copied().collect();
-            TextSource::Memory(text.into_bytes())
+            TextSource::Memory(decoded(table, read_rest(path, file, stamp, MOST_DECODED)?)?)
         } else {
             TextSource::File { file, stamp }
         };
-        Ok((Delimited::new(path, kind, content, &beginning)?, stamp))
+        Ok((Delimited::new(table, content)?, stamp))
     }
 
     /// Reads a text that is in memory.
-    pub(super) fn of_bytes(path: &Path, kind: DataKind, bytes: Vec<u8>) -> Result<Delimited, Failure> {
-        let text = decode(path, bytes)?;
-        let beginning: Vec<u8> = text.bytes().take(MOST_SNIFFED as usize).collect();
-        Delimited::new(path, kind, TextSource::Memory(text.into_bytes()), &beginning)
+    pub(super) fn of_bytes(table: &TableSource, bytes: Vec<u8>) -> Result<Delimited, Failure> {
+        Delimited::new(table, TextSource::Memory(decoded(table, bytes)?))
     }
 
-    fn new(path: &Path, kind: DataKind, content: TextSource, beginning: &[u8]) -> Result<Delimited, Failure> {
-        if let Some(what) = Content::of(beginning).as_file_kind() {
-            return Err(not_a_text(path, what));
-        }
+    fn new(table: &TableSource, content: TextSource) -> Result<Delimited, Failure> {
+        let TableForm { separator, header_row, encoding: _, fill_merged: _, errors_are_empty: _ } = &table.form;
+        let path = table.file.clone();
+        let mut found = Delimited { path, content, delimiter: b'\t', start: 0, lines_before: 0, is_header_said: header_row.is_some() };
         let mark = "\u{FEFF}".as_bytes();
-        let mut start = if beginning.starts_with(mark) { mark.len() } else { 0 };
-        let table = beginning.get(start..).unwrap_or_default();
-        let (mut delimiter, mut lines_before) = (b'\t', 0);
-        if kind != DataKind::Tsv {
-            delimiter = sniffed(table);
-            if let Some([mark @ (b',' | b';' | b'\t' | b'|'), end @ (b'\r' | b'\n'), next, ..]) = table.strip_prefix(b"sep=") {
-                (delimiter, lines_before) = (*mark, 1);
-                start += "sep=".len() + if (*end, *next) == (b'\r', b'\n') { 3 } else { 2 };
+        let beginning = found.beginning()?;
+        found.start = if beginning.starts_with(mark) { mark.len() as u64 } else { 0 };
+        let first = beginning.get(found.start as usize..).unwrap_or_default();
+        let mut said = separator.map(|separator| separator.byte());
+        if table.kind != DataKind::Tsv
+            && let Some([sign @ (b',' | b';' | b'\t' | b'|'), end @ (b'\r' | b'\n'), next, ..]) = first.strip_prefix(b"sep=")
+        {
+            said = said.or(Some(*sign));
+            if header_row.is_none() {
+                found.lines_before = 1;
+                found.start += "sep=".len() as u64 + if (*end, *next) == (b'\r', b'\n') { 3 } else { 2 };
             }
         }
-        Ok(Delimited { path: path.to_owned(), content, delimiter, start: start as u64, lines_before })
+        if let Some(row) = header_row {
+            found.begin_at_line(*row)?;
+        }
+        if table.kind != DataKind::Tsv {
+            found.delimiter = match said {
+                Some(delimiter) => delimiter,
+                None => separator_of(&found.beginning()?),
+            };
+        }
+        Ok(found)
+    }
+
+    /// What the table begins with.
+    fn beginning(&self) -> Result<Vec<u8>, Failure> {
+        let mut beginning = Vec::new();
+        let read = self.from(self.start)?.take(MOST_SNIFFED).read_to_end(&mut beginning);
+        read.map_err(|error| cannot_open(&self.path, &error))?;
+        Ok(beginning)
+    }
+
+    /// Leaves out the lines above this one.
+    fn begin_at_line(&mut self, line: u64) -> Result<(), Failure> {
+        let mut start = self.start;
+        {
+            let mut bytes = self.from(start)?;
+            for above in 1..line {
+                let skipped = bytes.skip_until(b'\n').map_err(|error| cannot_open(&self.path, &error))?;
+                if skipped == 0 {
+                    let have = counted(above - 1, "line");
+                    return Err(wrong_type(format!("{} has {have}, so none is `header_row` {line}.", file_name(&self.path))));
+                }
+                start += skipped as u64;
+            }
+        }
+        (self.start, self.lines_before) = (start, line - 1);
+        Ok(())
     }
 
     fn ragged(&self, number: u64, cells: usize, header: usize, spans_lines: bool) -> Failure {
-        let mut sentence = format!(
-            "{} has {}, but the header has {header}. Quote texts that contain \"{}\", or correct the line.",
-            self.place(number),
-            counted(cells as u64, "cell"),
-            if self.delimiter == b'\t' { "tab".to_owned() } else { char::from(self.delimiter).to_string() },
-        );
+        let delimiter = if self.delimiter == b'\t' { "tab".to_owned() } else { char::from(self.delimiter).to_string() };
+        let mut sentence = format!("{}{number} has {}, but the header has {header}. ", self.place(), counted(cells as u64, "cell"));
+        // A title and other lines above the names have fewer cells.
+        let may_be_header = cells > header && !self.is_header_said;
+        sentence.push_str(&match self.delimiter {
+            _ if may_be_header && header == 1 => {
+                format!("If line {number} has the names of the columns, write header_row: {number} under data; else quote texts that contain \"{delimiter}\".")
+            }
+            _ if may_be_header => format!(
+                "Quote texts that contain \"{delimiter}\", or correct the line; if it has the names of the columns, write header_row: {number} under data."
+            ),
+            _ => format!("Quote texts that contain \"{delimiter}\", or correct the line."),
+        });
         if spans_lines {
             sentence.push_str(" It goes over several lines: perhaps a quotation mark is not closed.");
         }
@@ -190,24 +238,30 @@ impl RowSource for Delimited {
         let mut place = self.start;
         let mut last = None;
         let mut rows = 0_u64;
+        let mut lines = self.lines_before + 1;
         loop {
             if rows.is_multiple_of(1024) {
                 cancel.check()?;
             }
             rows += 1;
-            let (number, start) = (reader.line() + self.lines_before, place);
+            let skipped = skip_line_ends(bytes.as_mut(), &mut lines).map_err(wrong)?;
+            place += skipped;
+            let (number, start) = (lines, place);
             record.clear();
+            let mut seen = Lines::default();
             let is_there = loop {
-                let (used, result) = record.read(&mut reader, bytes.fill_buf().map_err(wrong)?);
+                let buffer = bytes.fill_buf().map_err(wrong)?;
+                let (used, result) = record.read(&mut reader, buffer);
+                seen.see(buffer.get(..used).unwrap_or_default());
                 bytes.consume(used);
                 place += used as u64;
                 if record.size > MOST_ROW_BYTES {
-                    let place = self.place(number);
-                    let sentence = format!("{place} is longer than {} MB. Perhaps a quotation mark is not closed.", MOST_ROW_BYTES >> 20);
+                    let place = self.place();
+                    let sentence = format!("{place}{number} is longer than {} MB. Perhaps a quotation mark is not closed.", MOST_ROW_BYTES >> 20);
                     return Err(too_large(sentence));
                 }
                 if record.cells > MOST_COLUMNS {
-                    return Err(too_large(format!("{} has more than {MOST_COLUMNS} columns.", self.place(number))));
+                    return Err(too_large(format!("{}{number} has more than {MOST_COLUMNS} columns.", self.place())));
                 }
                 match result {
                     ReadRecordResult::InputEmpty => cancel.check()?,
@@ -219,10 +273,14 @@ impl RowSource for Delimited {
             if !is_there {
                 break;
             }
+            lines += seen.ends;
             last = Some((number, start));
             let mut cells = Vec::with_capacity(record.cells);
             let mut is_text = true;
-            let unreadable = |valid: usize| not_utf8(&self.path, number + record.line_ends_before(valid));
+            let unreadable = |valid: usize| {
+                let why = not_utf8(&self.path, number + record.line_ends_before(valid));
+                failure(why.kind, format!("{} Or name its encoding under data, such as encoding: windows-1252.", why.message))
+            };
             for cell in record.cells().map_err(unreadable)? {
                 let Some(text) = cell else {
                     is_text = false;
@@ -237,26 +295,32 @@ impl RowSource for Delimited {
             if record.text.get(..record.filled).unwrap_or_default().contains(&0) {
                 return Err(with_zeros(&self.path));
             }
-            if cells.iter().any(|cell| *cell != Cell::Empty) {
-                let header = *width.get_or_insert(cells.len());
-                if cells.len() != header {
-                    return Err(self.ragged(number, cells.len(), header, record.line_ends_before(record.filled) > 0));
-                }
-                show(&SourceRow { number, cells: &cells })?;
+            let is_empty = cells.iter().all(|cell| *cell == Cell::Empty);
+            match width {
+                // Nothing but blanks, outside of quotation marks.
+                _ if is_empty && cells.len() == 1 && !seen.has_quote => continue,
+                None if is_empty => continue,
+                Some(header) if is_empty && cells.len() == 1 => cells.resize(header, Cell::Empty),
+                _ => {}
             }
+            let header = *width.get_or_insert(cells.len());
+            if cells.len() != header {
+                return Err(self.ragged(number, cells.len(), header, record.line_ends_before(record.filled) > 0));
+            }
+            show(&SourceRow { number, cells: &cells })?;
         }
         self.check_unchanged()?;
         match last {
             Some((number, start)) if self.ends_in_quotes(start)? => Err(wrong_type(format!(
-                "{}: a cell begins with a quotation mark that is never closed. Close it, or remove it.",
-                self.place(number)
+                "{}{number}: a cell begins with a quotation mark that is never closed. Close it, or remove it.",
+                self.place()
             ))),
             _ => Ok(()),
         }
     }
 
-    fn place(&self, number: u64) -> String {
-        format!("{}, line {number}", file_name(&self.path))
+    fn place(&self) -> String {
+        format!("{}, line ", file_name(&self.path))
     }
 
     fn may_use_decimal_comma(&self) -> bool {
@@ -264,19 +328,29 @@ impl RowSource for Delimited {
     }
 }
 
-/// The delimiter that is more frequent in the first line, outside quotation marks.
-fn sniffed(text: &[u8]) -> u8 {
-    let (mut commas, mut semicolons, mut is_quoted) = (0_u32, 0_u32, false);
-    for byte in text.iter().skip_while(|byte| matches!(byte, b'\r' | b'\n')) {
-        match byte {
-            b'"' => is_quoted = !is_quoted,
-            b'\r' | b'\n' if !is_quoted => break,
-            b',' if !is_quoted => commas += 1,
-            b';' if !is_quoted => semicolons += 1,
-            _ => {}
+/// The bytes of a text as UTF-8.
+fn decoded(table: &TableSource, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    let text = match table.form.encoding {
+        Some(encoding) if !is_utf16(&bytes) => decode_as(&table.file, &bytes, encoding),
+        _ => decode(&table.file, bytes),
+    };
+    text.map(String::into_bytes)
+}
+
+/// Passes over empty lines. Returns how many bytes they have.
+fn skip_line_ends(bytes: &mut dyn BufRead, lines: &mut u64) -> std::io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let buffer = bytes.fill_buf()?;
+        let end = buffer.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(buffer.len());
+        *lines += buffer.iter().take(end).filter(|byte| **byte == b'\n').count() as u64;
+        let is_all = end > 0 && end == buffer.len();
+        bytes.consume(end);
+        skipped += end as u64;
+        if !is_all {
+            return Ok(skipped);
         }
     }
-    if semicolons > commas { b';' } else { b',' }
 }
 
 /// Whether a text of cells ends inside quotation marks.
@@ -295,12 +369,20 @@ fn ends_in_quotes(record: &[u8], delimiter: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
 
+    use super::super::testing::table_of;
+    use super::*;
+    use crate::model::{Separator, TextEncoding};
+
     fn rows(text: &str) -> Result<Vec<(u64, Vec<String>)>, String> {
-        let mut file =
-            Delimited::of_bytes(Path::new("data/x.csv"), DataKind::Csv, text.as_bytes().to_vec()).map_err(|failure| failure.message)?;
+        rows_with(TableForm::default(), text)
+    }
+
+    fn rows_with(form: TableForm, text: impl AsRef<[u8]>) -> Result<Vec<(u64, Vec<String>)>, String> {
+        let (_folder, table) = table_of("x.csv", &text);
+        let table = TableSource { form, ..table };
+        let mut file = Delimited::of_bytes(&table, text.as_ref().to_vec()).map_err(|failure| failure.message)?;
         let mut rows = Vec::new();
         let mut show = |row: &SourceRow<'_>| {
             rows.push((row.number, row.cells.iter().map(|cell| cell.text().into_owned()).collect()));
@@ -366,24 +448,64 @@ mod tests {
 
     #[test]
     fn a_stream_notices_other_encodings_and_zeros_in_the_middle_and_names_the_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.csv");
+        let (_folder, table) = table_of("x.csv", "");
+        let path = &table.file;
         let begin = "a,b\n".to_owned() + &"1,x\n".repeat(100_000);
         for (bytes, part) in [
             (&b"\"two\nlines \xE9\",2\n"[..], "first unreadable character in line 100003"),
             (b"\xC3,\xA9\n", "line 100002"),
             (b"1,\0\n", "zero bytes"),
         ] {
-            std::fs::write(&path, [begin.as_bytes(), bytes].concat()).unwrap();
-            let (mut file, _) = Delimited::open(&path, DataKind::Csv).unwrap();
+            std::fs::write(path, [begin.as_bytes(), bytes].concat()).unwrap();
+            let (mut file, _) = Delimited::open(&table).unwrap();
             let message = file.each_row(&CancelFlag::default(), &mut |_| Ok(())).unwrap_err().message;
             assert!(message.contains(part), "{message}");
         }
     }
 
     #[test]
-    fn blank_lines_are_left_out() {
-        assert_eq!(cells("\n\na,b\n\n,\n   \n1,2\n"), [["a", "b"], ["1", "2"]]);
+    fn empty_lines_are_left_out_and_rows_of_empty_cells_are_not() {
+        assert_eq!(cells("\n\na,b\n\n,\n   \n1,2\n"), [["a", "b"], ["", ""], ["1", "2"]]);
+        assert_eq!(cells("a,b\r\n1,2\r\n,\r\n\r\n3,4\r\n,\r\n"), [["a", "b"], ["1", "2"], ["", ""], ["3", "4"], ["", ""]]);
+        assert_eq!(cells("a\n1\n\n\"\"\n \n3\n"), [["a"], ["1"], [""], ["3"]]);
+        assert_eq!(cells("a,b\n\"\"\n1,2\n"), [["a", "b"], ["", ""], ["1", "2"]]);
+        assert_eq!(cells(",\n ,\na,b\n"), [["a", "b"]], "the header is the first line with a name");
+    }
+
+    #[test]
+    fn lines_are_counted_with_those_that_are_left_out() {
+        let numbers = |text: &str| rows(text).unwrap().into_iter().map(|(number, _)| number).collect::<Vec<_>>();
+        assert_eq!(numbers("\n\na,b\n\n1,2\n\n\"x\ny\",3\n\n4,5\n"), [3, 5, 7, 10]);
+        assert_eq!(numbers("\r\na,b\r\n\r\n1,2\r\n\"x\r\ny\",3\r\n4,5"), [2, 4, 5, 7]);
+    }
+
+    #[test]
+    fn lines_above_the_header_are_told_and_left_out() {
+        let report = "Report of hours\nNorth, 2026\n\nday,team,hours\n2026-11-02,North,8\n";
+        let told = rows(&report.replace("North, 2026", "November")).unwrap_err();
+        assert!(told.starts_with("x.csv, line 4 has 3 cells, but the header has 1. If line 4 has the names of the columns, write header_row: 4 under data"), "{told}");
+        let read = |row, text: &str| rows_with(TableForm { header_row: Some(row), ..TableForm::default() }, text);
+        assert_eq!(read(4, report).unwrap()[0], (4, vec!["day".to_owned(), "team".to_owned(), "hours".to_owned()]));
+        assert_eq!(read(4, report).unwrap()[1].0, 5);
+        assert_eq!(read(3, "sep=;\nTitle\na;b\n1;2\n").unwrap()[1], (4, vec!["1".to_owned(), "2".to_owned()]));
+        assert_eq!(read(9, report).unwrap_err(), "x.csv has 5 lines, so none is `header_row` 9.");
+    }
+
+    #[test]
+    fn what_its_author_says_of_a_file_is_taken() {
+        let with = |separator, encoding, text: &[u8]| rows_with(TableForm { separator, encoding, ..TableForm::default() }, text).map(|rows| rows[1].1.clone());
+        assert_eq!(with(Some(Separator::Pipe), None, b"a;b|c\n1;2|3\n").unwrap(), ["1;2", "3"]);
+        for (encoding, text) in [
+            (TextEncoding::Windows1252, &b"a,b\nRen\xE9,\x80 5\n"[..]),
+            (TextEncoding::Latin1, b"a,b\nRen\xE9,\x80 5\n"),
+            (TextEncoding::Windows1250, b"a,b\nRen\xE9,\x80 5\n"),
+            (TextEncoding::Utf8, "\u{FEFF}a,b\nRen\u{e9},\u{20ac} 5\n".as_bytes()),
+            (TextEncoding::Utf16, b"a\0,\0b\0\n\0R\0e\0n\0\xE9\0,\0\xAC\x20 \x005\0\n\0"),
+        ] {
+            assert_eq!(with(None, Some(encoding), text).unwrap(), ["Ren\u{e9}", "\u{20ac} 5"], "{encoding:?}");
+        }
+        assert!(with(None, Some(TextEncoding::Utf8), b"a,b\n\xE9,1\n").unwrap_err().contains("is not utf-8 text"));
+        assert!(with(None, Some(TextEncoding::Windows1252), "\u{FEFF}a\n1\n".as_bytes()).unwrap_err().contains("begins with the mark of UTF-8"));
     }
 
     proptest! {

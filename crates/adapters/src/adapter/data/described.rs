@@ -6,7 +6,7 @@ use std::path::Path;
 use super::names::{file_id, sheet_id, unique};
 use super::sentence::{counted, file_name, listed, too_large};
 use crate::event::Failure;
-use crate::model::{DataKind, FailureKind};
+use crate::model::{DataKind, FailureKind, TableForm};
 use crate::port::{FileContent, TableSource, TableSummary};
 
 /// Maximum number of tables in one file.
@@ -22,7 +22,8 @@ pub(super) fn source(path: &Path, kind: DataKind, name: String, table: Option<St
         columns: BTreeMap::new(),
         pii: vec![],
         engine: kind.engine(),
-        errors_are_empty: false,
+        // What is merged is told in the summary.
+        form: TableForm { fill_merged: Some(false), ..TableForm::default() },
     }
 }
 

@@ -6,19 +6,19 @@
 use std::borrow::Cow;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, Xlsx};
+use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, SheetVisible, Xlsx};
 
 use super::super::guarded::guarded;
 use super::archive;
 use super::blocking::CancelFlag;
-use super::columns::{Cell, RowSource, SourceRow};
-use super::sentence::{bad_request, counted, damaged, file_name, internal, listed, too_large, wrong_type};
+use super::columns::{Cell, MOST_COLUMNS, RowSource, SourceRow};
+use super::sentence::{bad_request, counted, damaged, file_name, listed, too_large, wrong_type};
+use super::sheet_survey::{SheetSurvey, TimeFormat, letters};
 use super::source::Content;
 use crate::event::Failure;
-
-/// Maximum number of columns of a table (SQLite's own limit).
-pub(super) const MOST_COLUMNS: usize = 2_000;
+use crate::model::TableForm;
 
 /// An open workbook.
 pub(super) struct Workbook {
@@ -54,8 +54,16 @@ impl Workbook {
 
     /// Names of the sheets that contain cells (no chart sheets), in the file's order.
     pub(super) fn sheets(&self) -> Vec<String> {
-        let sheets = self.xlsx.sheets_metadata().iter();
-        sheets.filter(|sheet| sheet.typ == SheetType::WorkSheet).map(|sheet| sheet.name.clone()).collect()
+        self.worksheets().map(|sheet| sheet.name.clone()).collect()
+    }
+
+    fn worksheets(&self) -> impl Iterator<Item = &calamine::Sheet> {
+        self.xlsx.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet)
+    }
+
+    /// Whether people who open the file do not see the sheet.
+    pub(super) fn is_hidden(&self, name: &str) -> bool {
+        self.worksheets().any(|sheet| sheet.name == name && sheet.visible != SheetVisible::Visible)
     }
 
     /// The sheet with this name, ignoring case; without a name, the only sheet.
@@ -74,7 +82,7 @@ impl Workbook {
             None => sheets.first(),
         };
         match name {
-            Some(name) => Ok(Sheet { name: name.clone(), workbook: self, first_column: None, errors_are_empty: false }),
+            Some(name) => Ok(Sheet { name: name.clone(), workbook: self, form: TableForm::default(), survey: None }),
             None => Err(bad_request(format!("{file} has no sheet \"{}\"; its sheets are: {}.", table.unwrap_or_default(), have()))),
         }
     }
@@ -88,15 +96,15 @@ fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Failure {
 pub(super) struct Sheet {
     name: String,
     workbook: Workbook,
-    /// The first column with a cell that is not empty, from 0. `None` until the sheet was read once.
-    first_column: Option<usize>,
-    errors_are_empty: bool,
+    form: TableForm,
+    /// `None` until the sheet was read once.
+    survey: Option<Rc<SheetSurvey>>,
 }
 
 impl Sheet {
-    /// The same sheet, whose errors and formulas without a value are empty cells or end the reading.
-    pub(super) fn with_errors(self, errors_are_empty: bool) -> Sheet {
-        Sheet { errors_are_empty, ..self }
+    /// The same sheet, read as its author says.
+    pub(super) fn of_form(self, form: &TableForm) -> Sheet {
+        Sheet { form: form.clone(), survey: None, ..self }
     }
 
     /// The workbook, for another sheet.
@@ -104,28 +112,25 @@ impl Sheet {
         self.workbook
     }
 
-    /// A table may begin anywhere in its sheet: columns before it that are wholly empty do not belong to it. They are known only at the end, so a
-    /// sheet is read once for them.
-    fn first_column(&mut self, cancel: &CancelFlag) -> Result<usize, Failure> {
-        if let Some(first) = self.first_column {
-            return Ok(first);
+    /// What is known of it only at its end.
+    fn survey(&mut self, cancel: &CancelFlag) -> Result<Rc<SheetSurvey>, Failure> {
+        if let Some(survey) = &self.survey {
+            return Ok(Rc::clone(survey));
         }
-        let mut first = usize::MAX;
-        self.each_row_from(0, cancel, &mut |row| {
-            first = first.min(row.cells.iter().position(|cell| *cell != Cell::Empty).unwrap_or(usize::MAX));
-            // Most tables begin in the first column; the failure only ends the loop.
-            if first == 0 { Err(internal("")) } else { Ok(()) }
-        })
-        .or_else(|failure| if first == 0 { Ok(()) } else { Err(failure) })?;
-        Ok(*self.first_column.insert(if first == usize::MAX { 0 } else { first }))
+        let file = file_name(&self.workbook.path);
+        let survey = SheetSurvey::of(&mut self.workbook.xlsx, &self.name, &file, self.form.header_row.unwrap_or(1), cancel)?;
+        Ok(Rc::clone(self.survey.insert(Rc::new(survey))))
     }
-}
 
-impl Sheet {
-    /// Shows all rows, without the cells before a column.
-    fn each_row_from(
+    /// What is to be told of merged cells of the table, unless its author says how they are read.
+    pub(super) fn merged(&mut self, cancel: &CancelFlag) -> Result<Option<String>, Failure> {
+        Ok(self.survey(cancel)?.told_of_merged())
+    }
+
+    /// Shows all rows from the header on. What the survey says of a cell goes before what the library reads.
+    fn each_row_of(
         &mut self,
-        first_column: usize,
+        survey: &SheetSurvey,
         cancel: &CancelFlag,
         show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
@@ -134,7 +139,8 @@ impl Sheet {
         // The library computes with the rows and columns that a file claims, and panics where they overflow.
         let xlsx = &mut self.workbook.xlsx;
         let mut cells = guarded(|| xlsx.worksheet_cells_reader(&self.name)).ok_or_else(|| damaged(&file))?.map_err(wrong)?;
-        let mut row: Vec<Cell<'_>> = Vec::new();
+        let mut rows = ShownRows::new(survey, self.form.fill_merged == Some(true));
+        let mut row: Vec<Cell<'static>> = Vec::new();
         let mut current = None;
         let mut seen = 0_u64;
         let mut without_value = WithoutValue::default();
@@ -151,13 +157,16 @@ impl Sheet {
             {
                 // A row in which nothing can be read is a row all the same.
                 if row.iter().any(|cell| *cell != Cell::Empty) || without_value.is_in_row(number) {
-                    show(&SourceRow { number: u64::from(number) + 1, cells: row.get(first_column..).unwrap_or_default() })?;
+                    rows.show(number, &mut row, cancel, show)?;
                 }
                 row.clear();
             }
             let Some(cell) = next else { break };
-            without_value.see(cell.pos, &cell.value, cell.formula.is_some());
             let (number, column) = (cell.pos.0, cell.pos.1 as usize);
+            if number < survey.first_row {
+                continue;
+            }
+            without_value.see(cell.pos, &cell.value, cell.formula.is_some());
             current = Some(number);
             if column >= MOST_COLUMNS {
                 let sentence =
@@ -168,13 +177,66 @@ impl Sheet {
                 row.resize(column + 1, Cell::Empty);
             }
             if let Some(place) = row.get_mut(column) {
-                *place = from_excel(&cell.value);
+                *place = from_excel(&cell.value, survey.times.get(&cell.pos).copied());
             }
         }
-        match without_value.told().filter(|_| !self.errors_are_empty) {
+        match without_value.told().filter(|_| !self.form.errors_are_empty) {
             None => Ok(()),
             Some(told) => Err(wrong_type(format!("{file}, sheet \"{}\": {told}", self.name))),
         }
+    }
+}
+
+/// Rows on their way out: empty ones among them, and values of merged cells.
+struct ShownRows<'s> {
+    survey: &'s SheetSurvey,
+    is_filled: bool,
+    last: Option<u32>,
+    /// The value of each merged region whose first cell was seen.
+    values: Vec<Cell<'static>>,
+}
+
+impl<'s> ShownRows<'s> {
+    fn new(survey: &'s SheetSurvey, is_filled: bool) -> ShownRows<'s> {
+        ShownRows { survey, is_filled, last: None, values: vec![Cell::Empty; if is_filled { survey.merged.len() } else { 0 }] }
+    }
+
+    fn show(
+        &mut self,
+        number: u32,
+        row: &mut Vec<Cell<'static>>,
+        cancel: &CancelFlag,
+        show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        for empty in self.last.map_or(number, |last| last + 1)..number {
+            if empty % 1024 == 0 {
+                cancel.check()?;
+            }
+            let mut row = vec![];
+            self.one(empty, &mut row, show)?;
+        }
+        self.last = Some(number);
+        self.one(number, row, show)
+    }
+
+    fn one(
+        &mut self,
+        number: u32,
+        row: &mut Vec<Cell<'static>>,
+        show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let regions = self.survey.merged.iter().zip(&mut self.values);
+        for (region, value) in regions.filter(|(region, _)| self.is_filled && (region.start.0..=region.end.0).contains(&number)) {
+            let (start, end) = (region.start.1 as usize, (region.end.1 as usize).min(MOST_COLUMNS - 1));
+            if number == region.start.0 {
+                *value = row.get(start).cloned().unwrap_or(Cell::Empty);
+            }
+            if row.len() <= end {
+                row.resize(end + 1, Cell::Empty);
+            }
+            row.iter_mut().take(end + 1).skip(start).for_each(|cell| *cell = value.clone());
+        }
+        show(&SourceRow { number: u64::from(number) + 1, cells: row.get(self.survey.first_column..).unwrap_or_default() })
     }
 }
 
@@ -214,29 +276,32 @@ impl WithoutValue {
     }
 }
 
-/// The name of a column in a spreadsheet, from 0: `A`, `Z`, `AA`.
-fn letters(column: u32) -> String {
-    let (above, last) = (column / 26, char::from(b'A' + (column % 26) as u8));
-    if above == 0 { last.to_string() } else { format!("{}{last}", letters(above - 1)) }
-}
-
 impl RowSource for Sheet {
     fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
-        let first_column = self.first_column(cancel)?;
-        self.each_row_from(first_column, cancel, show)
+        let survey = self.survey(cancel)?;
+        if let Some(told) = survey.told_of_merged().filter(|_| self.form.fill_merged.is_none()) {
+            let sentence = format!(
+                "{}, sheet \"{}\": {told}. Write fill_merged: true under data, so that each of their rows and columns has the value, or false, so that \
+                 only the first has it; a title above the names of the columns is left out with header_row.",
+                file_name(&self.workbook.path),
+                self.name
+            );
+            return Err(wrong_type(sentence));
+        }
+        self.each_row_of(&survey, cancel, show)
     }
 
-    fn place(&self, number: u64) -> String {
-        format!("{}, sheet \"{}\", row {number}", file_name(&self.workbook.path), self.name)
+    fn place(&self) -> String {
+        format!("{}, sheet \"{}\", row ", file_name(&self.workbook.path), self.name)
     }
 }
 
-fn from_excel(value: &DataRef<'_>) -> Cell<'static> {
+fn from_excel(value: &DataRef<'_>, time: Option<TimeFormat>) -> Cell<'static> {
     match Data::from(value.clone()) {
         Data::Empty | Data::Error(_) => Cell::Empty,
         Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) if text.trim().is_empty() => Cell::Empty,
         Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => Cell::Text(Cow::Owned(text)),
-        Data::Int(number) => Cell::Number(number as f64),
+        Data::Int(whole) => Cell::Whole(whole),
         // No number is infinite or none in a file that a program wrote.
         Data::Float(number) => {
             if number.is_finite() {
@@ -246,12 +311,12 @@ fn from_excel(value: &DataRef<'_>) -> Cell<'static> {
             }
         }
         Data::Bool(boolean) => Cell::Boolean(boolean),
-        Data::DateTime(time) => Cell::Text(Cow::Owned(shown_time(&time))),
+        Data::DateTime(moment) => Cell::Text(Cow::Owned(shown_time(&moment, time))),
     }
 }
 
-fn shown_time(time: &ExcelDateTime) -> String {
-    if time.is_duration() {
+fn shown_time(time: &ExcelDateTime, format: Option<TimeFormat>) -> String {
+    if time.is_duration() || format == Some(TimeFormat::Clock) {
         let seconds = (time.as_f64() * 86_400.0).round() as i64; // saturates
         let (sign, seconds) = if seconds < 0 { ("-", seconds.unsigned_abs()) } else { ("", seconds.unsigned_abs()) };
         return format!("{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -260,7 +325,7 @@ fn shown_time(time: &ExcelDateTime) -> String {
     let clock = format!("{hour:02}:{minute:02}:{second:02}");
     match time.as_f64() {
         days if (0.0..1.0).contains(&days) => clock,
-        days if days.fract() == 0.0 => format!("{year:04}-{month:02}-{day:02}"),
+        days if days.fract() == 0.0 && format.is_none() => format!("{year:04}-{month:02}-{day:02}"),
         _ => format!("{year:04}-{month:02}-{day:02} {clock}"),
     }
 }
@@ -280,7 +345,11 @@ mod tests {
     }
 
     fn lenient(xml: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
-        rows_of(opened(&[("Hours", xml)]).sheet(None)?.with_errors(true))
+        with_form(xml, TableForm { errors_are_empty: true, ..TableForm::default() })
+    }
+
+    fn with_form(xml: &str, form: TableForm) -> Result<Vec<(u64, Vec<String>)>, Failure> {
+        rows_of(opened(&[("Hours", xml)]).sheet(None)?.of_form(&form))
     }
 
     fn rows_of(mut sheet: Sheet) -> Result<Vec<(u64, Vec<String>)>, Failure> {
@@ -306,6 +375,7 @@ mod tests {
             [
                 (1, text(&["id", "day"])),
                 (2, text(&["7", "2026-11-18", "2026-11-18 12:00:00"])),
+                (3, vec![]),
                 (4, text(&["0049", "true", "", "", "7.5"]))
             ]
         );
@@ -332,14 +402,46 @@ mod tests {
         for cell in [r#"<c r="B2"><f>A1*2</f><v>2</v></c>"#, r#"<c r="B2" t="str"><f>""</f><v></v></c>"#, r#"<c r="B2" s="1"/>"#] {
             assert!(rows(&sheet(cell)).is_ok(), "{cell}");
         }
-        assert_eq!([0, 25, 26, 701, 702].map(letters), ["A", "Z", "AA", "ZZ", "AAA"]);
+    }
+
+    #[test]
+    fn times_are_what_their_number_formats_show() {
+        // Style 2: day and time, 3: time, 4: hours beyond 24.
+        let cells = [("2", "46344"), ("2", "46344.5"), ("1", "46344"), ("3", "0"), ("3", "0.5"), ("3", "1"), ("4", "1"), ("4", "1.25")];
+        let xml: String = cells.iter().zip('A'..).map(|((style, value), column)| format!(r#"<c r="{column}1" s="{style}"><v>{value}</v></c>"#)).collect();
+        let shown = ["2026-11-18 00:00:00", "2026-11-18 12:00:00", "2026-11-18", "00:00:00", "12:00:00", "24:00:00", "24:00:00", "30:00:00"];
+        assert_eq!(rows(&sheet_xml(&[&xml])).unwrap(), [(1, shown.map(str::to_owned).to_vec())]);
+    }
+
+    #[test]
+    fn merged_cells_are_told_or_filled_or_left() {
+        let cell = |place: &str, text: &str| format!(r#"<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>"#);
+        let xml = sheet_xml(&[
+            &cell("A1", "Sales"),
+            &(cell("A2", "region") + &cell("B2", "amount")),
+            &(cell("A3", "North") + r#"<c r="B3"><v>1</v></c>"#),
+            r#"<c r="A4"/><c r="B4"><v>2</v></c>"#,
+            r#"<c r="B5"><v>3</v></c>"#,
+        ]);
+        let merged = r#"</sheetData><mergeCells count="3"><mergeCell ref="A1:B1"/><mergeCell ref="A3:A5"/><mergeCell ref="D3:E4"/></mergeCells>"#;
+        let xml = xml.replace("</sheetData>", merged);
+        let read = |header_row, fill_merged| {
+            let rows = with_form(&xml, TableForm { header_row, fill_merged, ..TableForm::default() })?;
+            Ok::<_, Failure>(rows.into_iter().map(|(_, cells)| cells.join(" ").trim().to_owned()).collect::<Vec<_>>())
+        };
+        let told = |header_row| read(header_row, None).unwrap_err().message;
+        assert!(told(None).contains("sheet \"Hours\": cells are merged (A1:B1, A3:A5)"), "{}", told(None));
+        assert!(told(Some(2)).contains("cells are merged (A3:A5)"), "{}", told(Some(2)));
+        assert_eq!(read(Some(2), Some(false)).unwrap(), ["region amount", "North 1", "2", "3"]);
+        assert_eq!(read(Some(2), Some(true)).unwrap(), ["region amount", "North 1", "North 2", "North 3"]);
+        assert_eq!(read(None, Some(true)).unwrap()[0], "Sales Sales");
     }
 
     #[test]
     fn a_sheet_that_claims_a_huge_area_costs_only_its_cells() {
         let xml =
             sheet_xml(&[r#"<c r="A1"><v>1</v></c>"#]).replace("</row>", r#"</row><row r="1048576"><c r="B1048576"><v>2</v></c></row>"#);
-        assert_eq!(rows(&xml).unwrap().len(), 2);
+        assert_eq!(rows(&xml).unwrap().len(), 1_048_576, "the rows between are empty ones");
         let wide = sheet_xml(&[r#"<c r="XFD1"><v>1</v></c>"#]);
         assert_eq!(rows(&wide).unwrap_err().kind, FailureKind::TooLarge);
     }

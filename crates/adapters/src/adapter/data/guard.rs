@@ -12,6 +12,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, ErrorCode};
 
 use super::blocking::CancelFlag;
+use super::like;
 use super::sentence::{denied, failure, listed, too_large};
 use crate::adapter::held;
 use crate::diagnostic::nearest;
@@ -145,6 +146,8 @@ impl GuardState {
             }
             AuthAction::Read { table_name, .. } => StatementRefusal::Table(table_name.to_owned()),
             AuthAction::Function { function_name } if is_allowed(function_name) => return Authorization::Allow,
+            // In a view of ours; a query that names it has been refused before, where tables are listed.
+            AuthAction::Function { function_name: UNREADABLE } if self.tables.is_none() => return Authorization::Allow,
             AuthAction::Function { function_name } => StatementRefusal::Function(function_name.to_owned()),
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
                 StatementRefusal::Act("A query may not open other files: it sees the tables of `data` only.".to_owned())
@@ -230,7 +233,17 @@ pub(super) fn allowed_like(function: &str) -> Vec<String> {
     nearest(&function.to_lowercase(), ALLOWED.iter().copied()).into_iter().map(str::to_owned).collect()
 }
 
-/// Adds `lower` and `upper` for all letters. SQLite's own functions only convert A–Z, so `lower('ÉVA')` would match nothing.
+/// The function that ends a query which reads a cell that is not what it is declared to be.
+pub(super) const UNREADABLE: &str = "unreadable_cell";
+/// What its message begins with.
+const UNREADABLE_MARK: &str = "\u{1}";
+
+/// What is wrong with a cell, if reading it ended a query with this message of SQLite.
+pub(super) fn unreadable_cell(sentence: &str) -> Option<&str> {
+    sentence.strip_prefix(UNREADABLE_MARK)
+}
+
+/// Adds `lower`, `upper`, `like` and the collation `nocase` for all letters. SQLite's own only know A–Z, so `lower('ÉVA')` would match nothing.
 pub(super) fn add_functions(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     let changed = |change: fn(&str) -> String| {
@@ -243,7 +256,12 @@ pub(super) fn add_functions(connection: &Connection) -> rusqlite::Result<()> {
         }
     };
     connection.create_scalar_function("lower", 1, flags, changed(str::to_lowercase))?;
-    connection.create_scalar_function("upper", 1, flags, changed(str::to_uppercase))
+    connection.create_scalar_function("upper", 1, flags, changed(str::to_uppercase))?;
+    connection.create_scalar_function(UNREADABLE, 1, flags, |context| -> rusqlite::Result<Option<i64>> {
+        let why = context.get_raw(0).as_blob().map(String::from_utf8_lossy).unwrap_or_default();
+        Err(rusqlite::Error::UserFunctionError(format!("{UNREADABLE_MARK}{why}").into()))
+    })?;
+    like::add(connection)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::blocking::CancelFlag;
 use super::child;
 use super::database::{checked_sqlite, columns_of, tables_in, wanted_table};
 use super::delimited::Delimited;
+use super::json_lines::JsonLines;
 use super::parsed::first_row;
 use super::source::{absolute, open, read_all};
 use crate::model::DataKind;
@@ -27,7 +28,8 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_'
 /// The names of the columns. `None` if they cannot be read this way; an error is then reported when the table is read.
 pub fn header(table: &TableSource) -> Option<Vec<String>> {
     let mut rows = match table.kind {
-        DataKind::Csv | DataKind::Tsv => Delimited::of_bytes(&table.file, table.kind, beginning(table)?).ok()?,
+        DataKind::Csv | DataKind::Tsv => Delimited::of_bytes(table, beginning(table)?).ok()?,
+        DataKind::JsonLines => return first_row(&mut JsonLines::open(&table.file).ok()?.0, &CancelFlag::default()),
         DataKind::Excel => return child::header(table, read_all(&table.file, MOST_WORKBOOK).ok()?.0, MOST_TIME),
         DataKind::Sqlite => return of_sqlite(table),
         DataKind::Parquet | DataKind::DuckDb => return None,
@@ -43,6 +45,8 @@ pub(super) fn beginning(table: &TableSource) -> Option<Vec<u8>> {
     if bytes.len() as u64 == MOST_TEXT {
         let end = bytes.iter().rposition(|byte| *byte == b'\n')?;
         bytes.truncate(end + 1);
+        // Of UTF-16 the second byte of the line end.
+        bytes.extend(bytes.starts_with(&[0xFF, 0xFE]).then_some(0));
     }
     Some(bytes)
 }

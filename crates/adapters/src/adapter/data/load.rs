@@ -5,8 +5,10 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::blocking::CancelFlag;
 use super::child;
-use super::columns::{ColumnType, Datum};
+use super::columns::{ColumnType, Datum, RowSource};
 use super::delimited::Delimited;
+use super::json_lines::JsonLines;
+use super::guard::UNREADABLE;
 use super::query::quoted;
 use super::sentence::{failure, file_name, internal, too_large};
 use super::source::{Stamp, larger_than, read_all};
@@ -31,16 +33,22 @@ pub(super) struct OpenTable<'a> {
 impl<'a> OpenTable<'a> {
     /// Reads the file and determines the types of its columns.
     pub(super) fn new(table: &'a TableSource, cancel: &CancelFlag) -> Result<OpenTable<'a>, Failure> {
-        let ((columns, rows), stamp) = if table.kind == DataKind::Excel {
-            let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
-            (child::table(table, bytes, cancel)?, stamp)
-        } else {
-            let (delimited, stamp) = Delimited::open(&table.file, table.kind)?;
-            if stamp.size > MOST_FILE_BYTES {
-                return Err(larger_than(&table.file, MOST_FILE_BYTES));
+        let (source, stamp): (Box<dyn RowSource>, Stamp) = match table.kind {
+            DataKind::Excel => {
+                let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
+                let (columns, rows) = child::table(table, bytes, cancel)?;
+                return Ok(OpenTable { table, rows, columns, stamp });
             }
-            (typed(Box::new(delimited), table, cancel)?, stamp)
+            DataKind::JsonLines => JsonLines::open(&table.file).map(|(lines, stamp)| (Box::new(lines) as _, stamp))?,
+            // `engines` has found out that no database is asked for here.
+            DataKind::Csv | DataKind::Tsv | DataKind::Sqlite | DataKind::Parquet | DataKind::DuckDb => {
+                Delimited::open(table).map(|(delimited, stamp)| (Box::new(delimited) as _, stamp))?
+            }
         };
+        if stamp.size > MOST_FILE_BYTES {
+            return Err(larger_than(&table.file, MOST_FILE_BYTES));
+        }
+        let (columns, rows) = typed(source, table, cancel)?;
         Ok(OpenTable { table, rows, columns, stamp })
     }
 
@@ -56,13 +64,31 @@ impl<'a> OpenTable<'a> {
     }
 }
 
-/// Loads a file into a SQLite table with the table's name. Returns the stamp of the content that was read.
-pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &CancelFlag) -> Result<Stamp, Failure> {
+/// What was loaded.
+pub(super) struct Loaded {
+    /// The stamp of the content that was read.
+    pub(super) stamp: Stamp,
+    /// Whether there are cells that are not what they are declared to be: the name of the table is then one of a view, which fails where a query reads
+    /// such a cell, and the rows are in [`rows_of`].
+    pub(super) is_view: bool,
+    /// The columns with their SQLite types.
+    pub(super) columns: Vec<(String, &'static str)>,
+}
+
+/// The table with the rows of a view.
+pub(super) fn rows_of(table: &str) -> String {
+    format!("rows of {table}")
+}
+
+/// Loads a file into a SQLite table with the table's name.
+pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &CancelFlag) -> Result<Loaded, Failure> {
     let mut opened = OpenTable::new(table, cancel)?;
     let file = file_name(&table.file);
     let whole = opened.too_large();
     let wrong = |error: rusqlite::Error| not_loaded(&file, &whole, &error);
-    let written: Vec<String> = opened.columns.iter().map(|(name, column_type)| format!("{} {}", quoted(name), sql(*column_type))).collect();
+    let columns: Vec<(String, &'static str)> = opened.columns.iter().map(|(name, column_type)| (name.clone(), sql(column_type))).collect();
+    let written: Vec<String> = columns.iter().map(|(name, sql)| format!("{} {sql}", quoted(name))).collect();
+    let mut unreadable = vec![false; columns.len()];
     let name = quoted(&table.name);
     let places = vec!["?"; written.len()].join(",");
     // Rolled back as a whole if anything fails, so that a later query does not see an incomplete table.
@@ -70,19 +96,39 @@ pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Ca
     transaction.execute_batch(&format!("CREATE TABLE main.{name} ({})", written.join(", "))).map_err(wrong)?;
     {
         let mut insert = transaction.prepare(&format!("INSERT INTO main.{name} VALUES ({places})")).map_err(wrong)?;
-        opened.each(cancel, &mut |values| insert.execute(params_from_iter(values)).map(drop).map_err(wrong))?;
+        opened.each(cancel, &mut |values| {
+            let found = values.iter().map(|value| matches!(value, Datum::Unreadable { .. }));
+            unreadable.iter_mut().zip(found).for_each(|(any, found)| *any |= found);
+            insert.execute(params_from_iter(values)).map(drop).map_err(wrong)
+        })?;
+    }
+    let is_view = unreadable.contains(&true);
+    if is_view {
+        let rows = quoted(&rows_of(&table.name));
+        let items: Vec<String> = columns.iter().zip(&unreadable).map(|((name, sql), is_any)| item(&quoted(name), sql, *is_any)).collect();
+        let view = format!("ALTER TABLE main.{name} RENAME TO {rows}; CREATE VIEW main.{name} AS SELECT {} FROM main.{rows}", items.join(", "));
+        transaction.execute_batch(&view).map_err(wrong)?;
     }
     transaction.commit().map_err(wrong)?;
-    Ok(opened.stamp)
+    Ok(Loaded { stamp: opened.stamp, is_view, columns })
+}
+
+/// A column of a view. It keeps its affinity, by which SQLite compares.
+fn item(column: &str, sql: &str, is_unreadable: bool) -> String {
+    if !is_unreadable {
+        return column.to_owned();
+    }
+    let affinity = if sql == "BOOLEAN" { "NUMERIC" } else { sql };
+    format!("CAST(CASE typeof({column}) WHEN 'blob' THEN {UNREADABLE}({column}) ELSE {column} END AS {affinity}) AS {column}")
 }
 
 /// The SQLite type of a column. Dates are texts like `2026-11-18`, which compare and sort chronologically.
-fn sql(column_type: ColumnType) -> &'static str {
+fn sql(column_type: &ColumnType) -> &'static str {
     match column_type {
         ColumnType::Unknown => "",
-        ColumnType::Text | ColumnType::Date | ColumnType::Datetime => "TEXT",
+        ColumnType::Text | ColumnType::Date(_) | ColumnType::Datetime(_) => "TEXT",
         ColumnType::Integer => "INTEGER",
-        ColumnType::Number(_) => "REAL",
+        ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_) => "REAL",
         ColumnType::Boolean => "BOOLEAN",
     }
 }
@@ -95,6 +141,7 @@ impl ToSql for Datum<'_> {
             Datum::Integer(value) => ValueRef::Integer(*value),
             Datum::Number(value) => ValueRef::Real(*value),
             Datum::Text(text) => ValueRef::Text(text.as_bytes()),
+            Datum::Unreadable { why, .. } => ValueRef::Blob(why.as_bytes()),
         }))
     }
 }

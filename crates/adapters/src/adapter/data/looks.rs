@@ -1,30 +1,83 @@
-//! What a check sees of the cells of a CSV or TSV file: what is read otherwise than it looks, and what can be compared with what.
+//! What a check sees of the cells of a file of rows: what is read otherwise than it looks, and what can be compared with what.
+
+use std::time::Duration;
 
 use chrono::NaiveDate;
 
 use super::blocking::CancelFlag;
-use super::columns::{Cell, ColumnType, Guess, RowSource};
+use super::columns::{Cell, ColumnType, Datum, Guess, RowSource};
 use super::delimited::Delimited;
 use super::header::beginning;
+use super::load::OpenTable;
 use super::names::column_names;
-use crate::model::{CellForm, ColumnLook, DataKind, NumberForm, TableLook, TableOddity};
+use super::notation::{is_hours, notated};
+use crate::event::Failure;
+use crate::model::{CellForm, ColumnLook, NumberForm, TableLook, TableOddity};
 use crate::port::TableSource;
 
 /// Most different values of a column that are kept.
 const MOST_VALUES: usize = 50;
-/// Signs that stand beside an amount.
-const SIGNS: [char; 6] = ['$', '€', '£', '¥', '%', '₹'];
-/// Words that stand beside an amount.
-const CURRENCIES: [&str; 6] = ["EUR", "USD", "GBP", "CHF", "JPY", "INR"];
+/// The largest file whose declared columns are read, in bytes.
+const MOST_DECLARED: u64 = 16 << 20;
+/// Time for them.
+const MOST_TIME: Duration = Duration::from_secs(5);
 
-/// What is seen of the beginning of a file. That a row does not fit, and what all values are, is only said of a file that was read to its end.
+/// What is seen of a file: of the beginning of a text, and of all cells of declared columns. That a row does not fit, and what all values are, is only
+/// said of a file that was read to its end.
 pub fn look_of(table: &TableSource) -> TableLook {
-    if !matches!(table.kind, DataKind::Csv | DataKind::Tsv) {
-        return TableLook::default();
+    let mut look = if table.kind.is_delimited() { of_text(table) } else { TableLook::default() };
+    if !table.columns.is_empty() && table.kind.is_of_cells() && !look.oddities.iter().any(|odd| matches!(odd, TableOddity::Unreadable(_))) {
+        look.oddities.extend(declared_cells(table));
     }
+    look
+}
+
+/// Cells that are not what their column is declared to be, or why they cannot be read.
+fn declared_cells(table: &TableSource) -> Option<TableOddity> {
+    let size = std::fs::metadata(&table.file).ok()?.len();
+    if size > MOST_DECLARED {
+        return None;
+    }
+    let cancel = CancelFlag::default();
+    let timer = cancel.after(MOST_TIME);
+    let mut found: Option<(u64, String, usize)> = None;
+    let mut more = 0;
+    let names: Vec<String>;
+    let read = match OpenTable::new(table, &cancel) {
+        Ok(mut opened) => {
+            names = opened.columns.iter().map(|(name, _)| name.clone()).collect();
+            opened.each(&cancel, &mut |row| {
+                for (column, value) in row.iter().enumerate() {
+                    if let Datum::Unreadable { row, why } = value {
+                        more += u64::from(found.is_some());
+                        found.get_or_insert_with(|| (*row, why.to_string(), column));
+                    }
+                }
+                Ok(())
+            })
+        }
+        Err(failure) => {
+            names = vec![];
+            Err(failure)
+        }
+    };
+    drop(timer);
+    match (found, read) {
+        (Some((row, first, column)), _) => Some(TableOddity::BadCells { first, row, column: names.get(column)?.clone(), more }),
+        // What a column is called is said of all tables (F215).
+        (None, Err(Failure { kind: crate::model::FailureKind::WrongType, message, .. })) => Some(TableOddity::Unreadable(message)),
+        (None, _) => None,
+    }
+}
+
+fn of_text(table: &TableSource) -> TableLook {
     let Some(bytes) = beginning(table) else { return TableLook::default() };
     let is_whole = std::fs::metadata(&table.file).is_ok_and(|file| file.len() == bytes.len() as u64);
-    let Ok(mut rows) = Delimited::of_bytes(&table.file, table.kind, bytes) else { return TableLook::default() };
+    let mut rows = match Delimited::of_bytes(table, bytes) {
+        Ok(rows) => rows,
+        Err(failure) if is_whole => return TableLook { oddities: vec![TableOddity::Unreadable(failure.message)], ..TableLook::default() },
+        Err(_) => return TableLook::default(),
+    };
     let may_use_comma = rows.may_use_decimal_comma();
     let mut written: Vec<String> = vec![];
     let mut seen: Vec<SeenColumn> = vec![];
@@ -44,10 +97,14 @@ pub fn look_of(table: &TableSource) -> TableLook {
         .filter(|(written, name)| !written.is_empty() && name.strip_prefix(written.as_str()).is_some_and(|rest| rest.starts_with('_')));
     let mut oddities: Vec<TableOddity> =
         repeated.map(|(column, name)| TableOddity::Repeated { column: column.clone(), read_as: name.clone() }).collect();
+    if let ([name], [column], None) = (written.as_slice(), seen.as_slice(), table.form.separator) {
+        oddities.extend(column.separator(name).map(|separator| TableOddity::OneColumn { separator }));
+    }
     // Of what its author says, nothing is guessed.
     let guessed = || names.iter().zip(&seen).filter(|(name, _)| !table.columns.contains_key(*name));
+    let has_comma = seen.iter().any(SeenColumn::has_decimal_comma);
     oddities.extend(guessed().filter_map(|(name, column)| {
-        let (form, example) = column.text_numbers()?;
+        let (form, example) = column.text_numbers().or_else(|| column.point_or_thousands().filter(|_| has_comma))?;
         Some(TableOddity::TextNumbers { column: name.clone(), form, example, may_use_comma })
     }));
     let is_read = read.is_ok() && is_whole;
@@ -61,30 +118,54 @@ struct SeenColumn {
     guess: Guess,
     /// How many of its cells are plain numbers.
     numbers: usize,
-    /// How many are numbers in another form, and the first of each form.
+    /// How many of those are digits alone.
+    codes: usize,
+    /// A plain number that is none to a query.
+    unread: Option<String>,
+    /// The forms of the others, and the first of each form.
     forms: Vec<(NumberForm, String)>,
     in_form: usize,
     /// Cells that are no number in any form.
     others: usize,
+    first_other: Option<String>,
+    /// How long clocks are (`09:30`): equally long ones are in their order as texts.
+    clocks: Option<usize>,
     /// The first texts among all cells, each once; `None`: there are too many.
     values: Option<Vec<String>>,
     days: usize,
     days_first: usize,
     booleans: usize,
+    /// Cells with `1.250`, and the first; cells with other decimals.
+    either: usize,
+    first_either: Option<String>,
+    decimals: usize,
+    /// Cells that hold each of [`SEPARATORS`].
+    separated: [usize; SEPARATORS.len()],
 }
+
+/// What people separate cells with.
+const SEPARATORS: [char; 7] = [';', '\t', '|', ',', '~', '^', '¦'];
 
 impl SeenColumn {
     fn new(may_use_comma: bool) -> SeenColumn {
         SeenColumn {
             guess: Guess::new(may_use_comma),
             numbers: 0,
+            codes: 0,
+            unread: None,
             forms: vec![],
             in_form: 0,
             others: 0,
+            first_other: None,
+            clocks: None,
             values: Some(vec![]),
             days: 0,
             days_first: 0,
             booleans: 0,
+            either: 0,
+            first_either: None,
+            decimals: 0,
+            separated: [0; SEPARATORS.len()],
         }
     }
 
@@ -101,19 +182,42 @@ impl SeenColumn {
                 false => self.values = None,
             }
         }
+        self.separated.iter_mut().zip(SEPARATORS).for_each(|(count, separator)| *count += usize::from(text.contains(separator)));
         match form_of(text) {
-            Some(None) => self.numbers += 1,
+            Some(None) => self.see_plain(text),
             Some(Some(form)) => {
                 self.in_form += 1;
+                if form == NumberForm::Clock {
+                    let is_alike = self.clocks.is_none_or(|length| length == text.len());
+                    self.clocks = Some(if is_alike { text.len() } else { usize::MAX });
+                }
                 if !self.forms.iter().any(|(known, _)| *known == form) {
                     self.forms.push((form, text.to_owned()));
                 }
             }
             None => {
                 self.others += 1;
+                self.first_other.get_or_insert_with(|| text.to_owned());
                 self.days += usize::from(text.len() == 10 && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok());
                 self.days_first += usize::from(text.len() == 10 && NaiveDate::parse_from_str(text, "%d.%m.%Y").is_ok());
                 self.booleans += usize::from(text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false"));
+            }
+        }
+    }
+
+    fn see_plain(&mut self, text: &str) {
+        self.numbers += 1;
+        self.codes += usize::from(text.bytes().all(|byte| byte.is_ascii_digit()));
+        let mut alone = Guess::new(false);
+        alone.see(&Cell::Guess(text));
+        if alone.column_type() == ColumnType::Text {
+            self.unread.get_or_insert_with(|| text.to_owned());
+        }
+        if let Some((_, part)) = text.split_once('.') {
+            self.decimals += 1;
+            if part.len() == 3 && notated(text, None).is_some_and(|found| found.value.is_err()) {
+                self.either += 1;
+                self.first_either.get_or_insert_with(|| text.to_owned());
             }
         }
     }
@@ -123,27 +227,64 @@ impl SeenColumn {
         if self.guess.column_type() != ColumnType::Text {
             return None;
         }
+        let numbers = self.numbers + self.in_form;
         if self.others > 0 {
-            // One text among numbers makes texts of all.
-            let is_one = self.others == 1 && self.in_form == 0 && self.numbers >= 2;
-            let text = self.values.as_ref()?.iter().find(|value| form_of(value).is_none()).filter(|_| is_one)?;
-            return Some((NumberForm::OneText, text.clone()));
+            // Texts among numbers make texts of all.
+            let is_mostly = numbers > self.others && numbers >= 2;
+            return self.decisive().or_else(|| Some((NumberForm::SomeTexts, self.first_other.clone()?))).filter(|_| is_mostly);
         }
-        // What can be read in two ways is read as the others are.
-        let decides = |form: NumberForm| self.forms.iter().find(|(known, _)| *known == form).cloned();
-        decides(NumberForm::WithSign)
-            .or_else(|| decides(NumberForm::PointsAndComma))
-            .or_else(|| decides(NumberForm::Thousands))
-            .or_else(|| decides(NumberForm::DecimalComma))
-            .or_else(|| decides(NumberForm::CommaOrThousands))
+        self.decisive().or_else(|| self.unread.clone().filter(|_| self.codes < self.numbers).map(|example| (NumberForm::Begins, example)))
     }
 
-    /// What its cells are, if they are texts that are no numbers.
+    /// What can be read in two ways is read as the others are.
+    fn decisive(&self) -> Option<(NumberForm, String)> {
+        const ORDER: [NumberForm; 14] = [
+            NumberForm::TooLong,
+            NumberForm::OtherDigits,
+            NumberForm::Negative,
+            NumberForm::WithSign,
+            NumberForm::Scaled,
+            NumberForm::Fraction,
+            NumberForm::OtherMarks,
+            NumberForm::PointsAndComma,
+            NumberForm::Thousands,
+            NumberForm::DecimalComma,
+            NumberForm::CommaOrThousands,
+            NumberForm::Duration,
+            NumberForm::Clock,
+            NumberForm::Begins,
+        ];
+        let (form, example) = ORDER.iter().find_map(|form| self.forms.iter().find(|(known, _)| known == form))?;
+        let is_uneven = *form == NumberForm::Clock && self.clocks == Some(usize::MAX);
+        Some((if is_uneven { NumberForm::Duration } else { *form }, example.clone()))
+    }
+
+    /// Whether it is read with decimal commas.
+    fn has_decimal_comma(&self) -> bool {
+        self.guess.column_type() == ColumnType::Number(',') || self.forms.iter().any(|(form, _)| *form == NumberForm::DecimalComma)
+    }
+
+    /// Numbers such as `1.250` alone.
+    fn point_or_thousands(&self) -> Option<(NumberForm, String)> {
+        let is_all = self.guess.column_type() == ColumnType::Number('.') && self.either == self.decimals;
+        self.first_either.clone().filter(|_| is_all).map(|example| (NumberForm::PointOrThousands, example))
+    }
+
+    /// What its cells hold that separates cells elsewhere, if it is the only column.
+    fn separator(&self, name: &str) -> Option<char> {
+        let cells = self.numbers + self.in_form + self.others;
+        let is_in_most = |(_, count): &(char, usize)| *count > 0 && count * 2 >= cells;
+        SEPARATORS.into_iter().zip(self.separated).filter(is_in_most).map(|(separator, _)| separator).find(|separator| name.contains(*separator))
+    }
+
+    /// What its cells are, if they are texts that are no numbers, or codes.
     fn look(&self, is_read: bool) -> Option<ColumnLook> {
-        if self.others == 0 || self.numbers + self.in_form > 0 {
+        let is_of_codes = self.others + self.in_form == 0 && self.codes == self.numbers && self.guess.column_type() == ColumnType::Text;
+        if !is_of_codes && (self.others == 0 || self.numbers + self.in_form > 0) {
             return None;
         }
         let form = match self.others {
+            _ if is_of_codes => CellForm::Codes,
             all if all == self.booleans => CellForm::TrueFalse,
             all if all == self.days => CellForm::Day,
             all if all == self.days_first => CellForm::DayFirst,
@@ -153,58 +294,20 @@ impl SeenColumn {
     }
 }
 
-/// What form a number is in: `None`: it is none; `Some(None)`: a plain one, or one that begins as one: SQLite adds up `12 EUR` as 12.
+/// What form a number is in: `None`: it is none; `Some(None)`: a plain one.
 fn form_of(cell: &str) -> Option<Option<NumberForm>> {
-    let bare = |text: &str, is_front: bool| {
-        let mut text = text.trim().to_owned();
-        for word in CURRENCIES.iter().map(|word| (*word).to_owned()).chain(SIGNS.map(String::from)) {
-            let rest = if is_front { text.strip_prefix(&word) } else { text.strip_suffix(&word) };
-            if let Some(rest) = rest {
-                text = rest.trim().to_owned();
-            }
-        }
-        text
-    };
-    let unsigned = |text: &str| text.trim_start_matches(['-', '+']).trim().to_owned();
-    let number = bare(&unsigned(cell), false);
-    let without_sign = bare(&number, true);
-    let form = plain_form(&unsigned(&without_sign))?;
-    Some(if without_sign == number { form } else { Some(NumberForm::WithSign) })
-}
-
-fn plain_form(number: &str) -> Option<Option<NumberForm>> {
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // `1.250.000`: groups of three behind one of one to three.
-    let is_grouped = |text: &str, mark: char| {
-        let mut groups = text.split(mark);
-        groups.next().is_some_and(|first| is_digits(first) && first.len() <= 3) && groups.all(|group| is_digits(group) && group.len() == 3)
-    };
-    match (number.matches(',').count(), number.matches('.').count()) {
-        (0, 0) => is_digits(number).then_some(None),
-        (0, 1) => number.split('.').all(|part| part.is_empty() || is_digits(part)).then_some(None).filter(|_| number.len() > 1),
-        (1, 0) => {
-            let (whole, part) = number.split_once(',')?;
-            let may_be_group = part.len() == 3 && is_grouped(number, ',') && whole != "0";
-            let form = if may_be_group { NumberForm::CommaOrThousands } else { NumberForm::DecimalComma };
-            (is_digits(whole) && is_digits(part)).then_some(Some(form))
-        }
-        (_, 0) => is_grouped(number, ',').then_some(Some(NumberForm::Thousands)),
-        (1, _) if number.find(',') > number.rfind('.') => {
-            let (whole, part) = number.split_once(',')?;
-            (is_grouped(whole, '.') && is_digits(part)).then_some(Some(NumberForm::PointsAndComma))
-        }
-        (_, 1) => {
-            let (whole, part) = number.split_once('.')?;
-            (is_grouped(whole, ',') && is_digits(part)).then_some(Some(NumberForm::Thousands))
-        }
-        _ => None,
+    match notated(cell, None) {
+        Some(found) => Some(found.form),
+        None if is_hours(cell) => Some(Some(if cell.contains(':') { NumberForm::Clock } else { NumberForm::Duration })),
+        None => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::table_of;
+    use super::super::testing::{sheet_of, table_of, workbook};
     use super::*;
+    use crate::model::ColumnKind;
 
     fn look(content: &str) -> TableLook {
         let (_folder, csv) = table_of("a.csv", content);
@@ -230,7 +333,23 @@ mod tests {
             ("a,b\n1,\"1,250.50\"\n2,\"900.00\"\n", NumberForm::Thousands, "1,250.50"),
             ("a,b\n1,$12.50\n2,$7\n", NumberForm::WithSign, "$12.50"),
             ("a,b\n1,EUR 12\n2,7\n", NumberForm::WithSign, "EUR 12"),
-            ("a,b\n1,2\n2,x\n3,3\n", NumberForm::OneText, "x"),
+            ("a,b\n1,2\n2,x\n3,3\n", NumberForm::SomeTexts, "x"),
+            ("a,b\n1,2\n2,n/a\n3,3\n4,n/a\n5,4\n", NumberForm::SomeTexts, "n/a"),
+            ("a,b\n1,1:30\n2,0:45\n3,10:00\n", NumberForm::Duration, "1:30"),
+            ("a,b\n1,09:30\n2,10:45\n", NumberForm::Clock, "09:30"),
+            ("a,b\n1,1h30\n2,0h45\n", NumberForm::Duration, "1h30"),
+            ("a,b\n1,1’250.50\n2,900.00\n", NumberForm::OtherMarks, "1’250.50"),
+            ("a,b\n1,\"1 250,50\"\n2,\"900,00\"\n", NumberForm::OtherMarks, "1 250,50"),
+            ("a,b\n1,(35.00)\n2,12.00\n", NumberForm::Negative, "(35.00)"),
+            ("a,b\n1,35.00-\n2,12.00\n", NumberForm::Negative, "35.00-"),
+            ("a,b\n1,−35.00\n2,12.00\n", NumberForm::Negative, "−35.00"),
+            ("a,b\n1,kr 12.50\n2,kr 7\n", NumberForm::WithSign, "kr 12.50"),
+            ("a,b\n1,1.2k\n2,3k\n", NumberForm::Scaled, "1.2k"),
+            ("a,b\n1,3/4\n2,1\n", NumberForm::Fraction, "3/4"),
+            ("a,b\n1,12345678901234567890\n2,1\n", NumberForm::TooLong, "12345678901234567890"),
+            ("a,b\n1,9007199254740993\n2,1.5\n", NumberForm::Begins, "9007199254740993"),
+            ("a,b\n1,12 EUR\n2,7%\n", NumberForm::Begins, "12 EUR"),
+            ("a;b;c\n1;1.250;7,5\n2;3.100;8\n", NumberForm::PointOrThousands, "1.250"),
         ] {
             assert_eq!(numbers(content), Some((form, example.to_owned())), "{content}");
         }
@@ -242,7 +361,9 @@ mod tests {
             "a,a_2\n1,2\n",
             "a,b\n1,1.2.3\n2,3\n",
             "a,b\n1,EUR\n2,USD\n",
-            "a,b\n1,12 EUR\n2,7%\n",
+            "a,b\n1,01067\n2,1067\n",
+            "a;b\n1;1.250\n2;3.100\n",
+            "a,b\n1,3fa\n2,12b\n3,13\n",
             "",
         ] {
             assert_eq!(odd(fine), [], "{fine}");
@@ -250,8 +371,33 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_one_column_that_holds_separators_is_found() {
+        let one = |content: &str| look(content).oddities.contains(&TableOddity::OneColumn { separator: '~' });
+        assert!(one("region~units\nNorth~5\nSouth~7\n"));
+        assert!(!one("region\nNorth~5\n") && !one("a~b\nNorth\nSouth\nEast~1\n") && !one("note\nx\n"));
+    }
+
+    #[test]
+    fn cells_that_are_not_what_they_are_declared_to_be_are_found_in_the_whole_file() {
+        let declared = |file: &str, content: &[u8], kind: ColumnKind| {
+            let (_folder, mut table) = table_of(file, content);
+            table.columns.insert("hours".to_owned(), kind.into());
+            look_of(&table).oddities
+        };
+        let long = format!("who,hours\n{}p3,7h30\np4,x\n", "p1,8\n".repeat(100_000));
+        let first = "t.csv, line 100002: \"7h30\" in column \"hours\" is not a number. Correct the cell, or change its type in `columns`.".to_owned();
+        let bad = TableOddity::BadCells { first, row: 100_002, column: "hours".to_owned(), more: 1 };
+        assert_eq!(declared("t.csv", long.as_bytes(), ColumnKind::Number), [bad]);
+        let sheet = sheet_of(&[&["who", "hours"], &["p1", "8"], &["p3", "soon"]]);
+        let odd = declared("t.xlsx", &workbook(&[("S", &sheet)]), ColumnKind::Duration);
+        assert!(matches!(&odd[..], [TableOddity::BadCells { first, row: 3, .. }] if first.starts_with("t.xlsx, sheet \"S\", row 3: \"soon\"")), "{odd:?}");
+        assert_eq!(declared("t.csv", b"who,hours\np1,1:30\np2,PT2H\n", ColumnKind::Duration), []);
+        assert_eq!(declared("t.jsonl", b"{\"hours\": \"1:30\"}\n{\"hours\": 8}\n", ColumnKind::Duration), []);
+    }
+
+    #[test]
     fn the_form_of_cells_and_their_values_are_seen() {
-        let look = look("done,day,tag,team,hours\ntrue,2026-11-16,16.11.2026,North,8\n,2026-11-17,17.11.2026,South,7.5\n");
+        let look = look("done,day,tag,team,zip,hours\ntrue,2026-11-16,16.11.2026,North,01067,8\n,2026-11-17,17.11.2026,South,1067,7.5\n");
         let forms: Vec<_> = look.columns.iter().map(|(name, column)| (name.as_str(), column.form, column.values.join(" "))).collect();
         assert_eq!(
             forms,
@@ -260,6 +406,7 @@ mod tests {
                 ("day", CellForm::Day, "2026-11-16 2026-11-17".to_owned()),
                 ("tag", CellForm::DayFirst, "16.11.2026 17.11.2026".to_owned()),
                 ("team", CellForm::Words, "North South".to_owned()),
+                ("zip", CellForm::Codes, "01067 1067".to_owned()),
             ]
         );
     }

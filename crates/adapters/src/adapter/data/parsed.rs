@@ -14,7 +14,7 @@ use super::sentence::{counted, damaged, file_name, internal};
 use super::typed::{TypedColumns, ValueSource, typed};
 use super::{columns::RowSource, document, pdf, picture};
 use crate::event::Failure;
-use crate::model::DataKind;
+use crate::model::{DataKind, TableForm};
 use crate::port::{DocumentFigures, FileContent, PageText, TableSource};
 
 /// Maximum size of the text of a document, in bytes (reliability.md, Y4).
@@ -88,26 +88,33 @@ fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
 fn workbook(path: &Path, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<ParsedContent, Failure> {
     let workbook = Workbook::open(path, bytes, cancel)?;
     let sheets = sources(path, DataKind::Excel, workbook.sheets());
+    let mut notes = vec![];
     let mut opened = Some(workbook);
-    let (content, tables) = described(sheets, |source| {
+    let (mut content, tables) = described(sheets, |source| {
         // It is lost only with a failure that ends the step.
         let workbook = opened.take().ok_or_else(|| internal("a workbook was lost"))?;
-        let mut sheet = workbook.sheet(source.table.as_deref())?;
+        let name = source.table.as_deref().unwrap_or_default();
+        let hidden = workbook.is_hidden(name).then(|| "it is hidden from people who open the file".to_owned());
+        let mut sheet = workbook.sheet(source.table.as_deref())?.of_form(&source.form);
         let summary = profile(&mut sheet, source, cancel);
+        let merged = if summary.is_ok() { sheet.merged(cancel)? } else { None };
+        notes.extend(hidden.into_iter().chain(merged).map(|note| format!(" Sheet \"{name}\": {note}.")));
         opened = Some(sheet.into_workbook());
         summary
     })?;
+    content.summary.extend(notes);
     Ok(ParsedContent { content, tables: tables.into_iter().map(|table| (table.name, table.table)).collect() })
 }
 
 /// The names of the columns of a sheet.
 pub(super) fn header(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Vec<String>, Failure> {
-    let mut sheet = sheet_of(table, bytes, cancel)?;
+    // Names need no more than what is there.
+    let mut sheet = sheet_of(table, bytes, cancel)?.of_form(&TableForm { fill_merged: table.form.fill_merged.or(Some(false)), ..table.form.clone() });
     first_row(&mut sheet, cancel).ok_or_else(|| internal("a sheet without rows"))
 }
 
 fn sheet_of(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Sheet, Failure> {
-    Ok(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?.with_errors(table.errors_are_empty))
+    Ok(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?.of_form(&table.form))
 }
 
 /// The names in the first row.

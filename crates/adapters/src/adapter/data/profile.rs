@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use super::blocking::CancelFlag;
 use super::columns::{Cell, ColumnType, Datum, Guess, RowSource};
-use super::counts::{CountedValue, Counts, Merged};
+use super::counts::{CountedValue, Counts, Figure, Merged};
 use super::sentence::internal;
 use super::summary::{SAMPLE_ROWS, markdown, share, short};
 use super::typed::{named, no_header};
@@ -138,7 +138,7 @@ fn sampled(row: &[Cell<'static>], types: &[ColumnType]) -> Vec<Value> {
             Ok(Datum::Integer(whole)) => Value::from(whole),
             Ok(Datum::Number(number)) => of_number(number),
             Ok(Datum::Text(text)) => Value::from(text.into_owned()),
-            Err(_) => Value::from(cell.text().into_owned()),
+            Ok(Datum::Unreadable { .. }) | Err(_) => Value::from(cell.text().into_owned()),
         }
     };
     types.iter().enumerate().map(value).collect()
@@ -198,10 +198,10 @@ impl ColumnProfile {
             return self.counts.add_text(&cell.text());
         }
         match self.guess.column_type().value(cell) {
-            Ok(Datum::Integer(whole)) => self.counts.add_number(whole as f64),
-            Ok(Datum::Number(number)) => self.counts.add_number(number),
-            Ok(Datum::Boolean(boolean)) => self.counts.add_number(f64::from(u8::from(boolean))),
-            Ok(Datum::Null | Datum::Text(_)) | Err(_) => {}
+            Ok(Datum::Integer(whole)) => self.counts.add_number(Figure::of_whole(whole)),
+            Ok(Datum::Number(number)) => self.counts.add_number(Figure::of_real(number)),
+            Ok(Datum::Boolean(boolean)) => self.counts.add_number(Figure::of_real(f64::from(u8::from(boolean)))),
+            Ok(Datum::Null | Datum::Text(_) | Datum::Unreadable { .. }) | Err(_) => {}
         }
         0
     }
@@ -224,11 +224,12 @@ impl ColumnProfile {
 
     fn summary(self, name: String) -> ColumnSummary {
         let column_type = self.guess.column_type();
-        let value = |found: CountedValue| match (found, column_type) {
+        let value = |found: CountedValue| match (found, &column_type) {
             (CountedValue::Text(text), _) => short(Value::from(text)),
-            (CountedValue::Number(number), ColumnType::Integer) => Value::from(number as i64),
-            (CountedValue::Number(number), ColumnType::Boolean) => Value::from(number > 0.0),
-            (CountedValue::Number(number), _) => of_number(number),
+            (CountedValue::Number(Figure::Long(whole)), _) => Value::from(whole),
+            (CountedValue::Number(Figure::Real(number)), ColumnType::Integer) => Value::from(number as i64),
+            (CountedValue::Number(Figure::Real(number)), ColumnType::Boolean) => Value::from(number > 0.0),
+            (CountedValue::Number(Figure::Real(number)), _) => of_number(number),
         };
         let Merged { distinct, min, max, top } = self.merged;
         ColumnSummary {
@@ -243,8 +244,14 @@ impl ColumnProfile {
 
 fn is_of_texts(guess: &Guess) -> bool {
     match guess.column_type() {
-        ColumnType::Text | ColumnType::Date | ColumnType::Datetime => true,
-        ColumnType::Unknown | ColumnType::Integer | ColumnType::Number(_) | ColumnType::Boolean => false,
+        ColumnType::Text | ColumnType::Date(_) | ColumnType::Datetime(_) => true,
+        ColumnType::Unknown
+        | ColumnType::Integer
+        | ColumnType::Number(_)
+        | ColumnType::Decimal(_)
+        | ColumnType::Amount(_)
+        | ColumnType::Duration(_)
+        | ColumnType::Boolean => false,
     }
 }
 
@@ -269,16 +276,17 @@ mod tests {
     }
 
     fn profiled(table: &TableSource, most_counted: usize) -> Result<TableSummary, String> {
+        let said = |failure: Failure| failure.message;
         let cancel = CancelFlag::default();
         let mut rows: Box<dyn RowSource> = match table.kind {
             DataKind::Excel => {
                 let bytes = std::fs::read(&table.file).unwrap();
                 Box::new(Workbook::open(&table.file, bytes, &cancel).unwrap().sheet(None).unwrap())
             }
-            kind => Box::new(Delimited::open(&table.file, kind).unwrap().0),
+            _ => Box::new(Delimited::open(table).map_err(said)?.0),
         };
         let read = within(rows.as_mut(), table, most_counted, &cancel);
-        read.map_err(|failure| failure.message)
+        read.map_err(said)
     }
 
     fn alike(file: &str, content: impl AsRef<[u8]>) -> TableSummary {
@@ -336,7 +344,7 @@ mod tests {
     fn a_file_that_changes_while_it_is_read_is_said() {
         let (_folder, table) = table_of("t.csv", "a\n1\n2\n");
         let cancel = CancelFlag::default();
-        let (mut rows, _) = Delimited::open(&table.file, DataKind::Csv).unwrap();
+        let (mut rows, _) = Delimited::open(&table).unwrap();
         let mut changed = false;
         let failure = rows.each_row(&cancel, &mut |_| {
             if !std::mem::replace(&mut changed, true) {

@@ -8,9 +8,9 @@ use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Number, Value};
 
 use super::blocking::CancelFlag;
-use super::guard::{Guard, only_reads};
+use super::guard::{Guard, only_reads, unreadable_cell};
 use super::names::unique;
-use super::sentence::{bad_request, counted, failure, listed, too_large, unavailable};
+use super::sentence::{bad_request, counted, failure, listed, too_large, unavailable, wrong_type};
 use crate::event::Failure;
 use crate::model::FieldKind;
 use crate::port::{QueryRequest, Rows, TableSource};
@@ -126,8 +126,14 @@ impl TakenRows {
     }
 }
 
-/// Binds the values, runs the query, collects at most `max_rows` rows.
-pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: &Guard) -> Result<Rows, Failure> {
+/// Binds the values, runs the query, collects at most `max_rows` rows. `kinds`: the declared types of its columns, where they are known otherwise than
+/// from the statement.
+pub(super) fn run(
+    statement: &mut Statement<'_>,
+    request: &QueryRequest,
+    kinds: &[Option<FieldKind>],
+    guard: &Guard,
+) -> Result<Rows, Failure> {
     // The authorizer is called too late to catch VACUUM and similar statements at compile time.
     if !statement.readonly() {
         return Err(only_reads());
@@ -137,6 +143,7 @@ pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: 
     }
     bind(statement, &request.with)?;
     let mut columns: Vec<ResultColumn> = columns_of(statement);
+    columns.iter_mut().zip(kinds).filter(|(column, _)| column.kind.is_none()).for_each(|(column, kind)| column.declare(*kind));
     let mut taken = TakenRows::new(request.max_rows);
     let mut rows = statement.raw_query();
     loop {
@@ -189,6 +196,10 @@ fn declared(declared: &str) -> Option<FieldKind> {
 }
 
 impl ResultColumn {
+    fn declare(&mut self, kind: Option<FieldKind>) {
+        (self.kind, self.is_boolean) = (kind, kind == Some(FieldKind::Boolean));
+    }
+
     /// Converts a value, and updates the type of the column.
     fn value(&mut self, value: ValueRef<'_>) -> Value {
         let (value, kind) = match value {
@@ -209,6 +220,11 @@ impl ResultColumn {
         self.has_values = true;
         value
     }
+}
+
+/// The declared types of the columns of a result.
+pub(super) fn result_kinds(statement: &Statement<'_>) -> Vec<Option<FieldKind>> {
+    columns_of(statement).into_iter().map(|column| column.kind).collect()
 }
 
 /// The names of the columns of a result.
@@ -236,6 +252,9 @@ fn size(value: ValueRef<'_>) -> usize {
 /// A failure while rows were read.
 fn while_running(error: &rusqlite::Error) -> Failure {
     let sentence = sqlite_sentence(error);
+    if let Some(why) = unreadable_cell(&sentence) {
+        return wrong_type(why);
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::TooBig) => too_long(),
         Some(ErrorCode::OutOfMemory | ErrorCode::DiskFull) => too_large("The query needs too much memory. Sort, group or join fewer rows."),

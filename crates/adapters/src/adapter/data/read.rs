@@ -8,6 +8,7 @@ use super::child;
 use super::database::{DatabasePool, tables_of};
 use super::delimited::Delimited;
 use super::described::{described, source, sources};
+use super::json_lines::JsonLines;
 use super::names::file_id;
 use super::parsed::{MOST_TEXT, ParsedContent, ParsedKind};
 use super::profile::profile;
@@ -56,6 +57,7 @@ pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFl
 /// Fails if it cannot be read, or is a table or a picture (`wrong_type`).
 pub(in crate::adapter) fn searchable(path: &Path, cancel: &CancelFlag) -> Result<FileContent, Failure> {
     match kind_of(path, DOCUMENT_TIME, cancel)? {
+        ReadKind::Table(DataKind::JsonLines) => text(path),
         ReadKind::Table(_) => Err(wrong_type("it is a table; describe it under data, and ask it with sql")),
         ReadKind::Picture => Err(wrong_type("it is a picture")),
         kind @ (ReadKind::Text | ReadKind::Pdf | ReadKind::Word) => {
@@ -136,7 +138,10 @@ fn tables(
     match kind {
         DataKind::Excel => parsed(ParsedKind::Excel, path, time, cancel),
         DataKind::Csv | DataKind::Tsv => {
-            described(vec![source(path, kind, file_id(path), None)], |source| profile(&mut Delimited::open(path, kind)?.0, source, cancel))
+            described(vec![source(path, kind, file_id(path), None)], |source| profile(&mut Delimited::open(source)?.0, source, cancel))
+        }
+        DataKind::JsonLines => {
+            described(vec![source(path, kind, file_id(path), None)], |source| profile(&mut JsonLines::open(path)?.0, source, cancel))
         }
         DataKind::Sqlite => {
             let sources = sources(path, kind, tables_of(path)?);

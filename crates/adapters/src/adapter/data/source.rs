@@ -8,8 +8,9 @@ use std::time::SystemTime;
 
 use super::super::files;
 use super::super::picture_kind::picture_kind;
-use super::sentence::{file_name, too_large, unavailable, wrong_type};
+use super::sentence::{file_name, internal, too_large, unavailable, wrong_type};
 use crate::event::Failure;
+use crate::model::TextEncoding;
 
 /// Detects whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +135,28 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
         return Err(with_zeros(path));
     }
     Ok(text)
+}
+
+/// Whether a text begins with the mark of UTF-16.
+pub(super) fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF])
+}
+
+/// Decodes a text whose encoding its author names.
+pub(super) fn decode_as(path: &Path, bytes: &[u8], encoding: TextEncoding) -> Result<String, Failure> {
+    let (name, word) = (file_name(path), encoding.word());
+    let mark = "\u{FEFF}".as_bytes();
+    let known = encoding_rs::Encoding::for_label(word.as_bytes());
+    let Some(known) = known else { return Err(internal(format!("the encoding {word} is not known"))) };
+    if bytes.starts_with(mark) && encoding != TextEncoding::Utf8 {
+        return Err(wrong_type(format!("{name} begins with the mark of UTF-8, and not as {word}. Remove `encoding`.")));
+    }
+    let (text, had_errors) = known.decode_with_bom_removal(bytes);
+    match (had_errors, text.contains('\0')) {
+        (true, _) => Err(wrong_type(format!("{name} is not {word} text. Name its encoding with `encoding`, or save it as UTF-8."))),
+        (_, true) => Err(with_zeros(path)),
+        _ => Ok(text.into_owned()),
+    }
 }
 
 /// The failure of a file that should be a text but has another kind of content.

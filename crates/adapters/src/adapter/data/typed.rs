@@ -1,14 +1,15 @@
 //! The rows of a CSV, TSV or Excel file as typed values: a column has one type, declared or guessed from all rows.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::blocking::CancelFlag;
-use super::columns::{ColumnType, Datum, Guess, RowSource};
-use super::excel::MOST_COLUMNS;
+use super::columns::{Cell, ColumnType, Datum, Guess, MOST_COLUMNS, RowSource};
 use super::names::column_names;
+use super::notation::notated;
 use super::sentence::{bad_request, file_name, listed, shown, too_large, wrong_type};
 use crate::event::Failure;
-use crate::model::FieldKind;
+use crate::model::ColumnForm;
 use crate::port::TableSource;
 
 /// Names and types of columns, in the file's order.
@@ -36,36 +37,52 @@ pub(super) fn typed(
     Ok((columns.clone(), Box::new(TypedRows { rows, columns })))
 }
 
+/// The most cells of a table that are not what they are declared to be. One with more is not of these types at all.
+const MOST_UNREADABLE: usize = 1_000;
+
 impl ValueSource for TypedRows {
     fn each(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&[Datum<'_>]) -> Result<(), Failure>) -> Result<(), Failure> {
         let columns = &self.columns;
+        let place = self.rows.place();
         let mut is_header = true;
-        // Messages are built after the loop, because it borrows `rows`.
-        let mut misfit = None;
-        let went_through = self.rows.each_row(cancel, &mut |row| {
+        let mut unreadable = 0;
+        let mut currencies: Vec<Option<String>> = vec![None; columns.len()];
+        self.rows.each_row(cancel, &mut |row| {
             if std::mem::take(&mut is_header) {
                 return Ok(());
             }
             let mut values: Vec<Datum<'_>> = Vec::with_capacity(columns.len());
-            for ((column, column_type), cell) in columns.iter().zip(row.cells) {
-                match column_type.value(cell) {
-                    Ok(value) => values.push(value),
-                    Err(wants) => {
-                        misfit = Some((row.number, shown(&cell.text(), 80), column.clone(), wants));
-                        return Err(wrong_type(""));
-                    }
-                }
+            for (((column, column_type), cell), currency) in columns.iter().zip(row.cells).zip(&mut currencies) {
+                let value = column_type.value(cell).and_then(|value| same_currency(column_type, cell, currency).map(|()| value));
+                values.push(value.unwrap_or_else(|wants| {
+                    let text = shown(&cell.text(), 80);
+                    let why = format!(
+                        "{place}{}: \"{text}\" in column \"{column}\" is not {wants}. Correct the cell, or change its type in `columns`.",
+                        row.number
+                    );
+                    unreadable += 1;
+                    Datum::Unreadable { row: row.number, why: Cow::Owned(why) }
+                }));
+            }
+            if unreadable > MOST_UNREADABLE {
+                let why = values.iter().find_map(Datum::unreadable).unwrap_or_default();
+                return Err(wrong_type(format!("{why} So are {MOST_UNREADABLE} cells before it.")));
             }
             values.resize(columns.len(), Datum::Null);
             show(&values)
-        });
-        if let Some((number, text, column, wants)) = misfit {
-            let place = self.rows.place(number);
-            let sentence =
-                format!("{place}: \"{text}\" in column \"{column}\" is not {wants}. Correct the cell, or change its type in `columns`.");
-            return Err(wrong_type(sentence));
-        }
-        went_through
+        })
+    }
+}
+
+/// Amounts in two currencies are not added up.
+fn same_currency(column_type: &ColumnType, cell: &Cell<'_>, known: &mut Option<String>) -> Result<(), String> {
+    if !matches!(column_type, ColumnType::Amount(_)) {
+        return Ok(());
+    }
+    let Some(found) = notated(&cell.text(), None).and_then(|found| found.currency) else { return Ok(()) };
+    match known.get_or_insert_with(|| found.clone()) {
+        known if *known == found => Ok(()),
+        known => Err(format!("an amount in {known}, as the cells before it are; declare the column text, or part the currencies")),
     }
 }
 
@@ -90,7 +107,7 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -
     let declared = declared(table, &names)?;
     let typed = names.into_iter().zip(&guesses).map(|(name, guess)| {
         let kind = declared.get(&name.to_lowercase());
-        let column_type = kind.map_or_else(|| guess.column_type(), |kind| ColumnType::declared(*kind, may_use_comma));
+        let column_type = kind.map_or_else(|| guess.column_type(), |form| ColumnType::declared(form, may_use_comma));
         (name, column_type)
     });
     Ok(typed.collect())
@@ -111,16 +128,16 @@ pub(super) fn no_header(table: &TableSource) -> Failure {
 }
 
 /// The declared types by name in lower case. Fails if the file does not have a declared column.
-pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<String, FieldKind>, Failure> {
+pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<String, ColumnForm>, Failure> {
     let mut declared = HashMap::new();
-    for (column, kind) in &table.columns {
+    for (column, form) in &table.columns {
         if !names.iter().any(|name| name.to_lowercase() == column.to_lowercase()) {
             let (file, have) = (file_name(&table.file), listed(names.iter().map(String::as_str)));
             let sentence =
                 format!("`columns` of table \"{}\" names \"{column}\", which {file} does not have. Its columns are: {have}.", table.name);
             return Err(bad_request(sentence));
         }
-        declared.insert(column.to_lowercase(), *kind);
+        declared.insert(column.to_lowercase(), form.clone());
     }
     Ok(declared)
 }

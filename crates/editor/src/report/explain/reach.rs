@@ -23,6 +23,7 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
         for (name, data) in &pipeline.data {
             let kind = match data.kind {
                 DataKind::Csv | DataKind::Tsv => "a text file with columns",
+                DataKind::JsonLines => "a file of JSON lines",
                 DataKind::Excel => "an Excel file",
                 DataKind::Sqlite => "an SQLite database",
                 DataKind::Parquet => "a Parquet file",

@@ -107,7 +107,7 @@ fn table_source(value: &Value, opened_at: &dyn Fn(&str) -> PathBuf) -> Option<Ta
         columns: BTreeMap::new(),
         pii: vec![],
         engine: kind.engine(),
-        errors_are_empty: false,
+        form: Default::default(),
     })
 }
 

@@ -129,7 +129,7 @@ fn tables_of_files_with_one_name_are_told_apart() {
             columns: BTreeMap::new(),
             pii: vec![],
             engine: SqlEngine::Sqlite,
-            errors_are_empty: false,
+            form: Default::default(),
         };
         (FileContent { path: path.into(), kind: "table".into(), tables, summary, ..FileContent::default() }, vec![source])
     };

@@ -364,7 +364,7 @@ fn data() -> crate::model::Data {
         table: None,
         pii: vec![],
         is_untrusted: false,
-        errors_are_empty: false,
+        form: Default::default(),
         columns: Default::default(),
         engine: None,
         header: None,

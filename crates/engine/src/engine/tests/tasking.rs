@@ -52,7 +52,7 @@ pub(super) fn with_tables(mut p: Pipeline, names: &[&str]) -> Pipeline {
             table: None,
             pii: vec![],
             is_untrusted: false,
-            errors_are_empty: false,
+            form: Default::default(),
             columns: IndexMap::new(),
             engine: None,
             header: None,

@@ -476,7 +476,7 @@ fn people() -> crate::model::Data {
         table: None,
         pii: vec![],
         is_untrusted: false,
-        errors_are_empty: false,
+        form: Default::default(),
         columns: Default::default(),
         engine: None,
         header: None,

@@ -8,7 +8,10 @@ use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
 use crate::gate::FORMATS;
-use crate::model::{FieldKind, Guarantee, PermissionMode, SandboxMode, SearchMode, SqlEngine, UntrustedAnswer, UntrustedRule};
+use crate::model::{
+    ColumnKind, FieldKind, Guarantee, PermissionMode, SandboxMode, SearchMode, Separator, SqlEngine, TextEncoding, UntrustedAnswer,
+    UntrustedRule,
+};
 
 // A const that names a static inside another value is named itself.
 const EACH_TABLE: &Takes = &Keys(&DATA);
@@ -99,14 +102,25 @@ pub static FIELD: KeyTable = KeyTable::of("field").keys(&[
 
 /// One table of `data`.
 pub static DATA: KeyTable = KeyTable::of("data").keys(&[
-    key("file", Path, "csv, tsv, xlsx, parquet, sqlite or duckdb").required(),
+    key("file", Path, "csv, tsv, xlsx, jsonl, parquet, sqlite or duckdb").required(),
     key("sheet", Fixed, "which sheet of an Excel file"),
     key("table", Fixed, "which table of a database file"),
     key("pii", Many(&Name), "columns with personal data"),
     key("untrusted", Boolean, "whether strangers wrote what is in it"),
-    key("columns", Named(&Word(&["text", "number", "integer", "boolean", "date", "datetime"])), "types of columns where guessing is wrong"),
+    key("columns", Named(&Either(&[Word(ColumnKind::VARIANTS), Keys(&COLUMN)])), "types of columns where guessing is wrong"),
+    key("separator", Word(Separator::VARIANTS), "what stands between the cells of a text file; left out: what its lines say"),
+    key("encoding", Word(TextEncoding::VARIANTS), "the encoding of a text file; left out: UTF-8, or UTF-16 with its mark"),
+    key("header_row", Limit, "the line or row with the names of the columns, from 1; what is above it is left out"),
+    key("fill_merged", Boolean, "whether a merged cell of an Excel file gives its value to all its rows and columns, or to the first alone"),
     key("errors", Word(&["empty"]), "reads cells of an Excel file that have no value (errors, formulas without a stored value) as empty"),
     key("engine", Word(SqlEngine::VARIANTS), "which program answers queries on it"),
+]);
+
+/// One column of `columns`.
+pub(crate) static COLUMN: KeyTable = KeyTable::of("column").keys(&[
+    key("type", Word(ColumnKind::VARIANTS), "what its cells are").required(),
+    key("decimal", Word(&[",", "."]), "the sign before decimals, for number, amount and duration"),
+    key("format", Sentence, "how dates or times are written, as in %d.%m.%Y"),
 ]);
 
 /// One entry of `knowledge`.

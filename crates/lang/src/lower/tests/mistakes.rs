@@ -51,7 +51,7 @@ fn values_outside_their_words_are_told() {
     F007 7:29 type "pdf" is not one of: text, table, document, image = write one of these
     "#);
     assert_snapshot!(head("data: { a: { file: a.docx }, b: { file: b.csv, sheet: x, columns: { c: string } } }\ninputs: { s: string, t: { type: flaot }, u: zzz }"), @r#"
-    F007 3:20 data file "a.docx" has an ending that is not known = use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb
+    F007 3:20 data file "a.docx" has an ending that is not known = use a file that ends in .csv, .tsv, .xlsx, .jsonl, .parquet, .sqlite or .duckdb
     F007 3:48 "sheet" of table "b" is only for an Excel file = remove it
     F007 3:72 type "string" of column "c" is not known; did you mean "text"? = write text
     F007 4:14 type "string" of input "s" is not known; did you mean "text"? = write text

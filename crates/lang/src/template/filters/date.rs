@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use chrono::format::{Item, StrftimeItems};
-use chrono::{DateTime, NaiveDate, NaiveTime, TimeZone};
 use chrono_tz::Tz;
 
 use super::super::Value;
 use super::super::print::{kind_and_value, shortened};
 use super::super::stop::FillStop;
 use super::call::FilterCall;
+use crate::model::Moment;
 
 /// Longest format, in bytes.
 const LONGEST: usize = 256;
@@ -49,24 +49,16 @@ pub(super) fn check_date_format(format: &Value) -> Result<(), FillStop> {
 }
 
 /// What can be read as a date or a time.
-pub(super) const MOMENT: &str = "a date such as 2026-11-18 or a time such as 2026-11-18T09:00:00Z";
+pub(super) const MOMENT: &str = "a date such as 2026-11-18 or a time such as 2026-11-18 09:00 or 2026-11-18T09:00:00Z";
 
-/// Takes date-times of RFC 3339 and dates such as `2026-11-18`.
+/// Takes what [`Moment`] reads.
 pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let Some(format) = call.argument(0) else { return Err(FillStop::failed("the filter date needs its format")) };
     check_date_format(format)?;
     let format = format.as_str().unwrap_or_default();
     let zone = time_zone(&call)?;
-    let Some(text) = call.value.as_str().map(str::trim) else { return Err(call.wrong_value(MOMENT)) };
-    let time = if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        time.with_timezone(&zone)
-    } else if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-        // Midnight of that day; where clocks skip it, the same hour in UTC, which is still that day there.
-        let midnight = day.and_time(NaiveTime::MIN);
-        zone.from_local_datetime(&midnight).earliest().unwrap_or_else(|| zone.from_utc_datetime(&midnight))
-    } else {
-        return Err(call.wrong_value(MOMENT));
-    };
+    let Some(moment) = call.value.as_str().and_then(Moment::of) else { return Err(call.wrong_value(MOMENT)) };
+    let time = moment.in_zone(zone);
     let mut shown = String::new();
     write!(shown, "{}", time.format(format))
         .map_err(|_| FillStop::failed(format!("the format \"{}\" cannot show this date", shortened(format))))?;

@@ -1,7 +1,7 @@
 //! Dates and times that are reckoned with: `days`, `weeks`, `months`, `start_of`, `days_until`. What was a date stays one; a time keeps its time of
 //! day in the run's time zone.
 
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, TimeDelta, TimeZone};
+use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat};
 use chrono_tz::Tz;
 
 use super::super::Value;
@@ -9,6 +9,7 @@ use super::super::print::kind_and_value;
 use super::super::stop::FillStop;
 use super::call::FilterCall;
 use super::date::{MOMENT, time_zone};
+use crate::model::Moment;
 
 /// The farthest a date is moved, in days, weeks or months.
 const FARTHEST: i64 = 100_000;
@@ -23,13 +24,14 @@ enum DayOrTime {
 
 impl DayOrTime {
     fn of(call: &FilterCall<'_>, value: &Value) -> Result<Option<DayOrTime>, FillStop> {
-        let Some(text) = value.as_str().map(str::trim) else { return Ok(None) };
-        if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-            return Ok(Some(DayOrTime::Day(day)));
-        }
-        let Ok(time) = DateTime::parse_from_rfc3339(text) else { return Ok(None) };
-        let zone = time_zone(call)?;
-        Ok(Some(DayOrTime::Time(time.with_timezone(&zone).naive_local(), zone)))
+        Ok(match value.as_str().and_then(Moment::of) {
+            None => None,
+            Some(Moment::Day(day)) => Some(DayOrTime::Day(day)),
+            Some(moment @ (Moment::Local(_) | Moment::Fixed(_))) => {
+                let zone = time_zone(call)?;
+                Some(DayOrTime::Time(moment.in_zone(zone).naive_local(), zone))
+            }
+        })
     }
 
     fn before(call: &FilterCall<'_>) -> Result<DayOrTime, FillStop> {
@@ -51,10 +53,8 @@ impl DayOrTime {
         let text = match self {
             DayOrTime::Day(_) => day.format("%Y-%m-%d").to_string(),
             DayOrTime::Time(time, zone) => {
-                let local = day.and_time(at.unwrap_or(time.time()));
-                let found = zone.from_local_datetime(&local).earliest();
-                let found = found.or_else(|| zone.from_local_datetime(&(local + TimeDelta::hours(1))).earliest());
-                found.unwrap_or_else(|| zone.from_utc_datetime(&local)).to_rfc3339_opts(SecondsFormat::AutoSi, true)
+                let local = Moment::Local(day.and_time(at.unwrap_or(time.time())));
+                local.in_zone(zone).to_rfc3339_opts(SecondsFormat::AutoSi, true)
             }
         };
         call.give(text)

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use duckdb::{Config, Connection, appender_params_from_iter};
 
 use super::super::blocking::CancelFlag;
-use super::super::columns::ColumnType;
+use super::super::columns::{ColumnType, Datum};
 use super::super::database::wanted_table;
 use super::super::engines::fits;
 use super::super::load::OpenTable;
 use super::super::personal::lacking;
 use super::super::query::quoted;
-use super::super::sentence::{file_name, unavailable};
+use super::super::sentence::{file_name, unavailable, wrong_type};
 use super::super::source::{Content, absolute, checked};
 use super::super::typed::declared;
 use super::messages::{columns_of, internal, unreadable};
 use crate::event::Failure;
-use crate::model::{DataKind, FailureKind, FieldKind};
+use crate::model::{ColumnForm, DataKind, FailureKind};
 use crate::port::TableSource;
 
 /// Maximum memory for sorting, grouping and loading. It is lower in tests, which run in parallel in one process.
@@ -146,10 +146,10 @@ fn view(connection: &Connection, table: &TableSource, from: &str, what: &str) ->
         return Ok(());
     }
     let columns = columns_of(connection, &table.name).map_err(wrong)?;
-    let kinds: HashMap<String, FieldKind> = declared(table, &columns)?;
+    let kinds: HashMap<String, ColumnForm> = declared(table, &columns)?;
     let cast = |column: &String| {
         let kind = kinds.get(&column.to_lowercase())?;
-        Some(format!("CAST({0} AS {1}) AS {0}", quoted(column), sql(ColumnType::declared(*kind, false))))
+        Some(format!("CAST({0} AS {1}) AS {0}", quoted(column), sql(&ColumnType::declared(kind, false))))
     };
     let casts: Vec<String> = columns.iter().filter_map(cast).collect();
     let replaced = format!("CREATE OR REPLACE VIEW {name} AS SELECT * REPLACE ({}) FROM {from}", casts.join(", "));
@@ -165,19 +165,22 @@ fn fill(connection: &Connection, table: &TableSource, cancel: &CancelFlag) -> Re
         failure if failure.kind == FailureKind::TooLarge => too_large.clone(),
         failure => failure,
     };
-    let columns: Vec<String> = opened.columns.iter().map(|(name, column)| format!("{} {}", quoted(name), sql(*column))).collect();
+    let columns: Vec<String> = opened.columns.iter().map(|(name, column)| format!("{} {}", quoted(name), sql(column))).collect();
     connection.execute_batch(&format!("CREATE TABLE {} ({})", quoted(&table.name), columns.join(", "))).map_err(wrong)?;
     let mut appender = connection.appender(&table.name).map_err(wrong)?;
-    opened.each(cancel, &mut |values| appender.append_row(appender_params_from_iter(values)).map_err(wrong))?;
+    opened.each(cancel, &mut |values| match values.iter().find_map(Datum::unreadable) {
+        Some(why) => Err(wrong_type(why)),
+        None => appender.append_row(appender_params_from_iter(values)).map_err(wrong),
+    })?;
     appender.flush().map_err(wrong)
 }
 
 /// The DuckDB type of a column. Dates are texts like `2026-11-18` here too.
-fn sql(column: ColumnType) -> &'static str {
+fn sql(column: &ColumnType) -> &'static str {
     match column {
-        ColumnType::Unknown | ColumnType::Text | ColumnType::Date | ColumnType::Datetime => "VARCHAR",
+        ColumnType::Unknown | ColumnType::Text | ColumnType::Date(_) | ColumnType::Datetime(_) => "VARCHAR",
         ColumnType::Integer => "BIGINT",
-        ColumnType::Number(_) => "DOUBLE",
+        ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_) => "DOUBLE",
         ColumnType::Boolean => "BOOLEAN",
     }
 }

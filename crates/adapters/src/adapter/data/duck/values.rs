@@ -33,7 +33,8 @@ pub(super) fn to_sql(value: &Value) -> Sql {
 impl ToSql for Datum<'_> {
     fn to_sql(&self) -> duckdb::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
-            Datum::Null => ValueRef::Null,
+            // Such a table is not filled.
+            Datum::Null | Datum::Unreadable { .. } => ValueRef::Null,
             Datum::Boolean(value) => ValueRef::Boolean(*value),
             Datum::Integer(value) => ValueRef::BigInt(*value),
             Datum::Number(value) => ValueRef::Double(*value),

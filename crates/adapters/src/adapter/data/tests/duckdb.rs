@@ -2,7 +2,7 @@
 
 use super::super::testing::{sheet_of, workbook};
 use super::*;
-use crate::model::{DataKind, FieldKind};
+use crate::model::{ColumnKind, DataKind};
 
 /// Runs statements in a database of the test's own and leaves what they write in a new folder, which they call FOLDER.
 pub(super) fn made_by_duckdb(script: &str) -> TempDir {
@@ -22,7 +22,7 @@ pub(super) fn table(folder: &TempDir, file: &str, kind: DataKind) -> TableSource
         columns: BTreeMap::new(),
         pii: vec![],
         engine: SqlEngine::DuckDb,
-        errors_are_empty: false,
+        form: Default::default(),
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn any_table() -> TableSource {
         columns: BTreeMap::new(),
         pii: vec![],
         engine: SqlEngine::DuckDb,
-        errors_are_empty: false,
+        form: Default::default(),
     }
 }
 
@@ -148,9 +148,9 @@ fn a_folder_adds_no_columns_and_only_the_named_file_is_read() {
 #[test]
 fn declared_columns_of_a_parquet_file_replace_its_own() {
     let (_folder, mut table) = parquet("SELECT 4915112345678 AS phone, 1 AS n");
-    table.columns = BTreeMap::from([("Phone".to_owned(), FieldKind::Text)]);
+    table.columns = BTreeMap::from([("Phone".to_owned(), ColumnKind::Text.into())]);
     assert_eq!(rows(&[&table], "select * from sales"), json!([{ "phone": "4915112345678", "n": 1 }]));
-    table.columns = BTreeMap::from([("mail".to_owned(), FieldKind::Text)]);
+    table.columns = BTreeMap::from([("mail".to_owned(), ColumnKind::Text.into())]);
     assert_eq!(
         refusal(&[&table], "select * from sales").message,
         "`columns` of table \"sales\" names \"mail\", which sales.parquet does not have. Its columns are: phone, n."
@@ -226,14 +226,14 @@ fn broken_and_misnamed_files_say_what_is_wrong() {
 fn a_csv_file_has_the_same_types_under_both_engines() {
     let text = "zip,n,h,b,card,day,empty\n01067,7,0.5,yes,4111111111111111,2026-11-18,\n1234,,1,no,1,2026-11-19,\n";
     let (_folder, mut table) = table_of("t.csv", text);
-    table.columns = BTreeMap::from([("b".to_owned(), FieldKind::Boolean), ("day".to_owned(), FieldKind::Date)]);
+    table.columns = BTreeMap::from([("b".to_owned(), ColumnKind::Boolean.into()), ("day".to_owned(), ColumnKind::Date.into())]);
     let sqlite = answer(&DataFiles::default(), request(&[&table], "select * from t")).unwrap();
     table.engine = SqlEngine::DuckDb;
     let duckdb = answer(&DataFiles::default(), request(&[&table], "select * from t")).unwrap();
     assert_eq!(sqlite.rows, duckdb.rows);
     let known = |rows: &Rows| rows.columns.iter().filter(|(name, _)| name != "empty").cloned().collect::<Vec<_>>();
     assert_eq!(known(&sqlite), known(&duckdb));
-    table.columns.insert("zip".to_owned(), FieldKind::Date);
+    table.columns.insert("zip".to_owned(), ColumnKind::Date.into());
     assert_eq!(
         refusal(&[&table], "select * from t").message,
         "t.csv, line 2: \"01067\" in column \"zip\" is not a date like 2026-11-18. Correct the cell, or change its type in `columns`."

@@ -7,6 +7,7 @@ mod duckdb_agrees;
 #[cfg(feature = "duckdb")]
 mod duckdb_hostile;
 mod hostile;
+mod meant;
 mod personal;
 mod queries;
 mod read;

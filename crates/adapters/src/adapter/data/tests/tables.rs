@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::testing::{sheet_of, table_of, workbook};
 use super::*;
-use crate::model::FieldKind;
+use crate::model::ColumnKind;
 
 fn rows_of(table: &TableSource) -> Value {
     rows(&[table], &format!("select * from {}", table.name))
@@ -41,24 +41,24 @@ fn whole_numbers_stay_whole_and_sums_of_halves_are_not() {
 
 #[test]
 fn identifiers_keep_their_zeros_and_plus_signs() {
-    let (_folder, table) = table_of("t.csv", "zip,phone,card\n01067,+15550100,4111111111111111\n1234,+15550101,1\n");
-    assert_eq!(rows(&[&table], "select * from t limit 1"), json!([{ "zip": "01067", "phone": "+15550100", "card": "4111111111111111" }]));
+    let (_folder, table) = table_of("t.csv", "zip,phone,card\n01067,+15550100,04111111111111111\n1234,+15550101,1\n");
+    assert_eq!(rows(&[&table], "select * from t limit 1"), json!([{ "zip": "01067", "phone": "+15550100", "card": "04111111111111111" }]));
 }
 
 #[test]
 fn declared_columns_replace_the_guess_and_misfits_name_the_line() {
     let (_folder, mut table) = table_of("t.csv", "id,active,day\n7,yes,2026-11-18\n8,,2026-11-19\n9,NO,soon\n");
-    table.columns = BTreeMap::from([("ID".to_owned(), FieldKind::Text), ("active".to_owned(), FieldKind::Boolean)]);
+    table.columns = BTreeMap::from([("ID".to_owned(), ColumnKind::Text.into()), ("active".to_owned(), ColumnKind::Boolean.into())]);
     let result = answer(&DataFiles::default(), request(&[&table], "select id, active from t order by id")).unwrap();
     assert_eq!(json!(result.rows), json!([{ "id": "7", "active": true }, { "id": "8", "active": null }, { "id": "9", "active": false }]));
     assert_eq!(result.columns[1].1, "boolean");
 
-    table.columns.insert("day".to_owned(), FieldKind::Date);
+    table.columns.insert("day".to_owned(), ColumnKind::Date.into());
     assert_eq!(
         refusal(&[&table], "select * from t").message,
         "t.csv, line 4: \"soon\" in column \"day\" is not a date like 2026-11-18. Correct the cell, or change its type in `columns`."
     );
-    table.columns = BTreeMap::from([("phone".to_owned(), FieldKind::Text)]);
+    table.columns = BTreeMap::from([("phone".to_owned(), ColumnKind::Text.into())]);
     assert_eq!(
         refusal(&[&table], "select * from t").message,
         "`columns` of table \"t\" names \"phone\", which t.csv does not have. Its columns are: id, active, day."
@@ -264,7 +264,7 @@ fn a_table_that_could_not_be_loaded_leaves_nothing_behind() {
     let (_folder, table) = table_of("t.csv", "a\n1\n");
     let data = DataFiles::default();
     let mut broken = table.clone();
-    broken.columns = BTreeMap::from([("a".to_owned(), FieldKind::Date)]);
+    broken.columns = BTreeMap::from([("a".to_owned(), ColumnKind::Date.into())]);
     assert!(answer(&data, request(&[&broken], "select * from t")).is_err());
     assert_eq!(json!(answer(&data, request(&[&table], "select * from t")).unwrap().rows), json!([{ "a": 1 }]));
 }

@@ -1,0 +1,98 @@
+//! What separates the cells of a text file, by what several lines of it say.
+
+use csv_core::{ReadRecordResult, ReaderBuilder};
+
+use crate::model::Separator;
+
+/// How many lines are looked at.
+const MOST_LINES: usize = 200;
+
+/// What is seen of the bytes of a record.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// Line ends.
+    pub(super) ends: u64,
+    /// Whether there is a quotation mark.
+    pub(super) has_quote: bool,
+}
+
+impl Lines {
+    /// Takes more bytes into account.
+    pub(super) fn see(&mut self, bytes: &[u8]) {
+        self.ends += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.has_quote |= bytes.contains(&b'"');
+    }
+}
+
+/// The delimiter by which most lines have as many cells as the header; of several, the one that is most frequent in the header. Where no header has
+/// two cells, the one by which most lines have equally many.
+pub(super) fn separator_of(text: &[u8]) -> u8 {
+    let best = Separator::ALL.into_iter().map(Separator::byte).max_by_key(|delimiter| {
+        let widths = widths(text, *delimiter);
+        let header = widths.first().copied().unwrap_or(1);
+        let of_header = widths.iter().filter(|width| **width == header).count();
+        let most = (2..=widths.iter().copied().max().unwrap_or(1)).map(|width| widths.iter().filter(|w| **w == width).count()).max();
+        let is_of_all = header > 1 && of_header == widths.len();
+        (is_of_all, header > 1, if header > 1 { if is_of_all { header } else { of_header } } else { most.unwrap_or(0) }, header, std::cmp::Reverse(place(*delimiter)))
+    });
+    best.unwrap_or(b',')
+}
+
+fn place(delimiter: u8) -> usize {
+    Separator::ALL.iter().position(|separator| separator.byte() == delimiter).unwrap_or(0)
+}
+
+/// The number of cells of each line; the last one may be cut, and does not count beside others.
+fn widths(text: &[u8], delimiter: u8) -> Vec<usize> {
+    let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
+    let (mut cells, mut ends) = (vec![0; 4 << 10], vec![0; 512]);
+    let (mut widths, mut width, mut at) = (vec![], 0, 0);
+    while widths.len() < MOST_LINES {
+        let (result, used, _, ended) = reader.read_record(text.get(at..).unwrap_or_default(), &mut cells, &mut ends);
+        at += used;
+        width += ended;
+        match result {
+            ReadRecordResult::Record => {
+                widths.push(width);
+                width = 0;
+            }
+            ReadRecordResult::End => break,
+            ReadRecordResult::InputEmpty if at >= text.len() && used == 0 => break,
+            ReadRecordResult::InputEmpty | ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {}
+        }
+    }
+    let is_cut = !text.ends_with(b"\n") && text.len() >= (64 << 10);
+    if is_cut && widths.len() > 1 {
+        widths.pop();
+    }
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_say_what_separates_their_cells() {
+        for (text, separator) in [
+            ("a,b\n1;5,2\n", b','),
+            ("a;b\n1,5;2\n", b';'),
+            ("\"x;y;z\",b\n1,2\n", b','),
+            ("a\tb\n1\tx, y\n", b'\t'),
+            ("a|b\n1|x; y\n", b'|'),
+            ("name, first, middle;hours\nAna;8\nBo;7,5\n", b';'),
+            ("name;hours, planned\nAna;8\nBo;7,5\n", b';'),
+            ("day;amount\n1;1,50\n2;2,50\n", b';'),
+            ("id|note\n1|a, b\n2|c, d\n", b'|'),
+            ("a,b\n1,2\n3,4,5\n", b','),
+            ("room,view\n12,garden, quiet\n", b','),
+            ("Report\n\na;b;c\n1;2;3\n", b';'),
+            ("a\n1\n2\n", b','),
+            ("a\n1,5\n", b','),
+            ("", b','),
+            ("note\n\"a, b; c\"\n", b','),
+        ] {
+            assert_eq!(char::from(separator_of(text.as_bytes())), char::from(separator), "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What is known of a sheet only when all of it was seen: where its table begins, what its number formats say of times, which cells are merged.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Cursor;
+
+use calamine::{Data, DataRef, Dimensions, Xlsx};
+
+use super::super::guarded::guarded;
+use super::blocking::CancelFlag;
+use super::sentence::{damaged, wrong_type};
+use crate::event::Failure;
+
+/// How many merged regions a message names.
+const MOST_NAMED: usize = 3;
+
+/// Of a sheet.
+pub(super) struct SheetSurvey {
+    /// The first column with a cell that is not empty, from 0. A table may begin anywhere in its sheet: columns before it that are wholly empty do not
+    /// belong to it.
+    pub(super) first_column: usize,
+    /// The row with the names of the columns, from 0.
+    pub(super) first_row: u32,
+    /// Cells whose number format says what their value alone does not.
+    pub(super) times: HashMap<(u32, u32), TimeFormat>,
+    /// Merged regions of the table whose first cell holds a value.
+    pub(super) merged: Vec<Dimensions>,
+}
+
+/// What a number format says of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TimeFormat {
+    /// A day and a time, which is midnight.
+    Midnight,
+    /// A time alone, which is 24:00 or later.
+    Clock,
+}
+
+impl SheetSurvey {
+    /// Reads the sheet from this row on (from 1).
+    pub(super) fn of(
+        xlsx: &mut Xlsx<Cursor<Vec<u8>>>,
+        sheet: &str,
+        file: &str,
+        header_row: u64,
+        cancel: &CancelFlag,
+    ) -> Result<SheetSurvey, Failure> {
+        let wrong = |error: calamine::XlsxError| {
+            wrong_type(format!("{file} cannot be read as an Excel file: {error}. Open it in its program and save it again."))
+        };
+        let merged = guarded(|| xlsx.merge_cells_by_sheet_name(sheet)).ok_or_else(|| damaged(file))?.map_err(wrong)?;
+        let starts: HashSet<(u32, u32)> = merged.iter().map(|region| region.start).collect();
+        let mut cells = guarded(|| xlsx.worksheet_cells_reader(sheet)).ok_or_else(|| damaged(file))?.map_err(wrong)?;
+        let formats: Vec<(bool, bool)> = cells
+            .styles()
+            .iter()
+            .map(|style| style.number_format.as_ref().map_or((false, false), |format| day_and_time(&format.format_code)))
+            .collect();
+        let (mut first_column, mut first_row) = (usize::MAX, u32::MAX);
+        let (mut times, mut with_value) = (HashMap::new(), HashSet::new());
+        let mut seen = 0_u64;
+        loop {
+            if seen.is_multiple_of(1024) {
+                cancel.check()?;
+            }
+            seen += 1;
+            let mut next_cell = || cells.next_cell_with_style_id();
+            let Some((cell, style)) = guarded(&mut next_cell).ok_or_else(|| damaged(file))?.map_err(wrong)? else { break };
+            let (at, value) = (cell.get_position(), cell.get_value());
+            if u64::from(at.0) + 1 < header_row || is_empty(value) {
+                continue;
+            }
+            first_row = first_row.min(at.0);
+            first_column = first_column.min(at.1 as usize);
+            times.extend(time_format(value, formats.get(style).copied().unwrap_or_default()).map(|format| (at, format)));
+            with_value.extend(starts.contains(&at).then_some(at));
+        }
+        let is_of_table = |region: &Dimensions| region.start.0 >= first_row && with_value.contains(&region.start) && region.len() > 1;
+        let merged = merged.into_iter().filter(is_of_table).collect();
+        let first_column = if first_column == usize::MAX { 0 } else { first_column };
+        Ok(SheetSurvey { first_column, first_row: if first_row == u32::MAX { 0 } else { first_row }, times, merged })
+    }
+
+    /// What is to be told of merged cells.
+    pub(super) fn told_of_merged(&self) -> Option<String> {
+        if self.merged.is_empty() {
+            return None;
+        }
+        let named = |region: &Dimensions| {
+            let place = |(row, column): (u32, u32)| format!("{}{}", letters(column), u64::from(row) + 1);
+            format!("{}:{}", place(region.start), place(region.end))
+        };
+        let mut names: Vec<String> = self.merged.iter().take(MOST_NAMED).map(named).collect();
+        if self.merged.len() > MOST_NAMED {
+            names.push(format!("and {} more", self.merged.len() - MOST_NAMED));
+        }
+        Some(format!("cells are merged ({}), and only the first cell of each holds its value", names.join(", ")))
+    }
+}
+
+fn is_empty(value: &DataRef<'_>) -> bool {
+    match Data::from(value.clone()) {
+        Data::Empty => true,
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.trim().is_empty(),
+        Data::Int(_) | Data::Float(_) | Data::Bool(_) | Data::DateTime(_) | Data::Error(_) => false,
+    }
+}
+
+fn time_format(value: &DataRef<'_>, (has_day, has_time): (bool, bool)) -> Option<TimeFormat> {
+    let DataRef::DateTime(time) = value else { return None };
+    let days = time.as_f64();
+    match (has_day, has_time) {
+        (true, true) if days.fract() == 0.0 && days >= 1.0 => Some(TimeFormat::Midnight),
+        // So many hours are no day of people who live.
+        (false, true) if (1.0..366.0).contains(&days) => Some(TimeFormat::Clock),
+        _ => None,
+    }
+}
+
+/// Whether a number format shows days, and times of a day; texts and colours in it say nothing.
+fn day_and_time(format: &str) -> (bool, bool) {
+    let (mut is_quoted, mut is_bracket) = (false, false);
+    let mut letters = String::new();
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if !is_quoted => _ = characters.next(),
+            '"' => is_quoted = !is_quoted,
+            '[' if !is_quoted => is_bracket = true,
+            ']' if !is_quoted => is_bracket = false,
+            ';' if !is_quoted => break,
+            _ if is_quoted || is_bracket => {}
+            character => letters.extend(character.to_lowercase()),
+        }
+    }
+    (letters.contains(['y', 'd']), letters.contains(['h', 's']))
+}
+
+/// The name of a column in a spreadsheet, from 0: `A`, `Z`, `AA`.
+pub(super) fn letters(column: u32) -> String {
+    let (above, last) = (column / 26, char::from(b'A' + (column % 26) as u8));
+    if above == 0 { last.to_string() } else { format!("{}{last}", letters(above - 1)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_formats_tell_days_and_times() {
+        for (format, expected) in [
+            ("yyyy-mm-dd", (true, false)),
+            ("m/d/yy h:mm", (true, true)),
+            ("h:mm AM/PM", (false, true)),
+            ("[$-409]h:mm:ss", (false, true)),
+            ("[Red]0.00\" days\"", (false, false)),
+            ("General", (false, false)),
+        ] {
+            assert_eq!(day_and_time(format), expected, "{format}");
+        }
+        assert_eq!([0, 25, 26, 701, 702].map(letters), ["A", "Z", "AA", "ZZ", "AAA"]);
+    }
+}

@@ -1,0 +1,98 @@
+//! What a query makes of numbers that are written otherwise than it reads them, and what to write.
+
+use super::query_uses::ColumnUse;
+use super::quoted;
+use crate::model::NumberForm;
+
+/// Whether a query that uses a column so gets another value than the cells say.
+pub(super) fn is_wrong(form: NumberForm, used: ColumnUse, query: &str, example: &str) -> bool {
+    let query = query.to_lowercase();
+    match form {
+        // The number that such a cell begins with is the right one.
+        NumberForm::Begins => used != ColumnUse::Sum,
+        NumberForm::Clock => used == ColumnUse::Sum,
+        NumberForm::SomeTexts => {
+            let is_named = query.contains(&format!("'{}'", example.to_lowercase())) || query.contains("typeof");
+            used != ColumnUse::Equal && !is_named
+        }
+        NumberForm::DecimalComma
+        | NumberForm::PointsAndComma
+        | NumberForm::Thousands
+        | NumberForm::CommaOrThousands
+        | NumberForm::PointOrThousands
+        | NumberForm::OtherMarks
+        | NumberForm::WithSign
+        | NumberForm::Negative
+        | NumberForm::Duration
+        | NumberForm::Scaled
+        | NumberForm::Fraction
+        | NumberForm::OtherDigits
+        | NumberForm::TooLong => true,
+    }
+}
+
+/// What is wrong, and what to do.
+pub(super) fn told(form: NumberForm, used: ColumnUse, column: &str, example: &str, may_use_comma: bool) -> (String, String) {
+    let ordered = "so it is text, and is compared letter by letter";
+    let so = |sum: &'static str| if used == ColumnUse::Sum { sum } else { ordered };
+    let ends = |what: &str| format!("has {what}, {}", so("so it is text, and a sum ends at the comma"));
+    let stops = |what: &str| format!("has {what} such as {example}, {}", so("so it is text, and a sum counts only the digits it begins with"));
+    let amounts = || ends(&format!("amounts such as {example}"));
+    let declare = |what: &str| format!("write columns: {{ {column}: {what} }} under data");
+    match form {
+        NumberForm::DecimalComma if may_use_comma => (
+            ends("commas and points as decimal marks"),
+            format!("write each amount with a comma, as 12,50, in the whole column, or {}", declare("amount")),
+        ),
+        NumberForm::DecimalComma => (
+            ends("decimal commas"),
+            format!("{}, or write each amount with a point, as 12.50", declare("{ type: amount, decimal: \",\" }")),
+        ),
+        NumberForm::PointsAndComma => (amounts(), declare("{ type: amount, decimal: \",\" }")),
+        NumberForm::Thousands => (amounts(), declare("{ type: amount, decimal: \".\" }")),
+        NumberForm::CommaOrThousands => {
+            let help = format!(
+                "{} if the commas part thousands, decimal: \",\" if they are decimal commas",
+                declare("{ type: amount, decimal: \".\" }")
+            );
+            (amounts(), help)
+        }
+        NumberForm::PointOrThousands => {
+            let what = format!(
+                "has amounts such as {example}, which are read with decimal points, while other columns of the file have decimal commas"
+            );
+            let help = format!(
+                "{} if the points part thousands, decimal: \".\" if they are decimal points",
+                declare("{ type: amount, decimal: \",\" }")
+            );
+            (what, help)
+        }
+        NumberForm::OtherMarks => (stops("amounts"), declare("amount")),
+        NumberForm::WithSign => (
+            format!("has amounts such as {example}, {}", so("so it is text, and a sum counts each as 0")),
+            format!("{}, or write the number alone", declare("amount")),
+        ),
+        NumberForm::Negative => (stops("amounts below zero"), declare("amount")),
+        NumberForm::Duration | NumberForm::Clock => (stops("lengths of time"), format!("{}, which reads them as hours", declare("duration"))),
+        NumberForm::Scaled => (stops("amounts"), declare("amount")),
+        NumberForm::Fraction => (stops("fractions"), declare("amount")),
+        NumberForm::OtherDigits => {
+            (format!("has digits such as {example}, {}", so("so it is text, and a sum counts each as 0")), declare("amount"))
+        }
+        NumberForm::TooLong => (
+            format!("has numbers such as {example}, with more digits than a number can keep, so it is text, and is compared letter by letter"),
+            format!("{} if they are no numbers, and compare them with = alone", declare("text")),
+        ),
+        NumberForm::Begins => (
+            format!("has numbers such as {example}, {ordered}"),
+            format!("{}, or write the number alone", declare("amount")),
+        ),
+        NumberForm::SomeTexts => {
+            let so = so("so it is text, and a sum or an average counts that as 0");
+            (
+                format!("has the text {} among its numbers, {so}", quoted(example)),
+                format!("write a number in place of {}, leave the cell empty, or {}", quoted(example), declare("text")),
+            )
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a query does with a column as if it held numbers: it adds up, orders, compares, reckons.
+
+use super::query_operands::{CompareSign, Operand, QueryWalk};
+use crate::sql::{self, Name, QueryNode};
+
+/// Functions that take a text for the number that it begins with.
+const SUMS: [&str; 9] = ["sum", "avg", "total", "abs", "round", "ceil", "floor", "median", "sqrt"];
+/// Functions whose result follows the order of their values.
+const ORDERED: [&str; 8] = ["min", "max", "rank", "first_value", "last_value", "nth_value", "lead", "lag"];
+/// Functions that make another text of one.
+const CHANGING: [&str; 12] =
+    ["replace", "substr", "substring", "trim", "ltrim", "rtrim", "instr", "unixepoch", "julianday", "strftime", "time", "printf"];
+
+/// What a column of a query is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ColumnUse {
+    /// `sum(x)`, `x * 2`, `cast(x as real)`: what each cell begins with counts.
+    Sum,
+    /// `order by x`, `max(x)`, `x < 5`, `x between 1 and 9`: cells are compared letter by letter.
+    Order,
+    /// `x = 5`.
+    Equal,
+}
+
+/// What the query uses the column for as it stands in its file. Where the query itself makes another value of it under its name, nothing is said.
+pub(super) fn uses(query: &str, column: &str) -> Vec<ColumnUse> {
+    let mut found = vec![];
+    if let Some(nodes) = sql::nodes(query)
+        && !is_made_anew(&nodes, column)
+    {
+        in_list(&nodes, column, &mut found);
+    }
+    found
+}
+
+fn is_column(operand: &Operand, column: &str) -> bool {
+    matches!(operand, Operand::Column(name) if name.is(column))
+}
+
+fn names(node: &QueryNode, column: &str) -> bool {
+    node.name().is_some_and(|name| name.is(column)) || node.inner().is_some_and(|inner| inner.iter().any(|node| names(node, column)))
+}
+
+/// Whether a function in these pieces makes another text of the column.
+fn is_changed(nodes: &[QueryNode], column: &str) -> bool {
+    nodes.iter().enumerate().any(|(at, node)| {
+        let inner = node.inner().unwrap_or_default();
+        let function = at.checked_sub(1).and_then(|at| nodes[at].name());
+        let changes = function.is_some_and(|name| CHANGING.iter().any(|known| name.is(known)));
+        changes && inner.iter().any(|node| names(node, column)) || is_changed(inner, column)
+    })
+}
+
+/// `replace(amount, ',', '.') as amount`
+fn is_made_anew(nodes: &[QueryNode], column: &str) -> bool {
+    nodes.iter().enumerate().any(|(at, node)| {
+        let is_named = node.is("as") && nodes.get(at + 1).and_then(QueryNode::name).is_some_and(|name| name.is(column));
+        let start = nodes[..at].iter().rposition(|node| *node == QueryNode::Mark(',') || node.is("select")).map_or(0, |at| at + 1);
+        is_named && is_changed(&nodes[start..at], column) || node.inner().is_some_and(|inner| is_made_anew(inner, column))
+    })
+}
+
+fn in_list(nodes: &[QueryNode], column: &str, found: &mut Vec<ColumnUse>) {
+    let walk = QueryWalk(nodes);
+    for at in 0..nodes.len() {
+        if let Some((left, sign, right)) = walk.comparison(at) {
+            compared(&left, sign, &right, column, found);
+        }
+        match walk.operand(at) {
+            Some((Operand::Call(name, inner), _)) => called(name, inner, column, found),
+            Some((operand, next)) if is_column(&operand, column) && (is_reckoned(nodes, at, next) || is_ordered(nodes, at, next)) => {
+                found.push(if is_reckoned(nodes, at, next) { ColumnUse::Sum } else { ColumnUse::Order });
+            }
+            _ => {}
+        }
+    }
+    nodes.iter().filter_map(QueryNode::inner).for_each(|inner| in_list(inner, column, found));
+}
+
+fn called(function: Name, inner: &[QueryNode], column: &str, found: &mut Vec<ColumnUse>) {
+    let is = |known: &[&str]| known.iter().any(|known| function.is(known));
+    // `case when amount > 5 then hours end` adds up the hours.
+    let values = match inner.iter().position(|node| node.is("then")) {
+        Some(then) if inner.first().is_some_and(|first| first.is("case")) => &inner[then..],
+        _ => inner,
+    };
+    if !values.iter().any(|node| names(node, column)) || is_changed(values, column) {
+        return;
+    }
+    if is(&SUMS) || function.is("cast") && !inner.last().is_some_and(|last| last.is("text")) {
+        found.push(ColumnUse::Sum);
+    } else if is(&ORDERED) {
+        found.push(ColumnUse::Order);
+    }
+}
+
+/// Whether a sign beside a value reckons with it.
+fn is_reckoned(nodes: &[QueryNode], at: usize, next: usize) -> bool {
+    let is_sign = |node: Option<&QueryNode>| node.is_some_and(|node| matches!(node, QueryNode::Mark('+' | '-' | '/' | '%')));
+    // `select * from t`, `count(*)`: a star that multiplies stands between two values.
+    let multiplies = |at: usize| {
+        nodes.get(at).is_some_and(|node| node.is("*")) && {
+            let before = at.checked_sub(1).and_then(|at| nodes.get(at));
+            before.is_some_and(|node| *node != QueryNode::Mark(',') && !node.is_one_of(&["select", "distinct"])) && nodes.get(at + 1).is_some()
+        }
+    };
+    let start = if at >= 2 && nodes[at - 1] == QueryNode::Mark('.') { at - 2 } else { at };
+    let before = start.checked_sub(1);
+    is_sign(before.map(|at| &nodes[at])) || is_sign(nodes.get(next)) || before.is_some_and(multiplies) || multiplies(next)
+}
+
+/// Whether a value is one by which rows are ordered.
+fn is_ordered(nodes: &[QueryNode], at: usize, next: usize) -> bool {
+    let is_end = |node: &QueryNode| {
+        matches!(node, QueryNode::Mark(',' | ';')) || node.is_one_of(&["asc", "desc", "nulls", "limit", "rows", "range", "union"])
+    };
+    let ends = nodes.get(next).is_none_or(is_end);
+    let before = nodes[..at].iter().rposition(|node| node.is("by"));
+    let begins = at.checked_sub(1).is_some_and(|at| nodes[at].is("by") || nodes[at] == QueryNode::Mark(','));
+    let is_order = before.is_some_and(|by| {
+        by > 0 && nodes[by - 1].is("order") && !nodes[by..at].iter().any(|node| node.is_one_of(&["limit", "union", "select"]))
+    });
+    ends && begins && is_order
+}
+
+fn compared(left: &Operand, sign: CompareSign, right: &Operand, column: &str, found: &mut Vec<ColumnUse>) {
+    let is_number = |operand: &Operand| matches!(operand, Operand::Number(_));
+    for (one, other) in [(left, right), (right, left)] {
+        if !is_column(one, column) {
+            continue;
+        }
+        match sign {
+            CompareSign::Order(_) | CompareSign::Between => found.push(ColumnUse::Order),
+            CompareSign::Equal(_) if is_number(other) => found.push(ColumnUse::Equal),
+            CompareSign::In if matches!(other, Operand::List(list) if list.iter().any(is_plain_number)) => found.push(ColumnUse::Equal),
+            CompareSign::Equal(_) | CompareSign::In => {}
+        }
+    }
+}
+
+fn is_plain_number(node: &QueryNode) -> bool {
+    matches!(node, QueryNode::Value(value) if !value.text.starts_with('\''))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ColumnUse::{Equal, Order, Sum};
+    use super::*;
+
+    #[test]
+    fn what_a_query_does_with_a_column_is_told() {
+        for (query, expected) in [
+            ("select sum(x) from t", vec![Sum]),
+            ("select sum(distinct t.x) over (partition by y) from t", vec![Sum]),
+            ("select sum(case when y > 5 then x end) from t", vec![Sum]),
+            ("select avg(x * 2) as x from t", vec![Sum, Sum]),
+            ("select x * 2 from t", vec![Sum]),
+            ("select 2*x from t", vec![Sum]),
+            ("select y - t.x from t", vec![Sum]),
+            ("select cast(x as real) from t", vec![Sum]),
+            ("select cast(x as text) from t", vec![]),
+            ("select max(x), min(t.x) from t", vec![Order, Order]),
+            ("select y from t order by x desc limit 3", vec![Order]),
+            ("select y from t order by y, t.x", vec![Order]),
+            ("select rank() over (order by x) from t", vec![Order]),
+            ("select y from t where x > 5", vec![Order]),
+            ("select y from t where 5 <= x", vec![Order]),
+            ("select y from t where x between 1 and 9", vec![Order]),
+            ("select y from t where x = 5", vec![Equal]),
+            ("select y from t where x in (5, 6)", vec![Equal]),
+        ] {
+            assert_eq!(uses(query, "x"), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_column_that_is_only_shown_or_made_anew_is_used_for_nothing() {
+        for query in [
+            "select x, count(x), group_concat(x) from t",
+            "select *, x from t where x = '5' and x like '5%'",
+            "select sum(replace(x, ',', '.')) from t",
+            "select max(cast(replace(x, ',', '.') as real)) from t",
+            "select sum(x) from (select replace(x, ',', '.') * 1.0 as x from t) where x > 3",
+            "with c as (select substr(x, 2) as x from t) select x from c order by x",
+            "select x from t order by y",
+            "select y from t group by x",
+            "select count(*) from t",
+        ] {
+            assert_eq!(uses(query, "x"), vec![], "{query}");
+        }
+    }
+}
