@@ -366,8 +366,8 @@ steps:
   - {{ id: cut, format: '{{{{ steps.asked.output }}}}', channel: short }}
   - {{ id: wide, format: '{{{{ steps.asked.output }}}}', channel: wide }}
   - {{ id: joined, set: '{{{{ steps.asked.output | replace(\"~\", \"\") }}}} {{{{ inputs.left ~ inputs.right }}}}' }}
-  - {{ id: sent, send: other, of: steps.wide.output, with: {{ to: a }} }}
-  - {{ id: parts, send: other, of: steps.cut.output, with: {{ to: a }} }}
+  - {{ id: sent, send: other, of: steps.wide.output }}
+  - {{ id: parts, send: other, of: steps.cut.output }}
   - {{ id: direct, http: 'POST {other}/direct', headers: {{ x-said: '{{{{ inputs.left ~ inputs.right }}}}' }}, query: {{ q: '{{{{ inputs.left ~ inputs.right }}}}' }}, body: {{ text: '{{{{ inputs.left ~ inputs.right }}}}' }} }}
   - {{ id: to_own, tool: own, with: {{ text: '{{{{ inputs.left ~ inputs.right }}}}' }} }}
   - {{ id: kept, send: notes, of: 'inputs.left ~ inputs.right', with: {{ name: kept.txt }} }}
