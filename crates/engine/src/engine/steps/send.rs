@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::http::HttpParts;
 use super::mail;
 use super::requests::RepeatKey;
+use super::tool::FilledArguments;
 use super::{Kind, Taken, other};
 use crate::channel::{MessagePart, Output};
 use crate::engine::Run;
@@ -63,7 +64,7 @@ impl Run {
             return Ok(());
         }
         let key = self.repeat_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
-        let (with, mut told) = self.with_shown(at, &tool, given)?;
+        let FilledArguments { with, shown: mut told } = self.with_shown(at, &tool, given)?;
         let request = self.sent_request(at, &Sending { send, tool: &tool, parts: &parts, done, timeout }, with, key)?;
         if let CallRequest::Mail(mail) = &request {
             mail::show(&mail.head, &mut told);
@@ -187,7 +188,7 @@ impl Run {
         let Some(tool) = self.tool(at, &send.to.value).ok().filter(|tool| matches!(tool.kind, ToolKind::Smtp { .. })) else {
             return Ok(vec![]);
         };
-        let (with, _) = self.with_shown(at, tool, self.arguments(at, &send.with)?)?;
+        let FilledArguments { with, shown: _ } = self.with_shown(at, tool, self.arguments(at, &send.with)?)?;
         let MailHead { to, cc, bcc, .. } = mail::head(&with)?;
         Ok([to, cc, bcc].concat())
     }

@@ -22,6 +22,13 @@ use crate::template;
 /// Most bytes of a picture that a `file` tool writes.
 const MOST_PICTURE: u64 = 32 << 20;
 
+/// The arguments of a call.
+pub(crate) struct FilledArguments {
+    pub(crate) with: Map<String, Value>,
+    /// As they are recorded, without secrets.
+    pub(crate) shown: Map<String, Value>,
+}
+
 impl Kind for ToolStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
         let name = &self.tool.value;
@@ -62,13 +69,8 @@ impl Kind for ToolStep {
 }
 
 impl Run {
-    /// The arguments of a call with those that the author fixed in the tool, which take precedence; and as they are recorded, without secrets.
-    pub(crate) fn with_shown(
-        &self,
-        at: NodeRef,
-        tool: &Tool,
-        given: Map<String, Value>,
-    ) -> Result<(Map<String, Value>, Map<String, Value>), Failure> {
+    /// The arguments of a call with those that the author fixed in the tool, which take precedence.
+    pub(crate) fn with_shown(&self, at: NodeRef, tool: &Tool, given: Map<String, Value>) -> Result<FilledArguments, Failure> {
         let (mut with, mut shown) = (given.clone(), given);
         let secrets = self.secret_names();
         for (name, value) in &tool.with {
@@ -77,7 +79,7 @@ impl Run {
             shown.insert(name.value.clone(), if is_secret { Value::from(HIDDEN) } else { value.clone() });
             with.insert(name.value.clone(), value);
         }
-        Ok((with, shown))
+        Ok(FilledArguments { with, shown })
     }
 
     /// The request for a call of a tool (`tool` or `tool.part`), and its arguments as they are recorded, without secrets.
@@ -91,7 +93,7 @@ impl Run {
     ) -> Result<(CallRequest, Value), Failure> {
         let part = ToolName::of(name).part;
         let tool = self.tool(at, name)?;
-        let (mut with, shown) = self.with_shown(at, tool, given)?;
+        let FilledArguments { mut with, shown } = self.with_shown(at, tool, given)?;
         let request = match &tool.kind {
             ToolKind::Http { method, url, headers, query, body, .. } => {
                 let extra = [("with", template::from_json(&Value::Object(with)))];
