@@ -281,3 +281,27 @@ fn fill(filling: &Filling, scope: &Scope) -> Result<Value, PersonTextError> {
         Filling::List(_) | Filling::Map(_) => Err(PersonTextError::NotOneText),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Field;
+
+    #[test]
+    fn a_time_may_be_given_as_tables_have_it() {
+        let items = Some(Box::new(Field::new("one", FieldKind::Datetime)));
+        let list = Field { items, ..Field::new("all", FieldKind::List) };
+        let fields = vec![Field::new("at", FieldKind::Datetime), list];
+        let pipeline = Pipeline { inputs: Shape::Fields(fields), ..Pipeline::default() };
+        let checked = |at: &str| {
+            let given = json!({ "at": at, "all": [at] });
+            check_inputs(&pipeline, given.as_object().cloned().unwrap_or_default())
+        };
+        for at in ["2026-11-18", "2026-11-18 09:30", "2026-11-18T09:30:00", "2026-11-18 09:30:00+01:00", "2026-11-18T09:30:00Z"] {
+            assert_eq!(checked(at).unwrap()["at"], json!(at));
+        }
+        for at in ["soon", "18.11.2026", "2026-11-18 25:00", ""] {
+            assert_eq!(checked(at).unwrap_err().len(), 2, "{at}");
+        }
+    }
+}

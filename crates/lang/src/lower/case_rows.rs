@@ -279,7 +279,8 @@ pub(super) fn odd_place(file: FileId, text: &str, odd: &TableOddity) -> Option<S
         TableOddity::OneColumn { .. } => Some(first),
         TableOddity::BadCells { row, column, .. } => {
             let place = place_of(column)?;
-            let is_there = |span: &Span| text.get(..span.start as usize).is_some_and(|before| before.matches('\n').count() as u64 + 1 == *row);
+            let is_there =
+                |span: &Span| text.get(..span.start as usize).is_some_and(|before| before.matches('\n').count() as u64 + 1 == *row);
             records.find(|(span, _)| is_there(span)).and_then(|(_, cells)| cells.get(place).map(|(_, span)| *span))
         }
         TableOddity::Unreadable(_) => records.find(|(_, cells)| cells.len() != names.len()).map(|(row, _)| row),

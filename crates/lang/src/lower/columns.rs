@@ -20,13 +20,14 @@ pub fn column(lower: &Lower, of: DataKind, name: &MapKey, node: &Node) -> Option
         let kind = kind_of(lower, &owner, keys.get("type")?, ColumnKind::VARIANTS)?;
         let decimal = keys.word("decimal").and_then(|word| word.chars().next());
         let form = ColumnForm { kind, decimal, format: keys.sentence("format") };
-        check_keys(&keys, &form);
+        if !check_keys(&keys, &form) {
+            return None;
+        }
         form
     } else {
         ColumnForm::from(kind_of::<ColumnKind>(lower, &owner, node, ColumnKind::VARIANTS)?)
     };
-    let is_of_notations =
-        matches!(form.kind, ColumnKind::Amount | ColumnKind::Duration) || form.decimal.is_some() || form.format.is_some();
+    let is_of_notations = matches!(form.kind, ColumnKind::Amount | ColumnKind::Duration) || form.decimal.is_some() || form.format.is_some();
     if is_of_notations && !of.is_of_cells() && of != DataKind::default() {
         let message = format!("{owner} is of a database, whose values have types already");
         let help = "write text, number, integer, boolean, date or datetime, or compute the value in the query";
@@ -35,8 +36,8 @@ pub fn column(lower: &Lower, of: DataKind, name: &MapKey, node: &Node) -> Option
     Some((name.text.clone(), form))
 }
 
-/// `decimal` and `format` go with some types, and a format must tell all of a day or time.
-fn check_keys(keys: &KeyReader, form: &ColumnForm) {
+/// `decimal` and `format` go with some types, and a format must tell all of a day or time. Whether the format does.
+fn check_keys(keys: &KeyReader, form: &ColumnForm) -> bool {
     let fits = [
         ("decimal", matches!(form.kind, ColumnKind::Number | ColumnKind::Amount | ColumnKind::Duration), "number, amount and duration"),
         ("format", matches!(form.kind, ColumnKind::Date | ColumnKind::Datetime), "date and datetime"),
@@ -45,7 +46,7 @@ fn check_keys(keys: &KeyReader, form: &ColumnForm) {
         let message = format!("{} of {} is only for {kinds}", quoted(key), keys.owner);
         keys.lower.report(Diagnostic::bad_value(keys.key_span(key), message).help("remove it, or change the type"));
     }
-    let Some(format) = form.format.as_deref().filter(|_| fits[1].1) else { return };
+    let Some(format) = form.format.as_deref().filter(|_| fits[1].1) else { return true };
     let is_read = StrftimeItems::new(format).all(|item| item != Item::Error) && tells_all(form.kind, format);
     if !is_read {
         let (what, example) = match form.kind {
@@ -56,6 +57,7 @@ fn check_keys(keys: &KeyReader, form: &ColumnForm) {
         let span = keys.value_span("format");
         keys.lower.report(Diagnostic::bad_value(span, message).help(format!("write one such as \"{example}\": %d day, %m month, %Y year")));
     }
+    is_read
 }
 
 /// Whether what the format writes of a time is read back as that time.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::context::{Lower, found, quoted};
 use super::columns;
+use super::context::{Lower, found, quoted};
 use super::keys;
 use super::reader::KeyReader;
 use super::values::wrong_type;

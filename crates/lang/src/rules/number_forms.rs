@@ -31,12 +31,37 @@ pub(super) fn is_wrong(form: NumberForm, used: ColumnUse, query: &str, example: 
     }
 }
 
+/// How many kinds of marks stand in such a number, each of which a query must replace.
+pub(super) fn marks(form: NumberForm, example: &str) -> usize {
+    match form {
+        NumberForm::PointsAndComma => 1 + usize::from(example.contains(',')),
+        NumberForm::OtherMarks => {
+            1 + usize::from(example.contains(',') && example.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '’')))
+        }
+        NumberForm::DecimalComma
+        | NumberForm::Thousands
+        | NumberForm::CommaOrThousands
+        | NumberForm::PointOrThousands
+        | NumberForm::WithSign
+        | NumberForm::Negative
+        | NumberForm::Duration
+        | NumberForm::Clock
+        | NumberForm::Scaled
+        | NumberForm::Fraction
+        | NumberForm::OtherDigits
+        | NumberForm::TooLong
+        | NumberForm::Begins
+        | NumberForm::SomeTexts => 1,
+    }
+}
+
 /// What is wrong, and what to do.
 pub(super) fn told(form: NumberForm, used: ColumnUse, column: &str, example: &str, may_use_comma: bool) -> (String, String) {
     let ordered = "so it is text, and is compared letter by letter";
     let so = |sum: &'static str| if used == ColumnUse::Sum { sum } else { ordered };
     let ends = |what: &str| format!("has {what}, {}", so("so it is text, and a sum ends at the comma"));
-    let stops = |what: &str| format!("has {what} such as {example}, {}", so("so it is text, and a sum counts only the digits it begins with"));
+    let stops =
+        |what: &str| format!("has {what} such as {example}, {}", so("so it is text, and a sum counts only the digits it begins with"));
     let amounts = || ends(&format!("amounts such as {example}"));
     let declare = |what: &str| format!("write columns: {{ {column}: {what} }} under data");
     match form {
@@ -73,20 +98,25 @@ pub(super) fn told(form: NumberForm, used: ColumnUse, column: &str, example: &st
             format!("{}, or write the number alone", declare("amount")),
         ),
         NumberForm::Negative => (stops("amounts below zero"), declare("amount")),
-        NumberForm::Duration | NumberForm::Clock => (stops("lengths of time"), format!("{}, which reads them as hours", declare("duration"))),
+        NumberForm::Duration | NumberForm::Clock => {
+            (stops("lengths of time"), format!("{}, which reads them as hours", declare("duration")))
+        }
         NumberForm::Scaled => (stops("amounts"), declare("amount")),
         NumberForm::Fraction => (stops("fractions"), declare("amount")),
         NumberForm::OtherDigits => {
             (format!("has digits such as {example}, {}", so("so it is text, and a sum counts each as 0")), declare("amount"))
         }
         NumberForm::TooLong => (
-            format!("has numbers such as {example}, with more digits than a number can keep, so it is text, and is compared letter by letter"),
+            format!(
+                "has numbers such as {example}, with more digits than a number can keep, so it is text, and is compared letter by letter"
+            ),
             format!("{} if they are no numbers, and compare them with = alone", declare("text")),
         ),
-        NumberForm::Begins => (
-            format!("has numbers such as {example}, {ordered}"),
-            format!("{}, or write the number alone", declare("amount")),
-        ),
+        NumberForm::Begins => {
+            // Of a percent nobody can say which number is meant.
+            let kind = if example.contains(['%', '‰']) { "text" } else { "amount" };
+            (format!("has numbers such as {example}, {ordered}"), format!("{}, or write the number alone", declare(kind)))
+        }
         NumberForm::SomeTexts => {
             let so = so("so it is text, and a sum or an average counts that as 0");
             (

@@ -7,9 +7,9 @@ use crate::sql::{self, Name, QueryNode};
 const SUMS: [&str; 9] = ["sum", "avg", "total", "abs", "round", "ceil", "floor", "median", "sqrt"];
 /// Functions whose result follows the order of their values.
 const ORDERED: [&str; 8] = ["min", "max", "rank", "first_value", "last_value", "nth_value", "lead", "lag"];
-/// Functions that make another text of one.
-const CHANGING: [&str; 12] =
-    ["replace", "substr", "substring", "trim", "ltrim", "rtrim", "instr", "unixepoch", "julianday", "strftime", "time", "printf"];
+/// Functions that make another text of one, beside `replace`.
+const CHANGING: [&str; 11] =
+    ["substr", "substring", "trim", "ltrim", "rtrim", "instr", "unixepoch", "julianday", "strftime", "time", "printf"];
 
 /// What a column of a query is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,74 +23,109 @@ pub(super) enum ColumnUse {
 }
 
 /// What the query uses the column for as it stands in its file. Where the query itself makes another value of it under its name, nothing is said.
-pub(super) fn uses(query: &str, column: &str) -> Vec<ColumnUse> {
+/// `replaced`: how many marks must be replaced before its cells are numbers.
+pub(super) fn uses(query: &str, column: &str, replaced: usize) -> Vec<ColumnUse> {
+    let looked = LookedFor { column, replaced };
     let mut found = vec![];
     if let Some(nodes) = sql::nodes(query)
-        && !is_made_anew(&nodes, column)
+        && !looked.is_made_anew(&nodes)
     {
-        in_list(&nodes, column, &mut found);
+        looked.in_list(&nodes, &mut found);
     }
     found
 }
 
-fn is_column(operand: &Operand, column: &str) -> bool {
-    matches!(operand, Operand::Column(name) if name.is(column))
+/// The column that is looked for.
+struct LookedFor<'c> {
+    column: &'c str,
+    replaced: usize,
 }
 
-fn names(node: &QueryNode, column: &str) -> bool {
-    node.name().is_some_and(|name| name.is(column)) || node.inner().is_some_and(|inner| inner.iter().any(|node| names(node, column)))
-}
+impl LookedFor<'_> {
+    fn is(&self, operand: &Operand) -> bool {
+        matches!(operand, Operand::Column(name) if name.is(self.column))
+    }
 
-/// Whether a function in these pieces makes another text of the column.
-fn is_changed(nodes: &[QueryNode], column: &str) -> bool {
-    nodes.iter().enumerate().any(|(at, node)| {
-        let inner = node.inner().unwrap_or_default();
-        let function = at.checked_sub(1).and_then(|at| nodes[at].name());
-        let changes = function.is_some_and(|name| CHANGING.iter().any(|known| name.is(known)));
-        changes && inner.iter().any(|node| names(node, column)) || is_changed(inner, column)
-    })
-}
+    fn is_in(&self, node: &QueryNode) -> bool {
+        node.name().is_some_and(|name| name.is(self.column)) || node.inner().is_some_and(|inner| inner.iter().any(|node| self.is_in(node)))
+    }
 
-/// `replace(amount, ',', '.') as amount`
-fn is_made_anew(nodes: &[QueryNode], column: &str) -> bool {
-    nodes.iter().enumerate().any(|(at, node)| {
-        let is_named = node.is("as") && nodes.get(at + 1).and_then(QueryNode::name).is_some_and(|name| name.is(column));
-        let start = nodes[..at].iter().rposition(|node| *node == QueryNode::Mark(',') || node.is("select")).map_or(0, |at| at + 1);
-        is_named && is_changed(&nodes[start..at], column) || node.inner().is_some_and(|inner| is_made_anew(inner, column))
-    })
-}
+    /// Whether functions in these pieces make another text of the column.
+    fn is_changed(&self, nodes: &[QueryNode]) -> bool {
+        let (replacing, changing) = self.changes(nodes);
+        changing || replacing >= self.replaced
+    }
 
-fn in_list(nodes: &[QueryNode], column: &str, found: &mut Vec<ColumnUse>) {
-    let walk = QueryWalk(nodes);
-    for at in 0..nodes.len() {
-        if let Some((left, sign, right)) = walk.comparison(at) {
-            compared(&left, sign, &right, column, found);
+    /// How many marks are replaced in it, and whether it is changed in another way.
+    fn changes(&self, nodes: &[QueryNode]) -> (usize, bool) {
+        let (mut replacing, mut is_changed) = (0, false);
+        for (at, node) in nodes.iter().enumerate() {
+            let inner = node.inner().unwrap_or_default();
+            let (in_it, is_in_it) = self.changes(inner);
+            (replacing, is_changed) = (replacing + in_it, is_changed || is_in_it);
+            let function = at.checked_sub(1).and_then(|at| nodes[at].name()).filter(|_| inner.iter().any(|node| self.is_in(node)));
+            replacing += usize::from(function.is_some_and(|name| name.is("replace")));
+            is_changed |= function.is_some_and(|name| CHANGING.iter().any(|known| name.is(known)));
         }
-        match walk.operand(at) {
-            Some((Operand::Call(name, inner), _)) => called(name, inner, column, found),
-            Some((operand, next)) if is_column(&operand, column) && (is_reckoned(nodes, at, next) || is_ordered(nodes, at, next)) => {
-                found.push(if is_reckoned(nodes, at, next) { ColumnUse::Sum } else { ColumnUse::Order });
+        (replacing, is_changed)
+    }
+
+    /// `replace(amount, ',', '.') as amount`
+    fn is_made_anew(&self, nodes: &[QueryNode]) -> bool {
+        nodes.iter().enumerate().any(|(at, node)| {
+            let is_named = node.is("as") && nodes.get(at + 1).and_then(QueryNode::name).is_some_and(|name| name.is(self.column));
+            let start = nodes[..at].iter().rposition(|node| *node == QueryNode::Mark(',') || node.is("select")).map_or(0, |at| at + 1);
+            is_named && self.is_changed(&nodes[start..at]) || node.inner().is_some_and(|inner| self.is_made_anew(inner))
+        })
+    }
+
+    fn in_list(&self, nodes: &[QueryNode], found: &mut Vec<ColumnUse>) {
+        let walk = QueryWalk(nodes);
+        for at in 0..nodes.len() {
+            if let Some((left, sign, right)) = walk.comparison(at) {
+                self.compared(&left, sign, &right, found);
             }
-            _ => {}
+            match walk.operand(at) {
+                Some((Operand::Call(name, inner), _)) => self.called(name, inner, found),
+                Some((operand, next)) if self.is(&operand) && (is_reckoned(nodes, at, next) || is_ordered(nodes, at, next)) => {
+                    found.push(if is_reckoned(nodes, at, next) { ColumnUse::Sum } else { ColumnUse::Order });
+                }
+                _ => {}
+            }
+        }
+        nodes.iter().filter_map(QueryNode::inner).for_each(|inner| self.in_list(inner, found));
+    }
+
+    fn called(&self, function: Name, inner: &[QueryNode], found: &mut Vec<ColumnUse>) {
+        let is = |known: &[&str]| known.iter().any(|known| function.is(known));
+        // `case when amount > 5 then hours end` adds up the hours.
+        let values = match inner.iter().position(|node| node.is("then")) {
+            Some(then) if inner.first().is_some_and(|first| first.is("case")) => &inner[then..],
+            _ => inner,
+        };
+        if !values.iter().any(|node| self.is_in(node)) || self.is_changed(values) {
+            return;
+        }
+        if is(&SUMS) || function.is("cast") && !inner.last().is_some_and(|last| last.is("text")) {
+            found.push(ColumnUse::Sum);
+        } else if is(&ORDERED) {
+            found.push(ColumnUse::Order);
         }
     }
-    nodes.iter().filter_map(QueryNode::inner).for_each(|inner| in_list(inner, column, found));
-}
 
-fn called(function: Name, inner: &[QueryNode], column: &str, found: &mut Vec<ColumnUse>) {
-    let is = |known: &[&str]| known.iter().any(|known| function.is(known));
-    // `case when amount > 5 then hours end` adds up the hours.
-    let values = match inner.iter().position(|node| node.is("then")) {
-        Some(then) if inner.first().is_some_and(|first| first.is("case")) => &inner[then..],
-        _ => inner,
-    };
-    if !values.iter().any(|node| names(node, column)) || is_changed(values, column) {
-        return;
-    }
-    if is(&SUMS) || function.is("cast") && !inner.last().is_some_and(|last| last.is("text")) {
-        found.push(ColumnUse::Sum);
-    } else if is(&ORDERED) {
-        found.push(ColumnUse::Order);
+    fn compared(&self, left: &Operand, sign: CompareSign, right: &Operand, found: &mut Vec<ColumnUse>) {
+        let is_number = |operand: &Operand| matches!(operand, Operand::Number(_));
+        for (one, other) in [(left, right), (right, left)] {
+            if !self.is(one) {
+                continue;
+            }
+            match sign {
+                CompareSign::Order(_) | CompareSign::Between => found.push(ColumnUse::Order),
+                CompareSign::Equal(_) if is_number(other) => found.push(ColumnUse::Equal),
+                CompareSign::In if matches!(other, Operand::List(list) if list.iter().any(is_plain_number)) => found.push(ColumnUse::Equal),
+                CompareSign::Equal(_) | CompareSign::In => {}
+            }
+        }
     }
 }
 
@@ -101,7 +136,8 @@ fn is_reckoned(nodes: &[QueryNode], at: usize, next: usize) -> bool {
     let multiplies = |at: usize| {
         nodes.get(at).is_some_and(|node| node.is("*")) && {
             let before = at.checked_sub(1).and_then(|at| nodes.get(at));
-            before.is_some_and(|node| *node != QueryNode::Mark(',') && !node.is_one_of(&["select", "distinct"])) && nodes.get(at + 1).is_some()
+            before.is_some_and(|node| *node != QueryNode::Mark(',') && !node.is_one_of(&["select", "distinct"]))
+                && nodes.get(at + 1).is_some()
         }
     };
     let start = if at >= 2 && nodes[at - 1] == QueryNode::Mark('.') { at - 2 } else { at };
@@ -121,21 +157,6 @@ fn is_ordered(nodes: &[QueryNode], at: usize, next: usize) -> bool {
         by > 0 && nodes[by - 1].is("order") && !nodes[by..at].iter().any(|node| node.is_one_of(&["limit", "union", "select"]))
     });
     ends && begins && is_order
-}
-
-fn compared(left: &Operand, sign: CompareSign, right: &Operand, column: &str, found: &mut Vec<ColumnUse>) {
-    let is_number = |operand: &Operand| matches!(operand, Operand::Number(_));
-    for (one, other) in [(left, right), (right, left)] {
-        if !is_column(one, column) {
-            continue;
-        }
-        match sign {
-            CompareSign::Order(_) | CompareSign::Between => found.push(ColumnUse::Order),
-            CompareSign::Equal(_) if is_number(other) => found.push(ColumnUse::Equal),
-            CompareSign::In if matches!(other, Operand::List(list) if list.iter().any(is_plain_number)) => found.push(ColumnUse::Equal),
-            CompareSign::Equal(_) | CompareSign::In => {}
-        }
-    }
 }
 
 fn is_plain_number(node: &QueryNode) -> bool {
@@ -169,7 +190,7 @@ mod tests {
             ("select y from t where x = 5", vec![Equal]),
             ("select y from t where x in (5, 6)", vec![Equal]),
         ] {
-            assert_eq!(uses(query, "x"), expected, "{query}");
+            assert_eq!(uses(query, "x", 1), expected, "{query}");
         }
     }
 
@@ -186,7 +207,13 @@ mod tests {
             "select y from t group by x",
             "select count(*) from t",
         ] {
-            assert_eq!(uses(query, "x"), vec![], "{query}");
+            assert_eq!(uses(query, "x", 1), vec![], "{query}");
         }
+    }
+
+    #[test]
+    fn as_many_marks_are_replaced_as_there_are() {
+        assert_eq!(uses("select sum(replace(x, ',', '.')) from t", "x", 2), vec![Sum]);
+        assert_eq!(uses("select sum(replace(replace(x, '.', ''), ',', '.')) from t", "x", 2), vec![]);
     }
 }

@@ -40,14 +40,15 @@ fn said(odd: &TableOddity, data: &Data, reading: &[&WrittenQuery]) -> Option<(St
         },
         TableOddity::OneColumn { separator } => {
             let what = format!("{file} is read as one column, and its lines hold \"{separator}\"");
-            (what, format!("separate all its cells with \"{separator}\", or with one of , ; tab | named by separator under data"))
+            (what, format!("write , or ; in place of each \"{separator}\", or a tab or |"))
         }
         TableOddity::Repeated { column, read_as } if mentions(column) && !mentions(read_as) => (
             format!("{file} has two columns {}; the second is {} in queries", quoted(column), quoted(read_as)),
             format!("give each column of the file its own name, or write {read_as} where the second is meant"),
         ),
         TableOddity::TextNumbers { column, form, example, may_use_comma } => {
-            let uses = reading.iter().flat_map(|query| uses(query.text, column).into_iter().map(move |used| (used, query.text)));
+            let marks = number_forms::marks(*form, example);
+            let uses = reading.iter().flat_map(|query| uses(query.text, column, marks).into_iter().map(move |used| (used, query.text)));
             let used = uses.filter(|(used, query)| number_forms::is_wrong(*form, *used, query, example)).map(|(used, _)| used).next()?;
             let (what, help) = number_forms::told(*form, used, column, example, *may_use_comma);
             (format!("{} of {file} {what}", quoted(column)), help)

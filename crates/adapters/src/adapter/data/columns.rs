@@ -129,9 +129,7 @@ impl ColumnType {
         match form.kind {
             ColumnKind::Text => ColumnType::Text,
             ColumnKind::Integer => ColumnType::Integer,
-            ColumnKind::Number => {
-                form.decimal.map_or(ColumnType::Number(if may_use_comma { ',' } else { '.' }), ColumnType::Decimal)
-            }
+            ColumnKind::Number => form.decimal.map_or(ColumnType::Number(if may_use_comma { ',' } else { '.' }), ColumnType::Decimal),
             ColumnKind::Boolean => ColumnType::Boolean,
             ColumnKind::Date => ColumnType::Date(form.format.clone()),
             ColumnKind::Datetime => ColumnType::Datetime(form.format.clone()),
@@ -148,14 +146,12 @@ impl ColumnType {
             (ColumnType::Integer, Cell::Whole(value)) => Ok(Datum::Integer(*value)),
             (ColumnType::Integer, Cell::Number(value)) => whole(*value).map(Datum::Integer).ok_or_else(|| "a whole number".to_owned()),
             (ColumnType::Integer, cell) => declared_integer(cell.text().trim()).map(Datum::Integer),
-            (
-                ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_),
-                Cell::Number(value),
-            ) => Ok(Datum::Number(*value)),
-            (
-                ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_),
-                Cell::Whole(value),
-            ) => exactly(*value).map(Datum::Number).ok_or_else(too_long),
+            (ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_), Cell::Number(value)) => {
+                Ok(Datum::Number(*value))
+            }
+            (ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_), Cell::Whole(value)) => {
+                exactly(*value).map(Datum::Number).ok_or_else(too_long)
+            }
             (ColumnType::Number(mark), cell) => declared_number(cell.text().trim(), &[*mark, '.']).map(Datum::Number),
             (ColumnType::Decimal(mark), cell) => declared_number(cell.text().trim(), &[*mark]).map(Datum::Number),
             (ColumnType::Amount(decimal), cell) => match notated(&cell.text(), *decimal) {
@@ -492,7 +488,13 @@ mod tests {
     fn a_declared_type_refuses_what_does_not_fit() {
         for (form, good, value, bad, wants) in [
             (ColumnKind::Integer.into(), "0012", "12", "1.5", "a whole number"),
-            (ColumnKind::Integer.into(), "1234567890123456789", "1234567890123456789", "12345678901234567890", "a whole number of at most 64 bits"),
+            (
+                ColumnKind::Integer.into(),
+                "1234567890123456789",
+                "1234567890123456789",
+                "12345678901234567890",
+                "a whole number of at most 64 bits",
+            ),
             (ColumnKind::Number.into(), "1.5", "1.5", "x", "a number"),
             (ColumnKind::Number.into(), "1234567890123456", "1234567890123456", "9007199254740993", "a number that can be kept"),
             (with_decimal(ColumnKind::Number, ','), "7,5", "7.5", "7.5", "a number"),
@@ -502,7 +504,13 @@ mod tests {
             (with_format(ColumnKind::Date, "%m/%d/%Y"), "11/18/2026", "2026-11-18", "18/11/2026", "a date of the form %m/%d/%Y"),
             (ColumnKind::Datetime.into(), "2026-11-18T09:30:00+01:00", "2026-11-18T09:30:00+01:00", "18.11.2026", "a date and time like"),
             (ColumnKind::Datetime.into(), "2026-11-18", "2026-11-18", "2026-11-18 9", "a date and time like"),
-            (with_format(ColumnKind::Datetime, "%d.%m.%Y %H:%M"), "18.11.2026 09:30", "2026-11-18 09:30:00", "18.11.2026", "a date and time of"),
+            (
+                with_format(ColumnKind::Datetime, "%d.%m.%Y %H:%M"),
+                "18.11.2026 09:30",
+                "2026-11-18 09:30:00",
+                "18.11.2026",
+                "a date and time of",
+            ),
             (ColumnKind::Amount.into(), "CHF 1’250.50", "1250.5", "1,250", "certain: its last three digits may be decimals or thousands"),
             (with_decimal(ColumnKind::Amount, ','), "1.250 €", "1250", "12.50", "an amount"),
             (with_decimal(ColumnKind::Amount, '.'), "(1,250)", "-1250", "n/a", "an amount"),

@@ -9,7 +9,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use super::blocking::CancelFlag;
 use super::columns::{Cell, MOST_COLUMNS, RowSource, SourceRow};
 use super::sentence::{counted, failure, file_name, too_large, wrong_type};
-use super::separator::{Lines, separator_of};
+use super::separator::{Lines, lines_of, separator_of};
 use super::source::{Content, Stamp, cannot_open, decode, decode_as, is_utf16, not_a_text, not_utf8, open, read_rest, with_zeros};
 use crate::event::Failure;
 use crate::model::{DataKind, TableForm};
@@ -128,16 +128,14 @@ impl Delimited {
     fn ragged(&self, number: u64, cells: usize, header: usize, spans_lines: bool) -> Failure {
         let delimiter = if self.delimiter == b'\t' { "tab".to_owned() } else { char::from(self.delimiter).to_string() };
         let mut sentence = format!("{}{number} has {}, but the header has {header}. ", self.place(), counted(cells as u64, "cell"));
-        // A title and other lines above the names have fewer cells.
-        let may_be_header = cells > header && !self.is_header_said;
-        sentence.push_str(&match self.delimiter {
-            _ if may_be_header && header == 1 => {
-                format!("If line {number} has the names of the columns, write header_row: {number} under data; else quote texts that contain \"{delimiter}\".")
-            }
-            _ if may_be_header => format!(
-                "Quote texts that contain \"{delimiter}\", or correct the line; if it has the names of the columns, write header_row: {number} under data."
-            ),
-            _ => format!("Quote texts that contain \"{delimiter}\", or correct the line."),
+        // A title and other lines above the names have fewer cells than most lines.
+        let count = |text: &[u8], width| lines_of(text, self.delimiter, width);
+        let is_usual = || header == 1 || self.beginning().is_ok_and(|text| count(&text, cells) > count(&text, header));
+        let may_be_header = cells > header && !self.is_header_said && is_usual();
+        sentence.push_str(&if may_be_header {
+            format!("If line {number} has the names of the columns, write header_row: {number} under data; else quote texts that contain \"{delimiter}\".")
+        } else {
+            format!("Quote texts that contain \"{delimiter}\", or correct the line.")
         });
         if spans_lines {
             sentence.push_str(" It goes over several lines: perhaps a quotation mark is not closed.");
@@ -257,7 +255,8 @@ impl RowSource for Delimited {
                 place += used as u64;
                 if record.size > MOST_ROW_BYTES {
                     let place = self.place();
-                    let sentence = format!("{place}{number} is longer than {} MB. Perhaps a quotation mark is not closed.", MOST_ROW_BYTES >> 20);
+                    let sentence =
+                        format!("{place}{number} is longer than {} MB. Perhaps a quotation mark is not closed.", MOST_ROW_BYTES >> 20);
                     return Err(too_large(sentence));
                 }
                 if record.cells > MOST_COLUMNS {
@@ -483,7 +482,14 @@ mod tests {
     fn lines_above_the_header_are_told_and_left_out() {
         let report = "Report of hours\nNorth, 2026\n\nday,team,hours\n2026-11-02,North,8\n";
         let told = rows(&report.replace("North, 2026", "November")).unwrap_err();
-        assert!(told.starts_with("x.csv, line 4 has 3 cells, but the header has 1. If line 4 has the names of the columns, write header_row: 4 under data"), "{told}");
+        assert!(
+            told.starts_with(
+                "x.csv, line 4 has 3 cells, but the header has 1. If line 4 has the names of the columns, write header_row: 4 under data"
+            ),
+            "{told}"
+        );
+        let told = rows("Hours, 2026\nday,team,hours\n1,North,8\n2,North,8\n").unwrap_err();
+        assert!(told.contains("write header_row: 2 under data"), "{told}");
         let read = |row, text: &str| rows_with(TableForm { header_row: Some(row), ..TableForm::default() }, text);
         assert_eq!(read(4, report).unwrap()[0], (4, vec!["day".to_owned(), "team".to_owned(), "hours".to_owned()]));
         assert_eq!(read(4, report).unwrap()[1].0, 5);
@@ -493,7 +499,9 @@ mod tests {
 
     #[test]
     fn what_its_author_says_of_a_file_is_taken() {
-        let with = |separator, encoding, text: &[u8]| rows_with(TableForm { separator, encoding, ..TableForm::default() }, text).map(|rows| rows[1].1.clone());
+        let with = |separator, encoding, text: &[u8]| {
+            rows_with(TableForm { separator, encoding, ..TableForm::default() }, text).map(|rows| rows[1].1.clone())
+        };
         assert_eq!(with(Some(Separator::Pipe), None, b"a;b|c\n1;2|3\n").unwrap(), ["1;2", "3"]);
         for (encoding, text) in [
             (TextEncoding::Windows1252, &b"a,b\nRen\xE9,\x80 5\n"[..]),
@@ -505,7 +513,9 @@ mod tests {
             assert_eq!(with(None, Some(encoding), text).unwrap(), ["Ren\u{e9}", "\u{20ac} 5"], "{encoding:?}");
         }
         assert!(with(None, Some(TextEncoding::Utf8), b"a,b\n\xE9,1\n").unwrap_err().contains("is not utf-8 text"));
-        assert!(with(None, Some(TextEncoding::Windows1252), "\u{FEFF}a\n1\n".as_bytes()).unwrap_err().contains("begins with the mark of UTF-8"));
+        assert!(
+            with(None, Some(TextEncoding::Windows1252), "\u{FEFF}a\n1\n".as_bytes()).unwrap_err().contains("begins with the mark of UTF-8")
+        );
     }
 
     proptest! {

@@ -20,6 +20,9 @@ use super::source::Content;
 use crate::event::Failure;
 use crate::model::TableForm;
 
+/// The rows of a sheet.
+const MOST_ROWS: u32 = 1 << 20;
+
 /// An open workbook.
 pub(super) struct Workbook {
     path: PathBuf,
@@ -165,6 +168,9 @@ impl Sheet {
             let (number, column) = (cell.pos.0, cell.pos.1 as usize);
             if number < survey.first_row {
                 continue;
+            }
+            if number >= MOST_ROWS {
+                return Err(damaged(&file));
             }
             without_value.see(cell.pos, &cell.value, cell.formula.is_some());
             current = Some(number);
@@ -408,8 +414,10 @@ mod tests {
     fn times_are_what_their_number_formats_show() {
         // Style 2: day and time, 3: time, 4: hours beyond 24.
         let cells = [("2", "46344"), ("2", "46344.5"), ("1", "46344"), ("3", "0"), ("3", "0.5"), ("3", "1"), ("4", "1"), ("4", "1.25")];
-        let xml: String = cells.iter().zip('A'..).map(|((style, value), column)| format!(r#"<c r="{column}1" s="{style}"><v>{value}</v></c>"#)).collect();
-        let shown = ["2026-11-18 00:00:00", "2026-11-18 12:00:00", "2026-11-18", "00:00:00", "12:00:00", "24:00:00", "24:00:00", "30:00:00"];
+        let xml: String =
+            cells.iter().zip('A'..).map(|((style, value), column)| format!(r#"<c r="{column}1" s="{style}"><v>{value}</v></c>"#)).collect();
+        let shown =
+            ["2026-11-18 00:00:00", "2026-11-18 12:00:00", "2026-11-18", "00:00:00", "12:00:00", "24:00:00", "24:00:00", "30:00:00"];
         assert_eq!(rows(&sheet_xml(&[&xml])).unwrap(), [(1, shown.map(str::to_owned).to_vec())]);
     }
 
@@ -423,7 +431,8 @@ mod tests {
             r#"<c r="A4"/><c r="B4"><v>2</v></c>"#,
             r#"<c r="B5"><v>3</v></c>"#,
         ]);
-        let merged = r#"</sheetData><mergeCells count="3"><mergeCell ref="A1:B1"/><mergeCell ref="A3:A5"/><mergeCell ref="D3:E4"/></mergeCells>"#;
+        let merged =
+            r#"</sheetData><mergeCells count="3"><mergeCell ref="A1:B1"/><mergeCell ref="A3:A5"/><mergeCell ref="D3:E4"/></mergeCells>"#;
         let xml = xml.replace("</sheetData>", merged);
         let read = |header_row, fill_merged| {
             let rows = with_form(&xml, TableForm { header_row, fill_merged, ..TableForm::default() })?;

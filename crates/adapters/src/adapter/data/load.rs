@@ -7,8 +7,8 @@ use super::blocking::CancelFlag;
 use super::child;
 use super::columns::{ColumnType, Datum, RowSource};
 use super::delimited::Delimited;
-use super::json_lines::JsonLines;
 use super::guard::UNREADABLE;
+use super::json_lines::JsonLines;
 use super::query::quoted;
 use super::sentence::{failure, file_name, internal, too_large};
 use super::source::{Stamp, larger_than, read_all};
@@ -106,7 +106,8 @@ pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Ca
     if is_view {
         let rows = quoted(&rows_of(&table.name));
         let items: Vec<String> = columns.iter().zip(&unreadable).map(|((name, sql), is_any)| item(&quoted(name), sql, *is_any)).collect();
-        let view = format!("ALTER TABLE main.{name} RENAME TO {rows}; CREATE VIEW main.{name} AS SELECT {} FROM main.{rows}", items.join(", "));
+        let view =
+            format!("ALTER TABLE main.{name} RENAME TO {rows}; CREATE VIEW main.{name} AS SELECT {} FROM main.{rows}", items.join(", "));
         transaction.execute_batch(&view).map_err(wrong)?;
     }
     transaction.commit().map_err(wrong)?;

@@ -118,8 +118,10 @@ struct SeenColumn {
     guess: Guess,
     /// How many of its cells are plain numbers.
     numbers: usize,
-    /// How many of those are digits alone.
+    /// How many of those are digits alone, or behind a plus.
     codes: usize,
+    /// How many begin with a plus.
+    phones: usize,
     /// A plain number that is none to a query.
     unread: Option<String>,
     /// The forms of the others, and the first of each form.
@@ -152,6 +154,7 @@ impl SeenColumn {
             guess: Guess::new(may_use_comma),
             numbers: 0,
             codes: 0,
+            phones: 0,
             unread: None,
             forms: vec![],
             in_form: 0,
@@ -207,10 +210,14 @@ impl SeenColumn {
 
     fn see_plain(&mut self, text: &str) {
         self.numbers += 1;
-        self.codes += usize::from(text.bytes().all(|byte| byte.is_ascii_digit()));
+        let digits = text.strip_prefix('+').unwrap_or(text);
+        self.codes += usize::from(digits.bytes().all(|byte| byte.is_ascii_digit()));
+        self.phones += usize::from(text.starts_with('+'));
         let mut alone = Guess::new(false);
         alone.see(&Cell::Guess(text));
-        if alone.column_type() == ColumnType::Text {
+        // One that only whole numbers hold exactly.
+        let is_long = text.parse::<i64>().is_ok_and(|whole| (whole as f64) as i128 != i128::from(whole));
+        if is_long || alone.column_type() == ColumnType::Text {
             self.unread.get_or_insert_with(|| text.to_owned());
         }
         if let Some((_, part)) = text.split_once('.') {
@@ -230,10 +237,12 @@ impl SeenColumn {
         let numbers = self.numbers + self.in_form;
         if self.others > 0 {
             // Texts among numbers make texts of all.
-            let is_mostly = numbers > self.others && numbers >= 2;
+            let is_mostly = numbers >= self.others && numbers >= 2;
             return self.decisive().or_else(|| Some((NumberForm::SomeTexts, self.first_other.clone()?))).filter(|_| is_mostly);
         }
-        self.decisive().or_else(|| self.unread.clone().filter(|_| self.codes < self.numbers).map(|example| (NumberForm::Begins, example)))
+        let form = |example: &String| if example.len() > 15 { NumberForm::TooLong } else { NumberForm::Begins };
+        let unread = || self.unread.clone().filter(|_| self.codes < self.numbers).map(|example| (form(&example), example));
+        self.decisive().or_else(unread)
     }
 
     /// What can be read in two ways is read as the others are.
@@ -274,12 +283,18 @@ impl SeenColumn {
     fn separator(&self, name: &str) -> Option<char> {
         let cells = self.numbers + self.in_form + self.others;
         let is_in_most = |(_, count): &(char, usize)| *count > 0 && count * 2 >= cells;
-        SEPARATORS.into_iter().zip(self.separated).filter(is_in_most).map(|(separator, _)| separator).find(|separator| name.contains(*separator))
+        SEPARATORS
+            .into_iter()
+            .zip(self.separated)
+            .filter(is_in_most)
+            .map(|(separator, _)| separator)
+            .find(|separator| name.contains(*separator))
     }
 
     /// What its cells are, if they are texts that are no numbers, or codes.
     fn look(&self, is_read: bool) -> Option<ColumnLook> {
-        let is_of_codes = self.others + self.in_form == 0 && self.codes == self.numbers && self.guess.column_type() == ColumnType::Text;
+        let is_of_codes =
+            self.others + self.in_form + self.phones == 0 && self.codes == self.numbers && self.guess.column_type() == ColumnType::Text;
         if !is_of_codes && (self.others == 0 || self.numbers + self.in_form > 0) {
             return None;
         }
@@ -347,7 +362,7 @@ mod tests {
             ("a,b\n1,1.2k\n2,3k\n", NumberForm::Scaled, "1.2k"),
             ("a,b\n1,3/4\n2,1\n", NumberForm::Fraction, "3/4"),
             ("a,b\n1,12345678901234567890\n2,1\n", NumberForm::TooLong, "12345678901234567890"),
-            ("a,b\n1,9007199254740993\n2,1.5\n", NumberForm::Begins, "9007199254740993"),
+            ("a,b\n1,9007199254740993\n2,1.5\n", NumberForm::TooLong, "9007199254740993"),
             ("a,b\n1,12 EUR\n2,7%\n", NumberForm::Begins, "12 EUR"),
             ("a;b;c\n1;1.250;7,5\n2;3.100;8\n", NumberForm::PointOrThousands, "1.250"),
         ] {
@@ -362,6 +377,7 @@ mod tests {
             "a,b\n1,1.2.3\n2,3\n",
             "a,b\n1,EUR\n2,USD\n",
             "a,b\n1,01067\n2,1067\n",
+            "a,b\n1,+491511\n2,+491512\n",
             "a;b\n1;1.250\n2;3.100\n",
             "a,b\n1,3fa\n2,12b\n3,13\n",
             "",
@@ -385,12 +401,16 @@ mod tests {
             look_of(&table).oddities
         };
         let long = format!("who,hours\n{}p3,7h30\np4,x\n", "p1,8\n".repeat(100_000));
-        let first = "t.csv, line 100002: \"7h30\" in column \"hours\" is not a number. Correct the cell, or change its type in `columns`.".to_owned();
+        let first = "t.csv, line 100002: \"7h30\" in column \"hours\" is not a number. Correct the cell, or change its type in `columns`."
+            .to_owned();
         let bad = TableOddity::BadCells { first, row: 100_002, column: "hours".to_owned(), more: 1 };
         assert_eq!(declared("t.csv", long.as_bytes(), ColumnKind::Number), [bad]);
         let sheet = sheet_of(&[&["who", "hours"], &["p1", "8"], &["p3", "soon"]]);
         let odd = declared("t.xlsx", &workbook(&[("S", &sheet)]), ColumnKind::Duration);
-        assert!(matches!(&odd[..], [TableOddity::BadCells { first, row: 3, .. }] if first.starts_with("t.xlsx, sheet \"S\", row 3: \"soon\"")), "{odd:?}");
+        assert!(
+            matches!(&odd[..], [TableOddity::BadCells { first, row: 3, .. }] if first.starts_with("t.xlsx, sheet \"S\", row 3: \"soon\"")),
+            "{odd:?}"
+        );
         assert_eq!(declared("t.csv", b"who,hours\np1,1:30\np2,PT2H\n", ColumnKind::Duration), []);
         assert_eq!(declared("t.jsonl", b"{\"hours\": \"1:30\"}\n{\"hours\": 8}\n", ColumnKind::Duration), []);
     }

@@ -1,7 +1,7 @@
 //! Tables and files. Answers `sql` steps with SQLite over CSV, TSV, Excel and SQLite files, and with DuckDB (feature `duckdb`) over Parquet and
 //! DuckDB files. Reads files for `read` steps.
 //!
-//! The steps of a table file: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (cells), `typed` (names, types) → `load` (a
+//! The steps of a table file: `source` (open, decode) → `delimited` (whose cells `separator` parts), `json_lines` or `excel` (rows of cells) → `columns` (cells, whose numbers `notation` reads), `typed` (names, types) → `load` (a
 //! table in memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between queries;
 //! For a `read` step, `profile` describes such a file from its rows alone, with the values of `counts`; `summary` describes a table of a database with
 //! queries. `engines` decides which engine answers; `duck` is the second engine.

@@ -55,7 +55,7 @@ pub(super) struct Notated {
     pub(super) form: Option<NumberForm>,
     /// The number, where it is certain; else why not.
     pub(super) value: Result<f64, &'static str>,
-    /// The currency beside it.
+    /// The currency or unit beside it.
     pub(super) currency: Option<String>,
 }
 
@@ -69,7 +69,7 @@ struct PlainText {
 /// Reads a number in any notation. `decimal`: the sign before decimals, if its author says so. `None`: it is no number.
 pub(super) fn notated(cell: &str, decimal: Option<char>) -> Option<Notated> {
     let plain = plain(cell);
-    let mut beside = Beside { is_negative_otherwise: plain.has_other_minus, ..Beside::default() };
+    let mut beside = AroundDigits { is_negative_otherwise: plain.has_other_minus, ..AroundDigits::default() };
     let mut rest = plain.text.trim();
     // `-$(1.2k)`: each kind of sign stands once, whatever is outside.
     while let Some(inner) = beside.taken_off(rest) {
@@ -100,7 +100,7 @@ pub(super) fn notated(cell: &str, decimal: Option<char>) -> Option<Notated> {
 
 /// What stands around the digits of a number.
 #[derive(Default)]
-struct Beside {
+struct AroundDigits {
     is_negative: bool,
     is_negative_otherwise: bool,
     has_sign: bool,
@@ -114,7 +114,7 @@ struct Beside {
     unsure: Option<&'static str>,
 }
 
-impl Beside {
+impl AroundDigits {
     /// What is left without one sign at an end; `None`: there is none.
     fn taken_off<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         if let Some(rest) = text.strip_prefix('\'').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
@@ -160,11 +160,12 @@ impl Beside {
         let word = word.strip_prefix('.').filter(|word| !word.is_empty()).unwrap_or(word);
         match word {
             "" => return None,
-            "%" | "‰" => self.unsure = Some("an amount: of percents nobody can say whether 12.5% is 12.5 or 0.125; declare the column text"),
-            word if self.currency.is_none() && is_currency(word) => self.currency = Some(word.to_owned()),
-            word if self.scale.is_none() && self.currency.is_none() && UNITS.contains(&word) => {
-                self.unsure = Some("an amount without a unit");
+            "%" | "‰" => {
+                self.unsure = Some("an amount: of percents nobody can say whether 12.5% is 12.5 or 0.125; declare the column text")
             }
+            word if self.currency.is_none() && is_currency(word) => self.currency = Some(word.to_owned()),
+            // What all cells of a column are counted or measured in.
+            word if self.scale.is_none() && self.currency.is_none() && UNITS.contains(&word) => self.currency = Some(word.to_owned()),
             word => {
                 let known = SCALES.iter().find(|(known, _)| *known == word).filter(|_| self.scale.is_none());
                 self.scale = Some(known?.1);
@@ -239,7 +240,8 @@ fn with_exponent(text: &str) -> Option<NumberIn> {
     let (mantissa, exponent) = text.split_once(['e', 'E'])?;
     let is_clear = mantissa.contains('.') || exponent.starts_with(['+', '-']);
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_number = is_digits(exponent.trim_start_matches(['+', '-'])) && mantissa.split('.').all(is_digits) && mantissa.matches('.').count() < 2;
+    let is_number =
+        is_digits(exponent.trim_start_matches(['+', '-'])) && mantissa.split('.').all(is_digits) && mantissa.matches('.').count() < 2;
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite())?;
     (is_clear && is_number).then_some((Some(NumberForm::Begins), Ok(value)))
 }
@@ -324,7 +326,7 @@ fn grouped(whole: &str, mark: Option<char>) -> Option<Grouping> {
     let Some(mark) = mark.filter(|mark| whole.contains(*mark)) else { return is_digits(whole).then_some(Grouping::Plain) };
     let groups: Vec<&str> = whole.split(mark).collect();
     let [first, middle @ .., last] = groups.as_slice() else { return None };
-    let is_good = groups.iter().all(|group| is_digits(group)) && last.len() == 3 && !first.is_empty();
+    let is_good = groups.iter().all(|group| is_digits(group)) && last.len() == 3 && !first.is_empty() && !first.starts_with('0');
     match () {
         () if !is_good => None,
         () if first.len() <= 3 && middle.iter().all(|group| group.len() == 3) => Some(Grouping::Plain),
@@ -399,7 +401,9 @@ fn of_units(text: &str, decimal: Option<char>) -> Option<Result<f64, &'static st
             // Behind hours the minutes need no unit: `1h30`.
             "" if smallest == 3600.0 && amount.trim().len() == 2 => 60.0,
             "" if smallest.is_infinite() => 3600.0,
-            "h" | "hr" | "hrs" | "hour" | "hours" | "std" | "stunde" | "stunden" | "heure" | "heures" | "uur" | "tim" | "timer" | "ч" => 3600.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" | "std" | "stunde" | "stunden" | "heure" | "heures" | "uur" | "tim" | "timer" | "ч" => {
+                3600.0
+            }
             "m" | "min" | "mins" | "minute" | "minutes" | "minuten" | "мин" => 60.0,
             "s" | "sec" | "secs" | "second" | "seconds" | "sek" | "sekunde" | "sekunden" => 1.0,
             _ => return None,
@@ -458,6 +462,7 @@ mod tests {
             ("12,50 zł", Some(DecimalComma), 12.5),
             ("12.50 EUR", Some(Begins), 12.5),
             ("12.50€", Some(Begins), 12.5),
+            ("5 kg", Some(Begins), 5.0),
             ("+35.00", Some(Begins), 35.0),
             ("1.5e3", Some(Begins), 1500.0),
             ("1.2k", Some(Scaled), 1200.0),
@@ -500,7 +505,7 @@ mod tests {
         ] {
             assert_eq!(notated(cell, None).filter(|found| found.value.is_ok()), None, "{cell}");
         }
-        for cell in ["12.5%", "5 kg", "12345678901234567", "1234567890123.4567"] {
+        for cell in ["12.5%", "12345678901234567", "1234567890123.4567"] {
             assert!(notated(cell, None).unwrap().value.is_err(), "{cell}");
         }
         assert_eq!(notated("12345678901234567890", None).unwrap().form, Some(TooLong));
@@ -537,7 +542,9 @@ mod tests {
         ] {
             assert_eq!(hours(cell, None), Ok(value), "{cell}");
         }
-        for cell in ["", "soon", "1:75", "1:5", "1h90", "1d", "P1M", "PT", "1h 1h", "30 min 1 h", "1,250 h", "1.30.00", "9:30 am", ":30", "1::30"] {
+        for cell in
+            ["", "soon", "1:75", "1:5", "1h90", "1d", "P1M", "PT", "1h 1h", "30 min 1 h", "1,250 h", "1.30.00", "9:30 am", ":30", "1::30"]
+        {
             assert!(hours(cell, None).is_err(), "{cell}");
         }
         assert_eq!(hours("1,250 h", Some(',')), Ok(1.25));

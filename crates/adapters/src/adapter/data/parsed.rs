@@ -109,7 +109,8 @@ fn workbook(path: &Path, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<ParsedCo
 /// The names of the columns of a sheet.
 pub(super) fn header(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Vec<String>, Failure> {
     // Names need no more than what is there.
-    let mut sheet = sheet_of(table, bytes, cancel)?.of_form(&TableForm { fill_merged: table.form.fill_merged.or(Some(false)), ..table.form.clone() });
+    let mut sheet =
+        sheet_of(table, bytes, cancel)?.of_form(&TableForm { fill_merged: table.form.fill_merged.or(Some(false)), ..table.form.clone() });
     first_row(&mut sheet, cancel).ok_or_else(|| internal("a sheet without rows"))
 }
 

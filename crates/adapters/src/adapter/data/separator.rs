@@ -1,11 +1,11 @@
 //! What separates the cells of a text file, by what several lines of it say.
 
-use csv_core::{ReadRecordResult, ReaderBuilder};
-
 use crate::model::Separator;
 
 /// How many lines are looked at.
 const MOST_LINES: usize = 200;
+/// A text of so many bytes is the beginning of a longer one.
+const CUT: usize = 64 << 10;
 
 /// What is seen of the bytes of a record.
 #[derive(Default)]
@@ -33,7 +33,13 @@ pub(super) fn separator_of(text: &[u8]) -> u8 {
         let of_header = widths.iter().filter(|width| **width == header).count();
         let most = (2..=widths.iter().copied().max().unwrap_or(1)).map(|width| widths.iter().filter(|w| **w == width).count()).max();
         let is_of_all = header > 1 && of_header == widths.len();
-        (is_of_all, header > 1, if header > 1 { if is_of_all { header } else { of_header } } else { most.unwrap_or(0) }, header, std::cmp::Reverse(place(*delimiter)))
+        (
+            is_of_all,
+            header > 1,
+            if header > 1 { if is_of_all { header } else { of_header } } else { most.unwrap_or(0) },
+            header,
+            std::cmp::Reverse(place(*delimiter)),
+        )
     });
     best.unwrap_or(b',')
 }
@@ -42,28 +48,38 @@ fn place(delimiter: u8) -> usize {
     Separator::ALL.iter().position(|separator| separator.byte() == delimiter).unwrap_or(0)
 }
 
-/// The number of cells of each line; the last one may be cut, and does not count beside others.
+/// How many lines have so many cells.
+pub(super) fn lines_of(text: &[u8], delimiter: u8, width: usize) -> usize {
+    widths(text, delimiter).into_iter().filter(|found| *found == width).count()
+}
+
+/// The number of cells of each line; the last one may be cut, and does not count beside others. Empty: a quoted cell ends at another character, so it
+/// is not this one that separates them.
 fn widths(text: &[u8], delimiter: u8) -> Vec<usize> {
-    let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
-    let (mut cells, mut ends) = (vec![0; 4 << 10], vec![0; 512]);
-    let (mut widths, mut width, mut at) = (vec![], 0, 0);
-    while widths.len() < MOST_LINES {
-        let (result, used, _, ended) = reader.read_record(text.get(at..).unwrap_or_default(), &mut cells, &mut ends);
-        at += used;
-        width += ended;
-        match result {
-            ReadRecordResult::Record => {
-                widths.push(width);
-                width = 0;
+    let (mut widths, mut width) = (vec![], 1);
+    let (mut is_quoted, mut is_at_start, mut is_closed, mut is_empty) = (false, true, false, true);
+    for byte in text {
+        match *byte {
+            b'"' if is_quoted => (is_quoted, is_closed) = (false, true),
+            _ if is_quoted => {}
+            // Of a doubled one, the second opens again.
+            b'"' if is_at_start || is_closed => (is_quoted, is_closed, is_at_start, is_empty) = (true, false, false, false),
+            b'\r' | b'\n' => {
+                if !is_empty {
+                    widths.push(width);
+                }
+                (width, is_at_start, is_closed, is_empty) = (1, true, false, true);
+                if widths.len() == MOST_LINES {
+                    return widths;
+                }
             }
-            ReadRecordResult::End => break,
-            ReadRecordResult::InputEmpty if at >= text.len() && used == 0 => break,
-            ReadRecordResult::InputEmpty | ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {}
+            byte if byte == delimiter => (width, is_at_start, is_closed, is_empty) = (width + 1, true, false, false),
+            _ if is_closed => return vec![],
+            _ => (is_at_start, is_empty) = (false, false),
         }
     }
-    let is_cut = !text.ends_with(b"\n") && text.len() >= (64 << 10);
-    if is_cut && widths.len() > 1 {
-        widths.pop();
+    if !is_empty && widths.is_empty() || text.len() < CUT {
+        widths.extend((!is_empty).then_some(width));
     }
     widths
 }
@@ -91,6 +107,8 @@ mod tests {
             ("a\n1,5\n", b','),
             ("", b','),
             ("note\n\"a, b; c\"\n", b','),
+            ("\"x\",\";;x\"\n", b','),
+            ("\"a \"\"b\"\"\";c\n1;2\n", b';'),
         ] {
             assert_eq!(char::from(separator_of(text.as_bytes())), char::from(separator), "{text}");
         }

@@ -63,8 +63,9 @@ pub(super) fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
     let links = format!("<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\">{links}</Relationships>");
     let root = "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship Id=\"rId1\" \
         Type=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>";
-    let styles =
-        format!("<styleSheet xmlns=\"{main}\"><cellXfs count=\"5\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/><xf numFmtId=\"22\"/><xf numFmtId=\"20\"/><xf numFmtId=\"46\"/></cellXfs></styleSheet>");
+    let styles = format!(
+        "<styleSheet xmlns=\"{main}\"><cellXfs count=\"5\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/><xf numFmtId=\"22\"/><xf numFmtId=\"20\"/><xf numFmtId=\"46\"/></cellXfs></styleSheet>"
+    );
     let paths: Vec<String> = (1..=sheets.len()).map(|number| format!("xl/worksheets/sheet{number}.xml")).collect();
     let mut entries: Vec<(&str, &[u8])> = vec![
         ("_rels/.rels", root.as_bytes()),

@@ -153,6 +153,10 @@ fn date_shows_times_in_the_time_zone_of_the_run_and_days_as_they_are() {
     gives("'2026-07-01T12:00:00+02:00' | date('%H:%M %Z')", json!("12:00 CEST"));
     gives("'2026-11-18' | date('%A, %e %B')", json!("Wednesday, 18 November"));
     gives("['2026-11-18'] | map('date', '%j')", json!(["322"]));
+    // As tables and SQLite write them; what says no zone is meant in the run's.
+    gives("'2026-11-18 09:30:00' | date('%H:%M %z')", json!("09:30 +0100"));
+    gives("'2026-11-18T09:30' | date('%H:%M %z')", json!("09:30 +0100"));
+    gives("'2026-11-18 23:30Z' | date('%d.%m. %H:%M')", json!("19.11. 00:30"));
     let utc = printed("{{ '2026-11-18T23:30:00Z' | date('%d') }}.", json!({}));
     assert_eq!(utc, "18.", "without a person's time zone it is UTC");
     assert!(error("{{ 'yesterday' | date('%d') }}", json!({})).contains("takes a date such as 2026-11-18"));
@@ -319,6 +323,9 @@ fn dates_are_moved_in_days_weeks_and_months() {
     gives("'2026-03-28T01:30:00Z' | days(1)", json!("2026-03-29T03:30:00+02:00"));
     gives("'2026-11-18T23:30:00Z' | start_of('month')", json!("2026-11-01T00:00:00+01:00"));
     gives("'2026-11-18T23:30:00Z' | days_until('2026-11-20T01:00:00Z')", json!(1));
+    gives("'2026-11-18 23:30:00' | days(1)", json!("2026-11-19T23:30:00+01:00"));
+    gives("'2026-11-18 23:30' | start_of('month')", json!("2026-11-01T00:00:00+01:00"));
+    gives("'2026-11-18 23:30' | days_until('2026-11-19')", json!(1));
     for (wrong, message) in [
         ("'x' | days(1)", "a date such as 2026-11-18"),
         ("'2026-11-18' | days(1.5)", "a whole number"),

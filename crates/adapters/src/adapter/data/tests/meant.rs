@@ -55,7 +55,10 @@ fn amounts_and_lengths_of_time_are_added_up_as_they_were_meant() {
         assert_eq!(rows(&[&table], "select sum(x) as total from t"), json!([{ "total": total }]), "{cells:?}");
     }
     for (cells, why) in [
-        (&["12.50", "1,250"][..], "t.csv, line 3: \"1,250\" in column \"x\" is not certain: its last three digits may be decimals or thousands"),
+        (
+            &["12.50", "1,250"][..],
+            "t.csv, line 3: \"1,250\" in column \"x\" is not certain: its last three digits may be decimals or thousands",
+        ),
         (&["$12.50", "€7"], "t.csv, line 3: \"€7\" in column \"x\" is not an amount in $, as the cells before it are"),
         (&["12.5%"], "of percents nobody can say whether"),
         (&["n/a"], "\"n/a\" in column \"x\" is not an amount."),
@@ -76,7 +79,9 @@ fn a_bad_cell_of_one_row_fails_where_it_is_read() {
     assert_eq!(rows(&[&table], "select hours from t where person = 'p7' and hours > '7'"), json!([{ "hours": 7.5 }]));
     assert_eq!(rows(&[&table], "select count(*) as n, max(person) as last from t"), json!([{ "n": 3, "last": "p7" }]));
     let why = "t.csv, line 3: \"7h30\" in column \"hours\" is not a number. Correct the cell, or change its type in `columns`.";
-    for query in ["select hours from t where person = 'p3'", "select sum(hours) from t", "select person from t order by hours", "select * from t"] {
+    for query in
+        ["select hours from t where person = 'p3'", "select sum(hours) from t", "select person from t order by hours", "select * from t"]
+    {
         let failure = refusal(&[&table], query);
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::WrongType, why), "{query}");
     }
@@ -96,11 +101,11 @@ fn a_bad_cell_of_one_row_fails_where_it_is_read() {
 #[test]
 fn dates_of_any_form_are_days() {
     let form = |kind: ColumnKind, format: &str| ColumnForm { format: Some(format.to_owned()), ..kind.into() };
-    let (_folder, table) =
-        declared("t.csv", "day,at\n18.11.2026,18.11.2026 9:30\n2.3.2026,\n", &[
-            ("day", form(ColumnKind::Date, "%d.%m.%Y")),
-            ("at", form(ColumnKind::Datetime, "%d.%m.%Y %H:%M")),
-        ]);
+    let (_folder, table) = declared(
+        "t.csv",
+        "day,at\n18.11.2026,18.11.2026 9:30\n2.3.2026,\n",
+        &[("day", form(ColumnKind::Date, "%d.%m.%Y")), ("at", form(ColumnKind::Datetime, "%d.%m.%Y %H:%M"))],
+    );
     assert_eq!(
         rows(&[&table], "select day, at from t order by day"),
         json!([{ "day": "2026-03-02", "at": null }, { "day": "2026-11-18", "at": "2026-11-18 09:30:00" }])
@@ -123,7 +128,8 @@ fn tabs_pipes_and_lines_above_the_header_are_read() {
 
 #[test]
 fn lines_of_json_are_rows() {
-    let lines = "{\"who\": \"Éva\", \"hours\": 7.5, \"tags\": [1, \"b\"]}\n\n{\"hours\": 8, \"who\": \"\", \"done\": true, \"zip\": \"01067\"}\n";
+    let lines =
+        "{\"who\": \"Éva\", \"hours\": 7.5, \"tags\": [1, \"b\"]}\n\n{\"hours\": 8, \"who\": \"\", \"done\": true, \"zip\": \"01067\"}\n";
     let (_folder, table) = table_of("t.ndjson", lines);
     assert_eq!(
         rows(&[&table], "select * from t"),
@@ -132,7 +138,11 @@ fn lines_of_json_are_rows() {
             { "who": null, "hours": 8.0, "tags": null, "done": true, "zip": "01067" },
         ])
     );
-    for (lines, why) in [("{\"a\": 1}\n[2]\n", "t.jsonl, line 2 is no JSON object"), ("{\"a\": 1}\n{\n", "t.jsonl, line 2 is no JSON:"), ("", "t.jsonl is empty")] {
+    for (lines, why) in [
+        ("{\"a\": 1}\n[2]\n", "t.jsonl, line 2 is no JSON object"),
+        ("{\"a\": 1}\n{\n", "t.jsonl, line 2 is no JSON:"),
+        ("", "t.jsonl is empty"),
+    ] {
         let (_folder, table) = table_of("t.jsonl", lines);
         assert!(refusal(&[&table], "select * from t").message.starts_with(why), "{lines}");
     }
@@ -144,7 +154,8 @@ fn rows_of_empty_cells_count() {
         let (_folder, table) = table_of(file, content);
         assert_eq!(rows(&[&table], "select count(*) as n from t"), json!([{ "n": n }]), "{content}");
     }
-    let sheet = sheet_xml(&[r#"<c r="A1"><v>0</v></c>"#, r#"<c r="A2"><v>1</v></c>"#, "", r#"<c r="B4"/>"#, r#"<c r="A5"><v>2</v></c>"#, ""]);
+    let sheet =
+        sheet_xml(&[r#"<c r="A1"><v>0</v></c>"#, r#"<c r="A2"><v>1</v></c>"#, "", r#"<c r="B4"/>"#, r#"<c r="A5"><v>2</v></c>"#, ""]);
     let (_folder, table) = table_of("t.xlsx", workbook(&[("S", &sheet)]));
     assert_eq!(rows(&[&table], "select count(*) as n from t"), json!([{ "n": 4 }]));
 }
