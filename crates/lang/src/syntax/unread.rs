@@ -30,9 +30,15 @@ pub(super) fn comment(text: &str, value: Range<usize>, in_brackets: bool) -> Opt
     let end = end_of(comment, ends);
     let place = value.end + hash..value.end + hash + 1 + end;
     let whole = value.start..place.end;
-    let meant = super::quoted(text.get(whole.clone())?.trim());
-    let help =
-        vec![format!("write {meant}: a text with \" #\" stands in quotes"), "write a blank behind \"#\" if it is a comment".to_owned()];
+    // A plain text of several lines has blanks in their place.
+    let meant = match text.get(whole.clone())?.trim() {
+        lines if lines.contains(['\n', '\r']) => super::quoted(&lines.split_whitespace().collect::<Vec<_>>().join(" ")),
+        line => super::quoted(line),
+    };
+    let help = vec![
+        format!("write {}: a text with \" #\" stands in quotes", super::to_write(&meant)),
+        "write a blank behind \"#\" if it is a comment".to_owned(),
+    ];
     let message = "\" #\" begins a comment here, so what follows it is not read".to_owned();
     Some(UnreadPart { place, message, help, instead: (whole, meant) })
 }
@@ -60,7 +66,7 @@ pub(super) fn anchor(text: &str, value: usize) -> Option<UnreadPart> {
     let name = before.get(start..)?.strip_prefix('&').filter(|name| !name.is_empty())?;
     let meant = format!("\"&{name}\"");
     let message = format!("\"&{name}\" names a value for \"*{name}\", and there is none behind it: nothing is read here");
-    let help = vec![format!("write {meant} if it is text")];
+    let help = vec![format!("write {} if it is text", super::to_write(&meant))];
     Some(UnreadPart { place: start..before.len(), message, help, instead: (start..before.len(), meant) })
 }
 
@@ -86,7 +92,7 @@ pub(super) fn path(text: &str, value: Range<usize>) -> Option<UnreadPart> {
     let of_variable = inner.strip_prefix('%').and_then(|rest| rest.split_once('%')).is_some_and(|(_, rest)| rest.starts_with('\\'));
     let of_server = inner.strip_prefix("\\\\").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
     let is_path = drive(inner) || of_variable || of_server || [".\\", "..\\", "~\\"].iter().any(|start| inner.starts_with(start));
-    if !is_path || inner.contains("{{") {
+    if !is_path || inner.contains("{{") || inner.contains(['\n', '\r']) {
         return None;
     }
     let (mut found, mut signs): (Vec<&(char, &str)>, _) = (vec![], inner.chars());
@@ -101,7 +107,7 @@ pub(super) fn path(text: &str, value: Range<usize>) -> Option<UnreadPart> {
     let told: Vec<String> = found.iter().map(|(sign, what)| format!("\"\\{sign}\" is {what}")).collect();
     let meant = format!("'{}'", inner.replace('\'', "''"));
     let message = format!("in double quotes {}, so this is not the path that it looks like", told.join(" and "));
-    let help = vec![format!("write {meant}: in single quotes a backslash is a backslash")];
+    let help = vec![format!("write {}: in single quotes a backslash is a backslash", super::to_write(&meant))];
     Some(UnreadPart { place: value.clone(), message, help, instead: (value, meant) })
 }
 
@@ -134,6 +140,12 @@ mod tests {
         }
         assert_eq!(behind("team #general, colour: dark }", true), "\"team #general\"");
         assert_eq!(behind("team #{{ inputs.x }}, colour: dark }", true), "\"team #{{ inputs.x }}\"");
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_written_in_one() {
+        let text = "Tells\n  the team #ops now";
+        assert_eq!(meant(comment(text, 0..16, false)), "\"Tells the team #ops now\"");
     }
 
     #[test]
