@@ -6,7 +6,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::blocking::CancelFlag;
-use super::counts::Figure;
+use super::counts::CountedNumber;
 use super::notation::{hours, notated};
 use crate::event::Failure;
 use crate::model::{ColumnForm, ColumnKind, Moment};
@@ -264,7 +264,7 @@ impl Guess {
 
     /// Takes one more cell into account. Empty cells are ignored. Returns the value of the cell if the column may still be one of numbers or booleans:
     /// 1 and 0 are true and false.
-    pub(super) fn see(&mut self, cell: &Cell<'_>) -> Option<Figure> {
+    pub(super) fn see(&mut self, cell: &Cell<'_>) -> Option<CountedNumber> {
         if *cell == Cell::Empty {
             return None;
         }
@@ -282,7 +282,7 @@ impl Guess {
                 let comma = if self.comma { number(text, ',') } else { None };
                 (self.point, self.comma) = (point.is_some(), comma.is_some());
                 self.clear_comma |= has_clear_comma(text);
-                point.or(comma).map(Figure::of_real)
+                point.or(comma).map(CountedNumber::of_real)
             }
             Cell::Whole(whole) => {
                 self.comma = false;
@@ -291,11 +291,11 @@ impl Guess {
             Cell::Number(value) => {
                 self.integer &= whole(*value).is_some();
                 self.comma = false;
-                self.point.then_some(Figure::of_real(*value))
+                self.point.then_some(CountedNumber::of_real(*value))
             }
             Cell::Boolean(value) => {
                 (self.integer, self.point, self.comma) = (false, false, false);
-                self.boolean.then_some(Figure::of_real(f64::from(u8::from(*value))))
+                self.boolean.then_some(CountedNumber::of_real(f64::from(u8::from(*value))))
             }
             Cell::Empty | Cell::Text(_) => {
                 (self.integer, self.point, self.comma) = (false, false, false);
@@ -305,11 +305,11 @@ impl Guess {
     }
 
     /// A whole number that no other number holds exactly stands among whole numbers alone.
-    fn see_whole(&mut self, whole: i64) -> Option<Figure> {
+    fn see_whole(&mut self, whole: i64) -> Option<CountedNumber> {
         if exactly(whole).is_none() {
             (self.point, self.comma) = (false, false);
         }
-        (self.integer || self.point || self.comma).then_some(Figure::of_whole(whole))
+        (self.integer || self.point || self.comma).then_some(CountedNumber::of_whole(whole))
     }
 
     /// The narrowest type that fits all cells.

@@ -29,44 +29,44 @@ struct Part {
 
 /// A number. Each has one form: whole numbers that a floating-point number does not hold exactly are whole, all others are not.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Figure {
+pub(super) enum CountedNumber {
     Real(f64),
     Long(i64),
 }
 
-impl Figure {
+impl CountedNumber {
     /// A whole number.
-    pub(super) fn of_whole(whole: i64) -> Figure {
-        if (whole as f64) as i128 == i128::from(whole) { Figure::of_real(whole as f64) } else { Figure::Long(whole) }
+    pub(super) fn of_whole(whole: i64) -> CountedNumber {
+        if (whole as f64) as i128 == i128::from(whole) { CountedNumber::of_real(whole as f64) } else { CountedNumber::Long(whole) }
     }
 
     /// A number; -0.0 is 0.0.
-    pub(super) fn of_real(number: f64) -> Figure {
-        Figure::Real(number + 0.0)
+    pub(super) fn of_real(number: f64) -> CountedNumber {
+        CountedNumber::Real(number + 0.0)
     }
 
     fn key(self) -> (u64, bool) {
         match self {
-            Figure::Real(number) => (number.to_bits(), false),
-            Figure::Long(whole) => (whole as u64, true),
+            CountedNumber::Real(number) => (number.to_bits(), false),
+            CountedNumber::Long(whole) => (whole as u64, true),
         }
     }
 
-    fn order(self, other: Figure) -> Ordering {
+    fn order(self, other: CountedNumber) -> Ordering {
         // Beside a long whole number, a column has whole numbers alone.
-        let whole = |figure: Figure| match figure {
-            Figure::Real(number) => number as i128,
-            Figure::Long(whole) => i128::from(whole),
+        let whole = |figure: CountedNumber| match figure {
+            CountedNumber::Real(number) => number as i128,
+            CountedNumber::Long(whole) => i128::from(whole),
         };
         match (self, other) {
-            (Figure::Real(one), Figure::Real(other)) => one.total_cmp(&other),
-            (Figure::Long(_), _) | (_, Figure::Long(_)) => whole(self).cmp(&whole(other)),
+            (CountedNumber::Real(one), CountedNumber::Real(other)) => one.total_cmp(&other),
+            (CountedNumber::Long(_), _) | (_, CountedNumber::Long(_)) => whole(self).cmp(&whole(other)),
         }
     }
 }
 
-impl PartialEq for Figure {
-    fn eq(&self, other: &Figure) -> bool {
+impl PartialEq for CountedNumber {
+    fn eq(&self, other: &CountedNumber) -> bool {
         self.key() == other.key()
     }
 }
@@ -78,7 +78,7 @@ enum Values {
 }
 
 struct NumberCount {
-    figure: Figure,
+    figure: CountedNumber,
     count: u64,
 }
 
@@ -115,7 +115,7 @@ impl Counts {
     }
 
     /// Counts a number. Counts of texts ignore it.
-    pub(super) fn add_number(&mut self, figure: Figure) {
+    pub(super) fn add_number(&mut self, figure: CountedNumber) {
         let Values::Numbers(table) = &mut self.values else { return };
         let hasher = &self.part.hasher;
         let hash = hasher.hash_one(figure.key());
@@ -219,7 +219,7 @@ fn known_order(one: &TextCount, other: &TextCount, bytes: &[u8]) -> Ordering {
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum CountedValue {
-    Number(Figure),
+    Number(CountedNumber),
     Text(String),
 }
 
@@ -327,10 +327,10 @@ mod tests {
         let mut counts = Counts::new(false);
         let mut merged = Merged::default();
         for number in [3.0, -1.0, 0.0, -0.0, 7.0, 2.0, 7.0] {
-            counts.add_number(Figure::of_real(number));
+            counts.add_number(CountedNumber::of_real(number));
         }
         assert!(!counts.merge_into(&mut merged));
-        let of = |number| CountedValue::Number(Figure::of_real(number));
+        let of = |number| CountedValue::Number(CountedNumber::of_real(number));
         assert_eq!(merged.top, [(of(0.0), 2), (of(7.0), 2), (of(-1.0), 1)]);
         assert_eq!((merged.distinct, merged.min, merged.max), (5, Some(of(-1.0)), Some(of(7.0))));
     }

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use super::blocking::CancelFlag;
 use super::columns::{Cell, ColumnType, Datum, Guess, RowSource};
-use super::counts::{CountedValue, Counts, Figure, Merged};
+use super::counts::{CountedNumber, CountedValue, Counts, Merged};
 use super::sentence::internal;
 use super::summary::{SAMPLE_ROWS, markdown, share, short};
 use super::typed::{named, no_header};
@@ -198,9 +198,9 @@ impl ColumnProfile {
             return self.counts.add_text(&cell.text());
         }
         match self.guess.column_type().value(cell) {
-            Ok(Datum::Integer(whole)) => self.counts.add_number(Figure::of_whole(whole)),
-            Ok(Datum::Number(number)) => self.counts.add_number(Figure::of_real(number)),
-            Ok(Datum::Boolean(boolean)) => self.counts.add_number(Figure::of_real(f64::from(u8::from(boolean)))),
+            Ok(Datum::Integer(whole)) => self.counts.add_number(CountedNumber::of_whole(whole)),
+            Ok(Datum::Number(number)) => self.counts.add_number(CountedNumber::of_real(number)),
+            Ok(Datum::Boolean(boolean)) => self.counts.add_number(CountedNumber::of_real(f64::from(u8::from(boolean)))),
             Ok(Datum::Null | Datum::Text(_) | Datum::Unreadable { .. }) | Err(_) => {}
         }
         0
@@ -226,10 +226,10 @@ impl ColumnProfile {
         let column_type = self.guess.column_type();
         let value = |found: CountedValue| match (found, &column_type) {
             (CountedValue::Text(text), _) => short(Value::from(text)),
-            (CountedValue::Number(Figure::Long(whole)), _) => Value::from(whole),
-            (CountedValue::Number(Figure::Real(number)), ColumnType::Integer) => Value::from(number as i64),
-            (CountedValue::Number(Figure::Real(number)), ColumnType::Boolean) => Value::from(number > 0.0),
-            (CountedValue::Number(Figure::Real(number)), _) => of_number(number),
+            (CountedValue::Number(CountedNumber::Long(whole)), _) => Value::from(whole),
+            (CountedValue::Number(CountedNumber::Real(number)), ColumnType::Integer) => Value::from(number as i64),
+            (CountedValue::Number(CountedNumber::Real(number)), ColumnType::Boolean) => Value::from(number > 0.0),
+            (CountedValue::Number(CountedNumber::Real(number)), _) => of_number(number),
         };
         let Merged { distinct, min, max, top } = self.merged;
         ColumnSummary {
