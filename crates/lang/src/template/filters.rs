@@ -70,7 +70,8 @@ static FILTERS: &[Filter] = &[
         pattern::check_pattern,
         "regex_replace(\"[0-9]+\", \"#\")",
     ),
-    filter("date", &["format"], 1, (Takes::Moment, Gives::Text), date::date).checked(Takes::Text, date::check_date_format, ""),
+    filter("number", &["places", "language", "width"], 0, (Takes::Number, Gives::Text), date::number),
+    filter("date", &["format", "language"], 1, (Takes::Moment, Gives::Text), date::date).checked(Takes::Text, date::check_date_format, ""),
     filter("days", &["count"], 1, (Takes::Moment, Gives::Moment), moments::days).checked(Takes::Number, moments::check_count, "days(-7)"),
     filter("weeks", &["count"], 1, (Takes::Moment, Gives::Moment), moments::weeks).checked(
         Takes::Number,

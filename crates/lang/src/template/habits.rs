@@ -322,6 +322,9 @@ pub(super) fn filter(name: &str, piped: &str) -> Option<String> {
         ("upcase" | "uppercase", _) => "write | upper".to_owned(),
         ("strip", _) => "write | trim".to_owned(),
         ("json" | "to_json" | "dump", _) => "write | tojson".to_owned(),
+        ("format" | "format_number" | "number_format" | "intcomma" | "currency" | "floatformat", _) => {
+            "write | number(2) for 1,234.50, or | number(2, \"de\") for 1.234,50".to_owned()
+        }
         ("strftime" | "date_format" | "format_date", Some(form)) => format!("write | date({form})"),
         ("plus" | "minus" | "times" | "divided_by", _) => "write + - * / between the two numbers".to_owned(),
         ("dictsort", _) => "write | items | sort".to_owned(),

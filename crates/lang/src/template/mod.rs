@@ -23,6 +23,7 @@ mod filters;
 mod given;
 mod habits;
 mod known;
+mod languages;
 mod number;
 mod operators;
 pub(crate) mod patterns;

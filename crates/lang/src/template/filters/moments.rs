@@ -9,7 +9,7 @@ use super::super::print::kind_and_value;
 use super::super::stop::FillStop;
 use super::call::FilterCall;
 use super::date::{MOMENT, time_zone};
-use crate::model::Moment;
+use crate::model::PlainMoment;
 
 /// The farthest a date is moved, in days, weeks or months.
 const FARTHEST: i64 = 100_000;
@@ -24,10 +24,10 @@ enum DayOrTime {
 
 impl DayOrTime {
     fn of(call: &FilterCall<'_>, value: &Value) -> Result<Option<DayOrTime>, FillStop> {
-        Ok(match value.as_str().and_then(Moment::of) {
+        Ok(match value.as_str().and_then(PlainMoment::of) {
             None => None,
-            Some(Moment::Day(day)) => Some(DayOrTime::Day(day)),
-            Some(moment @ (Moment::Local(_) | Moment::Fixed(_))) => {
+            Some(PlainMoment::Day(day)) => Some(DayOrTime::Day(day)),
+            Some(moment @ (PlainMoment::Local(_) | PlainMoment::Fixed(_))) => {
                 let zone = time_zone(call)?;
                 Some(DayOrTime::Time(moment.in_zone(zone).naive_local(), zone))
             }
@@ -53,7 +53,7 @@ impl DayOrTime {
         let text = match self {
             DayOrTime::Day(_) => day.format("%Y-%m-%d").to_string(),
             DayOrTime::Time(time, zone) => {
-                let local = Moment::Local(day.and_time(at.unwrap_or(time.time())));
+                let local = PlainMoment::Local(day.and_time(at.unwrap_or(time.time())));
                 local.in_zone(zone).to_rfc3339_opts(SecondsFormat::AutoSi, true)
             }
         };

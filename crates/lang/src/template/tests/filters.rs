@@ -21,7 +21,7 @@ fn the_lists_of_filters_and_tests_are_exactly_those_of_the_language() {
     known.sort_unstable();
     let mut expected: Vec<&str> = "default join split length upper lower title trim replace truncate round int float first last sort \
         unique sum min max map selectattr rejectattr items tojson date table bullets escape_markdown reverse list groupby string fromjson \
-        regex_replace days weeks months start_of days_until"
+        regex_replace days weeks months start_of days_until number"
         .split_whitespace()
         .collect();
     expected.sort_unstable();
@@ -163,6 +163,39 @@ fn date_shows_times_in_the_time_zone_of_the_run_and_days_as_they_are() {
     assert!(error("{{ '2026-11-18' | date(f) }}", json!({"f": "%Q"})).contains("means nothing"));
     let lost = error("{{ '2026-11-18' | date('%d') }}", json!({"run": {"time_zone": "Mars/Base"}}));
     assert_eq!(lost, "\"Mars/Base\" is not a time zone; write one such as Europe/Berlin");
+}
+
+#[test]
+fn numbers_and_dates_are_written_as_in_a_language() {
+    gives("12.5 | number(2)", json!("12.50"));
+    gives("1234567.891 | number(2)", json!("1,234,567.89"));
+    gives("1234567.891 | number(2, 'de')", json!("1.234.567,89"));
+    gives("1234.5 | number(1, 'de-CH')", json!("1'234.5"));
+    gives("42 | number(0, none, 5)", json!("00042"));
+    gives("(0.1 + 0.2) | number(2, 'pt_BR')", json!("0,30"));
+    gives("2.675 | number(2)", json!("2.68"));
+    gives("(0 - 0.001) | number(2)", json!("0.00"));
+    gives("1250 | number", json!("1,250"));
+    gives("'2026-12-03' | date('day', 'de')", json!("Donnerstag, 3. Dezember"));
+    gives("'2026-12-03' | date('day')", json!("Thursday, December 3"));
+    gives("'2026-12-03' | date('full', 'fr')", json!("jeudi 3 décembre 2026"));
+    gives("'2026-12-03' | date('short', 'de')", json!("03.12.26"));
+    gives("'2026-12-03T23:30:00Z' | date('%a %-d %B, %H:%M', 'ru')", json!("пт 4 декабря, 00:30"));
+    gives("'2026-12-03' | date('%B %Y', 'ru')", json!("декабрь 2026"));
+    for (wrong, told) in [
+        ("1 | number(2, 'xx')", "\"xx\" is no language that is known here"),
+        ("1 | number(21)", "places of the filter number must be 0 to 20; it is the number 21"),
+        ("1 | number('2')", "places of the filter number must be a whole number"),
+        ("'a' | number(2)", "takes a number"),
+        ("'2026-12-03' | date('day', 'no language')", "is no language"),
+        ("'2026-12-03' | date('tall')", "has no \"%\""),
+    ] {
+        assert!(
+            error(&format!("{{{{ {wrong} }}}}"), json!({})).contains(told),
+            "{wrong}: {}",
+            error(&format!("{{{{ {wrong} }}}}"), json!({}))
+        );
+    }
 }
 
 #[test]
