@@ -222,9 +222,9 @@ fn a_pipeline_with_a_conversation_remembers_and_says_each_answer_once() {
         ran.err
     );
     let other = tempfile::tempdir().unwrap();
-    let file = project.path().join("pipelines/city_facts/pipeline.yaml").display().to_string();
+    let file = project.path().join("pipelines/timesheet/team.yaml").display().to_string();
     let from_elsewhere =
-        lines(&mut command(other.path(), &["chat", &file, "--agent", "speaker", "--no-tty", "--trust", "--resume", "0"]), b"");
+        lines(&mut command(other.path(), &["chat", &file, "--agent", "composer", "--no-tty", "--trust", "--resume", "0"]), b"");
     assert!(from_elsewhere.err.contains("there is no session \"0\""), "{}", from_elsewhere.err);
 }
 

@@ -296,21 +296,22 @@ replies:
 #[test]
 fn in_a_test_a_policy_decides_before_a_mock() {
     let file = "flow: 1\nname: p\ndescription: Tries what its policy does not allow.\n\
-        policies: { strict: { disallowed_tools: ['*.write', hook], network_access: { hosts: [a.example] }, untrusted: deny } }\npolicy: strict\n\
-        models: { default: { provider: scripted, replies: r.yaml } }\nagents: { clerk: { instructions: You write., tools: [notes, hook] } }\n\
-        inputs: { name: text }\nsecrets: { KEY: { env: KEY } }\n\
-        tools:\n  notes: { file: out, allow: [write, read] }\n  hook: { http: 'POST https://a.example/', body: x, description: Tells., idempotency_key: k }\nsteps:\n\
-        \x20 - { id: own, tool: hook, on_failure: continue }\n\
-        \x20 - { id: far, http: 'GET https://b.example/', on_failure: continue }\n\
+        policies: { strict: { disallowed_tools: ['notes.write(*secret*)', 'hook(*bad*)'], network_access: { hosts: [a.example] }, untrusted: deny } }\n\
+        policy: strict\nmodels: { default: { provider: scripted, replies: r.yaml } }\nagents: { clerk: { instructions: You write., tools: [notes, hook] } }\n\
+        inputs: { name: text, host: text }\nsecrets: { KEY: The key. }\n\
+        tools:\n  notes: { file: out, allow: [write, read], description: Notes. }\n\
+        \x20 hook: { http: 'POST https://a.example/', body: '{{ with.what }}', input: { what: text }, description: Tells., idempotency_key: k }\nsteps:\n\
+        \x20 - { id: own, tool: hook, with: { what: 'bad {{ inputs.name }}' }, on_failure: continue }\n\
+        \x20 - { id: far, http: 'GET https://{{ inputs.host }}/', on_failure: continue }\n\
         \x20 - { id: near, http: 'GET https://a.example/', headers: { X-Key: '{{ secrets.KEY }}' }, on_failure: continue }\n\
         \x20 - { id: ask, agent: clerk, prompt: Write. }\n\
         outputs: { near: \"{{ steps.near.output.status }}\", said: \"{{ steps.ask.output }}\" }\n";
-    let replies = "flow: 1\nreplies:\n  ask:\n    - { calls: [{ tool: notes.write, with: { name: a, text: b } }, { tool: hook, with: {} }] }\n    - Done.\n";
+    let replies = "flow: 1\nreplies:\n  ask:\n    - calls: [{ tool: notes.write, with: { name: a, text: secret } }, { tool: hook, with: { what: good } }]\n    - Done.\n";
     let test = |blocked: &str| {
         let answer = "{ status: 200, headers: {}, body: ok }";
         format!(
             "flow: 1\ntest: p.yaml\nmocks: {{ hook: ok, far: {answer}, near: {answer}, notes.write: {{ written: a }} }}\ncases:\n\
-             \x20 - id: all\n    inputs: {{ name: x }}\n    expect:\n      status: partial\n      blocked: {blocked}\n      outputs: {{ near: 200, said: Done. }}\n\
+             \x20 - id: all\n    inputs: {{ name: x, host: b.example }}\n    expect:\n      status: partial\n      blocked: {blocked}\n      outputs: {{ near: 200, said: Done. }}\n\
              \x20     steps: {{ own: failed, far: failed, near: succeeded }}\n"
         )
     };
@@ -323,7 +324,7 @@ fn in_a_test_a_policy_decides_before_a_mock() {
     for told in [
         "blocked: \"https://a.example\" was not denied",
         "blocked: \"https://b.example\" was denied, too: policy strict: ",
-        "blocked: \"notes.write\" was denied, too: policy strict: disallowed_tools *.write",
+        "blocked: \"notes.write\" was denied, too: policy strict: disallowed_tools notes.write(*secret*)",
     ] {
         assert!(ran.out.contains(told) || ran.err.contains(told), "no {told}: {}{}", ran.out, ran.err);
     }

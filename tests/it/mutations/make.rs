@@ -83,11 +83,19 @@ impl<'a> Maker<'a> {
         self.source.position(offset as u32).line
     }
 
-    /// Lines where a finding about something inside a text may stand. Where a text cannot be followed, that is where it begins.
+    /// Lines where a finding about something inside a text may stand. Where a text cannot be followed, that is where it begins; what is lost in an
+    /// expression over several lines may be missed on each of them.
     pub(super) fn lines_at(&self, offset: usize) -> RangeInclusive<usize> {
-        let is_around = |node: &&Node| range(node.span).contains(&offset) && node.as_scalar().is_some_and(|text| text.offsets.is_empty());
         let line = self.line(offset);
-        self.scalars().into_iter().find(is_around).map_or(line, |node| self.line(node.span.start as usize))..=line
+        let around = self.scalars().into_iter().filter(|node| range(node.span).contains(&offset));
+        let mut around = around.filter_map(|node| Some((node, node.as_scalar()?)));
+        let Some((node, text)) = around.next() else { return line..=line };
+        let (first, last) = (self.line(node.span.start as usize), self.line((node.span.end as usize).saturating_sub(1)));
+        match () {
+            () if !text.text.contains("{{") && last > first => first..=last,
+            () if text.offsets.is_empty() => first..=line,
+            () => line..=line,
+        }
     }
 
     pub(super) fn is_inside_brackets(&self, offset: usize) -> bool {

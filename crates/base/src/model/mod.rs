@@ -72,7 +72,7 @@ pub use json::{JsonError, json_kind, leading_json, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use limits::{LimitPolicies, Limits, USER_POLICY};
 pub use method::Method;
-pub use moment::Moment;
+pub use moment::PlainMoment;
 pub use own::{
     Named, Touch, is_code, is_data, is_file_ending, is_launched, is_table, loads_code, logins, named_by_commands, own_by_name,
     stays_hidden, unreadable,

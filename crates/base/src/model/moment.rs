@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 
 /// A day or a time, as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum PlainMoment {
     /// `2026-11-18`.
     Day(NaiveDate),
     /// `2026-11-18 09:30:00`, `2026-11-18T09:30`: a time of a clock whose zone is not said.
@@ -14,19 +14,19 @@ pub enum Moment {
     Fixed(DateTime<FixedOffset>),
 }
 
-impl Moment {
+impl PlainMoment {
     /// Reads a day or a time. `None`: it is none, or its year has fewer than four digits.
-    pub fn of(text: &str) -> Option<Moment> {
+    pub fn of(text: &str) -> Option<PlainMoment> {
         let text = text.trim();
         let moment = match text.find(['T', 't', ' ']) {
-            None => Moment::Day(NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?),
+            None => PlainMoment::Day(NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?),
             Some(at) => {
                 let day = NaiveDate::parse_from_str(text.get(..at)?, "%Y-%m-%d").ok()?;
                 let (clock, offset) = parted(text.get(at + 1..)?.trim());
                 let local = day.and_time(time(clock)?);
                 match offset {
-                    None => Moment::Local(local),
-                    Some(offset) => Moment::Fixed(of_offset(offset)?.from_local_datetime(&local).single()?),
+                    None => PlainMoment::Local(local),
+                    Some(offset) => PlainMoment::Fixed(of_offset(offset)?.from_local_datetime(&local).single()?),
                 }
             }
         };
@@ -36,9 +36,9 @@ impl Moment {
     /// The day that is written in it.
     pub fn day(self) -> NaiveDate {
         match self {
-            Moment::Day(day) => day,
-            Moment::Local(time) => time.date(),
-            Moment::Fixed(time) => time.naive_local().date(),
+            PlainMoment::Day(day) => day,
+            PlainMoment::Local(time) => time.date(),
+            PlainMoment::Fixed(time) => time.naive_local().date(),
         }
     }
 
@@ -50,9 +50,9 @@ impl Moment {
             found.unwrap_or_else(|| zone.from_utc_datetime(&local))
         };
         match self {
-            Moment::Day(day) => of_clock(day.and_time(NaiveTime::MIN)),
-            Moment::Local(time) => of_clock(time),
-            Moment::Fixed(time) => time.with_timezone(&zone),
+            PlainMoment::Day(day) => of_clock(day.and_time(NaiveTime::MIN)),
+            PlainMoment::Local(time) => of_clock(time),
+            PlainMoment::Fixed(time) => time.with_timezone(&zone),
         }
     }
 }
@@ -102,7 +102,7 @@ mod tests {
             ("2026-11-18 09:30:00+01", "2026-11-18T09:30:00+01:00"),
             ("2026-03-29 02:30", "2026-03-29T03:30:00+02:00"),
         ] {
-            let found = Moment::of(text).map(|moment| moment.in_zone(berlin).to_rfc3339());
+            let found = PlainMoment::of(text).map(|moment| moment.in_zone(berlin).to_rfc3339());
             assert_eq!(found.as_deref(), Some(there), "{text}");
         }
     }
@@ -123,7 +123,7 @@ mod tests {
             "2026-11-18T09:30 CET",
             "2026-11-18T",
         ] {
-            assert_eq!(Moment::of(text), None, "{text}");
+            assert_eq!(PlainMoment::of(text), None, "{text}");
         }
     }
 }

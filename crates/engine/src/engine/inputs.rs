@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{did_you_mean, did_you_mean_zone};
 use crate::engine::shape;
-use crate::model::{Field, FieldKind, Filling, MessageRole, Moment, PastMessage, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
+use crate::model::{Field, FieldKind, Filling, MessageRole, PastMessage, PersonSource, Pipeline, PlainMoment, QUERY_TIMEOUT, Shape};
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, FillError, Scope};
 
@@ -73,7 +73,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
 fn with_zones(field: &Field, value: Value) -> Value {
     match (field.kind, value) {
         (FieldKind::Datetime, Value::String(text)) => {
-            let time = Moment::of(&text).map(|moment| moment.in_zone(chrono_tz::UTC).to_rfc3339());
+            let time = PlainMoment::of(&text).map(|moment| moment.in_zone(chrono_tz::UTC).to_rfc3339());
             Value::String(time.unwrap_or(text))
         }
         (FieldKind::List, Value::Array(elements)) if let Some(items) = &field.items => {

@@ -133,7 +133,11 @@ fn is_of_path(text: &str, at: usize) -> bool {
     let is_first = start + (word.len() - path.len()) == at;
     // Where each backslash is doubled, Markdown was escaped.
     let is_doubled = before.ends_with('\\') || rest.starts_with("\\\\") && !is_first;
-    let is_drive = path.starts_with(|c: char| c.is_ascii_alphabetic()) && path.get(1..3) == Some(":\\");
+    // A part with a backslash alone before it: Markdown that was escaped doubles each of a path.
+    let has_part = path
+        .match_indices('\\')
+        .any(|(place, _)| !path[..place].ends_with('\\') && path[place + 1..].starts_with(|c: char| c.is_alphanumeric()));
+    let is_drive = path.starts_with(|c: char| c.is_ascii_alphabetic()) && path.get(1..3) == Some(":\\") && has_part;
     let is_name = |name: &str| name.starts_with(char::is_alphanumeric) && name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c));
     let is_share = path
         .strip_prefix("\\\\")

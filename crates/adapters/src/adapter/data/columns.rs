@@ -9,7 +9,7 @@ use super::blocking::CancelFlag;
 use super::counts::CountedNumber;
 use super::notation::{hours, notated};
 use crate::event::Failure;
-use crate::model::{ColumnForm, ColumnKind, Moment};
+use crate::model::{ColumnForm, ColumnKind, PlainMoment};
 
 /// Maximum number of digits before the decimals of a number. A text with more digits is not read as a number.
 const MOST_DIGITS: usize = 15;
@@ -211,7 +211,7 @@ fn boolean(cell: &Cell<'_>) -> Option<bool> {
 fn day(cell: &Cell<'_>, format: Option<&str>) -> Result<String, String> {
     let text = cell.text();
     let text = text.trim();
-    let as_it_is = || text.len() == 10 && matches!(Moment::of(text), Some(Moment::Day(_)));
+    let as_it_is = || text.len() == 10 && matches!(PlainMoment::of(text), Some(PlainMoment::Day(_)));
     let Some(format) = format else {
         return if as_it_is() { Ok(text.to_owned()) } else { Err(wanted_day(text)) };
     };
@@ -234,7 +234,7 @@ fn moment(cell: &Cell<'_>, format: Option<&str>) -> Result<String, String> {
     let text = cell.text();
     let text = text.trim();
     let is_full = |text: &str| text.as_bytes().get(7) == Some(&b'-') && !text.as_bytes().get(10).is_some_and(u8::is_ascii_digit);
-    let as_it_is = || Moment::of(text).filter(|_| is_full(text)).map(|_| text.to_owned());
+    let as_it_is = || PlainMoment::of(text).filter(|_| is_full(text)).map(|_| text.to_owned());
     let Some(format) = format else {
         return as_it_is().ok_or_else(|| "a date and time like 2026-11-18 09:30 or 2026-11-18T09:30:00Z".to_owned());
     };

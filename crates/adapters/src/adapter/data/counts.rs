@@ -13,13 +13,13 @@ const MOST_BITS: u32 = 32;
 
 /// The different values of a column, or those of one part of them.
 pub(super) struct Counts {
-    part: Part,
+    part: FigurePart,
     values: Values,
 }
 
 /// Values are parted by the first bits of their hashes.
 #[derive(Default)]
-struct Part {
+struct FigurePart {
     /// The same for all parts of a column. It is random, so that no file can be made whose values all have one hash.
     hasher: DefaultHashBuilder,
     bits: u32,
@@ -94,7 +94,7 @@ impl TextCount {
     }
 }
 
-impl Part {
+impl FigurePart {
     fn holds(&self, hash: u64) -> bool {
         // The table itself uses the first seven and the last bits.
         let place = (hash >> 24) & u64::from(u32::MAX);
@@ -106,7 +106,7 @@ impl Counts {
     /// Creates counts of numbers, or of texts, which are ordered by their bytes.
     pub(super) fn new(of_texts: bool) -> Counts {
         let values = if of_texts { Values::Texts(HashTable::new(), Vec::new()) } else { Values::Numbers(HashTable::new()) };
-        Counts { part: Part::default(), values }
+        Counts { part: FigurePart::default(), values }
     }
 
     /// Whether these are counts of texts.

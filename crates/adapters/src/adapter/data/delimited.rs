@@ -9,7 +9,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use super::blocking::CancelFlag;
 use super::columns::{Cell, MOST_COLUMNS, RowSource, SourceRow};
 use super::sentence::{counted, failure, file_name, too_large, wrong_type};
-use super::separator::{Lines, lines_of, separator_of};
+use super::separator::{TableLines, lines_of, separator_of};
 use super::source::{Content, Stamp, cannot_open, decode, decode_as, is_utf16, not_a_text, not_utf8, open, read_rest, with_zeros};
 use crate::event::Failure;
 use crate::model::{DataKind, TableForm};
@@ -31,7 +31,7 @@ pub(super) struct Delimited {
     delimiter: u8,
     /// Where the table begins, in bytes: behind a byte order mark and `sep=;`.
     start: u64,
-    /// Lines before the table (`sep=;`, and those above `header_row`).
+    /// TableLines before the table (`sep=;`, and those above `header_row`).
     lines_before: u64,
     /// Whether its author or the file itself says where the header is.
     is_header_said: bool,
@@ -246,7 +246,7 @@ impl RowSource for Delimited {
             place += skipped;
             let (number, start) = (lines, place);
             record.clear();
-            let mut seen = Lines::default();
+            let mut seen = TableLines::default();
             let is_there = loop {
                 let buffer = bytes.fill_buf().map_err(wrong)?;
                 let (used, result) = record.read(&mut reader, buffer);

@@ -57,7 +57,7 @@ fn like(context: &Context<'_>, escape: Option<char>) -> rusqlite::Result<Option<
 
 /// A part of a pattern.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum LikePart {
     /// `%`
     Any,
     /// `_`
@@ -65,41 +65,41 @@ enum Part {
     Letter(char),
 }
 
-fn parts(pattern: &str, escape: Option<char>) -> Vec<Part> {
+fn parts(pattern: &str, escape: Option<char>) -> Vec<LikePart> {
     let mut letters = pattern.chars();
     let mut parts = vec![];
     while let Some(letter) = letters.next() {
         parts.push(match letter {
-            _ if Some(letter) == escape => letters.next().map_or(Part::Letter(letter), |next| Part::Letter(folded(next))),
-            '%' => Part::Any,
-            '_' => Part::One,
-            letter => Part::Letter(folded(letter)),
+            _ if Some(letter) == escape => letters.next().map_or(LikePart::Letter(letter), |next| LikePart::Letter(folded(next))),
+            '%' => LikePart::Any,
+            '_' => LikePart::One,
+            letter => LikePart::Letter(folded(letter)),
         });
     }
     parts
 }
 
 /// Goes back to the last `%` only, so the work is bounded by the product of both lengths.
-fn fits(parts: &[Part], text: &str) -> bool {
+fn fits(parts: &[LikePart], text: &str) -> bool {
     let letters: Vec<char> = text.chars().map(folded).collect();
     let (mut part, mut letter) = (0, 0);
     let mut last: Option<(usize, usize)> = None;
     while letter < letters.len() {
         match parts.get(part) {
-            Some(Part::Any) => {
+            Some(LikePart::Any) => {
                 last = Some((part, letter));
                 part += 1;
             }
-            Some(Part::One) => (part, letter) = (part + 1, letter + 1),
-            Some(Part::Letter(wanted)) if Some(wanted) == letters.get(letter) => (part, letter) = (part + 1, letter + 1),
-            Some(Part::Letter(_)) | None => {
+            Some(LikePart::One) => (part, letter) = (part + 1, letter + 1),
+            Some(LikePart::Letter(wanted)) if Some(wanted) == letters.get(letter) => (part, letter) = (part + 1, letter + 1),
+            Some(LikePart::Letter(_)) | None => {
                 let Some((any, taken)) = last else { return false };
                 last = Some((any, taken + 1));
                 (part, letter) = (any + 1, taken + 1);
             }
         }
     }
-    parts.iter().skip(part).all(|part| *part == Part::Any)
+    parts.iter().skip(part).all(|part| *part == LikePart::Any)
 }
 
 /// A letter without its case: `É` and `é`, `Σ`, `σ` and `ς` are one.

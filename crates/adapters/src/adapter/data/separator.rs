@@ -9,14 +9,14 @@ const CUT: usize = 64 << 10;
 
 /// What is seen of the bytes of a record.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct TableLines {
     /// Line ends.
     pub(super) ends: u64,
     /// Whether there is a quotation mark.
     pub(super) has_quote: bool,
 }
 
-impl Lines {
+impl TableLines {
     /// Takes more bytes into account.
     pub(super) fn see(&mut self, bytes: &[u8]) {
         self.ends += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;

@@ -110,6 +110,10 @@ impl SchemaBuilder {
             let has_owner = json!({ "anyOf": [{ "required": ["for_each"] }, { "required": ["plan"] }] });
             object.insert("dependentSchemas".into(), json!({ "max_parallel": has_owner }));
         }
+        if places.iter().any(|place| std::ptr::eq(*place, &CHECKS)) {
+            let has_texts = json!({ "anyOf": [{ "required": ["contains"] }, { "required": ["not_contains"] }] });
+            object.insert("dependentSchemas".into(), json!({ "ignore_case": has_texts }));
+        }
         if places.iter().any(|place| std::ptr::eq(*place, &TEST)) {
             object.insert("anyOf".into(), json!([{ "required": ["cases"] }, { "required": ["cases_from"] }]));
         }
