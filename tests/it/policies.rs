@@ -296,11 +296,11 @@ replies:
 #[test]
 fn in_a_test_a_policy_decides_before_a_mock() {
     let file = "flow: 1\nname: p\ndescription: Tries what its policy does not allow.\n\
-        policies: { strict: { disallowed_tools: ['notes.write(*secret*)', 'hook(*bad*)'], network_access: { hosts: [a.example] }, untrusted: deny } }\n\
+        policies: { strict: { disallowed_tools: ['notes.write(*secret*)', 'hook(*bad*)'], network_access: { hosts: [a.example] }, untrusted: deny, permission_mode: auto } }\n\
         policy: strict\nmodels: { default: { provider: scripted, replies: r.yaml } }\nagents: { clerk: { instructions: You write., tools: [notes, hook] } }\n\
         inputs: { name: text, host: text }\nsecrets: { KEY: The key. }\n\
         tools:\n  notes: { file: out, allow: [write, read], description: Notes. }\n\
-        \x20 hook: { http: 'POST https://a.example/', body: '{{ with.what }}', input: { what: text }, description: Tells., idempotency_key: k }\nsteps:\n\
+        \x20 hook: { http: 'POST https://a.example/', body: '{{ with.what }}', arguments: { what: text }, description: Tells. }\nsteps:\n\
         \x20 - { id: own, tool: hook, with: { what: 'bad {{ inputs.name }}' }, on_failure: continue }\n\
         \x20 - { id: far, http: 'GET https://{{ inputs.host }}/', on_failure: continue }\n\
         \x20 - { id: near, http: 'GET https://a.example/', headers: { X-Key: '{{ secrets.KEY }}' }, on_failure: continue }\n\
@@ -315,7 +315,7 @@ fn in_a_test_a_policy_decides_before_a_mock() {
              \x20     steps: {{ own: failed, far: failed, near: succeeded }}\n"
         )
     };
-    let folder = project(&[("p.yaml", file), ("r.yaml", replies), ("p.test.yaml", &test("[hook, 'https://b.example', notes.write]"))]);
+    let folder = project(&[("p.yaml", file), ("r.yaml", replies), ("p.test.yaml", &test("[b.example, hook, hook(what), notes.write]"))]);
     let ran = flow(folder.path(), &["test", "p.test.yaml"]);
     assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
     std::fs::write(folder.path().join("p.test.yaml"), test("[hook, 'https://a.example']")).unwrap();
@@ -323,7 +323,8 @@ fn in_a_test_a_policy_decides_before_a_mock() {
     assert_eq!(ran.exit, 1, "{}{}", ran.out, ran.err);
     for told in [
         "blocked: \"https://a.example\" was not denied",
-        "blocked: \"https://b.example\" was denied, too: policy strict: ",
+        "blocked: \"b.example\" was denied, too: policy strict: network_access.hosts does not list it",
+        "blocked: \"hook(what)\" was denied, too: policy strict: untrusted otherwise deny",
         "blocked: \"notes.write\" was denied, too: policy strict: disallowed_tools notes.write(*secret*)",
     ] {
         assert!(ran.out.contains(told) || ran.err.contains(told), "no {told}: {}{}", ran.out, ran.err);
