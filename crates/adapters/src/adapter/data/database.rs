@@ -195,7 +195,7 @@ impl Database {
                 (stamp, TablePlace::Attached { file, has_nocase })
             }
             _ => {
-                let load::LoadedTable { stamp, is_view, columns } = load::load(&mut self.connection, table, cancel)?;
+                let load::FilledTable { stamp, is_view, columns } = load::load(&mut self.connection, table, cancel)?;
                 (stamp, TablePlace::Memory { is_view, columns })
             }
         };

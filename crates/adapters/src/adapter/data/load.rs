@@ -65,7 +65,7 @@ impl<'a> OpenTable<'a> {
 }
 
 /// What was loaded.
-pub(super) struct LoadedTable {
+pub(super) struct FilledTable {
     /// The stamp of the content that was read.
     pub(super) stamp: Stamp,
     /// Whether there are cells that are not what they are declared to be: the name of the table is then one of a view, which fails where a query reads
@@ -81,7 +81,7 @@ pub(super) fn rows_of(table: &str) -> String {
 }
 
 /// Loads a file into a SQLite table with the table's name.
-pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &CancelFlag) -> Result<LoadedTable, Failure> {
+pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &CancelFlag) -> Result<FilledTable, Failure> {
     let mut opened = OpenTable::new(table, cancel)?;
     let file = file_name(&table.file);
     let whole = opened.too_large();
@@ -111,7 +111,7 @@ pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Ca
         transaction.execute_batch(&view).map_err(wrong)?;
     }
     transaction.commit().map_err(wrong)?;
-    Ok(LoadedTable { stamp: opened.stamp, is_view, columns })
+    Ok(FilledTable { stamp: opened.stamp, is_view, columns })
 }
 
 /// A column of a view. It keeps its affinity, by which SQLite compares.
