@@ -44,7 +44,7 @@ CHOICES = {
     "texts": "in a delimited file true, false and days are texts, and so is a column with leading zeros",
     "encodings": "a delimited file is UTF-8 or UTF-16; anything else is unreadable, and the sentence says what to do",
     "shown": "in min, max and top_3 control characters are escaped and a text is cut after 200 bytes; a sample shows a cell on one line, too",
-    "moments": "a moment of a workbook is written as pandas prints it, at midnight as a day; times and durations as hours, minutes and seconds",
+    "moments": "a moment of a workbook is written as pandas prints it, one that is formatted as a day as a day; times and durations as hours, minutes and seconds",
     "mixed": "a column of a workbook that holds numbers and texts is one of texts",
     "ties": "among values that are equally frequent the smaller ones come first; pandas leaves their order open",
     "pdf spaces": "blanks and line ends of a PDF's text are not compared: they are not in the file, each reader infers them from places",
@@ -76,8 +76,8 @@ def plain(value):
     if value is None or value is pandas.NaT or isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, datetime.datetime):
-        return value.date().isoformat() if value.time() == datetime.time() else str(value)
-    if isinstance(value, datetime.time):
+        return str(value)
+    if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):
         seconds = round(value.total_seconds())
@@ -305,6 +305,10 @@ def main():
             for table, sheet in sheets.items():
                 texts = {"zip": str, "mixed": str}
                 frame = pandas.read_excel(folder / name, sheet_name=sheet, keep_default_na=False, na_values=[""], dtype=texts)
+                # `read` goes by the number format of a cell: columns whose moments are all midnights are formatted as days here.
+                for column in frame.select_dtypes("datetime"):
+                    if (frame[column].dropna().dt.normalize() == frame[column].dropna()).all():
+                        frame[column] = frame[column].dt.date
                 compare_table("%s, sheet %s" % (name, sheet), ours[table], frame)
                 compared += 1
         for name in [*documents, "review.pdf"]:

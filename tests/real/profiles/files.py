@@ -84,7 +84,7 @@ def tables(folder):
         {"card": "411111111111111%d" % n, "phone": "+4915100%d" % n, "grouped": "1,%03d" % n, "small": "%de-05" % (n + 1)} for n in range(5)
     ]
     write_csv(folder / "identifiers.csv", identifiers)
-    yield "identifiers.csv", {"dtype": {"card": str, "phone": str, "grouped": str}}
+    yield "identifiers.csv", {"dtype": {"phone": str, "grouped": str}}
     write_csv(folder / "tabs.tsv", some_rows(50, 4), delimiter="\t")
     yield "tabs.tsv", {"dtype": texts, "sep": "\t"}
     comma = [dict(row, hours=row["hours"].replace(".", ",")) for row in some_rows(50, 5)]
