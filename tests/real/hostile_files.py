@@ -101,7 +101,7 @@ def offices():
     yield "deep.docx", archive({"word/document.xml": "<w:p>" * 400_000 + "x"}), ""
     yield "cut.docx", archive({"word/document.xml": "<w:document><w:p><w:t>Hi</w:t>"})[:-10], "damaged"
     last = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="A1048576"><v>2</v></c></row>'
-    yield "far.xlsx", workbook(last), "Table of 1 row"
+    yield "far.xlsx", workbook(last), "Table of 1048575 rows"
     yield "wide.xlsx", workbook('<row r="1"><c r="XFD1"><v>1</v></c></row>'), "more than 2000 columns"
     strings = '<sst xmlns="%s">%s</sst>' % (MAIN, "<si><t>%s</t></si>" % ("x" * 90) * 600_000)
     yield "strings.xlsx", workbook('<row r="1"><c r="A1" t="s"><v>0</v></c></row>', xl_sharedStrings=strings), "more than"

@@ -23,8 +23,6 @@ mod turn;
 mod typed;
 mod view;
 
-use std::time::Instant;
-
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
@@ -32,9 +30,10 @@ use super::arguments::{ChatOptions, SharedOptions};
 use super::refusal::Refusal;
 use super::run::ready;
 use super::{Exit, inputs, trust};
+use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::diagnostic::{counted, visible};
-use crate::port::MessageThread;
+use crate::port::{Clock, MessageThread};
 use crate::runtime::{Runner, Talk, channel};
 use opened::Opened;
 use servers::ChatServers;
@@ -54,7 +53,7 @@ struct Chat<'a> {
     tally: ChatTally,
     servers: ChatServers,
     /// The time that was set, and when.
-    set: Option<(DateTime<Utc>, Instant)>,
+    set: Option<(DateTime<Utc>, DateTime<Utc>)>,
 }
 
 /// Talks until the person ends it, or the lines of a script do.
@@ -63,7 +62,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
     let agreed = trust::consent(&opened.workflow.checked, &options.file, options.trust.is_given, shared)?;
     let mut runner = shared.runner(&opened.workflow, Some(agreed));
     runner.is_chat = true;
-    let set = options.now.as_deref().map(inputs::time).transpose()?.map(|now| (now, Instant::now()));
+    let set = options.now.as_deref().map(inputs::time).transpose()?.map(|now| (now, SystemClock::new().now()));
     runner.channel = channel(&opened.workflow.pipeline, options.channel.as_deref())?;
     let (given, _) = inputs::read(&opened.workflow.pipeline, None, &options.inputs)?;
     let lacking = inputs::missing(&opened.workflow.pipeline, &given);

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::Chat;
 use super::told::{below, tokens};
 use super::view::{AskedAboutAgent, View};
+use crate::adapter::clock::SystemClock;
 use crate::adapter::held;
 use crate::adapter::stdout::Silent;
 use crate::cli::asking::AskedAtTerminal;
@@ -19,7 +19,7 @@ use crate::cli::signals::{Attended, listen_to_answer};
 use crate::cli::typing::StdoutBesideQuestion;
 use crate::cli::{Exit, refusal, stdout, tell};
 use crate::event::{Canceller, Happening, RunStatus};
-use crate::port::{PrintError, Printer};
+use crate::port::{Clock, PrintError, Printer};
 use crate::report::escape::json_visible;
 use crate::runtime::{PlayedRun, RunError, RunOutcome, RunSession};
 
@@ -29,7 +29,7 @@ impl Chat<'_> {
     pub(super) fn say(&mut self, text: String) -> (Exit, bool) {
         let mut given = self.given.clone();
         given.insert(self.opened.message.clone(), Value::String(text));
-        self.runner.now = self.set.and_then(|(now, since)| now.checked_add_signed(TimeDelta::from_std(since.elapsed()).ok()?));
+        self.runner.now = self.set.and_then(|(now, since)| now.checked_add_signed(SystemClock::new().now() - since));
         let begun = ready(&self.runner).and_then(|on| match RunSession::begin(on, given) {
             Err(RunError::Lacking(failure)) => Err(Refusal::new(Exit::Failed, failure.message)),
             begun => Ok(begun?),

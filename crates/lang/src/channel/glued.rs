@@ -128,7 +128,8 @@ fn is_pair(open: &GluedMarks, close: &GluedMarks, text: &str) -> bool {
             && first.is_some_and(|c| c.is_alphanumeric() || "\"'“„«‘‚「『《".contains(c))
             && last.is_some_and(|c| !c.is_alphanumeric() && c != ',')
             && right.is_none_or(|c| !c.is_numeric());
-    !is_path && !is_argument && !(is_formula && inside.starts_with('(')) && is_sure && !(open.sign == '_' && in_word(right, last))
+    let is_other = is_path || is_argument || is_formula && inside.starts_with('(') || open.sign == '_' && in_word(right, last);
+    is_sure && !is_other
 }
 
 /// Whether the first word is one ASCII letter, as the names in formulas are.

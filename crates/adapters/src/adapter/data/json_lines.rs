@@ -26,6 +26,9 @@ pub(super) struct JsonLines {
     keys: Option<Vec<String>>,
 }
 
+/// What is done with each object; its line comes first.
+type Show<'s> = dyn FnMut(u64, &Map<String, Value>) -> Result<(), Failure> + 's;
+
 impl JsonLines {
     /// Opens a file.
     pub(super) fn open(path: &Path) -> Result<(JsonLines, Stamp), Failure> {
@@ -33,11 +36,7 @@ impl JsonLines {
         Ok((JsonLines { path: path.to_owned(), file, stamp, keys: None }, stamp))
     }
 
-    fn each_object(
-        &self,
-        cancel: &CancelFlag,
-        show: &mut dyn FnMut(u64, &Map<String, Value>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn each_object(&self, cancel: &CancelFlag, show: &mut Show<'_>) -> Result<(), Failure> {
         let wrong = |error: std::io::Error| cannot_open(&self.path, &error);
         let mut file = &self.file;
         file.rewind().map_err(wrong)?;
