@@ -186,9 +186,7 @@ fn numbers_and_dates_are_written_as_in_a_language() {
         ("1 | number(2, 'xx')", "\"xx\" is no language that is known here"),
         ("1 | number(21)", "places of the filter number must be 0 to 20; it is the number 21"),
         ("1 | number('2')", "places of the filter number must be a whole number"),
-        ("'a' | number(2)", "takes a number"),
         ("'2026-12-03' | date('day', 'no language')", "is no language"),
-        ("'2026-12-03' | date('tall')", "has no \"%\""),
     ] {
         assert!(
             error(&format!("{{{{ {wrong} }}}}"), json!({})).contains(told),
