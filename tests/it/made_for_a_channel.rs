@@ -2,11 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use crate::program::{Ran, flow};
+use crate::sending::mailbox;
 
 const CHANNEL: &str = "flow: 1\nchannel: sms\nbody: text\nmax_length: 20\nlength_unit: characters\nsplit: { at: sentence, most_parts: 3, indicator: \"({part}/{parts})\" }\n";
 const LOOKS_LIKE_IT: &str = "{ channel: sms, text: fine, parts: [{ number: 1, text: evil, indicator: \"\", content: evil }], is_split: false, \
@@ -56,34 +55,6 @@ fn what_a_format_step_made_is_sent_in_parts_however_it_was_handed_on() {
     let outer = "flow: 1\nname: p\nchannels: [sms]\nsteps:\n  - { id: c, call: inner.yaml }\n  - { id: s, send: stdout, of: steps.c.output.reply }\noutputs: {}\n";
     let called = ran(&[("p.yaml", outer), ("inner.yaml", inner)]);
     assert_eq!((called.exit, called.out.as_str()), (0, direct.as_str()), "{}", called.err);
-}
-
-/// Takes one mail, and gives its lines.
-fn mailbox() -> (SocketAddr, std::thread::JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let taken = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let from = BufReader::new(stream.try_clone().unwrap());
-        let mut say = |line: &str| stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
-        let (mut mail, mut is_data) = (vec![], false);
-        say("220 here");
-        for line in from.lines().map_while(Result::ok) {
-            if is_data && line != "." {
-                mail.push(line);
-                continue;
-            }
-            is_data = line == "DATA";
-            match line.as_str() {
-                "QUIT" => break,
-                "DATA" => say("354 go on"),
-                line if line.starts_with("EHLO") => say("250-here\r\n250 8BITMIME"),
-                _ => say("250 ok"),
-            }
-        }
-        mail
-    });
-    (address, taken)
 }
 
 #[test]

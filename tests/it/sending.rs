@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::program::{Ran, flow};
 
 /// Takes one mail, and gives what the server was told. It rejects recipients with `nobody` in them.
-fn mailbox() -> (SocketAddr, std::thread::JoinHandle<Vec<String>>) {
+pub(crate) fn mailbox() -> (SocketAddr, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let taken = std::thread::spawn(move || {

@@ -66,25 +66,51 @@ fn runs(list: &mut Vec<StyledRun>, allowed: Features) -> bool {
     removed
 }
 
-/// What is struck between `~~`, as text: without a mark it would read as valid. True if there was any.
+/// What is struck between `~~`, as text, each line by itself: without a mark it would read as valid. True if there was any.
 pub(super) fn struck_to_text(list: &mut Vec<StyledRun>) -> bool {
     if !list.iter().any(|run| run.style.strike) {
         return false;
     }
     let mut made: Vec<StyledRun> = vec![];
-    let mut is_open = false;
-    for mut run in std::mem::take(list) {
-        if std::mem::replace(&mut is_open, run.style.strike) != is_open {
-            made.push(StyledRun::plain("~~"));
+    let mut lines = std::mem::take(list).into_iter().flat_map(lines_of_struck).collect::<Vec<_>>();
+    // Blanks between two struck parts are struck with them, wherever their marks stood.
+    let is_blank = |run: &StyledRun| !run.style.strike && !run.text.contains('\n') && run.text.trim().is_empty();
+    let mut struck: Option<usize> = None;
+    for index in 0..lines.len() {
+        if lines[index].style.strike {
+            let from = struck.map_or(index, |last| last + 1);
+            lines[from..index].iter_mut().for_each(|run| run.style.strike = true);
+            struck = Some(index);
+        } else if !is_blank(&lines[index]) {
+            struck = None;
         }
-        run.style.strike = false;
-        made.push(run);
     }
-    if is_open {
-        made.push(StyledRun::plain("~~"));
+    for group in lines.chunk_by(|a, b| a.style.strike == b.style.strike) {
+        let is_struck = group.iter().any(|run| run.style.strike && !run.text.trim().is_empty());
+        let mark = is_struck.then(|| StyledRun::plain("~~"));
+        made.extend(mark.clone());
+        made.extend(group.iter().cloned().map(|mut run| {
+            run.style.strike = false;
+            run
+        }));
+        made.extend(mark);
     }
     *list = made;
     true
+}
+
+/// A run whose ends of lines are not struck.
+fn lines_of_struck(run: StyledRun) -> Vec<StyledRun> {
+    if !run.style.strike || !run.text.contains('\n') {
+        return vec![run];
+    }
+    let end = StyledRun { text: "\n".to_owned(), style: RunStyle { strike: false, ..run.style }, ..run.clone() };
+    let mut made = vec![];
+    for (index, line) in run.text.split('\n').enumerate() {
+        made.extend((index > 0).then(|| end.clone()));
+        made.extend((!line.is_empty()).then(|| StyledRun { text: line.to_owned(), ..run.clone() }));
+    }
+    made
 }
 
 /// `text (url)`, and the address alone where it is the text.

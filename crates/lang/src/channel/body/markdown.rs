@@ -219,6 +219,8 @@ impl Inline for Markdown {
         before_link(written);
     }
     fn link(&self, written: &str, plain: &str, url: &str) -> String {
-        if plain == url { format!("<{url}>") } else { format!("[{written}]({})", address(url)) }
+        // Between `<` and `>` there is no room for marks.
+        let is_bare = plain == url && written == self.text(plain);
+        if is_bare { format!("<{url}>") } else { format!("[{written}]({})", address(url)) }
     }
 }

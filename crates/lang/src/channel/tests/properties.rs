@@ -132,7 +132,15 @@ fn reads_back(text: &str) -> Result<(), TestCaseError> {
 
 #[test]
 fn markdown_that_once_read_as_another_text_does_no_more() {
-    for text in ["> A<br>\n,", ".`  \n`A"] {
+    for text in [
+        "> A<br>\n,",
+        ".`  \n`A",
+        "~~A\nä~~",
+        "<s>A<br> ä</s>",
+        "<s> </s>a",
+        "~~Dr. ![i](https://p.example)~~",
+        "~~https://c.example/d?e=f~~",
+    ] {
         reads_back(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
     }
 }

@@ -147,7 +147,7 @@ fn struck_text_is_never_sent_as_valid() {
         ("~~5~~6", "~~5~~6", "~~5~~6"),
         ("<s>5</s>6 <del>7</del>", "~~5~~6 ~~7~~", "~~5~~6 ~7~"),
         ("~~**5** h, `x`~~", "~~5 h, x~~", "*~5~*~ h, `x`~"),
-        ("a~~b\nc~~ d", "a~~b\nc~~ d", "a~~b~~\n~c~ d"),
+        ("a~~b\nc~~ d", "a~~b~~\n~~c~~ d", "a~~b~~\n~c~ d"),
     ] {
         assert_eq!(text(source, &plain()), shown);
         assert_eq!(one(source, &chat()).plain, shown);
