@@ -16,10 +16,14 @@ if ! strace -f -o "$work/probe" true 2>/dev/null; then
     exit 0
 fi
 
+# Each thread has its own file: in one file for all, a call of one thread cuts that of another in two lines.
 trace() { # LOG COMMAND…
-    local log=$1
+    local log=$1 status=0
     shift
-    strace -f -y -e trace=%process,%network,%file,io_uring_setup -o "$log" "$@"
+    rm -rf "$log.threads" && mkdir "$log.threads"
+    strace -ff -y -e trace=%process,%network,%file,io_uring_setup -o "$log.threads/of" "$@" || status=$?
+    awk '{ print FILENAME, $0 }' "$log.threads"/of.* >"$log"
+    return "$status"
 }
 
 # What a trace shows that a check must not do.
