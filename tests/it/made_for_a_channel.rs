@@ -129,3 +129,37 @@ outputs: { all: "{{ steps | length }}" }
 tests:
   - { id: t, replies: { draft: Good text with 41 hours for the team. }, expect: { status: succeeded } }
 "#;
+
+/// One file for each thing that speaks: the style guide and the channel choose by the person's language, fixed texts by a condition.
+#[test]
+fn a_person_is_written_to_in_the_language_of_the_table() {
+    let people = "id,name,language,hours\np1,Ana Moreira,de,12.5\np2,*Bo*,en,12.5\np3,Chi,,12.5\np4,Dé,de-AT,12.5\n";
+    let style = "flow: 1\nstyle_guide: acme\nformatting: { greeting: \"Hi {name},\" }\nlanguages:\n  de: { formatting: { greeting: \"Hallo {name},\", sign_off: Dein Team } }\n";
+    let channel =
+        "flow: 1\nchannel: sms\nbody: text\nmax_length: 40\ntoo_long: More online.\nlanguages: { de: { too_long: Mehr online. } }\n";
+    let pipeline = "flow: 1\nname: p\nchannels: [sms]\nstyle_guide: acme\ndata: { people: { file: people.csv } }\ninputs: { who: text }\n\
+        person: { id: \"{{ inputs.who }}\", from: people }\nsteps:\n  \
+        - { id: own, sql: \"select hours from people where id = {{ person.id }}\", one: true }\n  \
+        - id: fit\n    format: >-\n      {% if (person.language | string)[:2] == 'de' %}Es sind {{ steps.own.output.hours | number(2, 'de') }} Stunden.\n      \
+        {%- else %}{{ steps.own.output.hours | number(2, 'en') }} hours, {{ style.formatting.greeting }} {{ channel.too_long }} and so on and on.{% endif %}\n  \
+        - { id: s, send: stdout, of: steps.fit.output }\noutputs: {}\n";
+    let place = tempfile::tempdir().unwrap();
+    for (name, text) in
+        [("flow.toml", ""), ("channels/sms.yaml", channel), ("style_guides/acme.yaml", style), ("people.csv", people), ("p.yaml", pipeline)]
+    {
+        let path = place.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let validated = flow(place.path(), &["validate", "p.yaml", "--deny-warnings"]);
+    assert_eq!(validated.exit, 0, "{}{}", validated.out, validated.err);
+    for (who, sent) in [
+        ("p1", "Hallo Ana,\n\nEs sind... Mehr online.\n"),
+        ("p2", "Hi *Bo*,\n\n12.50 hours,... More online.\n"),
+        ("p3", "Hi Chi,\n\n12.50 hours, Hi... More online.\n"),
+        ("p4", "Hallo Dé,\n\nEs sind 12,50... Mehr online.\n"),
+    ] {
+        let ran = flow(place.path(), &["run", "p.yaml", "--input", &format!("who={who}")]);
+        assert_eq!((ran.exit, ran.out.as_str()), (0, sent), "{who}: {}", ran.err);
+    }
+}

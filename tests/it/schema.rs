@@ -94,6 +94,8 @@ const UNSEEN: &[(&str, &str)] = &[
     ("prints text, so its answer", "a key that goes with another one"),
     ("does not say where the answer stands", "a key that another one needs"),
     ("holds a space; it is one program", "the form of a word in a list"),
+    ("is sent as it is written", "a place in a text that is not filled in"),
+    ("is no code of a language", "the form of a name"),
 ];
 
 #[test]

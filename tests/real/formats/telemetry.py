@@ -132,7 +132,7 @@ with tempfile.TemporaryDirectory() as place:
         subprocess.run(["cp", "-r", REPO / name, place], check=True)
     (place / "flow.toml").write_text("")
 
-    asked = ("run", "pipelines/timesheet/pipeline.yaml", "--input", "message=Check my canary-message-2")
+    asked = ("run", "pipelines/timesheet/pipeline.yaml", "--input", "message=Check my timesheet please, canarymessage")
     ran = run(place, *asked, OTEL_SERVICE_NAME="shop", OTEL_RESOURCE_ATTRIBUTES="team=a")
     assert ran.returncode in (0, 5), ran.stderr
     root = check_tree()
@@ -156,7 +156,7 @@ with tempfile.TemporaryDirectory() as place:
     messages = [attributes(span.attributes).get("gen_ai.input.messages") for span in spans]
     messages = [json.loads(one) for one in messages if one]
     assert messages and all({"role", "parts"} <= set(message) for one in messages for message in one), messages
-    assert any(b"canary-message-2" in body for body in bodies)
+    assert any(b"canarymessage" in body for body in bodies)
 
     # Routes, called pipelines, elements beside each other, a written plan, tasks, code and queries.
     ran = run(place, "run", "pipelines/analyst/pipeline.yaml", "--trust", "-q", "--input", "question=What revenue is planned for 2026?")

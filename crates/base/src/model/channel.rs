@@ -27,6 +27,49 @@ pub struct Channel {
     pub body: Body,
     /// How features are written with `body: markup`.
     pub markup: Markup,
+    /// The channel as a person of another language gets it.
+    pub languages: Languages<Channel>,
+}
+
+/// What is said otherwise to people of some languages: the whole, in each of them. Codes of BCP 47: `de`, `pt-BR`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Languages<T>(pub Vec<(String, T)>);
+
+impl<T> Default for Languages<T> {
+    fn default() -> Self {
+        Languages(vec![])
+    }
+}
+
+/// What may be said otherwise to people of some languages.
+pub trait Multilingual: Sized {
+    /// How it is said in other languages than its own.
+    fn languages(&self) -> &Languages<Self>;
+
+    /// As a person of this language gets it: that of the whole code (`de-AT`), else that of its first part (`de`), else the file's own.
+    fn in_language(&self, language: Option<&str>) -> &Self {
+        let code = |text: &str| text.trim().replace('_', "-").to_ascii_lowercase();
+        let find = |wanted: &str| self.languages().0.iter().find(|(language, _)| code(language) == wanted).map(|(_, spoken)| spoken);
+        let wanted = language.map(code).unwrap_or_default();
+        find(&wanted).or_else(|| find(wanted.split('-').next().unwrap_or_default())).unwrap_or(self)
+    }
+
+    /// As it is said in each language, the file's own first.
+    fn in_each_language(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.languages().0.iter().map(|(_, spoken)| spoken))
+    }
+}
+
+impl Multilingual for Channel {
+    fn languages(&self) -> &Languages<Channel> {
+        &self.languages
+    }
+}
+
+impl Multilingual for StyleGuide {
+    fn languages(&self) -> &Languages<StyleGuide> {
+        &self.languages
+    }
 }
 
 /// What a length counts.
@@ -224,7 +267,7 @@ impl Markup {
 }
 
 /// A style guide file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct StyleGuide {
     /// Its name.
     pub name: String,
@@ -246,6 +289,8 @@ pub struct StyleGuide {
     pub formatting: Formatting,
     /// Words to prefer, avoid, ban.
     pub words: Words,
+    /// The style guide as it speaks to people of another language.
+    pub languages: Languages<StyleGuide>,
 }
 
 /// Tone by occasion.
@@ -258,7 +303,7 @@ pub struct Tone {
 }
 
 /// Emojis by occasion; none at all unless `enabled`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Emojis {
     pub enabled: bool,
@@ -296,7 +341,7 @@ pub enum Phrase {
     Off,
     /// `true`
     On,
-    /// The author's own text.
+    /// The author's own text; in a greeting, `{name}` is the person's name.
     Own(String),
 }
 

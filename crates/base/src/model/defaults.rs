@@ -59,6 +59,8 @@ pub const MOST_PARTS: u64 = 10;
 pub const INDICATOR: &str = "({part}/{parts})";
 /// What ends a text that was cut when `too_long` of a channel is not written.
 pub const TOO_LONG: &str = "The rest was left out.";
+/// The place of the person's name in a greeting of one's own.
+pub const PERSON_NAME: &str = "{name}";
 /// Fewest characters of a criterion's description.
 pub const SHORTEST_DESCRIPTION: usize = 10;
 /// Time that `on_failure` has, and `finally`.

@@ -48,15 +48,16 @@ has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, FileMode, Guarant
 
 pub use agent_program::{AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, PrintMode, PromptOption};
 pub use channel::{
-    Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
+    Body, Channel, Emojis, Features, Formatting, Humor, Languages, LengthUnit, Markup, Multilingual, Phrase, Split, SplitAt, StyleGuide,
+    Tone, Words,
 };
 pub use conversation::{Conversation, History, HistoryBounds, LONGEST_SUMMARY, MessageRole, PastMessage, SUMMARY_STEP, newest};
 pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
     AGENT_PROGRAM_TIMEOUT, ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, FOUND_PIECES, IDENTICAL_FAILURES, INDICATOR,
     KEPT_MESSAGES, MODEL_SILENCE, MODEL_TIMEOUT, MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS,
-    MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION,
-    STAGE_TIME, TOO_LONG,
+    MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS, PERSON_NAME, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT,
+    SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
 };
 pub use dialogue::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};

@@ -151,7 +151,7 @@ impl Run {
                 template::from_json(&run_names(&self.id, now, &instance.person))
             }),
             "channel" => instance.cached.channel.get(|| channel_names(self.channel(instance_ix))),
-            "style" => instance.cached.style.get(|| style_names(self.planned(instance_ix).pipeline.style_guide.as_deref())),
+            "style" => instance.cached.style.get(|| style_names(self.style(instance_ix, None))),
             "conversation" => {
                 let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
                 // Only the run's own pipeline writes a summary.
@@ -271,7 +271,7 @@ impl Run {
     /// The channel of a running pipeline.
     pub(crate) fn channel(&self, instance: u32) -> Option<&Channel> {
         let name = self.state.instance(instance).channel.as_deref()?;
-        self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|c| &**c)
+        self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|own| self.spoken(instance, &**own))
     }
 }
 

@@ -3,9 +3,10 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::clean::clean;
-use super::document::{BlockKind, DocumentBlock, StyledRun, plain};
+use super::document::{BlockKind, DocumentBlock, StyledRun, each_text, plain, replace};
 use super::parse::parse;
-use crate::model::{Phrase, StyleGuide};
+use super::salutation::opening;
+use crate::model::{PERSON_NAME, Phrase, StyleGuide};
 
 /// Words that greet when `greeting` is simply `true`.
 const GREETINGS: [&str; 3] = ["hello", "hi", "hey"];
@@ -14,8 +15,8 @@ const GREETINGS: [&str; 3] = ["hello", "hi", "hey"];
 pub fn greeting(style: &StyleGuide, person_name: Option<&str>) -> Option<String> {
     match &style.formatting.greeting {
         Phrase::Off => None,
-        Phrase::Own(text) => Some(text.trim().to_owned()),
-        Phrase::On => Some(match person_name.map(given_name).filter(|name| style.formatting.use_user_name && !name.is_empty()) {
+        Phrase::Own(text) => Some(named(text.trim(), person_name)),
+        Phrase::On => Some(match given(person_name).filter(|_| style.formatting.use_user_name) {
             Some(name) => format!("Hi {name},"),
             None => "Hello,".to_owned(),
         }),
@@ -31,6 +32,21 @@ pub fn sign_off(style: &StyleGuide) -> Option<String> {
         Phrase::On => style.brand_name.as_ref().map(|brand| brand.trim().to_owned()),
     }
     .filter(|text| !text.is_empty())
+}
+
+/// A greeting with the person's name in its place; without a name, the place goes with the blank before it.
+fn named(text: &str, person_name: Option<&str>) -> String {
+    match given(person_name) {
+        Some(name) => text.replace(PERSON_NAME, &name),
+        None => {
+            let without = text.replace(&format!(" {PERSON_NAME}"), "").replace(PERSON_NAME, "");
+            without.trim_start_matches([',', ' ', '!', '.', ':']).to_owned()
+        }
+    }
+}
+
+fn given(person_name: Option<&str>) -> Option<String> {
+    person_name.map(given_name).filter(|name| !name.is_empty())
 }
 
 /// How a person is greeted: by the first word of the name. By the whole name where the first word is only a letter or a title (`Dr.`),
@@ -56,9 +72,29 @@ pub(crate) fn is_greeted(text: &str, style: &StyleGuide, greeting: &str) -> bool
     usual || !said.is_empty() && begins == said
 }
 
-/// Whether a text greets at all, as far as can be known: its first word is one of `Hello`, `Hi`, `Hey`, `Dear`.
+/// Whether a text greets at all, as far as can be known: its first word is one of `Hello`, `Hi`, `Hey`, `Dear`, or it opens as letters do.
 pub fn greets(text: &str) -> bool {
-    GREETINGS.iter().chain(&["dear"]).any(|word| begins_with_word(text, word))
+    GREETINGS.iter().chain(&["dear"]).any(|word| begins_with_word(text, word)) || opening(text).is_some()
+}
+
+/// A text without the greeting that it begins with.
+pub(crate) fn without_greeting<'t>(text: &'t str, greeting: &str) -> &'t str {
+    let said = words(greeting);
+    if words_within(text, said.len()) != said {
+        return text;
+    }
+    let last = text.split_word_bound_indices().filter(|(_, word)| is_word(word)).nth(said.len().saturating_sub(1));
+    let rest = last.map_or(text, |(at, word)| &text[at + word.len()..]);
+    rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '!' | '.' | ':' | ';'))
+}
+
+/// A text without the sign-off that it ends with.
+pub(crate) fn without_sign_off<'t>(text: &'t str, sign_off: &str) -> &'t str {
+    if !is_signed(text, sign_off) {
+        return text;
+    }
+    let first = text.split_word_bound_indices().rev().filter(|(_, word)| is_word(word)).nth(words(sign_off).len().saturating_sub(1));
+    first.map_or(text, |(at, _)| text[..at].trim_end())
 }
 
 /// Whether a text already ends with the sign-off, whatever its case and punctuation.
@@ -75,10 +111,15 @@ pub(super) fn add(blocks: &mut Vec<DocumentBlock>, style: &StyleGuide, person_na
     let text: Vec<String> = blocks.iter().map(|block| plain(&block.runs)).filter(|text| !text.trim().is_empty()).collect();
     let (Some(first), Some(last)) = (text.first(), text.last()) else { return };
     if let Some(sign_off) = sign_off(style).filter(|sign_off| !is_signed(last, sign_off)) {
-        blocks.extend(own(&sign_off, true));
+        blocks.extend(own(&sign_off, true, None));
     }
     if let Some(greeting) = greeting(style, person_name).filter(|greeting| !is_greeted(first, style, greeting)) {
-        let mut made = own(&greeting, matches!(style.formatting.greeting, Phrase::Own(_)));
+        let name = given(person_name);
+        let mut made = match &style.formatting.greeting {
+            Phrase::Own(text) if let Some(name) = &name => own(text.trim(), true, Some(name)),
+            Phrase::Own(_) => own(&greeting, true, None),
+            Phrase::On | Phrase::Off => own(&greeting, false, None),
+        };
         if let Some(last) = made.last_mut() {
             last.keep = true;
         }
@@ -90,7 +131,7 @@ pub(super) fn add(blocks: &mut Vec<DocumentBlock>, style: &StyleGuide, person_na
 }
 
 /// The blocks of a greeting or sign-off. The author's text may have Markdown; a name is only a name.
-fn own(text: &str, is_markdown: bool) -> Vec<DocumentBlock> {
+fn own(text: &str, is_markdown: bool, name: Option<&str>) -> Vec<DocumentBlock> {
     if is_markdown {
         // Ids of lists and tables do not matter: what an author greets with stands apart from the text.
         let mut blocks = parse(text).0;
@@ -101,6 +142,14 @@ fn own(text: &str, is_markdown: bool) -> Vec<DocumentBlock> {
             }
         });
         blocks.retain(|block| !matches!(block.kind, BlockKind::Row(_) | BlockKind::Rule));
+        if let Some(name) = name {
+            each_text(&mut blocks, true, |runs: &mut Vec<StyledRun>| {
+                let text = plain(runs);
+                let places = text.match_indices(PERSON_NAME).map(|(at, place)| (at..at + place.len(), name.to_owned()));
+                let places: Vec<_> = places.collect();
+                replace(runs, &places);
+            });
+        }
         blocks
     } else {
         vec![DocumentBlock::paragraph(vec![StyledRun::plain(text)])]

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use super::verdict::{CheckResult, JudgedText, are, beginning, counted, end, place, quoted};
-use crate::channel::{Phrases, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, sign_off};
-use crate::model::{Channel, LengthUnit, StyleGuide};
+use crate::channel::{
+    Phrases, closing, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, opening, sign_off, without_greeting,
+    without_sign_off,
+};
+use crate::model::{Channel, LengthUnit, Phrase, StyleGuide};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// No longer than `most`, in the channel's unit; without a channel in characters.
@@ -93,15 +96,41 @@ pub(super) fn style_guide(judged: &JudgedText) -> CheckResult {
         Some(greeting) if !is_greeted(text, style, &greeting) => {
             CheckResult::failed(format!("The text does not begin with the greeting {}.", quoted(&greeting)), beginning(text))
         }
+        Some(greeting) if let Some(second) = opening(without_greeting(text, &greeting)).filter(|own| opening(text) != Some(own)) => {
+            CheckResult::failed(
+                format!("The text greets twice: {} is not the greeting of the style guide.", quoted(second)),
+                beginning(text),
+            )
+        }
+        Some(greeting) if let Some(other) = opening(text).filter(|own| names_another(own, &greeting, style)) => {
+            CheckResult::failed(format!("The text greets with {} in place of {}.", quoted(other), quoted(&greeting)), beginning(text))
+        }
         None if greets(text) => CheckResult::failed("The text greets, but the style guide sets no greeting.", beginning(text)),
         _ => signed(style, judged),
     }
 }
 
+/// Whether a text greets somebody else than the greeting of the style guide does: `Hi there` where it names a person.
+fn names_another(opening: &str, greeting: &str, style: &StyleGuide) -> bool {
+    let names = |text: &str| text.unicode_words().skip(1).map(str::to_lowercase).collect::<Vec<_>>();
+    let (said, wanted) = (names(opening), names(greeting));
+    style.formatting.greeting == Phrase::On && !said.is_empty() && !wanted.iter().all(|name| said.contains(name))
+}
+
+/// Ends with the sign-off of the style guide, and with no other.
 fn signed(style: &StyleGuide, judged: &JudgedText) -> CheckResult {
     let was_cut = judged.formatted.is_some_and(|formatted| formatted.shortened);
-    match sign_off(style).filter(|sign_off| !was_cut && !is_signed(judged.text, sign_off)) {
-        Some(sign_off) => CheckResult::failed(format!("The text does not end with the sign-off {}.", quoted(&sign_off)), end(judged.text)),
-        None => CheckResult::passed(),
+    let own = sign_off(style);
+    match &own {
+        Some(sign_off) if !was_cut && !is_signed(judged.text, sign_off) => {
+            CheckResult::failed(format!("The text does not end with the sign-off {}.", quoted(sign_off)), end(judged.text))
+        }
+        own => match closing(own.as_ref().map_or(judged.text, |own| without_sign_off(judged.text, own))) {
+            Some(foreign) => {
+                let message = format!("The text signs off with {}, which is not the sign-off of the style guide.", quoted(foreign));
+                CheckResult::failed(message, end(judged.text))
+            }
+            None => CheckResult::passed(),
+        },
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{CheckResult, FilledCheck, JudgedText, check};
 use crate::model::{
-    Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
+    Body, Channel, Emojis, Features, Formatting, Humor, Languages, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
 use crate::source::Span;
 
@@ -28,6 +28,7 @@ fn channel(body: Body, markdown: Features) -> Channel {
         too_long: "See page 2 of your timesheet.".into(),
         body,
         markup: Markup::default(),
+        languages: Languages::default(),
     }
 }
 
@@ -48,6 +49,7 @@ fn style() -> StyleGuide {
         humor: Humor::default(),
         formatting: Formatting { greeting: Phrase::On, sign_off: Phrase::On, use_user_name: true },
         words: Words { banned: vec!["cheap".into(), "time units".into()], ..Words::default() },
+        languages: Languages::default(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Channel files.
 
 use super::context::{Lower, quoted};
-use super::keys;
+use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Body, Channel, Features, INDICATOR, LengthUnit, MOST_PARTS, Markup, Split, TOO_LONG};
+use crate::gate::letters_of;
+use crate::model::{Body, Channel, Features, INDICATOR, Languages, LengthUnit, MOST_PARTS, Markup, Split, TOO_LONG};
 use crate::source::FileId;
 use crate::syntax::Node;
 use crate::template::holds_a_name;
@@ -17,14 +18,6 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
     let name = keys.get("channel").and_then(|node| lower.new_id("channel", node));
     let body = keys.choice("body").unwrap_or_default();
     let length_unit = keys.choice("length_unit").unwrap_or_default();
-    if let Some(text) = keys.sentence("too_long") {
-        as_it_stands(&keys, "too_long", &text, "write words without braces");
-        if MODES.contains(&text.trim()) {
-            let message = format!("too_long is the sentence that ends a text cut short, so people would read {}", quoted(&text));
-            let help = "write a sentence for people, such as: The rest was left out.";
-            keys.lower.report(Diagnostic::bad_value(keys.value_span("too_long"), message).help(help));
-        }
-    }
     let most = keys.get("max_length").and_then(|node| node.as_scalar()?.value.as_u64());
     let is_in_characters = |most: &u64| *most > 0 && CHARACTERS_OF_SEGMENT.iter().any(|characters| most.is_multiple_of(*characters));
     if let Some(most) = most.filter(|most| length_unit == LengthUnit::SmsSegments && is_in_characters(most)) {
@@ -33,20 +26,69 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         keys.lower.report(Diagnostic::bad_value(keys.value_span("max_length"), message).help(help));
     }
     let channel = Channel {
-        name: String::new(),
-        span: keys.span,
+        name: name.as_ref().map(|name| name.value.clone()).unwrap_or_default(),
+        span: name.as_ref().map_or(keys.span, |name| name.span),
         description: keys.sentence("description"),
         max_length: keys.limit("max_length"),
         length_unit,
         markdown: keys.read("markdown", Lower::features).unwrap_or(Features::NONE),
         emojis: keys.boolean("emojis").unwrap_or(true),
         split: split(&keys),
-        too_long: keys.sentence("too_long").unwrap_or_else(|| TOO_LONG.to_owned()),
+        too_long: too_long(&keys).unwrap_or_else(|| TOO_LONG.to_owned()),
         body,
         markup: markup(&keys),
+        languages: Languages::default(),
     };
     without_effect(&keys, &channel);
-    name.map(|name| Channel { name: name.value, span: name.span, ..channel })
+    let languages = languages(&keys, &keys::CHANNEL_IN_LANGUAGE, |keys| in_language(keys, &channel));
+    name.map(|_| Channel { languages, ..channel })
+}
+
+/// A channel with the words of one language.
+fn in_language(keys: &KeyReader, channel: &Channel) -> Channel {
+    let mut channel = channel.clone();
+    for (key, is_used) in [("too_long", channel.max_length.is_some()), ("indicator", channel.split.is_some())] {
+        if keys.get(key).is_some() && !is_used {
+            let needed = if key == "indicator" { "split" } else { "max_length" };
+            let message = format!("{key} has no effect: the channel has no {needed}, so each text is one part");
+            let help = format!("add {needed}: to the channel, or remove {key}");
+            keys.lower.report(Diagnostic::no_effect(keys.key_span(key), message).help(help));
+        }
+    }
+    if let Some(text) = too_long(keys) {
+        channel.too_long = text;
+    }
+    if let (Some(split), Some(text)) = (&mut channel.split, indicator(keys)) {
+        split.indicator = text;
+    }
+    channel
+}
+
+/// What is said otherwise to people of some languages.
+pub(super) fn languages<T>(keys: &KeyReader, table: &'static KeyTable, read: impl Fn(&KeyReader) -> T) -> Languages<T> {
+    let said = keys.entries("languages").filter_map(|(code, node)| {
+        let is_code = code.text.split('-').all(|part| part.chars().all(|c| c.is_ascii_alphanumeric()) && (2..=8).contains(&part.len()))
+            && code.text.split('-').next().is_some_and(|language| language.len() <= 3);
+        if !is_code {
+            let message = format!("{} is no code of a language", quoted(&code.text));
+            let help = letters_of(&code.text).map_or("write for example en, de or pt-BR".to_owned(), |letters| format!("write {letters}"));
+            return keys.lower.reject(code.span, message, help);
+        }
+        let owner = ("languages", format!("what is said in {}", quoted(&code.text)));
+        Some((code.text.clone(), read(&KeyReader::of_key(keys.lower, owner, &[table], node)?)))
+    });
+    Languages(said.collect())
+}
+
+fn too_long(keys: &KeyReader) -> Option<String> {
+    let text = keys.sentence("too_long")?;
+    as_it_stands(keys, "too_long", &text, "write words without braces");
+    if MODES.contains(&text.trim()) {
+        let message = format!("too_long is the sentence that ends a text cut short, so people would read {}", quoted(&text));
+        let help = "write a sentence for people, such as: The rest was left out.";
+        keys.lower.report(Diagnostic::bad_value(keys.value_span("too_long"), message).help(help));
+    }
+    Some(text)
 }
 
 /// F423: keys that change nothing on this channel, and a body that shows no mark since nothing says which.
@@ -97,16 +139,20 @@ const CHARACTERS_OF_SEGMENT: [u64; 4] = [160, 153, 70, 67];
 fn split(keys: &KeyReader) -> Option<Split> {
     let split = keys.section("split", &keys::SPLIT)?;
     let at = split.choice("at").unwrap_or_default();
-    let indicator = slots(&split, "indicator", &["part", "parts"]);
-    if let Some(fixed) = indicator.as_deref().filter(|text| text.contains(|c: char| c.is_ascii_digit()) && !text.contains("{part}")) {
-        let message = format!("indicator {} has no place for {{part}}: every part would say the same", quoted(fixed));
-        split.lower.report(Diagnostic::bad_value(split.value_span("indicator"), message).help(format!("write \"{INDICATOR}\"")));
-    }
     Some(Split {
         at,
         most_parts: split.limit("most_parts").unwrap_or(MOST_PARTS),
-        indicator: indicator.unwrap_or_else(|| INDICATOR.to_owned()),
+        indicator: indicator(&split).unwrap_or_else(|| INDICATOR.to_owned()),
     })
+}
+
+fn indicator(keys: &KeyReader) -> Option<String> {
+    let indicator = slots(keys, "indicator", &["part", "parts"])?;
+    if indicator.contains(|c: char| c.is_ascii_digit()) && !indicator.contains("{part}") {
+        let message = format!("indicator {} has no place for {{part}}: every part would say the same", quoted(&indicator));
+        keys.lower.report(Diagnostic::bad_value(keys.value_span("indicator"), message).help(format!("write \"{INDICATOR}\"")));
+    }
+    Some(indicator)
 }
 
 fn markup(keys: &KeyReader) -> Markup {

@@ -1,13 +1,13 @@
 //! Style guide files.
 
-use super::channels::as_it_stands;
+use super::channels::{as_it_stands, languages};
 use super::context::{Lower, quoted};
 use super::keys;
 use super::other_shapes::truth;
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Emojis, Formatting, Humor, Phrase, StyleGuide, Tone, Words};
+use crate::model::{Emojis, Formatting, Humor, PERSON_NAME, Phrase, StyleGuide, Tone, Words};
 use crate::source::FileId;
 use crate::syntax::Node;
 
@@ -17,19 +17,28 @@ pub fn style_guide(tree: &Node, file: FileId, world: &mut dyn World, diagnostics
     let keys = lower.root(tree, &keys::STYLE_GUIDE, "this style guide")?;
     let name = keys.get("style_guide").and_then(|node| lower.new_id("style guide", node));
     let guide = StyleGuide {
-        name: String::new(),
-        span: keys.span,
+        name: name.as_ref().map(|name| name.value.clone()).unwrap_or_default(),
+        span: name.as_ref().map_or(keys.span, |name| name.span),
         version: keys.get("version").and_then(|node| lower.loose_text("version", node)).map(|text| text.source.to_string()),
-        brand_name: keys.sentence("brand_name"),
-        personality: keys.sentence("personality"),
-        tone: tone(&keys),
         emojis: emojis(&keys),
-        humor: humor(&keys),
-        formatting: formatting(&keys),
-        words: words(&keys),
+        ..said(&keys, &StyleGuide::default())
     };
     without_effect(&keys, &guide);
-    name.map(|name| StyleGuide { name: name.value, span: name.span, ..guide })
+    let languages = languages(&keys, &keys::STYLE_IN_LANGUAGE, |keys| said(keys, &guide));
+    name.map(|_| StyleGuide { languages, ..guide })
+}
+
+/// What a style guide says, or says otherwise in one language: a key that is left out is as in `base`.
+fn said(keys: &KeyReader, base: &StyleGuide) -> StyleGuide {
+    StyleGuide {
+        brand_name: keys.sentence("brand_name").or_else(|| base.brand_name.clone()),
+        personality: keys.sentence("personality").or_else(|| base.personality.clone()),
+        tone: tone(keys, &base.tone),
+        humor: humor(keys, &base.humor),
+        formatting: formatting(keys, &base.formatting),
+        words: words(keys, &base.words),
+        ..base.clone()
+    }
 }
 
 /// F423: what is switched on, and lacks what it needs.
@@ -47,8 +56,8 @@ fn without_effect(keys: &KeyReader, guide: &StyleGuide) {
     if guide.formatting.use_user_name && guide.formatting.greeting != Phrase::On {
         let (message, help) = match &guide.formatting.greeting {
             Phrase::Own(_) => (
-                "use_user_name has no effect: a greeting of your own is sent as it is written",
-                "write greeting: true, or remove use_user_name",
+                "use_user_name has no effect: a greeting of your own names the person where {name} stands in it",
+                "write {name} in the greeting, or greeting: true; or remove use_user_name",
             ),
             Phrase::Off | Phrase::On => {
                 ("use_user_name has no effect: the style guide has no greeting", "add greeting: true beside it, or remove use_user_name")
@@ -67,9 +76,10 @@ fn without_effect(keys: &KeyReader, guide: &StyleGuide) {
     }
 }
 
-fn tone(keys: &KeyReader) -> Tone {
-    let Some(tone) = keys.section("tone", &keys::TONE) else { return Tone::default() };
-    Tone { default: tone.sentence("default"), error: tone.sentence("error"), success: tone.sentence("success") }
+fn tone(keys: &KeyReader, base: &Tone) -> Tone {
+    let Some(tone) = keys.section("tone", &keys::TONE) else { return base.clone() };
+    let said = |key, base: &Option<String>| tone.sentence(key).or_else(|| base.clone());
+    Tone { default: said("default", &base.default), error: said("error", &base.error), success: said("success", &base.success) }
 }
 
 fn emojis(keys: &KeyReader) -> Emojis {
@@ -84,22 +94,26 @@ fn emojis(keys: &KeyReader) -> Emojis {
     }
 }
 
-fn humor(keys: &KeyReader) -> Humor {
-    let Some(humor) = keys.section("humor", &keys::HUMOR) else { return Humor::default() };
-    Humor { enabled: humor.boolean("enabled").unwrap_or(false), style: humor.sentence("style"), frequency: humor.sentence("frequency") }
-}
-
-fn formatting(keys: &KeyReader) -> Formatting {
-    let Some(section) = keys.section("formatting", &keys::FORMATTING) else { return Formatting::default() };
-    Formatting {
-        greeting: phrase(&section, "greeting"),
-        sign_off: phrase(&section, "sign_off"),
-        use_user_name: section.boolean("use_user_name").unwrap_or(false),
+fn humor(keys: &KeyReader, base: &Humor) -> Humor {
+    let Some(humor) = keys.section("humor", &keys::HUMOR) else { return base.clone() };
+    Humor {
+        enabled: humor.boolean("enabled").unwrap_or(base.enabled),
+        style: humor.sentence("style").or_else(|| base.style.clone()),
+        frequency: humor.sentence("frequency").or_else(|| base.frequency.clone()),
     }
 }
 
-fn phrase(keys: &KeyReader, key: &str) -> Phrase {
-    let Some(node) = keys.get(key) else { return Phrase::Off };
+fn formatting(keys: &KeyReader, base: &Formatting) -> Formatting {
+    let Some(section) = keys.section("formatting", &keys::FORMATTING) else { return base.clone() };
+    Formatting {
+        greeting: phrase(&section, "greeting", &base.greeting),
+        sign_off: phrase(&section, "sign_off", &base.sign_off),
+        use_user_name: section.boolean("use_user_name").unwrap_or(base.use_user_name),
+    }
+}
+
+fn phrase(keys: &KeyReader, key: &str, base: &Phrase) -> Phrase {
+    let Some(node) = keys.get(key) else { return base.clone() };
     match node.as_scalar().map(|scalar| &scalar.value) {
         Some(serde_json::Value::Bool(true)) => Phrase::On,
         Some(serde_json::Value::Bool(false)) => Phrase::Off,
@@ -110,11 +124,11 @@ fn phrase(keys: &KeyReader, key: &str) -> Phrase {
                 keys.lower.report(found.proposed_fix(vec![(node.span, word.to_owned())]));
                 return Phrase::Off;
             }
-            let help = match key {
-                "greeting" => "write greeting: true and use_user_name: true for \"Hi\" and the person's name, or words without braces",
-                _ => "write sign_off: true for the name of the brand, or words without braces",
+            let (fixed, help) = match key {
+                "greeting" => (text.replace(PERSON_NAME, ""), "write {name} for the person's name; nothing else is filled in"),
+                _ => (text.clone(), "write sign_off: true for the name of the brand, or words without braces"),
             };
-            as_it_stands(keys, key, text, help);
+            as_it_stands(keys, key, &fixed, help);
             Phrase::Own(text.clone())
         }
         _ => {
@@ -124,9 +138,9 @@ fn phrase(keys: &KeyReader, key: &str) -> Phrase {
     }
 }
 
-fn words(keys: &KeyReader) -> Words {
-    let Some(words) = keys.section("words", &keys::WORDS) else { return Words::default() };
-    let list = |key| {
+fn words(keys: &KeyReader, base: &Words) -> Words {
+    let Some(words) = keys.section("words", &keys::WORDS) else { return base.clone() };
+    let list = |key, base: &[String]| {
         let one = words.get(key).filter(|node| node.as_list().is_none());
         if let Some((node, text)) = one.and_then(|node| Some((node, node.as_scalar()?.value.as_str()?)))
             && text.contains(',')
@@ -134,14 +148,12 @@ fn words(keys: &KeyReader) -> Words {
             let message = format!("{key} {} is one text with commas in it", quoted(text));
             words.lower.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{text}]")));
         }
-        words.names(key).unwrap_or_default().into_iter().map(|word| word.value).collect()
+        words.names(key).map_or_else(|| base.to_vec(), |words| words.into_iter().map(|word| word.value).collect())
     };
+    let prefer = words.entries("prefer").filter_map(|(word, node)| Some((word.text.clone(), words.lower.sentence(&word.text, node)?)));
     Words {
-        prefer: words
-            .entries("prefer")
-            .filter_map(|(word, node)| Some((word.text.clone(), words.lower.sentence(&word.text, node)?)))
-            .collect(),
-        avoid: list("avoid"),
-        banned: list("banned"),
+        prefer: if words.get("prefer").is_some() { prefer.collect() } else { base.prefer.clone() },
+        avoid: list("avoid", &base.avoid),
+        banned: list("banned", &base.banned),
     }
 }

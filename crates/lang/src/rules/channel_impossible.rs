@@ -3,7 +3,7 @@
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{format, measure};
 use crate::diagnostic::About;
-use crate::model::{Channel, LengthUnit, Phrase, StyleGuide};
+use crate::model::{Channel, LengthUnit, Multilingual, Phrase, StyleGuide};
 
 /// Characters of one SMS segment, at most (3GPP TS 23.038).
 const SEGMENT: u64 = 160;
@@ -13,7 +13,13 @@ const DEFAULT_TOO_LONG: &str = "The rest was left out.";
 /// F420, for the channels of a pipeline together with its style guide.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let style = pipeline.pipeline.style_guide.as_deref();
-    pipeline.pipeline.channels.iter().for_each(|channel| no_room(channel, style, out));
+    for channel in pipeline.pipeline.channels.iter().flat_map(|channel| channel.in_each_language()) {
+        no_room(channel, style, out);
+    }
+    let others = style.into_iter().flat_map(|style| style.in_each_language().skip(1));
+    for style in others {
+        pipeline.pipeline.channels.iter().for_each(|channel| no_room(channel, Some(style), out));
+    }
 }
 
 /// F420: what every text must hold does not fit.

@@ -185,7 +185,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::model::{Channel, Pipeline, Program, Settings, StyleGuide};
+use crate::model::{Channel, Multilingual, Pipeline, Program, Settings, StyleGuide};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 use tell::{finding, listed};
@@ -344,12 +344,14 @@ pub(crate) fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
 
 /// Checks a style guide file that is looked at alone.
 pub(crate) fn check_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
-    style_conflict::conflict(style, out);
-    text_as_pattern::in_style_guide(style, out);
+    for style in style.in_each_language() {
+        style_conflict::conflict(style, out);
+        text_as_pattern::in_style_guide(style, out);
+    }
 }
 
 /// Checks a channel file that is looked at alone.
 pub(crate) fn check_channel(channel: &Channel, out: &mut Vec<Diagnostic>) {
-    channel_impossible::no_room(channel, None, out);
+    channel.in_each_language().for_each(|channel| channel_impossible::no_room(channel, None, out));
     channel_conflict::conflict(channel, out);
 }

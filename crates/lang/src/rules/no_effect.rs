@@ -12,8 +12,8 @@ use super::scorecards::{checks_of, named_scorecards};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{About, did_you_mean};
 use crate::model::{
-    Agent, CallTime, Channel, Check, Criterion, FailureKind, Judging, Phrase, Pipeline, PlainCheck, Policy, ScorecardRef, StepKind,
-    StyleGuide, Tool,
+    Agent, CallTime, Channel, Check, Criterion, FailureKind, Judging, Multilingual, PERSON_NAME, Phrase, Pipeline, PlainCheck, Policy,
+    ScorecardRef, StepKind, StyleGuide, Tool,
 };
 use crate::policy::{denied_need, opened};
 use crate::source::{Span, Spanned};
@@ -30,15 +30,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     let writes = pipeline.steps.iter().find(|planned| !planned.step.kind.agents_with_tools().is_empty());
     for (style, place) in guides_of_replies(pipeline) {
         let name = quoted(&style.name);
-        let formatting = &style.formatting;
-        if formatting.use_user_name && formatting.greeting == Phrase::On && !is_person_field_given(file, "name") {
-            let lacks = if file.person.is_none() { "the file has no person" } else { "person of the file has no name" };
-            let message = format!("style guide {name} greets by name (use_user_name), but {lacks}: the greeting is always \"Hello,\"");
-            let help = match file.person {
-                None => "add person: with id and name to the head of the file, or write use_user_name: false in the style guide",
-                Some(_) => "add name to person, or write use_user_name: false in the style guide",
-            };
-            out.push(Diagnostic::no_effect(place, message).help(help).related(style.span, "this style guide"));
+        out.extend(style.in_each_language().find_map(|style| nameless_greeting(file, style, place)));
+        if !style.languages.0.is_empty() {
+            out.extend(one_language(file, "style guide", &style.name, place).map(|found| found.related(style.span, "this style guide")));
         }
         if !style.words.banned.is_empty() && writes.is_some() && !plan.pipelines.iter().any(knows_banned) {
             let message = format!(
@@ -52,6 +46,39 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             out.push(Diagnostic::no_effect(place, message).help(help).related(style.span, "this style guide"));
         }
     }
+}
+
+/// A greeting that has a place for the person's name, which nothing gives.
+fn nameless_greeting(file: &Pipeline, style: &StyleGuide, place: Span) -> Option<Diagnostic> {
+    let (key, comes, without) = match &style.formatting.greeting {
+        Phrase::On if style.formatting.use_user_name => {
+            ("use_user_name", "the greeting is always \"Hello,\"", "write use_user_name: false in the style guide")
+        }
+        Phrase::Own(own) if own.contains(PERSON_NAME) => (PERSON_NAME, "the name is always left out", "take {name} out of the greeting"),
+        Phrase::Off | Phrase::On | Phrase::Own(_) => return None,
+    };
+    if is_person_field_given(file, "name") {
+        return None;
+    }
+    let (lacks, add) = match file.person {
+        None => ("the file has no person", "add person: with id and name to the head of the file"),
+        Some(_) => ("person of the file has no name", "add name to person"),
+    };
+    let message = format!("style guide {} greets by name ({key}), but {lacks}: {comes}", quoted(&style.name));
+    Some(Diagnostic::no_effect(place, message).help(format!("{add}, or {without}")).related(style.span, "this style guide"))
+}
+
+/// What speaks several languages, where nothing says which one the person reads.
+fn one_language(file: &Pipeline, what: &str, name: &str, place: Span) -> Option<Diagnostic> {
+    if is_person_field_given(file, "language") {
+        return None;
+    }
+    let (lacks, help) = match file.person {
+        None => ("the file has no person", "add person: with id and language to the head of the file"),
+        Some(_) => ("person of the file has no language", "add language to person, such as language: de"),
+    };
+    let message = format!("languages of {what} {} has no effect: {lacks}", quoted(name));
+    Some(Diagnostic::no_effect(place, message).help(help))
 }
 
 /// `retry` of a step that meets none of the failures after which it would try again.

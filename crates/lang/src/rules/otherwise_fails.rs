@@ -63,7 +63,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 /// Whether a criterion asks for the rules of a style guide.
-fn is_style(criterion: &Criterion) -> bool {
+pub(super) fn is_style(criterion: &Criterion) -> bool {
     match &criterion.judging {
         Judging::Checks(checks) => checks.iter().any(|check| check.value == Check::Plain(PlainCheck::StyleGuide)),
         _ => false,

@@ -3,14 +3,87 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::otherwise_fails::is_style;
+use super::scorecards::known_scorecards;
+use super::texts_past_gate::leaving;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::Phrases;
 use crate::diagnostic::About;
-use crate::model::{Phrase, StepKind, StyleGuide};
+use crate::model::{Filling, Multilingual, Phrase, StepKind, StyleGuide, Text};
+use crate::source::Span;
 
 /// F430, for every style guide a pipeline names.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     style_guides(pipeline).for_each(|style| conflict(style, out));
+    fixed_texts(pipeline, out);
+}
+
+/// F430: a fixed text that people get holds a word that its style guide bans.
+fn fixed_texts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    for (text, style) in said_to_people(pipeline) {
+        let fixed = without_places(&text.source);
+        for style in style.in_each_language() {
+            // What `format` replaces is not sent.
+            let replaced = |word: &str| style.words.prefer.iter().any(|(left, _)| left.eq_ignore_ascii_case(word));
+            let banned: Vec<&str> = style.words.banned.iter().map(String::as_str).filter(|word| !replaced(word)).collect();
+            let Some((range, index)) = Phrases::new(banned.iter().copied()).find(&fixed).into_iter().next() else { continue };
+            let word = quoted(banned.get(index).copied().unwrap_or_default());
+            let message = format!("this text, which people get, holds {word}, which style guide {} bans", quoted(&style.name));
+            let found = found(text.place.inside(range.start, range.end), &message);
+            out.push(found.related(style.span, "this style guide").help(format!("write another word, or take {word} out of banned")));
+            break;
+        }
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::StyleConflict, span, message)
+}
+
+/// The texts of a pipeline that people get as they are written, each with its style guide: what is formatted, sent or given, what a `set`
+/// step puts there, and what replaces a text that a gate does not let through, where no criterion asks for the style guide (F413).
+fn said_to_people(pipeline: &PipelinePlan) -> Vec<(&Text, &StyleGuide)> {
+    let file = &pipeline.pipeline;
+    let own = file.style_guide.as_deref();
+    let mut said: Vec<(&Text, &StyleGuide)> = leaving(pipeline).into_iter().filter_map(|leaving| Some((leaving.text, own?))).collect();
+    let formats =
+        pipeline.steps.iter().filter_map(|planned| if let StepKind::Format(format) = &planned.step.kind { Some(format) } else { None });
+    said.extend(formats.filter_map(|format| Some((&format.text, format.style_guide.as_deref().or(own)?))));
+    for planned in &pipeline.steps {
+        match &planned.step.kind {
+            StepKind::Set(value) => {
+                let id = &planned.step.id.value;
+                let is_its_output =
+                    |path: &[String]| matches!(path, [steps, step, output] if steps == "steps" && step == id && output == "output");
+                let read_in = said.iter().find(|(text, _)| text.reads.iter().any(|read| is_its_output(&read.path)));
+                if let (Filling::Text(text), Some((_, style))) = (value, read_in) {
+                    said.push((text, *style));
+                }
+            }
+            StepKind::Gate(gate) => {
+                let is_judged = known_scorecards(pipeline, gate).flat_map(|card| &card.criteria).any(is_style);
+                said.extend(gate.otherwise.as_ref().filter(|_| !is_judged).and_then(|text| Some((text, own?))));
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+/// A text with blanks in place of all that is filled in.
+fn without_places(source: &str) -> String {
+    let mut fixed = source.to_owned();
+    let mut from = 0;
+    while let Some((start, close)) = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")]
+        .into_iter()
+        .filter_map(|(open, close)| Some((from + source.get(from..)?.find(open)?, close)))
+        .min_by_key(|(start, _)| *start)
+    {
+        let end = source[start..].find(close).map_or(source.len(), |end| start + end + close.len());
+        fixed.replace_range(start..end, &" ".repeat(end - start));
+        from = end;
+    }
+    fixed
 }
 
 /// Every style guide that a pipeline names, once.
@@ -22,7 +95,7 @@ pub(super) fn style_guides(pipeline: &PipelinePlan) -> impl Iterator<Item = &Sty
     let of_agents = pipeline.pipeline.agents.values().filter_map(|agent| agent.style_guide.as_ref());
     let mut seen = HashSet::new();
     let all = pipeline.pipeline.style_guide.iter().chain(of_steps).chain(of_agents);
-    all.filter(move |style| seen.insert(Arc::as_ptr(style))).map(|style| &**style)
+    all.filter(move |style| seen.insert(Arc::as_ptr(style))).flat_map(|style| style.in_each_language())
 }
 
 /// F430: what the style guide itself puts in holds a banned word.
@@ -31,7 +104,7 @@ pub(super) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
     let holds = |text: &str| banned.find(text).first().and_then(|(_, index)| style.words.banned.get(*index));
     let mut report = |message: String, word: &str| {
         out.push(
-            finding(Code::StyleConflict, style.span, &message)
+            found(style.span, &message)
                 .about(About::Value("words.banned".to_owned()))
                 .help(format!("take {} out of banned, or write another word there", quoted(word))),
         );

@@ -339,9 +339,8 @@ impl Run {
     /// The channel and style guide that a `format` step of this pipeline makes its output for.
     fn format_made_for(&self, at: NodeRef, format: &FormatStep) -> MadeFor {
         let instance = self.state.instance_of(at);
-        let own_style = self.planned(instance).pipeline.style_guide.as_deref();
-        let channel = format.channel.as_deref().or_else(|| self.channel(instance));
-        (channel.cloned(), format.style_guide.as_deref().or(own_style).cloned())
+        let channel = format.channel.as_deref().map(|own| self.spoken(instance, own)).or_else(|| self.channel(instance));
+        (channel.cloned(), self.style(instance, format.style_guide.as_deref()).cloned())
     }
 
     /// The channel and style guide that a value was made for by itself: those that a `format` step named in it, else the run's.
@@ -350,7 +349,8 @@ impl Run {
         let pipeline = &self.planned(instance).pipeline;
         let made = output.and_then(Output::made);
         let named = made.and_then(|made| pipeline.channels.iter().find(|c| c.name == made.channel));
-        (named.map(|c| &**c).or_else(|| self.channel(instance)).cloned(), pipeline.style_guide.as_deref().cloned())
+        let named = named.map(|own| self.spoken(instance, &**own));
+        (named.or_else(|| self.channel(instance)).cloned(), self.style(instance, None).cloned())
     }
 
     /// The `format` step whose output a gate reads first.

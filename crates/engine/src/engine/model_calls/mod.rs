@@ -229,7 +229,8 @@ impl Run {
     /// Fills in a text for an agent: `style` is the agent's own style guide, if it has one.
     pub(crate) fn fill_for_agent(&self, at: NodeRef, agent: &Agent, text: &Text) -> Result<String, Failure> {
         let reads_style = text.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
-        let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|style| ("style", style_names(Some(style))));
+        let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|own| self.spoken(self.state.instance_of(at), own));
+        let own = own.map(|style| ("style", style_names(Some(style))));
         self.fill_text_with(at, text, own.as_slice())
     }
 

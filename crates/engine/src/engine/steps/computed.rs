@@ -7,7 +7,7 @@ use crate::channel::FormatError;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{Channel, Filling, FormatStep, RouteStep, Step, StopStep, StyleGuide, phrase_words};
+use crate::model::{Channel, Filling, FormatStep, Multilingual, RouteStep, Step, StopStep, StyleGuide, phrase_words};
 
 pub(super) struct Set<'s>(pub(super) &'s Filling);
 
@@ -23,8 +23,8 @@ impl Kind for FormatStep {
     fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
         let text = run.fill_text(at, &self.text)?;
         let instance = run.state.instance_of(at);
-        let channel = self.channel.as_deref().or_else(|| run.channel(instance)).cloned();
-        let style = self.style_guide.as_deref().or(run.planned(instance).pipeline.style_guide.as_deref()).cloned();
+        let channel = self.channel.as_deref().map(|own| run.spoken(instance, own)).or_else(|| run.channel(instance)).cloned();
+        let style = run.style(instance, self.style_guide.as_deref()).cloned();
         let output = run.format(instance, &text, channel.as_ref(), style.as_ref())?;
         run.succeed(at, output, None);
         Ok(())
@@ -84,6 +84,17 @@ impl Kind for StopStep {
 }
 
 impl Run {
+    /// A channel or style guide as the person of an instance gets it.
+    pub(crate) fn spoken<'s, T: Multilingual>(&self, instance: u32, own: &'s T) -> &'s T {
+        own.in_language(self.state.instance(instance).person.get("language").and_then(Value::as_str))
+    }
+
+    /// The style guide of an instance, or the one that a step or an agent has of its own, in the language of the person.
+    pub(crate) fn style<'s>(&'s self, instance: u32, own: Option<&'s StyleGuide>) -> Option<&'s StyleGuide> {
+        let style = own.or(self.planned(instance).pipeline.style_guide.as_deref())?;
+        Some(self.spoken(instance, style))
+    }
+
     /// Formats a text for a channel.
     ///
     /// # Errors

@@ -396,22 +396,8 @@ fn a_gate_that_no_criterion_was_found_for_lets_nothing_through() {
 
 #[test]
 fn style_in_the_texts_of_an_agent_is_the_agents_own_style_guide() {
-    use crate::model::{Emojis, Formatting, Humor, StyleGuide, Tone, Words};
-    let emojis = Emojis { enabled: false, success: None, warning: None, error: None, info: None };
-    let style = |name: &str| {
-        Some(std::sync::Arc::new(StyleGuide {
-            name: name.into(),
-            span: crate::source::Span::default(),
-            version: None,
-            brand_name: None,
-            personality: None,
-            tone: Tone::default(),
-            emojis: emojis.clone(),
-            humor: Humor::default(),
-            formatting: Formatting::default(),
-            words: Words::default(),
-        }))
-    };
+    use crate::model::StyleGuide;
+    let style = |name: &str| Some(std::sync::Arc::new(StyleGuide { name: name.into(), ..StyleGuide::default() }));
     let mut p = pipeline("p", vec![agent("a", "Write as {{ style.name }}."), set("b", "{{ style.name }}")]);
     p.style_guide = style("formal");
     let writer = p.agents.get_mut("writer").unwrap();

@@ -6,7 +6,7 @@ mod properties;
 mod texts;
 
 use crate::model::{
-    Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
+    Body, Channel, Emojis, Features, Formatting, Humor, Languages, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
 use crate::source::Span;
 
@@ -25,6 +25,7 @@ pub(super) fn channel(body: Body, markdown: Features) -> Channel {
         too_long: "The rest was left out.".into(),
         body,
         markup: Markup::default(),
+        languages: Languages::default(),
     }
 }
 
@@ -88,6 +89,7 @@ pub(super) fn style() -> StyleGuide {
         humor: Humor::default(),
         formatting: Formatting { greeting: Phrase::On, sign_off: Phrase::Off, use_user_name: true },
         words: Words { prefer: vec![("time units".into(), "hours".into())], avoid: vec!["utilise".into()], banned: vec!["synergy".into()] },
+        languages: Languages::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{channel, chat, format, html, one, plain, splitting, style, telegram, text, text_or_nothing, words};
 use crate::channel::{prompt, style_prompt};
-use crate::model::{Body, Channel, Features, Markup, Phrase, SplitAt};
+use crate::model::{Body, Channel, Features, Formatting, Languages, Markup, Multilingual, Phrase, SplitAt, StyleGuide};
 
 #[test]
 fn the_example_reply_fits_each_channel() {
@@ -217,6 +217,54 @@ fn a_greeting_uses_the_given_name() {
         (" \u{200B}", "Hello,"),
     ] {
         assert_eq!(greeted(name), greeting, "{name:?}");
+    }
+}
+
+#[test]
+fn a_greeting_of_ones_own_names_the_person_where_it_says() {
+    let greeted = |own: &str, name: Option<&str>| {
+        let mut style = style();
+        style.formatting.greeting = Phrase::Own(own.into());
+        format("Fertig.", &telegram(), Some(&style), name).text.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(greeted("Hallo **{name}**,", Some("Ana Moreira")), "Hallo *Ana*,");
+    assert_eq!(greeted("Hallo **{name}**,", Some("*A*")), "Hallo *\\*A\\**,");
+    assert_eq!(greeted("{name}, hallo!", Some("Ana")), "Ana, hallo\\!");
+    // Nobody is known by name.
+    assert_eq!(greeted("Hallo {name},", None), "Hallo,");
+    assert_eq!(greeted("{name}, hallo!", None), "hallo\\!");
+    let mut style = style();
+    style.formatting.greeting = Phrase::Own("Hallo {name},".into());
+    let text = "hallo ana!\n\nFertig.";
+    assert_eq!(format(text, &plain(), Some(&style), Some("Ana Moreira")).text, text, "greeted already");
+}
+
+#[test]
+fn a_person_gets_the_words_of_the_language() {
+    let spoken = |sign_off: &str| StyleGuide {
+        formatting: Formatting { sign_off: Phrase::Own(sign_off.into()), ..Formatting::default() },
+        ..style()
+    };
+    let guide = StyleGuide {
+        languages: Languages(vec![
+            ("de".into(), spoken("Dein Team")),
+            ("de-AT".into(), spoken("Baba")),
+            ("pt-BR".into(), spoken("Abraço")),
+        ]),
+        ..spoken("Your team")
+    };
+    let signed = |language| guide.in_language(language).formatting.sign_off.clone();
+    for (language, said) in [
+        (None, "Your team"),
+        (Some(""), "Your team"),
+        (Some("en"), "Your team"),
+        (Some("de"), "Dein Team"),
+        (Some("DE_at"), "Baba"),
+        (Some("de-CH"), "Dein Team"),
+        (Some("pt-br"), "Abraço"),
+        (Some("pt"), "Your team"),
+    ] {
+        assert_eq!(signed(language), Phrase::Own(said.into()), "{language:?}");
     }
 }
 

@@ -210,6 +210,27 @@ fn a_text_that_format_made_keeps_to_the_style_guide() {
     let found = check(&FilledCheck::Plain(PlainCheck::StyleGuide), &judged).feedback;
     assert_eq!(found, "The text does not end with the sign-off \"Acme 36/5\".", "a field of a step's own value says nothing of a text");
     assert_eq!(raw(&guide, "Hello, done ✅ Acme 36/5"), "The style guide allows no emojis.");
+    for (text, feedback) in [
+        ("Hi there,\n\nDone.\n\nAcme 36/5", "The text greets with \"Hi there\" in place of \"Hi Ana,\"."),
+        (
+            "Hi Ana,\n\nDear Ms Moreira,\n\nDone.\n\nAcme 36/5",
+            "The text greets twice: \"Dear Ms Moreira\" is not the greeting of the style guide.",
+        ),
+        (
+            "Hi Ana,\n\nDone.\n\nBest regards,\nEleanor\n\nAcme 36/5",
+            "The text signs off with \"Best regards,\", which is not the sign-off of the style guide.",
+        ),
+        ("Hello Ana,\n\nDone. Thanks!\n\nAcme 36/5", ""),
+        ("Hello,\n\nDone.\n\nAcme 36/5", ""),
+    ] {
+        assert_eq!(raw(&guide, text), feedback, "{text}");
+    }
+    let silent = StyleGuide { formatting: Formatting::default(), ..guide.clone() };
+    assert_eq!(
+        raw(&silent, "Done.\n\nViele Grüße\nMaya"),
+        "The text signs off with \"Viele Grüße\", which is not the sign-off of the style guide."
+    );
+    assert_eq!(raw(&silent, "Sehr geehrte Frau Moreira,\n\nfertig."), "The text greets, but the style guide sets no greeting.");
     assert_eq!(raw(&guide, "Done. Acme 36/5"), "The text does not begin with the greeting \"Hi Ana,\".");
     assert_eq!(raw(&guide, "Hello, done."), "The text does not end with the sign-off \"Acme 36/5\".");
     guide.formatting = Formatting::default();

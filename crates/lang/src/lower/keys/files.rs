@@ -21,6 +21,13 @@ pub static CHANNEL: KeyTable = KeyTable::of("channel").keys(&[
     key("too_long", Sentence, "the sentence that ends a text cut short"),
     key("body", Word(Body::VARIANTS), "what is sent"),
     key("markup", Keys(&MARKUP), "how each feature is written with body: markup"),
+    key("languages", Named(&Keys(&CHANNEL_IN_LANGUAGE)), "its words for people of other languages, by code"),
+]);
+
+/// The words of a channel in one language.
+pub(crate) static CHANNEL_IN_LANGUAGE: KeyTable = KeyTable::of("channel in one language").keys(&[
+    key("too_long", Sentence, "the sentence that ends a text cut short"),
+    key("indicator", Sentence, "the end of each part, with {part} and {parts}"),
 ]);
 
 /// `split` of a channel.
@@ -54,6 +61,17 @@ pub static STYLE_GUIDE: KeyTable = KeyTable::of("style guide").keys(&[
     key("personality", Sentence, "who speaks"),
     key("tone", Keys(&TONE), "tone by occasion"),
     key("emojis", Keys(&EMOJIS), "which emojis"),
+    key("humor", Keys(&HUMOR), "how much humour"),
+    key("formatting", Keys(&FORMATTING), "greeting and sign-off"),
+    key("words", Keys(&WORDS), "words to prefer, avoid, ban"),
+    key("languages", Named(&Keys(&STYLE_IN_LANGUAGE)), "what it says otherwise to people of other languages, by code"),
+]);
+
+/// What a style guide says otherwise in one language.
+pub(crate) static STYLE_IN_LANGUAGE: KeyTable = KeyTable::of("style guide in one language").keys(&[
+    key("brand_name", Sentence, "the brand"),
+    key("personality", Sentence, "who speaks"),
+    key("tone", Keys(&TONE), "tone by occasion"),
     key("humor", Keys(&HUMOR), "how much humour"),
     key("formatting", Keys(&FORMATTING), "greeting and sign-off"),
     key("words", Keys(&WORDS), "words to prefer, avoid, ban"),

@@ -232,6 +232,7 @@ split: { at: word, most_parts: 3, indicator: "({part}/{parts})" }
 too_long: The rest follows by mail.
 body: markup
 markup: { bold: "*", italic: "_{text}_", strike: "~", code: "`", bullet: "- ", link: "{text} ({url})", heading: "*{text}*", table: lines, escape: { "&": "&amp;" }, lookalike: { "*": "∗" } }
+languages: { de: { too_long: Der Rest folgt per Mail., indicator: "[{part}/{parts}]" } }
 "#;
 
 const STYLE_GUIDE: &str = r#"flow: 1
@@ -245,6 +246,14 @@ emojis: { enabled: true, success: "✅", warning: "⚠️", error: "❌", info: 
 humor: { enabled: false, style: dry, frequency: rare }
 formatting: { greeting: true, sign_off: "The desk", use_user_name: true }
 words: { prefer: { purchase: order }, avoid: [utilise], banned: [cheap] }
+languages:
+  de-AT:
+    brand_name: Haus
+    personality: Ein ruhiger Kollege.
+    tone: { default: ruhig }
+    humor: { enabled: true }
+    formatting: { greeting: "Servus {name}," }
+    words: { banned: [billig] }
 "#;
 
 const REPLIES: &str = r#"flow: 1

@@ -336,11 +336,11 @@ fn style_guides_are_checked() {
 
 #[test]
 fn what_would_be_sent_as_it_stands_is_told_to_whoever_edits_a_style_guide_or_a_channel() {
-    let text = "flow: 1\nstyle_guide: acme\nformatting: { greeting: \"Hey {name}!\", sign_off: \"The {{ brand_name }} team\" }\n\
+    let text = "flow: 1\nstyle_guide: acme\nformatting: { greeting: \"Hey {first_name}!\", sign_off: \"The {{ brand_name }} team\" }\n\
         words:\n  banned: synergy, slacker\n  avoid: [\"well, so\"]\n";
     assert_snapshot!(read(text, style_guide).1, @r#"
-    F007 3:25 greeting is sent as it is written: nothing is filled in for "Hey {name}!" = write greeting: true and use_user_name: true for "Hi" and the person's name, or words without braces
-    F007 3:50 sign_off is sent as it is written: nothing is filled in for "The {{ brand_name }} team" = write sign_off: true for the name of the brand, or words without braces
+    F007 3:25 greeting is sent as it is written: nothing is filled in for "Hey {first_name}!" = write {name} for the person's name; nothing else is filled in
+    F007 3:56 sign_off is sent as it is written: nothing is filled in for "The {{ brand_name }} team" = write sign_off: true for the name of the brand, or words without braces
     F007 5:11 banned "synergy, slacker" is one text with commas in it = write a list: [synergy, slacker]
     "#);
     let text = "flow: 1\nchannel: sms\nmarkdown: bold, italic\nmax_length: 100\nsplit: { indicator: (1/3) }\ntoo_long: More at {url}.\n";
