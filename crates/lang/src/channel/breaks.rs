@@ -75,6 +75,9 @@ fn inside(block: &DocumentBlock, index: usize, found: &mut Vec<Break>) {
             ends.next();
         }
         let is_end = ends.peek() == Some(&offset);
+        if !is_end && is_inside_figure(&text, offset) {
+            continue;
+        }
         if offset == 0 || !(here || is_end) || blocked.peek().is_some_and(|whole| whole.bytes.start < offset) {
             continue;
         }
@@ -83,6 +86,33 @@ fn inside(block: &DocumentBlock, index: usize, found: &mut Vec<Break>) {
         found.push(Break { at: DocumentPosition { block: index, offset }, level });
     }
 }
+
+/// Whether a blank stands inside a figure: between its groups of digits (`1 250 000`), behind its sign (`- 5`), before its unit (`5 million`), and
+/// behind the number of a list.
+fn is_inside_figure(text: &str, offset: usize) -> bool {
+    let (before, after) = text.split_at(offset);
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let word = line.trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
+    if word.len() == line.trim_end().len() && line.ends_with(' ') {
+        let number = word.trim_end_matches(['.', ')']);
+        if word == "-" || word == "+" || number.len() < word.len() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return true;
+        }
+    }
+    let ends_in_digit = word.ends_with(|c: char| c.is_ascii_digit());
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    let is_group = digits == 3 && !after[digits..].starts_with(|c: char| c.is_alphanumeric());
+    let is_sign = matches!(word, "-" | "−" | "+" | "±" | "~" | "≈" | "<" | ">") && digits > 0;
+    let unit = after.split(|c: char| c.is_whitespace() || ",.;:!?)".contains(c)).next().unwrap_or_default();
+    let is_unit = UNITS.split(' ').any(|known| !known.is_empty() && known == unit);
+    ends_in_digit && (is_group || is_unit) || is_sign
+}
+
+/// What a figure is not parted from.
+const UNITS: &str = " % ‰ ° °C °F € $ £ EUR USD GBP CHF k K M h min s hours hour minutes days people million billion trillion thousand Million Millionen Mio \
+Milliarde Milliarden Mrd Tsd Tausend Stunden Stunde Tage Uhr Euro kg g t km m cm mm l kWh MB GB TB kB am pm a.m p.m Januar Februar März April Mai Juni Juli \
+August September Oktober November Dezember January February March May June July October December ";
 
 /// What is never cut: links and addresses.
 pub(super) struct Whole<'a> {

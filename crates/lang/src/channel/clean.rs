@@ -10,7 +10,8 @@ use crate::diagnostic::terminal_sequence;
 
 /// The text without hostile characters, and how many were taken out: bidirectional overrides and isolates (CVE-2021-42574), tag
 /// characters (but those of the three flag emojis that have them), sequences for a terminal, control characters other than tab and line
-/// break, and zero-width characters (but in emojis and in scripts that join their letters). `\r\n` and a lone `\r` become `\n`, uncounted.
+/// break, and zero-width characters (but in emojis and in scripts that join their letters). `\r\n`, a lone `\r` and the other ends of lines and
+/// pages become `\n`, uncounted.
 pub fn clean(text: &str) -> (Cow<'_, str>, usize) {
     if text.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\t')) {
         return (Cow::Borrowed(text), 0);
@@ -39,6 +40,8 @@ pub fn clean(text: &str) -> (Cow<'_, str>, usize) {
                     made.push('\n');
                 }
             }
+            // Ends of lines and pages, as PDF and word processors have them.
+            '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => made.push('\n'),
             '\u{200C}' | '\u{200D}' => match (made.chars().next_back(), after.chars().next()) {
                 (Some(before), Some(next)) if joins(before) && joins(next) => made.push(now),
                 _ => removed += 1,

@@ -45,15 +45,13 @@ pub(super) fn degrade(blocks: &mut [DocumentBlock], allowed: Features) -> bool {
 
 fn runs(list: &mut Vec<StyledRun>, allowed: Features) -> bool {
     let mut removed = false;
-    if !allowed.strike {
-        removed |= struck_to_text(list);
-    }
     for run in list.iter_mut() {
-        let RunStyle { bold, italic, strike, code } = run.style;
+        let RunStyle { bold, italic, strike, struck_text, code } = run.style;
         let style = RunStyle {
             bold: bold && allowed.bold,
             italic: italic && allowed.italic,
             strike: strike && allowed.strike,
+            struck_text: struck_text || strike && !allowed.strike,
             code: code && allowed.code,
         };
         removed |= style != run.style;
@@ -64,53 +62,6 @@ fn runs(list: &mut Vec<StyledRun>, allowed: Features) -> bool {
         *list = links_to_text(std::mem::take(list));
     }
     removed
-}
-
-/// What is struck between `~~`, as text, each line by itself: without a mark it would read as valid. True if there was any.
-pub(super) fn struck_to_text(list: &mut Vec<StyledRun>) -> bool {
-    if !list.iter().any(|run| run.style.strike) {
-        return false;
-    }
-    let mut made: Vec<StyledRun> = vec![];
-    let mut lines = std::mem::take(list).into_iter().flat_map(lines_of_struck).collect::<Vec<_>>();
-    // Blanks between two struck parts are struck with them, wherever their marks stood.
-    let is_blank = |run: &StyledRun| !run.style.strike && !run.text.contains('\n') && run.text.trim().is_empty();
-    let mut struck: Option<usize> = None;
-    for index in 0..lines.len() {
-        if lines[index].style.strike {
-            let from = struck.map_or(index, |last| last + 1);
-            lines[from..index].iter_mut().for_each(|run| run.style.strike = true);
-            struck = Some(index);
-        } else if !is_blank(&lines[index]) {
-            struck = None;
-        }
-    }
-    for group in lines.chunk_by(|a, b| a.style.strike == b.style.strike) {
-        let is_struck = group.iter().any(|run| run.style.strike && !run.text.trim().is_empty());
-        let mark = is_struck.then(|| StyledRun::plain("~~"));
-        made.extend(mark.clone());
-        made.extend(group.iter().cloned().map(|mut run| {
-            run.style.strike = false;
-            run
-        }));
-        made.extend(mark);
-    }
-    *list = made;
-    true
-}
-
-/// A run whose ends of lines are not struck.
-fn lines_of_struck(run: StyledRun) -> Vec<StyledRun> {
-    if !run.style.strike || !run.text.contains('\n') {
-        return vec![run];
-    }
-    let end = StyledRun { text: "\n".to_owned(), style: RunStyle { strike: false, ..run.style }, ..run.clone() };
-    let mut made = vec![];
-    for (index, line) in run.text.split('\n').enumerate() {
-        made.extend((index > 0).then(|| end.clone()));
-        made.extend((!line.is_empty()).then(|| StyledRun { text: line.to_owned(), ..run.clone() }));
-    }
-    made
 }
 
 /// `text (url)`, and the address alone where it is the text.
@@ -127,11 +78,19 @@ fn links_to_text(list: Vec<StyledRun>) -> Vec<StyledRun> {
             group.push(next);
         }
         let is_address = is_same_address(&plain(&group), &link);
+        // What touches an address would be read as a part of it.
+        let touches = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '/');
+        if is_address && touches(made.last().and_then(|run: &StyledRun| run.text.chars().next_back())) {
+            push(&mut made, StyledRun::plain(" "));
+        }
+        let is_followed = is_address && touches(rest.peek().and_then(|next| next.text.chars().next()));
         group.into_iter().for_each(|run| push(&mut made, StyledRun { link: None, whole: is_address, ..run }));
         if !is_address {
             push(&mut made, StyledRun::plain(" ("));
             push(&mut made, StyledRun { text: shown(&link).to_owned(), whole: true, ..StyledRun::default() });
             push(&mut made, StyledRun::plain(")"));
+        } else if is_followed {
+            push(&mut made, StyledRun::plain(" "));
         }
     }
     made
@@ -172,7 +131,9 @@ fn line_of(row: &DocumentRow) -> Vec<StyledRun> {
         }
         if let Some(name) = name {
             name.iter().cloned().for_each(|run| push(&mut runs, run));
-            push(&mut runs, StyledRun::plain(if cell.is_empty() { ":" } else { ": " }));
+            let colon = if plain(name).trim_end().ends_with([':', '：']) { "" } else { ":" };
+            push(&mut runs, StyledRun::plain(colon));
+            push(&mut runs, StyledRun::plain(if cell.is_empty() { "" } else { " " }));
         }
         cell.iter().cloned().for_each(|run| push(&mut runs, run));
     }
@@ -196,7 +157,7 @@ fn item_to_line(block: &mut DocumentBlock, begun: &mut HashSet<u32>) {
 
 /// What a block begins with in plain text: the marks of the elements that begin with it, and room for those that it is in.
 pub(super) fn marks(block: &DocumentBlock, begun: &mut HashSet<u32>) -> String {
-    block.items.iter().map(|item| if begun.insert(item.id) { mark(item) } else { "  ".to_owned() }).collect()
+    block.items.iter().map(|item| if begun.insert(item.id) { mark(item) } else { " ".repeat(mark(item).len()) }).collect()
 }
 
 /// What an element begins with in plain text.

@@ -68,6 +68,8 @@ pub(super) struct RunStyle {
     pub bold: bool,
     pub italic: bool,
     pub strike: bool,
+    /// Struck where the channel cannot strike: written between `~~`, without which it would read as valid.
+    pub struck_text: bool,
     pub code: bool,
 }
 
@@ -219,7 +221,13 @@ pub(super) fn slice(blocks: &[DocumentBlock], from: DocumentPosition, to: Docume
         let stop = if index == to.block { to.offset } else { usize::MAX };
         let mut runs = cut(&block.runs, start..stop);
         if start > 0 || index == to.block {
-            trim(&mut runs, start > 0, index == to.block);
+            match block.kind {
+                // What a line of code begins with is code.
+                BlockKind::Code(_) => trim_lines(&mut runs, start > 0, index == to.block),
+                BlockKind::Paragraph | BlockKind::Heading(_) | BlockKind::Rule | BlockKind::Row(_) => {
+                    trim(&mut runs, start > 0, index == to.block)
+                }
+            }
             if runs.is_empty() {
                 continue;
             }
@@ -236,6 +244,15 @@ pub(super) fn slice(blocks: &[DocumentBlock], from: DocumentPosition, to: Docume
 
 fn ids(block: &DocumentBlock) -> Vec<u32> {
     block.items.iter().map(|item| item.id).collect()
+}
+
+/// Takes empty lines off the ends.
+fn trim_lines(runs: &mut Vec<StyledRun>, at_start: bool, at_end: bool) {
+    let text = plain(runs);
+    let kept = if at_end { text.trim_end() } else { text.as_str() };
+    let lines = kept.len() - kept.trim_start().len();
+    let before = if at_start { kept[..lines].rfind('\n').map_or(0, |end| end + 1) } else { 0 };
+    *runs = cut(runs, before..kept.len().max(before));
 }
 
 /// Takes white space off the ends, whole graphemes at a time.

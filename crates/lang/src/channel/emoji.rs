@@ -39,9 +39,34 @@ fn is_keycap(emoji: &str) -> bool {
     emoji.starts_with(|first: char| first.is_ascii())
 }
 
-/// The bytes to take out so that no emoji is left, with the space that only parted it from its neighbours.
-pub(super) fn without_emojis(text: &str) -> Vec<Range<usize>> {
-    let mut ranges: Vec<Range<usize>> = vec![];
+/// What a sign that is drawn as an emoji says as a character: it may not be left out.
+const SIGNS: [(char, &str); 16] = [
+    ('➕', "+"),
+    ('➖', "-"),
+    ('✖', "×"),
+    ('➗', "÷"),
+    ('🟰', "="),
+    ('➡', "->"),
+    ('⬅', "<-"),
+    ('↔', "<->"),
+    ('⬆', "↑"),
+    ('⬇', "↓"),
+    ('❗', "!"),
+    ('❓', "?"),
+    ('🔟', "10"),
+    ('©', "©"),
+    ('®', "®"),
+    ('™', "™"),
+];
+
+fn sign(emoji: &str) -> Option<&'static str> {
+    SIGNS.iter().find(|(sign, _)| emoji.starts_with(*sign)).map(|(_, text)| *text)
+}
+
+/// What to put in place so that no emoji is left: nothing, and the space that only parted it from its neighbours goes with it; a blank where
+/// its neighbours would touch; the sign that it is (`5 ✖️ 3`).
+pub(super) fn without_emojis(text: &str) -> Vec<(Range<usize>, String)> {
+    let mut ranges: Vec<(Range<usize>, String)> = vec![];
     let graphemes: Vec<(usize, &str)> = text.grapheme_indices(true).collect();
     let mut at = 0;
     while let Some((start, grapheme)) = graphemes.get(at).copied() {
@@ -51,16 +76,21 @@ pub(super) fn without_emojis(text: &str) -> Vec<Range<usize>> {
         }
         // A digit in a key says something: only the key goes.
         if is_keycap(grapheme) {
-            ranges.push(start + 1..start + grapheme.len());
+            ranges.push((start + 1..start + grapheme.len(), String::new()));
+            continue;
+        }
+        if let Some(sign) = sign(grapheme) {
+            ranges.push((start..start + grapheme.len(), sign.to_owned()));
             continue;
         }
         let mut end = start + grapheme.len();
-        while let Some((next, grapheme)) = graphemes.get(at).filter(|(_, next)| is_emoji(next) && !is_keycap(next)) {
+        while let Some((next, grapheme)) = graphemes.get(at).filter(|(_, next)| is_emoji(next) && !is_keycap(next) && sign(next).is_none())
+        {
             end = next + grapheme.len();
             at += 1;
         }
         let mut start = start;
-        let floor = ranges.last().map_or(0, |range| range.end);
+        let floor = ranges.last().map_or(0, |(range, _)| range.end);
         let before = &text[floor..start];
         let at_line_start = (floor == 0 && before.is_empty()) || before.ends_with('\n') || (before.is_empty() && floor > 0);
         let next = text[end..].chars().next();
@@ -74,7 +104,9 @@ pub(super) fn without_emojis(text: &str) -> Vec<Range<usize>> {
         {
             start -= 1;
         }
-        ranges.push(start..end);
+        let touches = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "+-−$€£%°".contains(c));
+        let parts = touches(text[..start].chars().next_back()) && touches(text[end..].chars().next());
+        ranges.push((start..end, if parts { " ".to_owned() } else { String::new() }));
     }
     ranges
 }
@@ -85,8 +117,8 @@ mod tests {
 
     fn removed(text: &str) -> String {
         let mut text = text.to_owned();
-        for range in without_emojis(&text).into_iter().rev() {
-            text.replace_range(range, "");
+        for (range, sign) in without_emojis(&text).into_iter().rev() {
+            text.replace_range(range, &sign);
         }
         text
     }
@@ -111,5 +143,22 @@ mod tests {
         assert_eq!(removed("👩‍💻"), "");
         assert_eq!(removed("You logged 3️⃣2 hours, 1️⃣ 🎉 2️⃣."), "You logged 32 hours, 1 2.");
         assert_eq!(removed("🎉 🎉 x"), "x");
+    }
+
+    #[test]
+    fn taking_emojis_out_joins_no_figures_and_leaves_out_no_sign() {
+        for (text, left) in [
+            ("40➡️32", "40->32"),
+            ("08:00➡️17:00", "08:00->17:00"),
+            ("Done 3✅5 open", "Done 3 5 open"),
+            ("5🕐30", "5 30"),
+            ("5✖️3, 10➗2=5, ➖5 °C, ➕5 %", "5×3, 10÷2=5, -5 °C, +5 %"),
+            ("syn😀ergy", "syn ergy"),
+            ("Room 🔟 at 5️⃣", "Room 10 at 5"),
+            ("Acme™️ 5", "Acme™ 5"),
+            ("(✅5)", "(5)"),
+        ] {
+            assert_eq!(removed(text), left);
+        }
     }
 }

@@ -7,10 +7,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::body::{as_sent, features, read, render};
 use super::clean::{clean, shows};
 use super::degrade::degrade;
+use super::degrade::{is_same_address, shown};
 use super::document::{DocumentBlock, StyledRun, drop_empty, each_text, plain, replace};
 use super::emoji::{count_emojis, emojis_of, is_emoji, without_emojis};
 use super::greeting;
-use super::lookalike::lookalike;
 use super::measure::measure;
 use super::output::{FormatError, Formatted, MessagePart};
 use super::parse::parse;
@@ -48,7 +48,7 @@ pub fn format_without(
     let with_emojis = channel.emojis && style.is_none_or(|style| style.emojis.enabled);
     let is_seen = |text: &str| match with_emojis {
         true => shows(text),
-        false => text.graphemes(true).any(|grapheme| shows(grapheme) && !is_emoji(grapheme)),
+        false => shows(&without_them(text)),
     };
     if !blocks.iter().any(|block| block.shows(is_seen)) {
         return Err(FormatError::Nothing { channel: channel.name.clone() });
@@ -58,7 +58,8 @@ pub fn format_without(
     }
     if !with_emojis {
         each_text(&mut blocks, true, |runs: &mut Vec<StyledRun>| {
-            let changes: Vec<_> = without_emojis(&plain(runs)).into_iter().map(|range| (range, String::new())).collect();
+            encode_addresses(runs);
+            let changes = without_emojis(&plain(runs));
             replace(runs, &changes);
         });
         drop_empty(&mut blocks);
@@ -68,9 +69,6 @@ pub fn format_without(
         let changes: Vec<_> = hidden_in(&plain(runs)).into_iter().map(|range| (range, "***".to_owned())).collect();
         replace(runs, &changes);
     });
-    if channel.body.has_own_marks() {
-        lookalike(&mut blocks, &channel.markup);
-    }
     let parts = split(blocks, channel)?;
     let (text, plain) = (render(&parts.sent, channel).text, read(&parts.sent));
     let unlinked = Some(without_addresses(parts.sent.clone())).filter(|unlinked| *unlinked != plain).unwrap_or_default();
@@ -106,17 +104,38 @@ pub fn format_without(
     Ok(formatted)
 }
 
-/// A text in Markdown as it reads where its links show no addresses; `None`: it has no links.
-pub(crate) fn unlinked(text: &str) -> Option<String> {
-    if !text.contains(['[', '<']) {
+/// A text without its emojis.
+fn without_them(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (range, sign) in without_emojis(&text).into_iter().rev() {
+        text.replace_range(range, &sign);
+    }
+    text
+}
+
+/// Emojis in addresses as URLs have them (RFC 3986): the address leads to the same place. A link that would lose its text shows its address.
+fn encode_addresses(runs: &mut [StyledRun]) {
+    let encoded = |text: &str| {
+        let coded = |grapheme: &str| grapheme.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+        text.graphemes(true).map(|one| if is_emoji(one) && !one.is_ascii() { coded(one) } else { one.to_owned() }).collect::<String>()
+    };
+    for run in runs.iter_mut().filter(|run| run.whole) {
+        if run.link.as_deref().is_none_or(|link| is_same_address(&run.text, link)) {
+            run.text = encoded(&run.text);
+        }
+        run.link = run.link.as_deref().map(|link| encoded(link).into());
+        if let Some(link) = run.link.as_deref().filter(|_| !shows(&without_them(&run.text))) {
+            run.text = shown(link).to_owned();
+        }
+    }
+}
+
+/// A text in Markdown as it reads where marks and the addresses of links are not shown; `None`: as it is written.
+pub(crate) fn read_without_marks(text: &str) -> Option<String> {
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" \n.,:;?!()'\"%/".contains(&byte)) {
         return None;
     }
-    let (blocks, _) = parse(&clean(text).0);
-    let is_linked = |runs: &[StyledRun]| runs.iter().any(|run| run.link.is_some());
-    let mut blocks = blocks;
-    let mut has_links = false;
-    each_text(&mut blocks, true, |runs: &mut Vec<StyledRun>| has_links |= is_linked(runs));
-    has_links.then(|| without_addresses(blocks))
+    Some(without_addresses(parse(&clean(text).0).0)).filter(|read| read != text)
 }
 
 fn without_addresses(mut blocks: Vec<DocumentBlock>) -> String {

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::clean::clean;
+use super::clean::{clean, shows};
 use super::document::{BlockKind, DocumentBlock, StyledRun, each_text, plain, replace};
 use super::parse::parse;
 use super::salutation::opening;
@@ -108,12 +108,12 @@ pub(crate) fn is_signed(text: &str, sign_off: &str) -> bool {
 
 /// Adds greeting and sign-off to a document that is not empty, unless they are there.
 pub(super) fn add(blocks: &mut Vec<DocumentBlock>, style: &StyleGuide, person_name: Option<&str>) {
-    let text: Vec<String> = blocks.iter().map(|block| plain(&block.runs)).filter(|text| !text.trim().is_empty()).collect();
-    let (Some(first), Some(last)) = (text.first(), text.last()) else { return };
-    if let Some(sign_off) = sign_off(style).filter(|sign_off| !is_signed(last, sign_off)) {
+    let shown = || blocks.iter().filter(|block| block.shows(shows)).map(|block| plain(&block.runs));
+    let (Some(first), Some(last)) = (shown().next(), shown().last()) else { return };
+    if let Some(sign_off) = sign_off(style).filter(|sign_off| !is_signed(&last, sign_off)) {
         blocks.extend(own(&sign_off, true, None));
     }
-    if let Some(greeting) = greeting(style, person_name).filter(|greeting| !is_greeted(first, style, greeting)) {
+    if let Some(greeting) = greeting(style, person_name).filter(|greeting| !is_greeted(&first, style, greeting)) {
         let name = given(person_name);
         let mut made = match &style.formatting.greeting {
             Phrase::Own(text) if let Some(name) = &name => own(text.trim(), true, Some(name)),

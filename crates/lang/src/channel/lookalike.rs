@@ -1,24 +1,30 @@
 //! Signs in the place of characters that a channel would read as marks, and that it has no way to escape.
 
+use std::borrow::Cow;
+
 use super::degrade::is_same_address;
-use super::document::{DocumentBlock, StyledRun, each_text};
+use super::document::{BlockKind, DocumentBlock, StyledRun, each_text};
 use crate::model::Markup;
 
 /// Puts the lookalikes of a channel in place, wherever a character could begin or end a mark: not inside a word (`client_id`), not
 /// between two blanks (`2 * 3`), never in an address. In code only its own mark means something.
-pub(super) fn lookalike(blocks: &mut [DocumentBlock], markup: &Markup) {
+pub(super) fn with_lookalikes<'b>(blocks: &'b [DocumentBlock], markup: &Markup) -> Cow<'b, [DocumentBlock]> {
     if markup.lookalike.is_empty() {
-        return;
+        return Cow::Borrowed(blocks);
     }
-    each_text(blocks, true, |runs: &mut Vec<StyledRun>| {
+    let put = |runs: &mut Vec<StyledRun>, in_code: bool| {
         for run in runs.iter_mut().filter(|run| !is_address(run)) {
             run.text = replaced(&run.text, |character| {
                 let is_code_mark = markup.code.as_deref().is_some_and(|mark| mark.contains(character));
                 let found = markup.lookalike.iter().find(|(from, _)| from.starts_with(character));
-                found.filter(|_| !run.style.code || is_code_mark).map(|(_, sign)| sign.as_str())
+                found.filter(|_| !(run.style.code || in_code) || is_code_mark).map(|(_, sign)| sign.as_str())
             });
         }
-    });
+    };
+    let mut made = blocks.to_vec();
+    each_text(&mut made, false, |runs: &mut Vec<StyledRun>| put(runs, false));
+    made.iter_mut().filter(|block| matches!(block.kind, BlockKind::Code(_))).for_each(|block| put(&mut block.runs, true));
+    Cow::Owned(made)
 }
 
 fn is_address(run: &StyledRun) -> bool {

@@ -37,7 +37,7 @@ pub use emoji::count_emojis;
 pub(crate) use emoji::is_emoji;
 pub(crate) use escape::escape_cell;
 pub use escape::escape_markdown;
-pub(crate) use format::unlinked;
+pub(crate) use format::read_without_marks;
 pub use format::{MisfitError, fits, format, format_without};
 pub(crate) use glued::marked_events;
 pub use greeting::{greeting, greets, sign_off};

@@ -101,10 +101,17 @@ fn sign<'t>(event: &Event<'_>, range: &Range<usize>, text: &'t str) -> Option<&'
     let is_in_word = has_figure && all(outer, char::is_ascii_alphanumeric);
     let is_in_figure = [0, 1].into_iter().any(|side| all([outer[side], inner[side]], char::is_ascii_digit));
     // Patterns of files: `**/*.rs,**/*.md`, `*.py,*.rs`.
-    let is_pattern = inside.starts_with('/') || inside.starts_with('.') && after.starts_with('.');
+    let is_pattern = inside.starts_with(['/', ',', ';']) || inside.starts_with('.') && after.starts_with('.');
+    // `a*b*c` is a product, `__init__()` the name of a function.
+    let is_single = |signs: [Option<char>; 2]| signs[0].is_some_and(char::is_alphanumeric) && !signs[1].is_some_and(char::is_alphanumeric);
+    let mut back = before.chars().rev();
+    let mut on = after.chars();
+    let is_product = inside.chars().count() == 1 && is_single([back.next(), back.next()]) && is_single([on.next(), on.next()]);
+    let is_function =
+        after.starts_with('(') && inside.chars().all(|c| c.is_ascii_lowercase() || c == '_') && text[range.clone()].starts_with('_');
     let is_in_name = !inside.contains(char::is_whitespace) && is_name_around(before, text.get(range.clone())?.chars().next()?, after);
     let sign = if is_start { range.start..range.start + length } else { range.end - length..range.end };
-    text.get(sign).filter(|_| is_in_word || is_in_figure || is_pattern || is_in_name)
+    text.get(sign).filter(|_| is_in_word || is_in_figure || is_pattern || is_product || is_function || is_in_name)
 }
 
 /// Whether what a mark stands in goes on before or behind it as addresses, paths and names of files do.
@@ -144,6 +151,12 @@ fn is_of_path(text: &str, at: usize) -> bool {
         .and_then(|path| path.split_once('\\'))
         .is_some_and(|(server, share)| is_name(server) && share.starts_with(|c: char| c.is_alphanumeric() || c == '$'));
     !is_doubled && (is_drive || is_share)
+}
+
+/// Whether a link's text is a number of one to three digits that would be read as a part of what stands before it.
+fn is_source_number(text: &str, before: Option<char>) -> bool {
+    let is_number = (1..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && before.is_some_and(|c| !c.is_whitespace() && !"([{\"'„“:".contains(c))
 }
 
 /// Which blocks follow the one before without an empty line: in a tight list, and in a table.
@@ -189,6 +202,8 @@ struct MarkdownReader {
     links: Vec<OpenLink>,
     /// Where text began that stands higher or lower, and the sign for it: `10<sup>3</sup>` is not 103.
     raised: Option<(&'static str, usize)>,
+    /// The word that was just raised, in the text so far.
+    was_raised: Option<Range<usize>>,
     /// Where the last cell ended.
     cell_end: usize,
     /// The open tag whose content is left out.
@@ -394,11 +409,17 @@ impl MarkdownReader {
             bold: self.bold > 0 || self.html.bold,
             italic: self.italic > 0 || self.html.italic,
             strike: self.strike > 0 || self.html.strike,
+            struck_text: false,
             code: code || self.html.code,
         };
         let style = if self.code.is_some() { RunStyle::default() } else { style };
         let is_gap = std::mem::take(&mut self.is_gap) && self.runs.last().is_some_and(|run| run.text.ends_with(' '));
         let text = if is_gap { text.trim_start_matches(' ') } else { text };
+        // `5<sup>2</sup>3` is not 5^23.
+        if let Some(raised) = self.was_raised.take().filter(|_| text.starts_with(char::is_alphanumeric)) {
+            let bracket = |text: &str| vec![StyledRun::plain(text)];
+            put(&mut self.runs, vec![(raised.start..raised.start, bracket("(")), (raised.end..raised.end, bracket(")"))]);
+        }
         let link = self.link();
         let whole = link.is_some();
         push(&mut self.runs, StyledRun { text: text.to_owned(), style, link, whole });
@@ -439,6 +460,14 @@ impl MarkdownReader {
             ..StyledRun::default()
         };
         match to {
+            // The number of a source is no figure: `5[1]` is not 51.
+            LinkTarget::Link(_) if is_source_number(&text, plain(&cut(&self.runs, 0..from)).chars().next_back()) => {
+                let like =
+                    |text: &str| cut(&self.runs, from..usize::MAX).first().map(|run| StyledRun { text: text.to_owned(), ..run.clone() });
+                let end = from + text.len();
+                let changes = vec![(from..from, like("[").into_iter().collect()), (end..end, like("]").into_iter().collect())];
+                put(&mut self.runs, changes);
+            }
             LinkTarget::Link(_) if shows(&text) => {}
             LinkTarget::Link(link) => push(&mut self.runs, address(shown(&link), &Some(Arc::clone(&link)))),
             LinkTarget::Shown(place) if text.trim() == place => {}
@@ -470,6 +499,7 @@ impl MarkdownReader {
         };
         let changes = vec![(from..from, vec![like(&before)]), (to..to, vec![like(after)])];
         put(&mut self.runs, changes);
+        self.was_raised = is_word.then_some(from + before.len()..to + before.len());
     }
 
     /// A definition that no link uses is a paragraph.
@@ -557,8 +587,9 @@ impl MarkdownReader {
         while !self.links.is_empty() {
             self.close_link();
         }
-        self.raised = None;
-        self.html = RunStyle::default();
+        (self.raised, self.was_raised) = (None, None);
+        // What is struck stays so until its tag ends: it may be a whole paragraph.
+        self.html = RunStyle { strike: self.html.strike, ..RunStyle::default() };
         self.hidden = None;
         self.is_gap = false;
     }

@@ -70,7 +70,7 @@ pub(crate) fn opening(text: &str) -> Option<&str> {
         words.len() <= opening.len() + NAME && starts_with(&words, &opening)
     });
     // A line that goes on without a comma is a sentence: "Best is Monday", "Dear prices keep them away".
-    let is_set_apart = line.len() == text.len() || text[line.len()..].starts_with(['\n', ',', '!', ':']);
+    let is_set_apart = line.len() == text.len() && !line.trim_end().ends_with('.') || text[line.len()..].starts_with(['\n', ',', '!', ':']);
     (opens && is_set_apart).then_some(line.trim())
 }
 

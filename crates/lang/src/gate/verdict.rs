@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::channel::{Formatted, unlinked};
+use crate::channel::{Formatted, read_without_marks};
 use crate::diagnostic::one_line;
 use crate::model::{Channel, StyleGuide};
 
@@ -34,11 +34,11 @@ pub struct JudgedText<'a> {
 }
 
 impl<'a> JudgedText<'a> {
-    /// Its text with the words of links alone, if it has links: what is read where they show no addresses.
+    /// What is read where marks, and addresses of links, are not shown; `None`: it is the text.
     pub(super) fn unlinked(&self) -> Option<Cow<'a, str>> {
         match self.formatted {
             Some(formatted) => Some(formatted.unlinked.as_str()).filter(|text| !text.is_empty()).map(Cow::Borrowed),
-            None => unlinked(self.text).map(Cow::Owned),
+            None => read_without_marks(self.text).map(Cow::Owned),
         }
     }
 

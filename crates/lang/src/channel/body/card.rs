@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::inline::{Inline, StyleMark, write};
+use super::markdown::read_alike;
 use crate::channel::degrade::marks;
-use crate::channel::document::{BlockKind, DocumentBlock, StyledRun, plain};
+use crate::channel::document::{BlockKind, DocumentBlock, RunStyle, StyledRun, plain};
 use crate::channel::escape::{before_link, inline, line_start};
 
 /// Writes a document as a card. Blocks that follow without an empty line share one `TextBlock`.
@@ -34,10 +35,11 @@ pub(super) fn render(blocks: &[DocumentBlock]) -> Value {
         }
         match &block.kind {
             BlockKind::Heading(level) => {
+                let marks = marks(block, &mut begun);
                 let size = if *level <= 2 { "Large" } else { "Medium" };
                 let mut runs = block.runs.clone();
                 runs.iter_mut().for_each(|run| run.style.bold = false);
-                let text = quote(block) + &written(&runs);
+                let text = quote(block) + &marks + &written(&runs);
                 body.push(json!({ "type": "TextBlock", "text": text, "wrap": true, "weight": "Bolder", "size": size }));
             }
             BlockKind::Code(_) => {
@@ -77,8 +79,15 @@ fn flush(text: &mut String, body: &mut Vec<Value>) {
     }
 }
 
+/// Marks that a reader of the card would not take for marks (`**「重要」**です`) are left out: the words count more than their looks.
 fn written(runs: &[StyledRun]) -> String {
-    own_lines(&write(runs, &Card))
+    let written = own_lines(&write(runs, &Card));
+    if !runs.iter().any(|run| run.style.bold || run.style.italic) {
+        return written;
+    }
+    let without = |run: &StyledRun| StyledRun { style: RunStyle { bold: false, italic: false, ..run.style }, ..run.clone() };
+    let bare = own_lines(&write(&runs.iter().map(without).collect::<Vec<_>>(), &Card));
+    if read_alike(&written, &bare) { written } else { bare }
 }
 
 /// Lines of which none begins a block of its own: an element of a list begins with its mark.

@@ -1,5 +1,7 @@
 //! Runs → text with marks: opened and closed in pairs, one inside the other, never around white space.
 
+use std::borrow::Cow;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::channel::document::{RunStyle, StyledRun, plain};
@@ -38,7 +40,8 @@ pub(super) trait Inline {
 /// Writes runs; a link's text is written as a whole, between its own marks.
 pub(super) fn write(runs: &[StyledRun], inline: &dyn Inline) -> String {
     let mut out = String::new();
-    let mut rest = runs;
+    let runs = struck_between_signs(runs);
+    let mut rest = runs.as_ref();
     while let Some(first) = rest.first() {
         let length = rest.iter().take_while(|run| run.link == first.link).count();
         let (group, after) = rest.split_at(length);
@@ -53,6 +56,52 @@ pub(super) fn write(runs: &[StyledRun], inline: &dyn Inline) -> String {
         rest = after;
     }
     out
+}
+
+/// What is struck and has no mark, between `~~`, each line by itself: without a mark it would read as valid.
+fn struck_between_signs(runs: &[StyledRun]) -> Cow<'_, [StyledRun]> {
+    if !runs.iter().any(|run| run.style.struck_text) {
+        return Cow::Borrowed(runs);
+    }
+    let mut made: Vec<StyledRun> = vec![];
+    let mut lines = runs.iter().cloned().flat_map(lines_of_struck).collect::<Vec<_>>();
+    // Blanks between two struck parts are struck with them, wherever their marks stood.
+    let is_blank = |run: &StyledRun| !run.style.struck_text && !run.text.contains('\n') && run.text.trim().is_empty();
+    let mut struck: Option<usize> = None;
+    for index in 0..lines.len() {
+        if lines[index].style.struck_text {
+            let from = struck.map_or(index, |last| last + 1);
+            lines[from..index].iter_mut().for_each(|run| run.style.struck_text = true);
+            struck = Some(index);
+        } else if !is_blank(&lines[index]) {
+            struck = None;
+        }
+    }
+    for group in lines.chunk_by(|a, b| a.style.struck_text == b.style.struck_text) {
+        let is_struck = group.iter().any(|run| run.style.struck_text && !run.text.trim().is_empty());
+        let mark = is_struck.then(|| StyledRun::plain("~~"));
+        made.extend(mark.clone());
+        made.extend(group.iter().cloned().map(|mut run| {
+            run.style.struck_text = false;
+            run
+        }));
+        made.extend(mark);
+    }
+    Cow::Owned(made)
+}
+
+/// A run whose ends of lines are not struck.
+fn lines_of_struck(run: StyledRun) -> Vec<StyledRun> {
+    if !run.style.struck_text || !run.text.contains('\n') {
+        return vec![run];
+    }
+    let end = StyledRun { text: "\n".to_owned(), style: RunStyle { struck_text: false, ..run.style }, ..run.clone() };
+    let mut made = vec![];
+    for (index, line) in run.text.split('\n').enumerate() {
+        made.extend((index > 0).then(|| end.clone()));
+        made.extend((!line.is_empty()).then(|| StyledRun { text: line.to_owned(), ..run.clone() }));
+    }
+    made
 }
 
 fn has(style: RunStyle, mark: StyleMark) -> bool {
@@ -70,19 +119,22 @@ fn marked(runs: &[StyledRun], inline: &dyn Inline) -> String {
     for mark in MARKS.into_iter().filter(|mark| !inline.stands_in_words(*mark)) {
         take_out_of_words(&mut pieces, mark);
     }
-    for (text, style) in pieces {
+    for (index, (text, style)) in pieces.iter().enumerate() {
+        let (text, style) = (text.as_str(), *style);
         let keep = open.iter().take_while(|mark| has(style, **mark)).count();
         for mark in open.drain(keep..).rev() {
             out.push_str(&inline.close(mark));
         }
-        for mark in MARKS {
-            if has(style, mark) && !open.contains(&mark) {
-                out.push_str(&inline.open(mark));
-                open.push(mark);
-            }
+        // Before a blank a mark is none; what ends last is opened first.
+        let mut new: Vec<StyleMark> = MARKS.into_iter().filter(|mark| has(style, *mark) && !open.contains(mark)).collect();
+        new.retain(|_| style.code || !text.trim().is_empty());
+        new.sort_by_key(|mark| std::cmp::Reverse(pieces[index..].iter().take_while(|(_, style)| has(*style, *mark)).count()));
+        for mark in new {
+            out.push_str(&inline.open(mark));
+            open.push(mark);
         }
         if style.code {
-            out.push_str(&inline.code(&text));
+            out.push_str(&inline.code(text));
         } else {
             for (index, line) in text.split('\n').enumerate() {
                 if index > 0 {
@@ -166,5 +218,5 @@ fn spaced(runs: &[StyledRun]) -> Vec<(String, RunStyle)> {
 }
 
 fn common(a: RunStyle, b: RunStyle) -> RunStyle {
-    RunStyle { bold: a.bold && b.bold, italic: a.italic && b.italic, strike: a.strike && b.strike, code: false }
+    RunStyle { bold: a.bold && b.bold, italic: a.italic && b.italic, strike: a.strike && b.strike, ..RunStyle::default() }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::inline::{Inline, StyleMark, write};
-use crate::channel::degrade::struck_to_text;
+use super::lines::Plain;
 use crate::channel::document::{BlockKind, DocumentBlock, ListItem, RunStyle, StyledRun, plain};
 use crate::channel::escape::{before_link, inline, is_reference, line_start};
 use crate::channel::parse;
@@ -126,19 +126,36 @@ enum MarkdownPlace {
 /// What is inside a block. If the marks would not be read as marks (they stand between letters, say), the text is written without
 /// them: the words count more than their looks.
 fn line(runs: &[StyledRun], place: MarkdownPlace) -> String {
-    let wanted = squeezed(&plain(runs));
     let written = write_line(runs, place);
-    if reads_as(&written, place, &wanted) {
+    if reads_as(&written, place, &squeezed(&words(runs))) {
         return written;
     }
     let mut bare = runs.to_vec();
-    struck_to_text(&mut bare);
-    bare.iter_mut().for_each(|run| run.style = RunStyle { code: run.style.code, ..RunStyle::default() });
+    for run in &mut bare {
+        let struck_text = run.style.strike || run.style.struck_text;
+        run.style = RunStyle { struck_text, code: run.style.code, ..RunStyle::default() };
+    }
     let written = write_line(&bare, place);
-    if reads_as(&written, place, &squeezed(&plain(&bare))) {
+    if reads_as(&written, place, &squeezed(&words(&bare))) {
         return written;
     }
-    write_line(&[StyledRun::plain(plain(&bare))], place)
+    write_line(&[StyledRun::plain(words(&bare))], place)
+}
+
+/// Whether two texts in Markdown have the same words.
+pub(super) fn read_alike(one: &str, other: &str) -> bool {
+    read_strictly(one) == read_strictly(other)
+}
+
+/// The words of a text as readers of CommonMark read it, without white space.
+fn read_strictly(text: &str) -> String {
+    squeezed(&parse::parse_strictly(text).iter().map(|block| plain(&block.runs)).collect::<String>())
+}
+
+/// The words of runs without marks and addresses; struck text that has no mark is between `~~`.
+fn words(runs: &[StyledRun]) -> String {
+    let bare = runs.iter().map(|run| StyledRun { link: None, ..run.clone() });
+    write(&bare.collect::<Vec<_>>(), &Plain)
 }
 
 fn write_line(runs: &[StyledRun], place: MarkdownPlace) -> String {
@@ -155,11 +172,10 @@ fn write_line(runs: &[StyledRun], place: MarkdownPlace) -> String {
 }
 
 fn reads_as(written: &str, place: MarkdownPlace, wanted: &str) -> bool {
-    let read = |text: &str| squeezed(&parse::parse_strictly(text).iter().map(|block| plain(&block.runs)).collect::<String>());
     match place {
-        MarkdownPlace::Paragraph => read(written) == wanted,
+        MarkdownPlace::Paragraph => read_strictly(written) == wanted,
         // What stands after something else on its line cannot begin a list, a heading or code.
-        MarkdownPlace::Heading | MarkdownPlace::Cell => read(&format!("x {written}")).strip_prefix('x') == Some(wanted),
+        MarkdownPlace::Heading | MarkdownPlace::Cell => read_strictly(&format!("x {written}")).strip_prefix('x') == Some(wanted),
     }
 }
 

@@ -15,6 +15,7 @@ mod markdown;
 use serde_json::Value;
 
 use super::document::DocumentBlock;
+use super::lookalike::with_lookalikes;
 use crate::model::{Body, Channel, Features};
 
 /// What is sent, and how it reads.
@@ -51,7 +52,10 @@ pub(super) fn features(channel: &Channel) -> Features {
 pub(super) fn render(blocks: &[DocumentBlock], channel: &Channel) -> Rendered {
     match channel.body {
         Body::Text => same(lines::render(blocks, &lines::Plain)),
-        Body::Markup => same(lines::render(blocks, &lines::Marked::new(&channel.markup))),
+        Body::Markup => {
+            let blocks = with_lookalikes(blocks, &channel.markup);
+            same(lines::render(&blocks, &lines::Marked::new(&channel.markup)))
+        }
         Body::Markdown => same(markdown::render(blocks)),
         Body::Html => Rendered { text: read(blocks), content: Value::String(html::render(blocks)) },
         Body::AdaptiveCard => Rendered { text: read(blocks), content: card::render(blocks) },

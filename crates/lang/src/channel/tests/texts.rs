@@ -51,7 +51,7 @@ fn numbers_that_count_no_list_are_text() {
     }
     assert_eq!(text("1.\n\n3.\n4. <!-- no text -->", &plain()), "1.\n3.\n\n4.");
     assert_eq!(text("> 3. Dezember\n>\n> 24. Dezember", &plain()), "> 3. Dezember\n\n> 24. Dezember");
-    assert_eq!(text("1. - milk\n   - eggs\n2. - bread", &plain()), "1. - milk\n  - eggs\n2. - bread");
+    assert_eq!(text("1. - milk\n   - eggs\n2. - bread", &plain()), "1. - milk\n   - eggs\n2. - bread");
     assert_eq!(html("18. November\n\n3. Dezember"), "<p>18. November</p>\n<p>3. Dezember</p>");
     assert_eq!(html("- 4. Mai\n- 8. Mai"), "<ul>\n<li>4. Mai</li>\n<li>8. Mai</li>\n</ul>");
     assert_eq!(html("5. `x`\n9. **y** z"), "<p>5. <code>x</code><br>\n9. <strong>y</strong> z</p>");
@@ -141,12 +141,75 @@ fn addresses_and_paths_keep_the_signs_that_are_marks_elsewhere() {
 }
 
 #[test]
+fn figures_signs_and_addresses_do_not_join_what_stands_beside_them() {
+    for (source, shown) in [
+        ("Revenue grew to 5[1].\n\n[1]: https://x.example/a", "Revenue grew to 5[1] (https://x.example/a)."),
+        ("Rose 5 % [1](https://x.example/a)", "Rose 5 % 1 (https://x.example/a)"),
+        ("<https://x.example/5>6", "https://x.example/5 6"),
+        ("<https://x.example/a>を見て", "https://x.example/a を見て"),
+        ("<https://x.example/1><https://x.example/2>", "https://x.example/1 https://x.example/2"),
+        ("<ana@x.example>5", "ana@x.example 5"),
+        ("5<sup>2</sup>3 and 10<sup>3</sup> x<sub>1</sub>2", "5^(2)3 and 10^3 x_(1)2"),
+        ("5\u{b}6 and 7\u{85}8 and 9\u{c}10", "5\n6 and 7\n8 and 9\n10"),
+        ("SELECT a.*, b.* FROM a, b", "SELECT a.*, b.* FROM a, b"),
+        ("call __init__() and __exit__()", "call __init__() and __exit__()"),
+        ("a*b*c and d*e*f", "a*b*c and d*e*f"),
+        ("Change:\n+ 5 % in May\n- 3 % in June", "Change:\n\n+ 5 % in May\n\n- 3 % in June"),
+        ("+ fast\n+ small\n- loud", "+ fast\n+ small\n\n- loud"),
+        ("+ one\n+ two", "- one\n- two"),
+        ("| a: | b |\n|---|---|\n| 1 | 2 |", "a: 1, b: 2"),
+        ("<del>\n\n40\n\n</del>\n\n32", "~~40~~\n\n32"),
+    ] {
+        assert_eq!(text(source, &plain()), shown, "{source:?}");
+    }
+    let no_emojis = Channel { emojis: false, ..plain() };
+    assert_eq!(
+        text("See [✅](https://x.example/5) and <https://x.example/✅/5>", &no_emojis),
+        "See https://x.example/5 and https://x.example/%E2%9C%85/5"
+    );
+    assert_eq!(text("5️⃣", &no_emojis), "5");
+    let mut greeting = style();
+    greeting.formatting.sign_off = Phrase::On;
+    assert_eq!(format("| a |\n|---|\n| 1 |", &plain(), Some(&greeting), Some("Ana")).text, "Hi Ana,\n\na: 1\n\nAcme Time");
+}
+
+#[test]
+fn a_figure_is_whole_in_its_part() {
+    let parts = |source: &str, most: u64| {
+        let parts = format(source, &splitting(plain(), most, SplitAt::Sentence, 9), None, None).parts;
+        parts.into_iter().map(|part| part.text).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        parts("The total is 1 250 000 EUR and 3 500 EUR more.", 40),
+        ["The total is 1 250 000 EUR and (1/2)", "3 500 EUR more. (2/2)"]
+    );
+    assert_eq!(
+        parts("A loss of - 5 EUR in May and more of it.", 20),
+        ["A loss of (1/4)", "- 5 EUR in May (2/4)", "and more of (3/4)", "it. (4/4)"]
+    );
+    let cut = |source: &str| text(source, &Channel { max_length: Some(55), ..plain() });
+    assert_eq!(cut("It is not true that we owe 5 million EUR to all of the banks"), "It is not true that we owe... The rest was left out.");
+    let struck = parts("~~Old price 1 is 10 EUR. Old price 2 is 20 EUR. Old price 3 is 30 EUR.~~ New price is 99 EUR.", 40);
+    assert_eq!(struck[..3], ["~~Old price 1 is 10 EUR.~~ (1/4)", "~~Old price 2 is 20 EUR.~~ (2/4)", "~~Old price 3 is 30 EUR.~~ (3/4)"]);
+    let code = format(
+        "```python\nif x:\n    return x\nelse:\n    return x ** 3\n```",
+        &splitting(channel(Body::Markdown, Features::FULL), 50, SplitAt::Sentence, 9),
+        None,
+        None,
+    );
+    let whole: String = code.parts.iter().map(|part| part.plain.clone() + "\n").collect();
+    assert!(whole.contains("\n    return x ** 3"), "{whole}");
+}
+
+#[test]
 fn struck_text_is_never_sent_as_valid() {
     for (source, shown, sent) in [
         ("Was ~~40~~ 32 hours", "Was ~~40~~ 32 hours", "Was ~40~ 32 hours"),
         ("~~5~~6", "~~5~~6", "~~5~~6"),
         ("<s>5</s>6 <del>7</del>", "~~5~~6 ~~7~~", "~~5~~6 ~7~"),
-        ("~~**5** h, `x`~~", "~~5 h, x~~", "*~5~*~ h, `x`~"),
+        ("~~**5** h, `x`~~", "~~5 h, x~~", "~*5* h, `x`~"),
+        ("Old ~~**Price:** 40 EUR~~ now 32", "Old ~~Price: 40 EUR~~ now 32", "Old ~*Price:* 40 EUR~ now 32"),
+        ("~~EUR **40**~~ 32", "~~EUR 40~~ 32", "~EUR *40*~ 32"),
         ("a~~b\nc~~ d", "a~~b~~\n~~c~~ d", "a~~b~~\n~c~ d"),
     ] {
         assert_eq!(text(source, &plain()), shown);
