@@ -107,6 +107,34 @@ pub fn recipients(text: &str) -> Vec<&str> {
     found.into_iter().map(str::trim).filter(|one| !one.is_empty()).collect()
 }
 
+/// Why a text is no mail address, with or without a name; `None`: it may be one. What servers make of it is not known here.
+pub fn address_fault(text: &str) -> Option<&'static str> {
+    let text = text.trim();
+    let address = match text.rsplit_once('<') {
+        Some((_, rest)) => match rest.split_once('>') {
+            Some((address, after)) if after.trim().is_empty() || after.trim().starts_with('(') => address,
+            _ => return Some("its \"<\" is not closed"),
+        },
+        None => text.split_once('(').map_or(text, |(address, _)| address.trim()),
+    };
+    let Some((name, domain)) = address.rsplit_once('@') else { return Some("it has no @") };
+    let is_quoted = name.starts_with('"') && name.ends_with('"');
+    // Full-width and other stops read as dots and letters to some programs, and invisible characters as none.
+    let is_odd = |c: char| {
+        matches!(c, '\u{3002}' | '\u{FF00}'..='\u{FFEF}' | '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+            || c.is_control()
+    };
+    match () {
+        () if name.is_empty() || domain.is_empty() => Some("a part of it is empty"),
+        () if address.chars().any(is_odd) => Some("it has an invisible character, or one that only looks like another"),
+        () if !is_quoted && (name.contains('@') || name.contains(char::is_whitespace) || name.contains([',', ';', ':', '"'])) => {
+            Some("it is not one address")
+        }
+        () if domain.contains(char::is_whitespace) || domain.contains([',', ';']) => Some("it is not one address"),
+        () => None,
+    }
+}
+
 /// The longest name of a header.
 const LONGEST_HEADER_NAME: usize = 76;
 
@@ -126,7 +154,7 @@ const OWN_HEADERS: [(&str, &str); 11] = [
 ];
 
 /// Headers that mail servers write on the way.
-const OF_SERVERS: [&str; 2] = ["received", "return-path"];
+const OF_SERVERS: [&str; 5] = ["received", "return-path", "delivered-to", "authentication-results", "dkim-signature"];
 
 /// Why a mail cannot have a header of this name among those of its author; `None`: it can.
 pub fn header_fault(name: &str) -> Option<String> {
@@ -142,7 +170,7 @@ pub fn header_fault(name: &str) -> Option<String> {
     if small.starts_with("content-") {
         return Some("flow writes this header itself".to_owned());
     }
-    let is_of_servers = OF_SERVERS.contains(&&*small) || small.starts_with("resent-");
+    let is_of_servers = OF_SERVERS.contains(&&*small) || small.starts_with("resent-") || small.starts_with("arc-");
     is_of_servers.then(|| "mail servers write this header".to_owned())
 }
 
@@ -163,6 +191,36 @@ mod tests {
             (" , ", &[]),
         ] {
             assert_eq!(recipients(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_one_address_is_told() {
+        for text in [
+            "a@x.com",
+            "Ana <a@x.com>",
+            "\"Doe, Jane\" <j@x.com>",
+            "\"a b\"@x.com",
+            "j\u{f6}rg@b\u{fc}cher.de",
+            "a@[127.0.0.1]",
+            "a@x.com (home)",
+        ] {
+            assert_eq!(address_fault(text), None, "{text}");
+        }
+        for text in [
+            "",
+            "nobody",
+            "a@x.com b@x.com",
+            "a@x.com, b@x.com",
+            "@x.com",
+            "a@",
+            "Ana <a@x.com",
+            "a@x.com\u{200b}",
+            "a@ex\u{ad}ample.com",
+            "a@evil\u{3002}com",
+            "\u{ff45}vil@x\u{ff0e}com",
+        ] {
+            assert!(address_fault(text).is_some(), "{text}");
         }
     }
 

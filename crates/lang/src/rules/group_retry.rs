@@ -3,12 +3,13 @@
 use super::effects::has_retry;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::About;
-use crate::model::{PipelineId, Step, StepKind};
+use crate::model::{Pipeline, PipelineId, Step, StepKind, ToolKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     for (ix, planned) in pipeline.numbered_steps() {
         let step = &planned.step;
-        let acts = step.is_once || step.kind.effects(&pipeline.pipeline).repeat() && step.kind.idempotency_key().is_none();
+        let has_key = step.kind.idempotency_key().is_some() && is_known_by_its_key(&pipeline.pipeline, &step.kind);
+        let acts = step.is_once || step.kind.effects(&pipeline.pipeline).repeat() && !has_key;
         let holds = |holder: &StepKind| {
             matches!(holder, StepKind::Group(_) | StepKind::Repeat(_)) || step.is_once && matches!(holder, StepKind::Route(_))
         };
@@ -30,6 +31,11 @@ fn found(holder: &Step, step: &Step) -> Diagnostic {
             "it runs once at most",
             "write retry at the steps that may fail, which are not once",
         ),
+        false if step.kind.idempotency_key().is_some() => (
+            format!("retry of {by} begins all of its steps anew, and {id} sends to what knows no idempotency_key"),
+            "it is sent again each time",
+            "write retry at the steps that may fail",
+        ),
         false => (
             format!("retry of {by} begins all of its steps anew, and {id} acts outside"),
             "add an idempotency_key to this step",
@@ -38,6 +44,12 @@ fn found(holder: &Step, step: &Step) -> Diagnostic {
     };
     let found = finding(Code::GroupRetry, holder.id.span, &message).related(step.id.span, label);
     found.about(About::Value("retry".to_owned())).help(help)
+}
+
+/// Whether what a step asks can tell a repeated call by its key: a mail is sent and a line printed however often it comes.
+fn is_known_by_its_key(file: &Pipeline, kind: &StepKind) -> bool {
+    let StepKind::Send(send) = kind else { return true };
+    file.tools.get(&send.to.value).is_some_and(|tool| matches!(tool.kind, ToolKind::Http { .. }))
 }
 
 /// A step marked `once` in a pipeline, or in one that it calls.
@@ -63,6 +75,8 @@ mod tests {
         let found = "F512 3:15 retry of \"g\" begins all of its steps anew, and \"a\" acts outside\n";
         assert_eq!(group(", retry: { max_attempts: 2 }", post), found);
         assert_eq!(group(", retry: { max_attempts: 2 }", &format!("{post}, idempotency_key: x")), "");
+        let sent = "F512 3:15 retry of \"g\" begins all of its steps anew, and \"a\" sends to what knows no idempotency_key\n";
+        assert_eq!(group(", retry: { max_attempts: 2 }", "send: stdout, of: inputs.x, idempotency_key: x"), sent);
         assert_eq!(group(", retry: { max_attempts: 1 }", post), "");
         assert_eq!(group("", post), "");
         let once = "F512 3:15 retry of \"g\" begins all of its steps anew, and \"a\" is once\n";

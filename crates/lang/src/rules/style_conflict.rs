@@ -71,7 +71,7 @@ fn said_to_people(pipeline: &PipelinePlan) -> Vec<(&Text, &StyleGuide)> {
 }
 
 /// A text with blanks in place of all that is filled in.
-fn without_places(source: &str) -> String {
+pub(super) fn without_places(source: &str) -> String {
     let mut fixed = source.to_owned();
     let mut from = 0;
     while let Some((start, close)) = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")]

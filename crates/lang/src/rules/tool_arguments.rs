@@ -8,12 +8,14 @@ use strum::VariantNames;
 use super::call_inputs::{AskedFields, GivenValues};
 use super::names::PipelineNames;
 use super::seat::Texts;
+use super::style_conflict::without_places;
 use super::{Code, Diagnostic, Plan};
 use crate::diagnostic::did_you_mean;
 use crate::model::{
-    Field, FieldKind, FileMode, FilePart, Filling, GIVEN_FOR_EACH_PART, Knowledge, Pipeline, STDOUT, SendKey, SendKeys, SendStep, Shape,
-    StepKind, Tool, ToolKind, ToolModel, header_fault,
+    Field, FieldKind, FileMode, FilePart, Filling, Form, GIVEN_FOR_EACH_PART, Knowledge, Pipeline, RECIPIENTS, STDOUT, SendKey, SendKeys,
+    SendStep, Shape, StepKind, Tool, ToolKind, ToolModel, address_fault, header_fault, recipients,
 };
+use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -33,6 +35,9 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
             && let Some(receiver) = if send.to.value == STDOUT { Some(None) } else { file.tools.get(&send.to.value).map(Some) }
         {
             sending(send, receiver, out);
+            if let Some(tool) = receiver {
+                arguments_of_send(names, ix, send, tool, out);
+            }
         }
         let StepKind::Tool(call) = &planned.step.kind else { continue };
         let Some((tool, part)) = file.tool(&call.tool.value) else { continue };
@@ -180,6 +185,13 @@ fn sending(send: &SendStep, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
     let is_read_alone = matches!(tool.map(|tool| &tool.kind), Some(ToolKind::Http { .. }));
     // What is fixed in a tool that others than `send` use, is for them, too.
     let own = tool.filter(|tool| matches!(tool.kind, ToolKind::Smtp { .. })).into_iter().flat_map(|tool| &tool.with);
+    for (given, _) in &send.with {
+        if let Some((name, _)) = fixed.iter().find(|(name, _)| name.value == given.value) {
+            let message = format!("send to \"{}\": its tool fixes \"{}\", so what is given here is not sent", send.to.value, name.value);
+            let told = found(given.span, message).related(name.span, "this is sent");
+            out.push(told.help("remove it here, or in with of the tool"));
+        }
+    }
     for (given, value) in send.with.iter().chain(own) {
         let name = given.value.as_str();
         if known.contains(&name) {
@@ -201,6 +213,22 @@ fn sending(send: &SendStep, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
         };
         out.push(found(given.span, message).near(near).help(help));
     }
+}
+
+/// The arguments of an `http` tool that `send` fills, but those that each part brings itself.
+fn arguments_of_send(names: &PipelineNames, ix: StepIx, send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
+    let ToolKind::Http { arguments, .. } = &tool.kind else { return };
+    let wanted: Vec<Field> = arguments.iter().filter(|field| !GIVEN_FOR_EACH_PART.contains(&&*field.name)).cloned().collect();
+    let given = GivenValues {
+        found,
+        owner: format!("tool \"{}\"", send.to.value),
+        what: "argument",
+        span: send.to.span,
+        with: &send.with,
+        fixed: &tool.with,
+        others_are_wrong: false,
+    };
+    given.check(names, &names.seat(ix), &AskedFields::of(&wanted), out);
 }
 
 /// What `send` cannot do without.
@@ -238,7 +266,7 @@ fn read_by(tool: &Tool) -> Option<Vec<&str>> {
     (!is_whole).then_some(names)
 }
 
-/// The value of a key that is written out: a mode, and the names of headers.
+/// The value of a key that is written out: a mode, addresses, a subject, and the names of headers.
 fn send_value(given: &Spanned<String>, value: &Filling, out: &mut Vec<Diagnostic>) {
     if let ("mode", Filling::Constant(mode)) = (given.value.as_str(), value)
         && mode.as_str().is_none_or(|word| !FileMode::VARIANTS.contains(&word))
@@ -248,6 +276,35 @@ fn send_value(given: &Spanned<String>, value: &Filling, out: &mut Vec<Diagnostic
         out.push(told.help(format!("write mode: with one of {}", FileMode::VARIANTS.join(", "))));
     }
     let mut wrong = |message: String, help: String| out.push(found(given.span, message).help(help));
+    let texts: Option<Vec<&str>> = match value {
+        Filling::Constant(Value::String(text)) => Some(vec![text]),
+        Filling::Text(text) if text.form == Form::Plain => Some(vec![&text.source]),
+        Filling::Constant(Value::Array(list)) => Some(list.iter().filter_map(Value::as_str).collect()),
+        _ => None,
+    };
+    if let (Some(texts), true) = (&texts, RECIPIENTS.contains(&&*given.value) || given.value == "reply_to") {
+        let all: Vec<&str> = texts
+            .iter()
+            .flat_map(|text| if matches!(value, Filling::Constant(Value::Array(_))) { vec![*text] } else { recipients(text) })
+            .collect();
+        if let Some((address, fault)) = all.iter().find_map(|address| Some((*address, address_fault(address)?))) {
+            wrong(format!("{address:?} is no mail address: {fault}"), "write name@example.com, or Name <name@example.com>".to_owned());
+        } else if all.is_empty() && given.value == "to" {
+            wrong("to of the mail names nobody".to_owned(), "write name@example.com".to_owned());
+        }
+    }
+    if let (Filling::Text(text), true) = (value, RECIPIENTS.contains(&&*given.value) || given.value == "reply_to")
+        && text.form == Form::Template
+        && without_places(&text.source).contains(',')
+    {
+        let message = format!("{} puts several recipients together in one text", given.value);
+        wrong(message, format!("write a list, an entry for each: {}: [\"{{{{ … }}}}\", name@example.com]", given.value));
+    }
+    if let ("subject", Some([text])) = (given.value.as_str(), texts.as_deref())
+        && text.contains(['\n', '\r'])
+    {
+        wrong("the subject of a mail is one line".to_owned(), "write it in one line".to_owned());
+    }
     match (given.value.as_str(), value) {
         ("headers", Filling::Text(_)) => {}
         ("headers", Filling::List(_)) => wrong("headers of a mail are no list".to_owned(), HEADERS.to_owned()),

@@ -89,8 +89,7 @@ impl SmtpAttempt<'_> {
     }
 
     async fn deliver(&self, connection: &mut AsyncSmtpConnection, mail: WrittenMail, id: String) -> Result<MailReceipt, Failure> {
-        let WrittenMail { data, from, recipients } = mail;
-        let has_plain_addresses = recipients.iter().map(|(_, to)| to).chain([&from]).all(|address| address.to_string().is_ascii());
+        let WrittenMail { data, from, recipients, has_plain_addresses } = mail;
         let mut options = Vec::new();
         for (is_needed, extension, option, name) in [
             (!has_plain_addresses, Extension::SmtpUtfEight, MailParameter::SmtpUtfEight, "addresses"),

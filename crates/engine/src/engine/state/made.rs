@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{NodeRef, RunState};
 use crate::channel::{MessagePart, Output};
-use crate::model::StepKind;
+use crate::model::{Body, StepKind};
 use crate::plan::Plan;
 
 impl RunState {
@@ -14,10 +14,33 @@ impl RunState {
         let kind = &self.step(plan, at).kind;
         let has_fallen_back = self.node(at).judged == Some(false) && output.is_object() && matches!(kind, StepKind::Gate(_));
         if has_fallen_back || matches!(kind, StepKind::Format(_)) {
-            self.made.insert(mark(output));
             let parts = output.get("parts");
             let each = parts.and_then(Value::as_array).into_iter().flatten();
-            self.made.extend(parts.into_iter().chain(each).map(mark));
+            let marks: Vec<[u8; 32]> = std::iter::once(output).chain(parts).chain(each).map(mark).collect();
+            if self.is_for_html(plan, at, output) {
+                self.made_as_html.extend(&marks);
+            }
+            self.made.extend(marks);
+        }
+    }
+
+    /// Whether the channel that an output was made for sends HTML.
+    fn is_for_html(&self, plan: &Plan, at: NodeRef, output: &Value) -> bool {
+        let step = self.step(plan, at);
+        let own = if let StepKind::Format(format) = &step.kind { format.channel.as_ref() } else { None };
+        let all = plan.pipelines.iter().flat_map(|planned| &planned.pipeline.channels);
+        let name = output.get("channel").and_then(Value::as_str);
+        own.or_else(|| all.into_iter().find(|channel| Some(channel.name.as_str()) == name))
+            .is_some_and(|channel| channel.body == Body::Html)
+    }
+
+    /// Whether all parts in a value are HTML, however they were passed on.
+    pub(crate) fn is_html(&self, value: &Value) -> bool {
+        match value {
+            Value::Array(list) if !self.made_as_html.contains(&mark(value)) => {
+                list.iter().any(|value| !value.is_null()) && list.iter().filter(|value| !value.is_null()).all(|value| self.is_html(value))
+            }
+            value => self.made_as_html.contains(&mark(value)),
         }
     }
 
@@ -30,7 +53,8 @@ impl RunState {
 }
 
 impl RunState {
-    /// The message parts in a value, however they were passed on: in the output of a `format` step, its `parts`, one part, or a list of these.
+    /// The message parts in a value, however they were passed on: in the output of a `format` step, its `parts`, one part, or a list of these, in which
+    /// an element that did not run has none.
     pub(crate) fn made_parts(&self, value: &Value) -> Option<Vec<MessagePart>> {
         if value.get("parts").is_some()
             && let Output::Formatted(_, made) = self.output(value.clone())
@@ -38,7 +62,7 @@ impl RunState {
             return Some(made.parts);
         }
         if let Value::Array(list) = value {
-            let parts: Option<Vec<_>> = list.iter().map(|value| self.made_parts(value)).collect();
+            let parts: Option<Vec<_>> = list.iter().filter(|value| !value.is_null()).map(|value| self.made_parts(value)).collect();
             return parts.filter(|parts| !parts.is_empty()).map(|parts| parts.concat());
         }
         let part = Some(value).filter(|value| value.is_object() && self.made.contains(&mark(value)))?;

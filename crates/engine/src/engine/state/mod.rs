@@ -96,6 +96,9 @@ pub struct RunState {
     /// Marks of values that `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,
+    /// Those of them that are HTML.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) made_as_html: BTreeSet<[u8; 32]>,
     /// Whether a gate passed only because its judge could not answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) needs_review: bool,

@@ -5,12 +5,19 @@ use serde_json::{Map, Value, json};
 use crate::engine::command::CallRequest;
 use crate::engine::words::{HIDDEN, kind_of, plain};
 use crate::event::{Failure, FailureKind};
-use crate::model::{RECIPIENTS, header_fault, recipients};
+use crate::model::{Filling, Form, RECIPIENTS, address_fault, header_fault, recipients};
 use crate::port::MailHead;
+use crate::source::Spanned;
 
 /// What `with` says of a mail.
 pub(super) fn head(with: &Map<String, Value>) -> Result<MailHead, Failure> {
-    let list = |key: &str| addresses(key, with.get(key).unwrap_or(&Value::Null));
+    let list = |key: &str| {
+        let list = addresses(key, with.get(key).unwrap_or(&Value::Null))?;
+        match list.iter().find_map(|one| Some((one, address_fault(one)?))) {
+            Some((one, fault)) => Err(wrong(format!("{one:?} in {key} of the mail is no mail address: {fault}"))),
+            None => Ok(list),
+        }
+    };
     let head = MailHead {
         to: list("to")?,
         cc: list("cc")?,
@@ -82,14 +89,33 @@ fn addresses(key: &str, value: &Value) -> Result<Vec<String>, Failure> {
         Value::Array(list) => {
             let mut found = vec![];
             for (place, one) in list.iter().enumerate() {
-                match one.as_str().map(split) {
-                    Some(some) if !some.is_empty() => found.extend(some),
-                    _ => return Err(wrong(format!("entry {} of {key} of the mail is no address", place + 1))),
-                }
+                let no_address = || wrong(format!("entry {} of {key} of the mail is no address", place + 1));
+                let one = one.as_str().map(str::trim).filter(|one| !one.is_empty()).ok_or_else(no_address)?;
+                found.push(single(one).ok_or_else(|| wrong(format!("entry {} of {key} of the mail holds several addresses", place + 1)))?);
             }
             Ok(found)
         }
         other => Err(wrong(format!("{key} of the mail is {}, and no address or list of addresses", kind_of(other)))),
+    }
+}
+
+/// One address, in whose name a comma parts nothing: `Doe, Jane <jane@example.org>`. `None`: it is several.
+fn single(text: &str) -> Option<String> {
+    if let [_] = recipients(text)[..] {
+        return Some(text.to_owned());
+    }
+    let (name, address) = text.strip_suffix('>')?.rsplit_once('<')?;
+    let name = name.trim().replace(['\\', '"'], "");
+    (!address.contains([',', '>', '"'])).then(|| format!("\"{name}\" <{address}>"))
+}
+
+/// Writes what was put together of several values as a list of one: the commas of a value part no recipients.
+pub(super) fn as_written(written: &[(Spanned<String>, Filling)], with: &mut Map<String, Value>) {
+    for (name, filling) in written.iter().filter(|(name, _)| RECIPIENTS.contains(&&*name.value) || name.value == "reply_to") {
+        let is_composed = matches!(filling, Filling::Text(text) if text.form == Form::Template);
+        if let Some(value) = with.get_mut(&name.value).filter(|value| is_composed && value.is_string()) {
+            *value = json!([value.take()]);
+        }
     }
 }
 
@@ -160,10 +186,20 @@ mod tests {
             (json!({ "subject": null }), "send by mail needs with: { subject: … }"),
             (json!({ "cc": ["bo@example.org", ""] }), "entry 2 of cc of the mail is no address"),
             (json!({ "cc": [null] }), "entry 1 of cc of the mail is no address"),
+            (json!({ "cc": ["a@example.org, b@example.org"] }), "entry 1 of cc of the mail holds several addresses"),
             (json!({ "bcc": { "x": 1 } }), "bcc of the mail is an object, and no address or list of addresses"),
         ] {
             assert_eq!(read(with).unwrap_err(), told);
         }
+    }
+
+    #[test]
+    fn a_name_adds_no_recipient() {
+        let read = read(json!({ "to": ["Doe, Jane <jane@example.org>", "evil@example.net, Bob <bob@example.org>", "x <a@example.net>, \"y\" <c@example.org>"] })).unwrap();
+        assert_eq!(
+            read.to,
+            ["\"Doe, Jane\" <jane@example.org>", "\"evil@example.net, Bob\" <bob@example.org>", "\"x <a@example.net>, y\" <c@example.org>"]
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
-use crate::event::Failure;
+use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Text};
 use crate::port::{HttpRequest, Secret};
 use crate::source::Spanned;
@@ -13,6 +13,10 @@ impl Run {
     /// The idempotency key of a call, or of one of several parts.
     pub(crate) fn repeat_key(&self, at: NodeRef, written: Option<&Text>, part: u64) -> Result<RepeatKey, Failure> {
         let key = written.map_or_else(|| Ok(self.own_key(at)), |text| self.fill_text(at, text))?;
+        // Without a key nobody would know a repeated call, and all calls would have the same one.
+        if key.trim().is_empty() {
+            return Err(Failure::new(FailureKind::BadRequest, "idempotency_key is empty here"));
+        }
         let first = u64::from(written.is_some());
         let text = if part > first { format!("{key}-{part}") } else { key };
         Ok(RepeatKey { text, is_written: written.is_some() })
@@ -46,7 +50,7 @@ pub(crate) struct RepeatKey {
 impl RepeatKey {
     /// Adds the key to a request that would act again if repeated, or whose author wrote a key.
     pub(crate) fn add_to(self, request: &mut HttpRequest) {
-        if (self.is_written || !request.method.is_safe()) && !self.text.is_empty() {
+        if self.is_written || !request.method.is_safe() {
             request.headers.push(("Idempotency-Key".to_string(), Secret::new(self.text)));
         }
     }

@@ -9,7 +9,7 @@ use super::mail;
 use super::requests::RepeatKey;
 use super::tool::FilledArguments;
 use super::{Kind, Taken, other};
-use crate::channel::{MessagePart, Output};
+use crate::channel::MessagePart;
 use crate::engine::Run;
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
@@ -17,7 +17,7 @@ use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{Body, CALL_TIMEOUT, CONNECT_TIMEOUT, FileMode, STDOUT, SendStep, Step, Text, Tool, ToolKind};
+use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, FileMode, STDOUT, SendStep, Step, Text, Tool, ToolKind};
 use crate::port::{FileToWrite, HttpRequest, Mail, MailHead, MailReceipt, Secret};
 use crate::template;
 
@@ -51,7 +51,8 @@ struct Sending<'a> {
 
 impl Run {
     fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let (to, parts, given) = (&send.to.value, self.parts_to_send(at, send)?, self.arguments(at, &send.with)?);
+        let (to, parts, mut given) = (&send.to.value, self.parts_to_send(at, send)?, self.arguments(at, &send.with)?);
+        mail::as_written(&send.with, &mut given);
         if to == STDOUT || self.options.mocks.refuses_effects {
             self.call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents(&parts)), ms(CALL_TIMEOUT));
             return Ok(());
@@ -161,26 +162,28 @@ impl Run {
         Ok(request)
     }
 
-    /// Whether a `format` step made what is sent as HTML. Parts alone do not name their channel; the step's output does.
+    /// Whether what is sent was made for a channel as HTML, however it was handed on.
     fn is_html(&self, at: NodeRef, send: &SendStep) -> Result<bool, Failure> {
-        let value = self.fill(at, &send.of)?;
-        let channels = &self.planned_of(at).pipeline.channels;
-        let is_html = |output: &Output| {
-            output.made().is_some_and(|made| channels.iter().any(|channel| channel.name == made.channel && channel.body == Body::Html))
-        };
-        let step = || self.look_up(self.state.instance_of(at), Some(at), send.of.reads.first()?.path.get(1)?);
-        let read = || self.state.node(step()?).output.as_deref().cloned();
-        let is_part = self.state.made_parts(&value).is_some();
-        Ok(is_html(&self.state.output(value)) || is_part && read().is_some_and(|value| is_html(&self.state.output(value))))
+        Ok(self.state.is_html(&self.fill(at, &send.of)?))
     }
 
     /// The parts to send: those that a `format` step made, otherwise the text as one part.
+    ///
+    /// # Errors
+    /// There is nothing to send.
     fn parts_to_send(&self, at: NodeRef, send: &SendStep) -> Result<Vec<MessagePart>, Failure> {
         let value = self.fill(at, &send.of)?;
-        Ok(self.state.made_parts(&value).unwrap_or_else(|| {
+        let parts = self.state.made_parts(&value).unwrap_or_else(|| {
             let text = plain(&value);
             vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), plain: text.clone(), text }]
-        }))
+        });
+        let is_empty = value.is_null()
+            || matches!(&value, Value::Array(list) if list.is_empty())
+            || parts.iter().all(|part| part.text.trim().is_empty());
+        match is_empty {
+            true => Err(Failure::new(FailureKind::BadRequest, format!("there is nothing to send: {} is empty", send.of.source.trim()))),
+            false => Ok(parts),
+        }
     }
 
     /// The recipients of a mail that a test does not send.
@@ -188,7 +191,9 @@ impl Run {
         let Some(tool) = self.tool(at, &send.to.value).ok().filter(|tool| matches!(tool.kind, ToolKind::Smtp { .. })) else {
             return Ok(vec![]);
         };
-        let FilledArguments { with, shown: _ } = self.with_shown(at, tool, self.arguments(at, &send.with)?)?;
+        let mut given = self.arguments(at, &send.with)?;
+        mail::as_written(&send.with, &mut given);
+        let FilledArguments { with, shown: _ } = self.with_shown(at, tool, given)?;
         let MailHead { to, cc, bcc, .. } = mail::head(&with)?;
         Ok([to, cc, bcc].concat())
     }
@@ -232,9 +237,9 @@ impl Run {
     }
 }
 
-/// How a file is written; without a word it holds the text alone.
+/// How a file is written; where nothing is said, it holds the text alone.
 fn file_mode(mode: Option<&Value>) -> Result<FileMode, Failure> {
-    let Some(mode) = mode.filter(|mode| !mode.is_null()) else { return Ok(FileMode::Replace) };
+    let Some(mode) = mode else { return Ok(FileMode::Replace) };
     let known = mode.as_str().and_then(|word| word.parse().ok());
     known.ok_or_else(|| Failure::new(FailureKind::BadRequest, format!("mode of send is replace or append, and not {mode}")))
 }

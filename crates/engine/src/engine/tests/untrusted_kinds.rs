@@ -91,10 +91,17 @@ fn mail_with(with: &[(&str, Value)], (allow, deny): (Option<&[&str]>, &[&str]), 
     World::given(planned(vec![under(p, rules)]), options(), given)
 }
 
+/// What is put together of several values is one address: a comma in a value adds nobody.
+#[test]
+fn a_name_that_is_filled_in_adds_no_recipient() {
+    let composed = json!("{{ inputs.who }}, {{ inputs.mail }}");
+    assert_eq!(fate_of_step(&mail_with(&[("to", composed)], (None, &[]), &[])), "over");
+}
+
 #[test]
 fn every_recipient_of_a_mail_is_judged_as_the_one_of_to() {
     let (bob, mallory) = (json!("{{ inputs.who }}"), json!("{{ inputs.mail }}"));
-    let both = json!("{{ inputs.who }}, {{ inputs.mail }}");
+    let both = json!(["{{ inputs.who }}", "Bob, the clerk <{{ inputs.mail }}>"]);
     let list = json!(["{{ inputs.who }}", "{{ inputs.mail }}"]);
     let recipients = &[("recipients", "deny")][..];
     let own = Some(&["post(*\"to\":\"*@example.com\"*)"][..]);
@@ -103,7 +110,6 @@ fn every_recipient_of_a_mail_is_judged_as_the_one_of_to() {
         (vec![("to", mallory.clone())], true),
         (vec![("to", both.clone())], true),
         (vec![("to", list)], true),
-        (vec![("to", json!("{{ inputs.mail }}, {{ inputs.who }}"))], true),
         (vec![("to", bob.clone()), ("cc", mallory.clone())], true),
         (vec![("to", bob.clone()), ("bcc", both)], true),
         (vec![("to", json!(["{{ inputs.who }}", "carl@example.com"])), ("bcc", json!("{{ inputs.who }}"))], false),
