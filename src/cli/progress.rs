@@ -308,6 +308,10 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);
+            let time = took(details.duration_ms().unwrap_or(0));
+            if let Some(batch) = mask.batch(step).filter(|batch| batch.elements > 0) {
+                return Some(format!("{step}: {}{time}", batch.words()));
+            }
             let note = match (details.passed(), details.rounds(), details.is_cut()) {
                 (Some(false), ..) => " (not met, otherwise used)".to_owned(),
                 (_, Some((rounds, met)), _) => {
@@ -317,9 +321,12 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
                 (_, _, true) => " (cut: there were more rows)".to_owned(),
                 (_, _, false) => String::new(),
             };
-            format!("{step}: done{note}{}", took(details.duration_ms().unwrap_or(0)))
+            format!("{step}: done{note}{time}")
         }
-        Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), masked(&failure.message)),
+        Happening::StepFailed { step, failure, .. } => {
+            let counts = mask.batch(step).filter(|batch| batch.elements > 0).map(|batch| format!("; {}", batch.words()));
+            format!("{step}: failed ({}): {}{}", failure.kind.word(), masked(&failure.message), counts.unwrap_or_default())
+        }
         Happening::StepBlocked { step, by } if !by.is_empty() => format!("{step}: blocked by {by}"),
         Happening::StepCancelled { step, .. } => format!("{step}: cancelled"),
         Happening::AttemptFailed { step, attempt, failure, .. } => {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::batches::{BatchRecord, batch_that_ended};
 use super::content::{Holds, NAMES, VALUES, content};
 use super::record::record;
 use super::{Record, RunBrief};
@@ -94,6 +95,11 @@ impl<'a> RunMask<'a> {
     pub fn redactor(&self) -> &'a Redactor {
         self.mask.number(self.events);
         &self.mask.redactor
+    }
+
+    /// How the elements of a step of the pipeline's own list ended, where it has some and has just ended.
+    pub fn batch(&self, step: &str) -> Option<BatchRecord> {
+        batch_that_ended(step, self.events)
     }
 
     /// The mask, to hide fields of events.

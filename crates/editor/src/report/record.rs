@@ -281,7 +281,10 @@ fn head(record: &Record, look: Look) -> String {
         format!("{earlier} of {}{left_out}{summed_up}{summary}{agents}", visible(&own.of))
     });
     let origin = record.origin.as_ref().map(|origin| format!("forked from {} at {}", origin.run, visible(&origin.from)));
+    let counted = record.batches.iter().filter(|batch| batch.elements > 0);
+    let counted: Vec<String> = counted.map(|batch| format!("{}: {}", visible(&batch.step), batch.words())).collect();
     for (label, text) in [
+        ("elements", counted.join("; ")),
         ("origin", origin.unwrap_or_default()),
         ("channel", record.channel.clone().unwrap_or_default()),
         ("history", history.unwrap_or_default()),
