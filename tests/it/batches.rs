@@ -22,7 +22,7 @@ steps:
     for_each: steps.list.output
     on_failure: continue
     steps:
-      - { id: draft, set: \"letter {{ 10 // ([0, 1] | max if item < 14 else 0) }}{{ ' too long' if item < 3 else '' }}\" }
+      - { id: draft, set: \"letter {{ 10 // (1 if item < 14 else 0) }}{{ ' too long' if item < 3 else '' }}\" }
       - { id: check, gate: card, of: steps.draft.output }
       - { id: out, send: stdout, of: steps.check.output }
   - { id: sum, set: \"{{ steps.each.output | selectattr('status', 'eq', 'succeeded') | list | length }}\" }

@@ -94,7 +94,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
             Ok(if *json {
                 stdout::print_json(&record)
             } else {
-                stdout::print(&report::record(&record, shared.look(), &shared.reach(&project)))
+                stdout::print(&report::record(&record, shared.look(), &shared.reach(&project), shared.verbose))
             })
         }
         RunsCommand::Export { run, events: true } => moved::export(run.as_deref(), shared),

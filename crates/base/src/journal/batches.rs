@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::StepRecord;
 use crate::diagnostic::grouped;
-use crate::event::{Event, FailureKind, Happening, StepDetails, StepPath, StepStatus};
+use crate::event::{Event, Failure, FailureKind, Happening, SharedValue, StepDetails, StepPath, StepStatus};
 use crate::model::step_path;
 
 /// How the elements of a `for_each` ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct BatchRecord {
     /// The step.
     pub step: String,
@@ -36,6 +37,29 @@ pub struct BatchRecord {
     /// How many did not run to their end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
+    /// Those that failed or did not run to their end, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<OpenElement>,
+}
+
+/// An element that failed or did not run to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenElement {
+    /// Its path.
+    pub step: String,
+    /// What it was about.
+    pub item: Value,
+    /// How it ended.
+    pub status: StepStatus,
+    /// The kind of its failure; empty: it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// The step that failed: itself, or one in it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
 }
 
 /// Elements that failed for the same reason.
@@ -54,9 +78,12 @@ fn is_zero(count: &u64) -> bool {
 /// What is known of one element.
 #[derive(Debug, Clone, Default)]
 struct ElementState {
+    item: SharedValue,
     status: StepStatus,
-    /// Of one that failed.
+    /// Of one that failed: the kind, the step, and why.
     kind: String,
+    failed_at: String,
+    message: String,
     is_sent: bool,
     is_kept: bool,
 }
@@ -70,9 +97,14 @@ impl BatchesSoFar {
         match &event.happening {
             Happening::StepStarted { step, items: Some(items), .. } if step_path::outermost(step) == &**step => {
                 self.0.retain(|(list, _)| list != step);
-                self.0.push((step.clone(), vec![ElementState::default(); items.len()]));
+                self.0.push((step.clone(), items.iter().map(ElementState::of).collect()));
             }
-            Happening::StepStarted { step, .. } => self.ends(step, StepStatus::Running),
+            Happening::StepStarted { step, .. } => {
+                self.ends(step, StepStatus::Running);
+                if let Some((element, "")) = self.element(step) {
+                    element.failed_at.clear();
+                }
+            }
             Happening::StepSucceeded { step, details, .. } => {
                 self.ends(step, StepStatus::Succeeded);
                 let details = StepDetails::of(details);
@@ -82,8 +114,8 @@ impl BatchesSoFar {
             }
             Happening::StepFailed { step, failure, .. } => {
                 self.ends(step, StepStatus::Failed);
-                if let Some((element, "")) = self.element(step) {
-                    failure.kind.word().clone_into(&mut element.kind);
+                if let Some((element, below)) = self.element(step) {
+                    element.fails(step, failure, below.is_empty());
                 }
             }
             Happening::StepSkipped { step } => self.ends(step, StepStatus::Skipped),
@@ -118,6 +150,46 @@ impl BatchesSoFar {
     }
 }
 
+impl ElementState {
+    fn of(item: &SharedValue) -> ElementState {
+        ElementState { item: item.clone(), ..ElementState::default() }
+    }
+
+    /// It failed, or a step in it: the first one is where it happened.
+    fn fails(&mut self, step: &StepPath, failure: &Failure, is_whole: bool) {
+        if self.failed_at.is_empty() {
+            step.as_ref().clone_into(&mut self.failed_at);
+        }
+        if is_whole {
+            failure.kind.word().clone_into(&mut self.kind);
+            self.message.clone_from(&failure.message);
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        match self.status {
+            StepStatus::Succeeded | StepStatus::Skipped => false,
+            StepStatus::Pending
+            | StepStatus::Running
+            | StepStatus::Waiting
+            | StepStatus::Failed
+            | StepStatus::Blocked
+            | StepStatus::Cancelled => true,
+        }
+    }
+
+    fn opened(&self, list: &str, place: usize) -> OpenElement {
+        OpenElement {
+            step: step_path::element(list, place),
+            item: (*self.item).clone(),
+            status: self.status,
+            kind: self.kind.clone(),
+            at: self.failed_at.clone(),
+            message: self.message.clone(),
+        }
+    }
+}
+
 impl BatchRecord {
     fn of(step: &str, elements: &[ElementState]) -> BatchRecord {
         let count = |is: &dyn Fn(&ElementState) -> bool| elements.iter().filter(|element| is(element)).count() as u64;
@@ -134,10 +206,8 @@ impl BatchRecord {
             sent_in_vain: count(&|one| one.is_sent && one.status != StepStatus::Succeeded),
             failed,
             skipped: count(&|one| one.status == StepStatus::Skipped),
-            unfinished: count(&|one| match one.status {
-                StepStatus::Pending | StepStatus::Running | StepStatus::Waiting | StepStatus::Blocked | StepStatus::Cancelled => true,
-                StepStatus::Succeeded | StepStatus::Failed | StepStatus::Skipped => false,
-            }),
+            unfinished: count(&|one| one.is_open() && one.status != StepStatus::Failed),
+            open: elements.iter().enumerate().filter(|(_, one)| one.is_open()).map(|(place, one)| one.opened(step, place)).collect(),
         }
     }
 
@@ -148,7 +218,7 @@ impl BatchRecord {
             kind: run.error.as_ref().and_then(|error| error["kind"].as_str()).unwrap_or_default().to_owned(),
             ..ElementState::default()
         };
-        BatchRecord::of(step, &runs.into_iter().map(of).collect::<Vec<_>>())
+        BatchRecord { open: vec![], ..BatchRecord::of(step, &runs.into_iter().map(of).collect::<Vec<_>>()) }
     }
 
     /// How many failed.
@@ -207,7 +277,7 @@ pub(super) fn batch_that_ended(step: &str, events: &[Event]) -> Option<BatchReco
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -256,6 +326,8 @@ mod tests {
         let counted = of(ends);
         assert_eq!(counted[0].words(), "2 of 6 sent, 4 failed: 2 unknown_outcome, 1 bad_request, 1 not met");
         assert_eq!((counted.len(), counted[0].failures()), (1, 4));
+        let open: Vec<(&str, &str, &str)> = counted[0].open.iter().map(|one| (&*one.step, &*one.kind, &*one.at)).collect();
+        assert_eq!(open[..2], [("each[2]", "quality", "each[2]/check"), ("each[3]", "unknown_outcome", "each[3]")]);
     }
 
     #[test]

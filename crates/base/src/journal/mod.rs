@@ -24,7 +24,7 @@ pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_en
 pub use audit::{AuditAction, AuditContext, AuditKind, AuditRecord, AuditResult, AuditTrail, AuditUsage};
 pub use audit_chain::{AuditCheck, AuditDamage, AuditFault, AuditHead};
 pub use audit_end::{AuditEnd, AuditEnding, AuditNote, EndSearch};
-pub use batches::{BatchRecord, FailedElements, reason};
+pub use batches::{BatchRecord, FailedElements, OpenElement, reason};
 pub use brief::RunBrief;
 pub use content::{public_line, public_value};
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};

@@ -250,6 +250,10 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         step.error.iter_mut().for_each(|error| mask.hide_texts(error));
         step.tries.iter_mut().filter_map(|one| one.error.as_mut()).for_each(|error| *error = redactor.redact(error));
     }
+    for element in record.batches.iter_mut().flat_map(|batch| &mut batch.open) {
+        mask.hide_values(&mut element.item, &none);
+        element.message = redactor.redact(&element.message);
+    }
     for call in &mut record.tool_calls {
         mask.hide_arguments(&mut call.with);
         call.result.iter_mut().for_each(|result| mask.hide_output(&call.step, result));
