@@ -1,20 +1,24 @@
 //! Each step: its state and times, what its models were asked and said, its calls, verdicts and decisions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::bounds::{PageRoom, chosen, left_out};
+use super::elements::{MOST_WELL, group, parted};
 use super::head::{badge, cost, time, tokens};
 use super::rounds::list;
 use crate::diagnostic::counted;
 use crate::event::{Usage, Verdict};
 use crate::journal::{AnswerRecord, DecisionRecord, Interaction, QuestionRecord, Record, StepRecord, ToolCallRecord, TryRecord};
+use crate::report::batches::Batches;
 use crate::report::record::{lasted, utc};
 
 /// Steps at most.
 const MOST_STEPS: usize = 400;
+/// Steps of elements that failed that are open.
+const MOST_OPEN: usize = 20;
 /// Calls, tries or decisions of one step at most.
 const MOST_CALLS: usize = 50;
 
@@ -28,7 +32,7 @@ struct Doings<'a> {
     answered: Vec<&'a AnswerRecord>,
 }
 
-pub(super) fn steps(record: &Record, room: &PageRoom) -> Markup {
+pub(super) fn steps(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
     let mut doings: HashMap<&str, Doings<'_>> = HashMap::new();
     for call in &record.interactions {
         doings.entry(step_of(call)).or_default().asked.push(call);
@@ -45,14 +49,24 @@ pub(super) fn steps(record: &Record, room: &PageRoom) -> Markup {
     for answer in &record.answers {
         doings.entry(&answer.step).or_default().answered.push(answer);
     }
-    let shown = chosen(&record.steps.iter().collect::<Vec<_>>(), MOST_STEPS);
+    let (mut first, well) = parted(record.steps.iter().collect(), batches, |step| !batches.went_well(&step.step));
+    first.sort_by_key(|step| !batches.holds(&step.step));
+    let shown = chosen(&first, MOST_STEPS);
+    // Of the elements that failed the step in which each did is open.
+    let failed = batches.many().iter().flat_map(|batch| &batch.open).filter(|element| !element.at.is_empty());
+    let open: HashSet<&str> = failed.map(|element| element.at.as_str()).take(MOST_OPEN).collect();
     let nothing = Doings::default();
+    let drawn = |step: &StepRecord| one(step, doings.get(step.step.as_str()).unwrap_or(&nothing), open.contains(step.step.as_str()), room);
     html! {
         section aria-labelledby="steps" {
             h2 id="steps" { "Steps" }
             @if shown.is_empty() { p.none { "No step began." } }
-            @for step in &shown { (one(step, doings.get(step.step.as_str()).unwrap_or(&nothing), room)) }
-            (left_out(record.steps.len(), shown.len(), &room.export()))
+            @for step in &shown { (drawn(step)) }
+            (left_out(first.len(), shown.len(), &room.export()))
+            @for (batch, own) in &well {
+                @let shown = &own[..own.len().min(MOST_WELL)];
+                (group(batch, own.len(), shown.len(), &html! { @for step in shown { (drawn(step)) } }, room))
+            }
         }
     }
 }
@@ -62,10 +76,10 @@ fn step_of(call: &Interaction) -> &str {
     call.action.split_once(' ').map_or("", |(_, step)| step)
 }
 
-fn one(step: &StepRecord, doings: &Doings<'_>, room: &PageRoom) -> Markup {
+fn one(step: &StepRecord, doings: &Doings<'_>, is_open: bool, room: &PageRoom) -> Markup {
     let details = step.details();
     html! {
-        details {
+        details open[is_open] {
             summary {
                 code { (step.step) } " " (badge(&step.status))
                 @if let Some(ms) = details.duration_ms() { " " (lasted(ms)) }
