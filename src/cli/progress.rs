@@ -306,6 +306,8 @@ fn colour_of(event: &Event) -> &'static str {
 pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option<String> {
     let masked = |text: &str| mask.redactor().redact(text);
     Some(match &event.happening {
+        // An earlier run did it: the count of its list says so.
+        Happening::StepSucceeded { details, .. } if StepDetails::of(details).is_kept() && !is_verbose => return None,
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);
             let time = took(details.duration_ms().unwrap_or(0));

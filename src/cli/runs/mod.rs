@@ -5,6 +5,7 @@ mod fork;
 mod moved;
 mod replay;
 mod resume;
+mod retry;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -101,6 +102,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
         RunsCommand::Import { log, file } => moved::import(log, file.as_deref(), shared),
         RunsCommand::Export { run, events: false } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Fork(options) => fork::run(options, shared),
+        RunsCommand::Retry { run, printed, trust } => retry::run(run, printed, trust.is_given, shared),
         RunsCommand::Replay { run } => replay::run(run, shared),
         RunsCommand::Cancel { run } => cancel::run(run, shared),
         RunsCommand::Resume { run: Some(run), printed, trust, .. } => resume::one(run, printed, trust.is_given, shared),

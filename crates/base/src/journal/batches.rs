@@ -37,7 +37,7 @@ pub struct BatchRecord {
     /// How many did not run to their end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
-    /// Those that failed or did not run to their end, in their order.
+    /// Those that failed, then those that did not run to their end, each in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<OpenElement>,
 }
@@ -195,8 +195,12 @@ impl BatchRecord {
         let count = |is: &dyn Fn(&ElementState) -> bool| elements.iter().filter(|element| is(element)).count() as u64;
         let mut kinds: HashMap<&str, u64> = HashMap::new();
         elements.iter().filter(|one| one.status == StepStatus::Failed).for_each(|one| *kinds.entry(&one.kind).or_default() += 1);
-        let mut failed: Vec<FailedElements> = kinds.into_iter().map(|(kind, count)| FailedElements { kind: kind.to_owned(), count }).collect();
+        let mut failed: Vec<FailedElements> =
+            kinds.into_iter().map(|(kind, count)| FailedElements { kind: kind.to_owned(), count }).collect();
         failed.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.kind.cmp(&b.kind)));
+        let places = elements.iter().enumerate().filter(|(_, one)| one.is_open());
+        let mut open: Vec<OpenElement> = places.map(|(place, one)| one.opened(step, place)).collect();
+        open.sort_by_key(|one| one.status != StepStatus::Failed);
         BatchRecord {
             step: step.to_owned(),
             elements: elements.len() as u64,
@@ -207,7 +211,7 @@ impl BatchRecord {
             failed,
             skipped: count(&|one| one.status == StepStatus::Skipped),
             unfinished: count(&|one| one.is_open() && one.status != StepStatus::Failed),
-            open: elements.iter().enumerate().filter(|(_, one)| one.is_open()).map(|(place, one)| one.opened(step, place)).collect(),
+            open,
         }
     }
 
@@ -243,12 +247,8 @@ impl BatchRecord {
             }
         }
         let sent = if is_all_sent { 0 } else { self.sent };
-        let others = [
-            (self.skipped, "skipped"),
-            (self.unfinished, "not finished"),
-            (sent, "sent"),
-            (self.sent_in_vain, "sent without success"),
-        ];
+        let others =
+            [(self.skipped, "skipped"), (self.unfinished, "not finished"), (sent, "sent"), (self.sent_in_vain, "sent without success")];
         for (count, what) in others {
             if count > 0 {
                 words.push_str(&format!(", {} {what}", grouped(count)));
@@ -284,7 +284,9 @@ mod tests {
     fn of(happenings: Vec<Value>) -> Vec<BatchRecord> {
         let mut so_far = BatchesSoFar::default();
         for mut fields in happenings {
-            for (key, value) in [("v", json!(1)), ("seq", json!(1)), ("time", json!("2026-01-01T00:00:00Z")), ("at_ms", json!(0)), ("run", json!("r"))] {
+            for (key, value) in
+                [("v", json!(1)), ("seq", json!(1)), ("time", json!("2026-01-01T00:00:00Z")), ("at_ms", json!(0)), ("run", json!("r"))]
+            {
                 fields[key] = value;
             }
             so_far.take(&serde_json::from_value(fields).unwrap());

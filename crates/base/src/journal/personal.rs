@@ -117,6 +117,7 @@ impl PersonalMask {
             (
                 Holds::Output,
                 Happening::StepSucceeded { step, .. }
+                | Happening::ResultKept { step, .. }
                 | Happening::ToolReplied { step, .. }
                 | Happening::TaskTried { step, .. }
                 | Happening::TaskExecuted { step, .. },
@@ -353,7 +354,7 @@ impl PersonalTexts {
             Happening::PlanAccepted { step, .. } if self.is_marked(step) => {
                 self.plans.insert(step.to_string());
             }
-            Happening::StepSucceeded { step, output, details } => {
+            Happening::StepSucceeded { step, output, details } | Happening::ResultKept { step, output, details, .. } => {
                 self.output(step, output, StepDetails::of(details).personal(), &mut found);
             }
             // Before the step or the pipeline has it: lines about a run are written as it continues.

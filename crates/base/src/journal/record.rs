@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::agents::{AgentRecord, AgentsAtWork};
-use super::batches::{BatchRecord, BatchesSoFar};
 use super::asked::{AnswerRecord, AskedQuestions, QuestionRecord};
+use super::batches::{BatchRecord, BatchesSoFar};
 use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use super::dialogues::{self, DialogueRecord};
 use super::failures::{FailedGates, FailureRecord};

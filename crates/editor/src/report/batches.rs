@@ -115,6 +115,9 @@ impl<'a> Batches<'a> {
                 out.push_str(&format!("  and {}: flow runs show {} --verbose{reach}\n", counted(more, "more", "more"), record.run));
             }
         }
+        if record.ended.is_some() && !out.is_empty() {
+            out.push_str(&format!("to run these again: flow runs retry {}{reach}\n", record.run));
+        }
         out
     }
 }

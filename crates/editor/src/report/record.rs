@@ -302,7 +302,12 @@ fn head(record: &Record, look: Look, batches: &Batches<'_>) -> String {
         let earlier = counted(own.earlier, "earlier message", "earlier messages");
         format!("{earlier} of {}{left_out}{summed_up}{summary}{agents}", visible(&own.of))
     });
-    let origin = record.origin.as_ref().map(|origin| format!("forked from {} at {}", origin.run, visible(&origin.from)));
+    let origin = record.origin.as_ref().map(|origin| match origin.elements {
+        Some(count) => {
+            format!("{} of {} again that did not succeed in {}", counted(count, "element", "elements"), visible(&origin.from), origin.run)
+        }
+        None => format!("forked from {} at {}", origin.run, visible(&origin.from)),
+    });
     let counted = record.batches.iter().filter(|batch| batch.elements > 0);
     let counted: Vec<String> = counted.map(|batch| format!("{}: {}", visible(&batch.step), batch.words())).collect();
     for (label, text) in [

@@ -14,11 +14,16 @@ impl RunState {
         let kind = &self.step(plan, at).kind;
         let has_fallen_back = self.node(at).judged == Some(false) && output.is_object() && matches!(kind, StepKind::Gate(_));
         if has_fallen_back || matches!(kind, StepKind::Format(_)) {
-            self.made.insert(mark(output));
-            let parts = output.get("parts");
-            let each = parts.and_then(Value::as_array).into_iter().flatten();
-            self.made.extend(parts.into_iter().chain(each).map(mark));
+            self.mark_made(output);
         }
+    }
+
+    /// Marks what a `format` step made.
+    pub(super) fn mark_made(&mut self, output: &Value) {
+        self.made.insert(mark(output));
+        let parts = output.get("parts");
+        let each = parts.and_then(Value::as_array).into_iter().flatten();
+        self.made.extend(parts.into_iter().chain(each).map(mark));
     }
 
     /// Classifies a value: it is formatted if it is the output of a `format` step of this run, however it was passed on. A value from outside that
