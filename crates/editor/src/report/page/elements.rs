@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::bounds::PageRoom;
 use super::head::badge;
 use crate::diagnostic::{counted, grouped};
-use crate::journal::{BatchRecord, StepRecord};
+use crate::journal::{BatchRecord, OpenElement, StepRecord};
 use crate::report::batches::{Batches, item_name, why};
 
 /// Elements that failed at most.
@@ -32,14 +32,18 @@ fn list(batch: &BatchRecord, room: &PageRoom) -> Markup {
         p { code { (batch.step) } ": " (batch.words()) }
         ul.elements {
             @for element in batch.open.iter().take(MOST_FAILED) {
-                li {
-                    code { (element.step) } " " (badge(element.status.word()))
-                    @if let Some(name) = item_name(&element.item) { " " strong { (name) } }
-                    " " (why(element))
-                }
+                li { (named(element)) " " (why(element)) }
             }
         }
         @if more > 0 { p.left-out { (counted(more, "more is", "more are")) " left out here. " (room.export()) } }
+    }
+}
+
+/// The path of an element, how it ended, and what it is about.
+pub(super) fn named(element: &OpenElement) -> Markup {
+    html! {
+        code { (element.step) } " " (badge(element.status.word()))
+        @if let Some(name) = item_name(&element.item) { " " strong { (name) } }
     }
 }
 

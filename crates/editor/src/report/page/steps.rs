@@ -1,24 +1,28 @@
 //! Each step: its state and times, what its models were asked and said, its calls, verdicts and decisions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::bounds::{PageRoom, chosen, left_out};
-use super::elements::{MOST_WELL, group, parted};
+use super::elements::{MOST_WELL, group, named, parted};
 use super::head::{badge, cost, time, tokens};
 use super::rounds::list;
 use crate::diagnostic::counted;
 use crate::event::{Usage, Verdict};
-use crate::journal::{AnswerRecord, DecisionRecord, Interaction, QuestionRecord, Record, StepRecord, ToolCallRecord, TryRecord};
+use crate::journal::{
+    AnswerRecord, DecisionRecord, Interaction, OpenElement, QuestionRecord, Record, StepRecord, ToolCallRecord, TryRecord,
+};
+use crate::model::step_path;
 use crate::report::batches::Batches;
 use crate::report::record::{lasted, utc};
 
 /// Steps at most.
 const MOST_STEPS: usize = 400;
-/// Steps of elements that failed that are open.
-const MOST_OPEN: usize = 20;
+/// Elements that failed at most, and those of them that are open.
+const MOST_FAILED: usize = 200;
+const MOST_OPEN: usize = 3;
 /// Calls, tries or decisions of one step at most.
 const MOST_CALLS: usize = 50;
 
@@ -49,23 +53,31 @@ pub(super) fn steps(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> 
     for answer in &record.answers {
         doings.entry(&answer.step).or_default().answered.push(answer);
     }
-    let (mut first, well) = parted(record.steps.iter().collect(), batches, |step| !batches.went_well(&step.step));
-    first.sort_by_key(|step| !batches.holds(&step.step));
-    let shown = chosen(&first, MOST_STEPS);
-    // Of the elements that failed the step in which each did is open.
-    let failed = batches.many().iter().flat_map(|batch| &batch.open).filter(|element| !element.at.is_empty());
-    let open: HashSet<&str> = failed.map(|element| element.at.as_str()).take(MOST_OPEN).collect();
+    let (first, well) = parted(record.steps.iter().collect(), batches, |step| !batches.went_well(&step.step));
+    let (failed, others): (Vec<_>, Vec<_>) = first.into_iter().partition(|step| batches.holds(&step.step));
+    let shown = chosen(&others, MOST_STEPS);
+    let elements = batches.many().iter().flat_map(|batch| &batch.open).take(MOST_FAILED).enumerate();
     let nothing = Doings::default();
-    let drawn = |step: &StepRecord| one(step, doings.get(step.step.as_str()).unwrap_or(&nothing), open.contains(step.step.as_str()), room);
+    let drawn = |step: &StepRecord, is_open: bool| one(step, doings.get(step.step.as_str()).unwrap_or(&nothing), is_open, room);
+    let inside = |element: &OpenElement| -> Vec<&StepRecord> {
+        let of_element = |step: &&StepRecord| step.step == element.step || step_path::leads_into(&step.step, &element.step);
+        failed.iter().copied().filter(of_element).collect()
+    };
     html! {
         section aria-labelledby="steps" {
             h2 id="steps" { "Steps" }
-            @if shown.is_empty() { p.none { "No step began." } }
-            @for step in &shown { (drawn(step)) }
-            (left_out(first.len(), shown.len(), &room.export()))
+            @if record.steps.is_empty() { p.none { "No step began." } }
+            @for (place, element) in elements {
+                details open[place < MOST_OPEN] {
+                    summary { (named(element)) }
+                    div.step { @for step in inside(element) { (drawn(step, place < MOST_OPEN && step.step == element.at)) } }
+                }
+            }
+            @for step in &shown { (drawn(step, false)) }
+            (left_out(others.len(), shown.len(), &room.export()))
             @for (batch, own) in &well {
                 @let shown = &own[..own.len().min(MOST_WELL)];
-                (group(batch, own.len(), shown.len(), &html! { @for step in shown { (drawn(step)) } }, room))
+                (group(batch, own.len(), shown.len(), &html! { @for step in shown { (drawn(step, false)) } }, room))
             }
         }
     }
