@@ -18,6 +18,7 @@ pub(super) fn run(wanted: &str, printed: &OutputOptions, is_allowed: bool, share
         return Err(Refusal::usage(format!("run {origin} is running in process {holder}; retry it when it has ended")));
     }
     let (own, _, _) = super::open_run(Some(&origin), shared)?;
+    // Until the new run is there, nobody else retries this one.
     let stored = StoredRun::open(own, journal, origin.clone())?;
     if stored.end().is_none() {
         return Err(Refusal::usage(format!("run {origin} has not ended; to continue it: flow runs resume {origin}{reach}")));
@@ -38,6 +39,7 @@ pub(super) fn run(wanted: &str, printed: &OutputOptions, is_allowed: bool, share
             return Err(Refusal::usage(format!("run {origin} cannot be retried: {}; see flow runs fork", visible(&why.to_string()))));
         }
     };
+    drop(stored);
     if !shared.quiet {
         let elements = counted(retry.elements, "element", "elements");
         tell!("run {} runs {elements} of {} again, which did not succeed in run {origin}", session.id, visible(&retry.lists.join(", ")));
