@@ -1,5 +1,6 @@
 //! What a run prints and writes: its events, its outputs, how it ended.
 
+use std::collections::BTreeSet;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 
@@ -12,7 +13,8 @@ use crate::adapter::files::{self, cannot};
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, ModelAnswer, RunStatus};
-use crate::journal::{RunMask, StepRecord, record};
+use crate::journal::{FailureRecord, Record, RunMask, StepRecord, record};
+use crate::model::step_path;
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
@@ -102,7 +104,8 @@ impl OutputTargets<'_> {
             // What is told has the numbers that it has in the record.
             played.redactor();
         }
-        line_of_end(outcome, &self.reach).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
+        let line = line_of_end(outcome, &self.reach).or_else(|| line_of_success(outcome));
+        line.filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
         // Last, so that it is found at the end of what the terminal shows.
         if text.is_some() && self.is_below_progress {
             tell::gap();
@@ -194,30 +197,26 @@ fn notes(outcome: &RunOutcome) -> Vec<String> {
 /// How a run ended, in one line; `None`: all went well.
 pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
     let status = outcome.status()?;
+    let record = record(&outcome.events);
+    let batches = record.as_ref().and_then(counted_batches);
     Some(match (&outcome.failure, status) {
         (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
             let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-            format!("{}{step}: {} ({})", status.word(), visible(&failure.failure.message), failure.failure.kind.word())
+            let counts = batches.map(|batches| format!("; {batches}")).unwrap_or_default();
+            format!("{}{step}: {} ({}){counts}", status.word(), visible(&failure.failure.message), failure.failure.kind.word())
         }
         (_, RunStatus::Partial) => {
-            let record = record(&outcome.events);
             let steps = record.iter().flat_map(|record| &record.steps);
             let kept = steps.filter(|step| step.error.is_none());
             let unmet = kept.filter(|step| step.details().rounds().is_some_and(|(_, met)| !met)).map(|step| step.step.as_str());
-            match unmet.collect::<Vec<_>>().as_slice() {
-                [] => "partial: a failure was allowed".to_string(),
-                steps => format!("partial: \"{}\" was not met, its last round counts", steps.join("\", \"")),
-            }
+            let unmet: Vec<&str> = unmet.collect();
+            let rounds = (!unmet.is_empty()).then(|| format!("\"{}\" was not met, its last round counts", unmet.join("\", \"")));
+            let told: Vec<String> = batches.into_iter().chain(rounds).collect();
+            format!("partial: {}", if told.is_empty() { "a failure was allowed".to_owned() } else { told.join("; ") })
         }
         (_, RunStatus::QualityNotMet) => {
-            let record = record(&outcome.events);
-            let failures = record.iter().flat_map(|record| &record.failures);
-            let gates = failures.filter(|failure| failure.counts()).map(|failure| {
-                let criteria: Vec<&str> = failure.not_met().map(|verdict| verdict.id.as_str()).collect();
-                format!("gate \"{}\" was not met ({})", failure.gate, criteria.join(", "))
-            });
-            let gates: Vec<String> = gates.collect();
-            let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
+            let told: Vec<String> = batches.into_iter().chain(record.iter().flat_map(gates_not_met)).collect();
+            let told = if told.is_empty() { "a gate was not met".to_string() } else { told.join("; ") };
             format!("quality_not_met: {}; flow runs show{reach} shows why", visible(&told))
         }
         (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began; nothing was started".to_string(),
@@ -231,6 +230,43 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
         (_, RunStatus::Cancelled) => format!("cancelled; finished steps are kept: flow runs resume {}{reach}", outcome.run),
         _ => return None,
     })
+}
+
+/// The counts of a run that succeeded, in one line; `None`: no step of it has elements.
+fn line_of_success(outcome: &RunOutcome) -> Option<String> {
+    let record = record(&outcome.events).filter(|record| record.status == Some(RunStatus::Succeeded))?;
+    Some(format!("succeeded: {}", counted_batches(&record)?))
+}
+
+/// `each: 87 of 100 sent, 13 failed: …`, of every `for_each` with elements.
+fn counted_batches(record: &Record) -> Option<String> {
+    let counted = record.batches.iter().filter(|batch| batch.elements > 0);
+    let counted: Vec<String> = counted.map(|batch| format!("{}: {}", batch.step, batch.words())).collect();
+    (!counted.is_empty()).then(|| counted.join("; "))
+}
+
+/// Gates that were not met, a sentence each; those in elements of one `for_each` are counted.
+fn gates_not_met(record: &Record) -> Vec<String> {
+    let mut gates: Vec<(Vec<&str>, Vec<&FailureRecord>)> = vec![];
+    for failure in record.failures.iter().filter(|failure| failure.counts()) {
+        let ids: Vec<&str> = step_path::ids(&failure.gate).collect();
+        match gates.iter_mut().find(|(known, _)| *known == ids) {
+            Some((_, of)) => of.push(failure),
+            None => gates.push((ids, vec![failure])),
+        }
+    }
+    let sentence = |(ids, of): (Vec<&str>, Vec<&FailureRecord>)| {
+        let mut criteria: Vec<&str> = of.iter().flat_map(|failure| failure.not_met()).map(|verdict| verdict.id.as_str()).collect();
+        match of.as_slice() {
+            [alone] => format!("gate \"{}\" was not met ({})", alone.gate, criteria.join(", ")),
+            several => {
+                let mut seen = BTreeSet::new();
+                criteria.retain(|id| seen.insert(*id));
+                format!("gate \"{}\" was not met {} times ({})", ids.join("/"), several.len(), criteria.join(", "))
+            }
+        }
+    };
+    gates.into_iter().map(sentence).collect()
 }
 
 /// The object of `--json`: the outputs as they are, and what is told of the way there as in a log, masked.
@@ -249,6 +285,7 @@ fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
         "failure": masked(&json!(outcome.failure), redactor),
         "rejected_keys": masked(&json!(record.iter().flat_map(|record| &record.rejected_keys).collect::<Vec<_>>()), redactor),
         "needs_review": record.iter().any(|record| !record.needs_review.is_empty()),
+        "batches": record.iter().flat_map(|record| &record.batches).collect::<Vec<_>>(),
     })
 }
 

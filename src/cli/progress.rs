@@ -306,8 +306,14 @@ fn colour_of(event: &Event) -> &'static str {
 pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option<String> {
     let masked = |text: &str| mask.redactor().redact(text);
     Some(match &event.happening {
+        // An earlier run did it: the count of its list says so.
+        Happening::StepSucceeded { details, .. } if StepDetails::of(details).is_kept() && !is_verbose => return None,
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);
+            let time = took(details.duration_ms().unwrap_or(0));
+            if let Some(batch) = mask.batch(step).filter(|batch| batch.elements > 0) {
+                return Some(format!("{step}: {}{time}", batch.words()));
+            }
             let note = match (details.passed(), details.rounds(), details.is_cut()) {
                 (Some(false), ..) => " (not met, otherwise used)".to_owned(),
                 (_, Some((rounds, met)), _) => {
@@ -317,9 +323,12 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
                 (_, _, true) => " (cut: there were more rows)".to_owned(),
                 (_, _, false) => String::new(),
             };
-            format!("{step}: done{note}{}", took(details.duration_ms().unwrap_or(0)))
+            format!("{step}: done{note}{time}")
         }
-        Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), masked(&failure.message)),
+        Happening::StepFailed { step, failure, .. } => {
+            let counts = mask.batch(step).filter(|batch| batch.elements > 0).map(|batch| format!("; {}", batch.words()));
+            format!("{step}: failed ({}): {}{}", failure.kind.word(), masked(&failure.message), counts.unwrap_or_default())
+        }
         Happening::StepBlocked { step, by } if !by.is_empty() => format!("{step}: blocked by {by}"),
         Happening::StepCancelled { step, .. } => format!("{step}: cancelled"),
         Happening::AttemptFailed { step, attempt, failure, .. } => {

@@ -33,7 +33,7 @@ pub(crate) struct ForkFrom<'a> {
 impl RunSession {
     /// A new run with what another one has done up to a step, and the steps that are taken over.
     /// Errors: there is no such step, or what would be taken over is not what the run would do now.
-    pub(crate) fn fork(mut on: Surroundings, from: ForkFrom<'_>) -> Result<(RunSession, BTreeSet<String>), RunError> {
+    pub(crate) fn fork(on: Surroundings, from: ForkFrom<'_>) -> Result<(RunSession, BTreeSet<String>), RunError> {
         let ForkFrom { run: origin, store, step, inputs: given } = from;
         let events = store.events(origin)?;
         let refused = |why: String| RunError::CannotResume(vec![format!("run {origin} cannot be forked: {why}")]);
@@ -58,7 +58,7 @@ impl RunSession {
         }
         let mut first = RunStart {
             inputs: std::sync::Arc::new(Value::Object(inputs.clone())),
-            origin: Some(RunOrigin { run: origin.to_owned(), from: step.to_owned() }),
+            origin: Some(RunOrigin { run: origin.to_owned(), from: step.to_owned(), elements: None }),
             tape: None,
             trace: on.runner.caller.clone(),
             served: false,
@@ -74,33 +74,38 @@ impl RunSession {
             }
             (first.person, first.failure) = (std::sync::Arc::new(person), found.failure);
         }
-        begun(&on, &mut first);
-        on.know_prices()?;
-        let id = environment::run_id();
-        let file = on.runner.storage.journal(&on.runner.workflow.project)?.ok_or_else(|| refused("runs are not kept".into()))?;
-        let sealing = on.sealing.clone();
-        let mut log = on.runner.journals.log(&file, &sealing)?.with_files(&id, &on.texts()).audited(on.trail())?;
-        let lock = RunLock::take(&file, &id)?;
-        on.keep_results_of(&id, &file, &sealing);
-        let before = renamed(&id, first, events_of(&taken, &events), on.ports.clock.now());
-        log.append(&before)?;
-        on.runtime.block_on(log.sync())?;
-        let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
-        let options = on.options(of_run.within(&on.runner.limits));
-        let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
-        let run = Run::resumed(&*id, plan, options, now, &before).map_err(|why| refused(why.to_string()))?;
-        Ok((
-            RunSession { id, on, run, begin: Input::Resume { away_ms: 0 }, before, log: Box::new(log), lock: Some(lock), turn: None },
-            taken,
-        ))
+        let session = begun_with(on, first, origin, &events_of(&taken, &events))?;
+        Ok((session, taken))
     }
 }
 
+/// A new run that begins with these events of another one.
+/// Errors: it cannot be stored.
+pub(super) fn begun_with(mut on: Surroundings, mut first: RunStart, origin: &str, taken: &[Event]) -> Result<RunSession, RunError> {
+    let refused = |why: String| RunError::CannotResume(vec![format!("run {origin} cannot be continued in a new one: {why}")]);
+    begun(&on, &mut first);
+    on.know_prices()?;
+    let id = environment::run_id();
+    let file = on.runner.storage.journal(&on.runner.workflow.project)?.ok_or_else(|| refused("runs are not kept".into()))?;
+    let sealing = on.sealing.clone();
+    let mut log = on.runner.journals.log(&file, &sealing)?.with_files(&id, &on.texts()).audited(on.trail())?;
+    let lock = RunLock::take(&file, &id)?;
+    on.keep_results_of(&id, &file, &sealing);
+    let of_run = Limits { max_cost_usd: first.max_cost_usd, ..Limits::default() };
+    let before = renamed(&id, first, taken, on.ports.clock.now());
+    log.append(&before)?;
+    on.runtime.block_on(log.sync())?;
+    let options = on.options(of_run.within(&on.runner.limits));
+    let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
+    let run = Run::resumed(&*id, on.plan(), options, now, &before).map_err(|why| refused(why.to_string()))?;
+    Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: 0 }, before, log: Box::new(log), lock: Some(lock), turn: None })
+}
+
 /// Events of another run as those of this one: the same order and moments of the run's own clock, all made now.
-fn renamed(id: &str, first: RunStart, taken: Vec<Event>, time: chrono::DateTime<chrono::Utc>) -> Vec<Event> {
+fn renamed(id: &str, first: RunStart, taken: &[Event], time: chrono::DateTime<chrono::Utc>) -> Vec<Event> {
     let run: std::sync::Arc<str> = id.into();
     let first = Event { v: VERSION, seq: 1, time, at_ms: 0, run: run.clone(), happening: Happening::RunStarted(Box::new(first)) };
-    let taken = (2..).zip(taken).map(|(seq, event)| Event { v: VERSION, seq, time, run: run.clone(), ..event });
+    let taken = (2..).zip(taken).map(|(seq, event)| Event { v: VERSION, seq, time, run: run.clone(), ..event.clone() });
     std::iter::once(first).chain(taken).collect()
 }
 
@@ -116,7 +121,13 @@ fn unknown(error: &UnknownStepError) -> RunError {
 }
 
 /// Errors: a step that would be taken over is not what it was, or what it was is not known.
-fn unchanged(on: &Surroundings, run: &str, start: &RunStart, store: &SqliteStore, taken: &BTreeSet<String>) -> Result<(), RunError> {
+pub(super) fn unchanged(
+    on: &Surroundings,
+    run: &str,
+    start: &RunStart,
+    store: &SqliteStore,
+    taken: &BTreeSet<String>,
+) -> Result<(), RunError> {
     let loaded = &on.runner.workflow.checked.loaded;
     let changed = ChangedFiles::of(run, &start.files, &loaded.prints);
     let Some(before) = store.files_of(run)? else { return Err(RunError::Changed(Box::new(changed))) };

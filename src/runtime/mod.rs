@@ -10,7 +10,7 @@
 //! | `conversation` | its place in a conversation |
 //! | `observed` | its spans, and the trace that its calls are part of |
 //! | `virtual_time`, `replay` | a run with a virtual clock, for tests; a run replayed against its own record |
-//! | `fork` | a new run that reuses the finished steps of another one |
+//! | `fork`, `retry` | a new run that reuses the finished steps of another one; or all but its failed elements |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
 //! | `unset` | variables that a file reads and that are not set |
 //! | `settings` | what the project and the user have set |
@@ -30,6 +30,7 @@ mod outcome;
 mod own;
 mod project;
 mod replay;
+mod retry;
 mod runner;
 mod running;
 mod session;

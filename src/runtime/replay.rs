@@ -11,7 +11,7 @@ use super::surroundings::{Surroundings, start_of};
 use super::{RunError, VirtualRun};
 use crate::driver::CallResult;
 use crate::engine::{CallReply, CallRequest, Mocks, RecordedEnd, RecordedRun};
-use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepPath, ToolCall, Usage};
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepDetails, StepPath, ToolCall, Usage};
 use crate::journal::record;
 use crate::model::{Limits, step_path};
 use crate::port::{ModelReply, ModelRequest};
@@ -231,6 +231,10 @@ impl RunAnswers {
                 | Happening::ApprovalRequested { step, form: Some(_), .. }
                 | Happening::CacheAsked { step, .. } => drop(all.given.insert(step.to_string())),
                 Happening::StepSucceeded { step, output, details } => {
+                    // What an earlier run did is taken from the record, too.
+                    if StepDetails::of(details).is_kept() {
+                        all.given.insert(step.to_string());
+                    }
                     let end = RecordedEnd { result: Ok(output.clone()), details: Some(details.clone()) };
                     ended.entry(step.to_string()).or_default().push(Some(end));
                 }

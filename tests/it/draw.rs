@@ -247,7 +247,7 @@ outputs: { text: \"{{ steps.check.output }}\" }
     let drawn: serde_json::Value = serde_json::from_str(&drawn.out).unwrap_or_else(|_| panic!("{}", drawn.err));
     let nodes = &drawn["sections"][0]["nodes"];
     let element = &nodes[0]["inner"]["nodes"][0]["state"];
-    assert_eq!((&element["status"], &element["note"]), (&"mixed".into(), &"3 elements: 1 failed, 2 succeeded".into()));
+    assert_eq!((&element["status"], &element["note"]), (&"mixed".into(), &"2 of 3 succeeded, 1 failed: wrong_type".into()));
     let refined: Vec<bool> = (0..3).map(|place| nodes[place]["state"]["is_refined"] == true).collect();
     assert_eq!(refined, [false, true, true], "{nodes}");
 }

@@ -10,6 +10,7 @@ mod asking_told;
 mod asking_written;
 mod attacks;
 mod audit;
+mod batches;
 mod canaries;
 mod cassette;
 mod changed;

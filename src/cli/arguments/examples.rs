@@ -39,6 +39,7 @@ examples! {
     RESUME: "runs resume r_3f2a" "runs resume --all" "runs resume --all --since 2h";
     CANCEL: "runs cancel r_3f2a";
     FORK: "runs fork r_3f2a --from reply" "runs fork r_3f2a --from reply --input message=Hello";
+    RETRY: "runs retry r_3f2a";
     REPLAY: "runs replay r_3f2a";
     RM: "runs rm r_3f2a" "runs rm --all --yes";
     PRUNE: "runs prune --older-than 30d" "runs prune";

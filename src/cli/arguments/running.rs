@@ -264,6 +264,16 @@ pub enum RunsCommand {
     /// Starts a new run with the finished steps of another one, from a step on
     #[command(after_help = examples::FORK)]
     Fork(ForkOptions),
+    /// Starts a new run of the elements (for_each) that failed in another one; what succeeded is not done again
+    #[command(after_help = examples::RETRY)]
+    Retry {
+        /// The id of the other run, or its beginning
+        run: String,
+        #[command(flatten)]
+        printed: OutputOptions,
+        #[command(flatten)]
+        trust: TrustOption,
+    },
     /// Runs a run again against its own record, touching nothing outside, and compares the outputs (exit 1: they differ)
     #[command(after_help = examples::REPLAY)]
     Replay {

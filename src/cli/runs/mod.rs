@@ -5,6 +5,7 @@ mod fork;
 mod moved;
 mod replay;
 mod resume;
+mod retry;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -94,13 +95,14 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
             Ok(if *json {
                 stdout::print_json(&record)
             } else {
-                stdout::print(&report::record(&record, shared.look(), &shared.reach(&project)))
+                stdout::print(&report::record(&record, shared.look(), &shared.reach(&project), shared.verbose))
             })
         }
         RunsCommand::Export { run, events: true } => moved::export(run.as_deref(), shared),
         RunsCommand::Import { log, file } => moved::import(log, file.as_deref(), shared),
         RunsCommand::Export { run, events: false } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Fork(options) => fork::run(options, shared),
+        RunsCommand::Retry { run, printed, trust } => retry::run(run, printed, trust.is_given, shared),
         RunsCommand::Replay { run } => replay::run(run, shared),
         RunsCommand::Cancel { run } => cancel::run(run, shared),
         RunsCommand::Resume { run: Some(run), printed, trust, .. } => resume::one(run, printed, trust.is_given, shared),

@@ -278,6 +278,22 @@ impl SqliteStore {
         query.query_row([run], listed).optional()
     }
 
+    /// The first event of a run, without reading the others; `None`: there is none, or it cannot be read.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn first_event(&self, run: &str) -> Result<Option<Event>, StoreError> {
+        let read = || -> rusqlite::Result<Option<StoredBlock>> {
+            let Some(listed) = self.listed(run)? else { return Ok(None) };
+            let mut query =
+                self.connection.prepare_cached("select last, checksum, body from blocks where run = ?1 order by last limit 1")?;
+            query.query_row([listed.number], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))).optional()
+        };
+        let block = read().map_err(told(&self.file))?.filter(|(last, sum, body)| *sum == checksum(run, *last, body));
+        let text = block.and_then(|(last, _, body)| unpacked(&place(run, last), &body, self.sealing.key.as_ref()));
+        Ok(text.and_then(|text| read_own::<Event>(text.lines().next()?).ok()))
+    }
+
     /// The stored blocks of a run, in order.
     fn kept(&self, number: i64) -> rusqlite::Result<Vec<StoredBlock>> {
         let mut query = self.connection.prepare_cached("select last, checksum, body from blocks where run = ?1 order by last")?;

@@ -12,6 +12,7 @@ impl Happening {
             | Happening::StepPaused { step, .. }
             | Happening::StepSucceeded { step, .. }
             | Happening::StepFailed { step, .. }
+            | Happening::ResultKept { step, .. }
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
             | Happening::StepCancelled { step, .. }

@@ -28,6 +28,26 @@ impl<'d> StepDetails<'d> {
         self.0["failed"].as_u64()
     }
 
+    /// Of an element of a `for_each`, or a step in one: whether an earlier run did it, which this one retries.
+    pub fn is_kept(self) -> bool {
+        self.0["kept"] == true
+    }
+
+    /// Of an element that an earlier run did: whether it sent something.
+    pub fn has_sent(self) -> bool {
+        self.0["sent"] == true
+    }
+
+    /// Of an element that an earlier run did: whether a step in it failed and was allowed to.
+    pub fn allowed_failure(self) -> bool {
+        self.0["allowed_failure"] == true
+    }
+
+    /// Of an element that an earlier run did: whether a `format` step made its output.
+    pub fn was_formatted(self) -> bool {
+        self.0["formatted"] == true
+    }
+
     /// The model that answered.
     pub fn model(self) -> Option<&'d str> {
         self.0["model"].as_str()

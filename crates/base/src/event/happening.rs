@@ -22,6 +22,26 @@ pub type StepPath = Arc<str>;
 /// A value that events and state share.
 pub type SharedValue = Arc<Value>;
 
+/// What an earlier run left of an element, or of a step in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptState {
+    /// It succeeded, and is not done again.
+    Done,
+    /// It is `once` and may have acted: a person decides.
+    InDoubt,
+    /// It runs again.
+    Open,
+}
+
+fn is_null(value: &SharedValue) -> bool {
+    value.is_null()
+}
+
+fn is_empty_path(path: &StepPath) -> bool {
+    path.is_empty()
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -95,6 +115,26 @@ pub enum Happening {
         /// Its details, where it has some.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<SharedValue>,
+    },
+    /// What an earlier run, which this one retries, left of an element of a `for_each`, or of a step in one that failed.
+    ResultKept {
+        /// Its path in that run.
+        step: StepPath,
+        state: KeptState,
+        /// Of an element: what it is about.
+        #[serde(default, skip_serializing_if = "is_null")]
+        item: SharedValue,
+        /// Of an element: the run and the path that its own idempotency keys are made of.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        key_run: String,
+        #[serde(default, skip_serializing_if = "is_empty_path")]
+        key_step: StepPath,
+        /// Of one that is done, its output.
+        #[serde(default, skip_serializing_if = "is_null")]
+        output: SharedValue,
+        /// Of one that is done, its details.
+        #[serde(default, skip_serializing_if = "is_null")]
+        details: SharedValue,
     },
     /// A step was left out: its `when` was false, or a `stop` ended the run before it, or nothing failed that it stands in for.
     StepSkipped { step: StepPath },

@@ -21,7 +21,7 @@ pub use crate::model::{MessageRole, Purpose};
 pub use conversation::ConversationSoFar;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
-pub use happening::{Event, Happening, RunEnd, SharedValue, Stage, StepFailure, StepPath, VERSION};
+pub use happening::{Event, Happening, KeptState, RunEnd, SharedValue, Stage, StepFailure, StepPath, VERSION};
 pub use limit::{Bound, Canceller, Limit};
 pub use marks::Marks;
 pub use parts::{

@@ -91,8 +91,11 @@ impl StyleUsed {
 pub struct RunOrigin {
     /// The run.
     pub run: String,
-    /// The step that runs anew, with all that waits for it.
+    /// The step that runs anew, with all that waits for it; of a retry the `for_each` steps, with commas between them.
     pub from: String,
+    /// Of a retry: how many elements run again; `None`: it is a fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<u64>,
 }
 
 /// The recordings of a run.

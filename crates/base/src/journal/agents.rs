@@ -168,6 +168,7 @@ impl AgentsAtWork {
             | Happening::ApprovalRequested { .. }
             | Happening::ApprovalAnswered { .. }
             | Happening::RunPaused
+            | Happening::ResultKept { .. }
             | Happening::ReplyIgnored { .. }
             | Happening::OutputWritten { .. } => {}
         }

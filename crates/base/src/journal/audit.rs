@@ -394,6 +394,7 @@ impl AuditTrail {
             Happening::StepStarted { .. }
             | Happening::CallOpened { .. }
             | Happening::StepPaused { .. }
+            | Happening::ResultKept { .. }
             | Happening::StepSkipped { .. }
             | Happening::StepBlocked { .. }
             | Happening::StepCancelled { .. }

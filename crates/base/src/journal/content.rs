@@ -33,6 +33,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::CallOpened { .. } => &[("inputs", Given), ("person", Given)],
         Happening::AttemptFailed { .. } => &[("failure", Sentence)],
         Happening::StepSucceeded { .. } => &[("output", Output), ("details", Texts)],
+        Happening::ResultKept { .. } => &[("item", Values), ("output", Output), ("details", Texts)],
         Happening::StepFailed { .. } => &[("failure", Sentence), ("details", Texts)],
         Happening::StepCancelled { .. } => &[("details", Texts)],
         Happening::PlanAccepted { .. } => &[("plan", Texts)],

@@ -7,6 +7,7 @@ mod asked;
 mod audit;
 mod audit_chain;
 mod audit_end;
+mod batches;
 mod brief;
 mod content;
 mod course;
@@ -23,6 +24,7 @@ pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_en
 pub use audit::{AuditAction, AuditContext, AuditKind, AuditRecord, AuditResult, AuditTrail, AuditUsage};
 pub use audit_chain::{AuditCheck, AuditDamage, AuditFault, AuditHead};
 pub use audit_end::{AuditEnd, AuditEnding, AuditNote, EndSearch};
+pub use batches::{BatchRecord, FailedElements, OpenElement, reason};
 pub use brief::RunBrief;
 pub use content::{public_line, public_value};
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};

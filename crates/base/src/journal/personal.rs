@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::batches::{BatchRecord, batch_that_ended};
 use super::content::{Holds, NAMES, VALUES, content};
 use super::record::record;
 use super::{Record, RunBrief};
@@ -96,6 +97,11 @@ impl<'a> RunMask<'a> {
         &self.mask.redactor
     }
 
+    /// How the elements of a step of the pipeline's own list ended, where it has some and has just ended.
+    pub fn batch(&self, step: &str) -> Option<BatchRecord> {
+        batch_that_ended(step, self.events)
+    }
+
     /// The mask, to hide fields of events.
     pub(super) fn mask(&self) -> &'a PersonalMask {
         self.mask.number(self.events);
@@ -111,6 +117,7 @@ impl PersonalMask {
             (
                 Holds::Output,
                 Happening::StepSucceeded { step, .. }
+                | Happening::ResultKept { step, .. }
                 | Happening::ToolReplied { step, .. }
                 | Happening::TaskTried { step, .. }
                 | Happening::TaskExecuted { step, .. },
@@ -244,6 +251,10 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         step.error.iter_mut().for_each(|error| mask.hide_texts(error));
         step.tries.iter_mut().filter_map(|one| one.error.as_mut()).for_each(|error| *error = redactor.redact(error));
     }
+    for element in record.batches.iter_mut().flat_map(|batch| &mut batch.open) {
+        mask.hide_values(&mut element.item, &none);
+        element.message = redactor.redact(&element.message);
+    }
     for call in &mut record.tool_calls {
         mask.hide_arguments(&mut call.with);
         call.result.iter_mut().for_each(|result| mask.hide_output(&call.step, result));
@@ -343,7 +354,7 @@ impl PersonalTexts {
             Happening::PlanAccepted { step, .. } if self.is_marked(step) => {
                 self.plans.insert(step.to_string());
             }
-            Happening::StepSucceeded { step, output, details } => {
+            Happening::StepSucceeded { step, output, details } | Happening::ResultKept { step, output, details, .. } => {
                 self.output(step, output, StepDetails::of(details).personal(), &mut found);
             }
             // Before the step or the pipeline has it: lines about a run are written as it continues.

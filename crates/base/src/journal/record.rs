@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::agents::{AgentRecord, AgentsAtWork};
 use super::asked::{AnswerRecord, AskedQuestions, QuestionRecord};
+use super::batches::{BatchRecord, BatchesSoFar};
 use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use super::dialogues::{self, DialogueRecord};
 use super::failures::{FailedGates, FailureRecord};
@@ -53,6 +54,9 @@ pub struct Record {
     pub phases: Vec<Phase>,
     /// Each step's last status, output and details.
     pub steps: Vec<StepRecord>,
+    /// How the elements of its `for_each` steps ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<BatchRecord>,
     /// One a call of an agent.
     pub interactions: Vec<Interaction>,
     /// How the agents are that were asked, by name.
@@ -240,7 +244,7 @@ pub fn record(events: &[Event]) -> Option<Record> {
     for event in events {
         builder.take(event);
     }
-    Some(Record { agents: builder.agents.records(), ..builder.record })
+    Some(Record { agents: builder.agents.records(), batches: builder.batches.records(), ..builder.record })
 }
 
 struct RecordBuilder {
@@ -253,6 +257,7 @@ struct RecordBuilder {
     tools: CallsByNumber,
     asked: AskedQuestions,
     agents: AgentsAtWork,
+    batches: BatchesSoFar,
 }
 
 impl RecordBuilder {
@@ -281,11 +286,13 @@ impl RecordBuilder {
             tools: CallsByNumber::default(),
             asked: AskedQuestions::default(),
             agents: AgentsAtWork::default(),
+            batches: BatchesSoFar::default(),
         }
     }
 
     fn take(&mut self, event: &Event) {
         self.agents.take(event);
+        self.batches.take(event);
         self.tools.take(&mut self.record.tool_calls, event);
         tasks::take(&mut self.record.tasks, event);
         self.gates.take(&mut self.record.failures, event);

@@ -20,6 +20,14 @@ pub fn element_of(path: &str) -> Option<&str> {
     Some(path.strip_suffix(']')?.rsplit_once('[')?.0)
 }
 
+/// Of a path that is, or leads into, an element of a `for_each` in the pipeline's own list: that list, the element's place, and the path below the
+/// element, which is empty for the element itself.
+pub fn outermost_element(path: &str) -> Option<(&str, usize, &str)> {
+    let (first, below) = path.split_once('/').unwrap_or((path, ""));
+    let (list, place) = first.strip_suffix(']')?.rsplit_once('[')?;
+    Some((list, place.parse().ok()?, below))
+}
+
 /// The name under which something is written for a step: its path, or one that leaves out places of elements and rounds; the nearest of those
 /// that are known.
 pub fn written_for<'p>(path: &'p str, is_known: impl Fn(&str) -> bool) -> Option<Cow<'p, str>> {

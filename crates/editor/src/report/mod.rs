@@ -3,6 +3,7 @@
 //! How to add a format: a file with one function `fn(&Findings) -> String`, a golden test in it, and its name in the
 //! command that offers it.
 
+mod batches;
 mod difference;
 pub mod escape;
 pub mod explain;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::batches::Batches;
 use super::look::{Look, columns};
-use crate::diagnostic::{all_visible, counted, ends, shell_word, visible};
-use crate::journal::{AgentRecord, AgentStatus, Record, SentRecord, StepRecord};
-use crate::model::DialogueTurn;
+use crate::diagnostic::{all_visible, counted, ends, grouped, shell_word, visible};
+use crate::journal::{AgentRecord, AgentStatus, BatchRecord, Record, SentRecord};
+use crate::model::{DialogueTurn, step_path};
 
 /// Most characters of a question in a line.
 const MOST_ASKED: usize = 2_000;
@@ -116,10 +117,22 @@ fn labelled(look: Look, label: &str, text: &str) -> String {
 }
 
 /// Draws a record: what was asked and answered, each step, calls of models, verdicts, the cause.
-pub fn record(record: &Record, look: Look, reach: &str) -> String {
-    let mut out = head(record, look);
+/// `is_whole`: with each element of a `for_each`, also where there are many that went well.
+pub fn record(record: &Record, look: Look, reach: &str, is_whole: bool) -> String {
+    let batches = Batches::of(record, is_whole);
+    let mut out = head(record, look, &batches);
+    out.push_str(&batches.failed(record, look, reach));
     out.push('\n');
-    out.push_str(&steps(record, look));
+    out.push_str(&steps(record, look, &batches));
+    out.push_str(&rest(&batches.shortened(record), look, reach));
+    let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
+    out.push_str(&end(record, look, &models));
+    out
+}
+
+/// What is shown below the steps.
+fn rest(record: &Record, look: Look, reach: &str) -> String {
+    let mut out = String::new();
     for plan in &record.plans {
         out.push_str(&format!("\nplan {} of {}: {}. {}\n", plan.round, visible(&plan.step), plan.strategy, visible(&plan.reasoning)));
         for step in &plan.steps {
@@ -155,6 +168,12 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
         out.push_str(&look.wrapped(&first, &visible(&asked.readings.join("; "))));
     }
     out.push_str(&verdicts(record, look));
+    out
+}
+
+/// What models used, and why a run failed.
+fn end(record: &Record, look: Look, models: &BTreeSet<&str>) -> String {
+    let mut out = String::new();
     let usage = &record.usage;
     if let Some(cost) = cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd) {
         let unknown = match usage.unknown_tokens {
@@ -162,8 +181,7 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
             most => format!("; not all calls reported theirs (at most {most} more)"),
         };
         out.push_str(&format!("\ntokens: {} in, {} out; {cost}{unknown}\n", usage.input_tokens, usage.output_tokens));
-        let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
-        let models: Vec<_> = models.into_iter().map(visible).collect();
+        let models: Vec<_> = models.iter().map(|model| visible(model)).collect();
         if !models.is_empty() {
             out.push_str(&look.wrapped("models: ", &models.join(", ")));
         }
@@ -257,7 +275,7 @@ pub fn utc(time: DateTime<Utc>) -> String {
 }
 
 /// What was asked, how it ended, and what was answered and sent.
-fn head(record: &Record, look: Look) -> String {
+fn head(record: &Record, look: Look, batches: &Batches<'_>) -> String {
     let status = record.status.map_or("not over", |s| s.word());
     let took = record.duration_ms().map(|ms| format!("  {}", lasted(ms))).unwrap_or_default();
     let mut out = look.wrapped(&format!("{}  ", record.run), &format!("{}  {}{took}", visible(&record.pipeline), look.status(status)));
@@ -265,10 +283,14 @@ fn head(record: &Record, look: Look) -> String {
         let version = style.version.as_ref().map(|version| format!(" {}", visible(version))).unwrap_or_default();
         format!("{}{version}", visible(&style.name))
     });
-    let sent = |sent: &SentRecord| {
+    let sent = |(count, sent): (usize, &SentRecord)| {
+        let (times, step) = match count {
+            1 => (String::new(), sent.step.clone()),
+            _ => (format!("{} × ", grouped(count as u64)), step_path::ids(&sent.step).collect::<Vec<_>>().join("/")),
+        };
         let rejected: String =
             sent.rejected.iter().map(|one| format!(", not to {}: {}", visible(&one.recipient), visible(&one.reason))).collect();
-        format!("{} to {} ({}){rejected}", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&sent.step))
+        format!("{times}{} to {} ({}){rejected}", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&step))
     };
     let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
     let history = record.conversation.as_ref().map(|own| {
@@ -280,8 +302,16 @@ fn head(record: &Record, look: Look) -> String {
         let earlier = counted(own.earlier, "earlier message", "earlier messages");
         format!("{earlier} of {}{left_out}{summed_up}{summary}{agents}", visible(&own.of))
     });
-    let origin = record.origin.as_ref().map(|origin| format!("forked from {} at {}", origin.run, visible(&origin.from)));
+    let origin = record.origin.as_ref().map(|origin| match origin.elements {
+        Some(count) => {
+            format!("{} of {} again that did not succeed in {}", counted(count, "element", "elements"), visible(&origin.from), origin.run)
+        }
+        None => format!("forked from {} at {}", origin.run, visible(&origin.from)),
+    });
+    let counted = record.batches.iter().filter(|batch| batch.elements > 0);
+    let counted: Vec<String> = counted.map(|batch| format!("{}: {}", visible(&batch.step), batch.words())).collect();
     for (label, text) in [
+        ("elements", counted.join("; ")),
         ("origin", origin.unwrap_or_default()),
         ("channel", record.channel.clone().unwrap_or_default()),
         ("history", history.unwrap_or_default()),
@@ -289,25 +319,50 @@ fn head(record: &Record, look: Look) -> String {
         ("phases", phases.join(" -> ")),
         ("question", record.question().map(in_short).unwrap_or_default()),
         ("reply", if record.outputs.as_object().is_some_and(Map::is_empty) { String::new() } else { value_in_short(&record.outputs) }),
-        ("sent", record.sent.iter().map(sent).collect::<Vec<_>>().join(", ")),
+        ("sent", batches.sent(record).into_iter().map(sent).collect::<Vec<_>>().join(", ")),
     ] {
         out.push_str(&labelled(look, label, &text));
     }
     out
 }
 
-fn steps(record: &Record, look: Look) -> String {
+/// A line of the list of steps.
+struct StepRow {
+    path: String,
+    status: String,
+    ms: Option<u64>,
+    text: String,
+}
+
+/// The steps in lines; what is in many elements of a `for_each` is counted below it.
+fn rows(record: &Record, batches: &Batches<'_>) -> Vec<StepRow> {
+    let mut rows = vec![];
+    for step in record.steps.iter().filter(|step| !batches.holds(&step.step)) {
+        let error = step.error.as_ref().and_then(|error| error["message"].as_str());
+        let count = batches.count(&step.step).map(BatchRecord::words);
+        let text = [error.map(str::to_owned), count].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        rows.push(StepRow { path: step.step.clone(), status: step.status.clone(), ms: step.details().duration_ms(), text });
+        if batches.count(&step.step).is_some() {
+            let inside = batches.inside(&step.step, record).into_iter();
+            rows.extend(inside.map(|of| StepRow { text: of.words(), path: of.step, status: String::new(), ms: None }));
+        }
+    }
+    rows
+}
+
+fn steps(record: &Record, look: Look, batches: &Batches<'_>) -> String {
     let mut out = String::new();
-    let ms = |step: &StepRecord| step.details().duration_ms().map(|ms| format!("{ms} ms")).unwrap_or_default();
-    let of_time = record.steps.iter().map(|step| ms(step).len()).max().unwrap_or(0);
+    let rows = rows(record, batches);
+    let ms = |row: &StepRow| row.ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
+    let of_time = rows.iter().map(|row| ms(row).len()).max().unwrap_or(0);
     let room = look.room(15 + of_time).unwrap_or_default();
-    let paths: Vec<String> = record.steps.iter().map(|step| look.path(&visible(&step.step), room)).collect();
+    let paths: Vec<String> = rows.iter().map(|row| look.path(&visible(&row.path), room)).collect();
     let width = paths.iter().map(|path| columns(path)).max().unwrap_or(0);
-    for (step, path) in record.steps.iter().zip(&paths) {
+    for (row, path) in rows.iter().zip(&paths) {
         let blanks = " ".repeat(width - columns(path));
-        let error = step.error.as_ref().and_then(|e| e["message"].as_str()).map(|m| format!("  {}", visible(m))).unwrap_or_default();
-        let first = format!("  {path}{blanks}  {}  {}", look.status(&format!("{:<9}", step.status)), ms(step));
-        out.push_str(&look.wrapped(&first, &error));
+        let text = if row.text.is_empty() { String::new() } else { format!("  {}", visible(&row.text)) };
+        let first = format!("  {path}{blanks}  {}  {}", look.status(&format!("{:<9}", row.status)), ms(row));
+        out.push_str(&look.wrapped(&first, &text));
     }
     out
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{Event, Happening};
 use crate::model::{PipelineId, step_path};
-use crate::plan::Plan;
+use crate::plan::{PipelinePlan, Plan};
 
 /// Why a run cannot begin from a step of another run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,11 +23,17 @@ pub struct UnknownStepError {
 /// Fails if the pipeline has no such step in its own list.
 pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<String>, UnknownStepError> {
     let planned = plan.pipeline(PipelineId(0));
+    let Some(first) = planned.block(planned.main).place(from) else {
+        let known = planned.pipeline.steps.iter().map(|step| step.id.value.clone()).collect();
+        return Err(UnknownStepError { step: from.to_owned(), known });
+    };
+    Ok(taken_without(planned, events, &[first]))
+}
+
+/// The steps that a new run takes over when those at these places of the pipeline's own list run again.
+pub(super) fn taken_without(planned: &PipelinePlan, events: &[Event], anew: &[usize]) -> BTreeSet<String> {
     let block = planned.block(planned.main);
     let steps = &planned.pipeline.steps;
-    let Some(first) = block.place(from) else {
-        return Err(UnknownStepError { step: from.to_owned(), known: steps.iter().map(|step| step.id.value.clone()).collect() });
-    };
     let (mut done, mut is_refined) = (BTreeSet::new(), false);
     for happening in events_that_count(events).map(|event| &event.happening) {
         let place = |step: &str| block.place(step);
@@ -43,7 +49,7 @@ pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<
             _ => {}
         }
     }
-    done.remove(&first);
+    done.retain(|place| !anew.contains(place));
     let refined = planned.refinement.as_ref().filter(|_| is_refined);
     let of = |ix| Some(planned.step(ix)).filter(|step| step.block == planned.main).map(|step| step.place);
     loop {
@@ -56,7 +62,7 @@ pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<
         }
         done.retain(|place| !anew.contains(place));
     }
-    Ok(done.into_iter().filter_map(|place| steps.get(place)).map(|step| step.id.value.clone()).collect())
+    done.into_iter().filter_map(|place| steps.get(place)).map(|step| step.id.value.clone()).collect()
 }
 
 /// The events that a run takes over with these steps, without the first event. Numbers and times are those of the old run.
@@ -70,7 +76,7 @@ pub fn events_of(steps: &BTreeSet<String>, events: &[Event]) -> Vec<Event> {
 }
 
 /// The events of a run without those that a resume undid: between a cancellation and the resume after it, only the decisions of people count.
-fn events_that_count(events: &[Event]) -> impl Iterator<Item = &Event> {
+pub(super) fn events_that_count(events: &[Event]) -> impl Iterator<Item = &Event> {
     let mut is_cancelled = false;
     events.iter().filter(move |event| match event.happening {
         Happening::CancelRequested { waits_until_ms: None, .. } | Happening::GraceEnded => {

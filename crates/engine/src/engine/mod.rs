@@ -15,7 +15,7 @@
 //! | `tasks/` | tasks: tries, what runs and what judges them, and the prompts about them |
 //! | `names`, `preview`, `inputs`, `opening`, `reach` | names in templates, also before a run; inputs; start of a called pipeline; who named a host |
 //! | `acts` | acts of a step or its agent, as rules and people see them |
-//! | `forking` | which steps of a run another one takes over |
+//! | `forking`, `retrying` | which steps of a run another one takes over; which of its elements run again |
 //! | `secret_filter`, `secrets`, `marks` | which data is secret or personal |
 //!
 //! How to add a step kind: see `model/step_kind.rs`; here, add a file in `steps/` with its `Kind`, and tests in `tests/`.
@@ -35,6 +35,7 @@ mod opening;
 mod plans;
 mod preview;
 mod reach;
+mod retrying;
 mod run;
 mod schedule;
 mod secret_filter;
@@ -60,6 +61,7 @@ pub use inputs::{
 };
 pub use marks::marks;
 pub use preview::{PreviewInputs, known_names, with_style};
+pub use retrying::{NothingToRetry, RetryScope, retry_of};
 pub use run::{MissingReply, Mocks, Moment, Noted, RecordedEnd, RecordedRun, ResumeError, Run, RunSettings, Unscripted};
 pub use secrets::secret_values;
 pub use state::RunState;

@@ -146,10 +146,7 @@ impl Run {
                 Value::Object(fields) if fields.is_empty() => template::empty_name(),
                 fields => template::from_json(fields),
             }),
-            "run" => instance.cached.run.get(|| {
-                let now = self.state.start.as_ref().map_or(self.now.wall, |start| start.now);
-                template::from_json(&run_names(&self.id, now, &instance.person))
-            }),
+            "run" => instance.cached.run.get(|| self.run_values(&self.id, instance_ix)),
             "channel" => instance.cached.channel.get(|| channel_names(self.channel(instance_ix))),
             "style" => instance.cached.style.get(|| style_names(self.style(instance_ix, None))),
             "conversation" => {
@@ -178,6 +175,16 @@ impl Run {
             _ => return self.element(at, name),
         };
         Some(value)
+    }
+
+    /// `run` for a step, with the id of another run.
+    pub(crate) fn run_named(&self, id: &str, at: NodeRef) -> Named {
+        self.run_values(id, self.state.instance_of(at))
+    }
+
+    fn run_values(&self, id: &str, instance: u32) -> Named {
+        let now = self.state.start.as_ref().map_or(self.now.wall, |start| start.now);
+        template::from_json(&run_names(id, now, &self.state.instance(instance).person))
     }
 
     /// The steps of the round before, by their ids.

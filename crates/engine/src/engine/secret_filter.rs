@@ -172,6 +172,7 @@ impl Run {
             | Happening::PlanAccepted { .. }
             | Happening::ToolsListed { .. }
             | Happening::StepPaused { .. }
+            | Happening::ResultKept { .. }
             | Happening::StepSkipped { .. }
             | Happening::StepBlocked { .. }
             | Happening::CacheAsked { .. }

@@ -91,6 +91,12 @@ impl PipelinePlan {
         &self.steps[ix.0 as usize]
     }
 
+    /// The steps of a list with their places in it.
+    pub fn steps_of(&self, block: BlockIx) -> impl Iterator<Item = (usize, &PlannedStep)> {
+        let list = self.block(block);
+        (0..list.len()).map(move |place| (place, self.step(StepIx(list.first.0 + place as u32))))
+    }
+
     /// Each step with its number.
     pub(crate) fn numbered_steps(&self) -> impl Iterator<Item = (StepIx, &PlannedStep)> {
         (0..).map(StepIx).zip(&self.steps)

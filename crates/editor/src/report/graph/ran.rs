@@ -1,10 +1,9 @@
 //! What really ran, from the record of a run, on the graph of its pipeline or, where that is not to be had, alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, NodeState, VERSION, words};
-use crate::diagnostic::counted;
-use crate::journal::{Record, StepRecord};
+use crate::journal::{BatchRecord, Record, StepRecord};
 use crate::model::{PlanStrategy, step_path};
 
 /// Puts what became of each step onto the graph of the pipeline that ran.
@@ -127,7 +126,7 @@ impl<'a> RecordedSteps<'a> {
                 }
                 "for_each" => {
                     self.put(inner, None);
-                    inner.state = Some(self.of_many(&path, ("element", "elements")));
+                    inner.state = Some(self.of_many(&path));
                 }
                 _ => self.put(inner, None),
             }
@@ -139,20 +138,18 @@ impl<'a> RecordedSteps<'a> {
     }
 
     /// All runs of a step that is drawn once: of the elements of a `for_each`, or of the rounds around it.
-    fn of_many(&self, path: &str, (one, many): (&str, &str)) -> NodeState {
+    fn of_many(&self, path: &str) -> NodeState {
         let Some(elements) = self.elements.get(path) else { return empty() };
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        elements.iter().for_each(|element| *counts.entry(element.status.as_str()).or_default() += 1);
-        let status = if counts.len() == 1 { elements[0].status.clone() } else { "mixed".into() };
-        let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+        let is_one = elements.iter().all(|element| element.status == elements[0].status);
+        let status = if is_one { elements[0].status.clone() } else { "mixed".into() };
         let durations: Vec<u64> = elements.iter().filter_map(|element| element.details().duration_ms()).collect();
         let attempts = elements.iter().filter_map(|element| attempts(element)).max();
-        let note = Some(format!("{}: {}", counted(elements.len() as u64, one, many), each.join(", ")));
+        let note = Some(BatchRecord::of_steps(path, elements.iter().copied()).words());
         NodeState { status, duration_ms: durations.into_iter().max(), attempts, note, ..empty() }
     }
 
     fn state(&self, path: &str) -> NodeState {
-        let Some(step) = self.steps.get(path) else { return self.of_many(path, ("run", "runs")) };
+        let Some(step) = self.steps.get(path) else { return self.of_many(path) };
         let details = step.details();
         let message = step.error.as_ref().and_then(|error| error["message"].as_str());
         let count = |wanted: &[Option<bool>]| details.verdicts().filter(|(_, met)| wanted.contains(met)).count();

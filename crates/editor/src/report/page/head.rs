@@ -8,9 +8,11 @@ use super::bounds::PageRoom;
 use crate::diagnostic::{counted, grouped};
 use crate::event::Usage;
 use crate::journal::{Record, SentRecord};
+use crate::model::step_path;
+use crate::report::batches::Batches;
 use crate::report::record::{how_to_decide, lasted};
 
-pub(super) fn head(record: &Record, room: &PageRoom) -> Markup {
+pub(super) fn head(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
     let status = record.status.map_or("not over", |status| status.word());
     html! {
         h1 { (record.pipeline) " " span.run { (record.run) } }
@@ -21,6 +23,7 @@ pub(super) fn head(record: &Record, room: &PageRoom) -> Markup {
             @if !record.needs_review.is_empty() { " · needs review" }
             @if !record.rejected_keys.is_empty() { " · key rejected" }
         }
+        @for batch in record.batches.iter().filter(|batch| batch.elements > 0) { p { code { (batch.step) } ": " (batch.words()) } }
         @if let Some(failure) = &record.failure { (cause(failure)) }
         @for review in &record.needs_review {
             p.bad { "Needs review: gate " code { (review.gate) } " passed without its judge (" (review.criterion) ": " (review.cause) ")" }
@@ -51,7 +54,7 @@ pub(super) fn head(record: &Record, room: &PageRoom) -> Markup {
             section aria-labelledby="reply" {
                 h2 id="reply" { "Reply" }
                 (room.fields(&record.outputs))
-                @for sent in &record.sent { (delivered(sent, room)) }
+                @for (count, sent) in batches.sent(record) { (delivered(count, sent, room)) }
                 @if record.sent.is_empty() { p.none { "Nothing was sent." } }
             }
         }
@@ -69,9 +72,10 @@ fn cause(failure: &Value) -> Markup {
     }
 }
 
-fn delivered(sent: &SentRecord, room: &PageRoom) -> Markup {
+fn delivered(count: usize, sent: &SentRecord, room: &PageRoom) -> Markup {
+    let step = if count == 1 { sent.step.clone() } else { step_path::ids(&sent.step).collect::<Vec<_>>().join("/") };
     html! {
-        p { "Sent by " code { (sent.step) } " to " code { (sent.to) } ", " (counted(sent.parts, "part", "parts")) @if !sent.texts.is_empty() { ", as people read it there:" } }
+        p { @if count > 1 { (grouped(count as u64)) " × " } "Sent by " code { (step) } " to " code { (sent.to) } ", " (counted(sent.parts, "part", "parts")) @if !sent.texts.is_empty() { ", as people read it there:" } }
         @for text in &sent.texts { (room.text(text)) }
         @for one in &sent.rejected { p.bad { "Not sent to " (one.recipient) ": " (one.reason) } }
     }

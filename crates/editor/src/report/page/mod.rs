@@ -7,6 +7,7 @@
 
 mod bounds;
 mod dialogues;
+mod elements;
 mod head;
 mod rounds;
 mod steps;
@@ -15,6 +16,7 @@ mod timeline;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use self::bounds::PageRoom;
+use super::batches::Batches;
 use super::graph::{Graph, svg};
 use crate::diagnostic::{counted, visible_lines};
 use crate::journal::Record;
@@ -28,6 +30,7 @@ const MOST_DRAWN: usize = 150;
 /// The page of a run, from its record as others may read it, and its graph.
 pub fn page(record: &Record, graph: &Graph) -> String {
     let room = PageRoom::new(&record.run);
+    let batches = Batches::of(record, false);
     let title = format!("Run {} of {}", record.run, record.pipeline);
     let markup = html! {
         (DOCTYPE)
@@ -41,13 +44,14 @@ pub fn page(record: &Record, graph: &Graph) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header { (head::head(record, &room)) }
+                header { (head::head(record, &room, &batches)) }
                 main {
+                    (elements::failed(&batches, &room))
                     (drawn(graph, &room))
-                    (timeline::timeline(record))
+                    (timeline::timeline(record, &room, &batches))
                     (dialogues::dialogues(record, &room))
-                    (rounds::rounds(record, &room))
-                    (steps::steps(record, &room))
+                    (rounds::rounds(record, &room, &batches))
+                    (steps::steps(record, &room, &batches))
                 }
                 footer { p { "Written by " code { "flow runs show " (record.run) " --html" } ". Personal values and secrets are masked." } }
             }

@@ -8,16 +8,29 @@ use super::head::badge;
 use crate::diagnostic::counted;
 use crate::event::Verdict;
 use crate::journal::{FailureRecord, Record};
+use crate::report::batches::Batches;
 
 /// Gates that are shown at most.
 const MOST_GATES: usize = 50;
+/// Gates in many elements that are open.
+const MOST_OPEN: usize = 5;
 
-pub(super) fn rounds(record: &Record, room: &PageRoom) -> Markup {
+pub(super) fn rounds(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
+    let shown = record.failures.iter().take(MOST_GATES);
+    // Of gates in many elements the first are open.
+    let (in_many, alone): (Vec<_>, Vec<_>) = shown.partition(|failure| batches.holds(&failure.gate));
+    let (open, closed) = in_many.split_at(in_many.len().min(MOST_OPEN));
     html! {
         @if !record.failures.is_empty() {
             section aria-labelledby="rounds" {
                 h2 id="rounds" { "Rounds of the refinement" }
-                @for failure in record.failures.iter().take(MOST_GATES) { (gate(failure, room)) }
+                @for failure in alone.iter().chain(open) { (gate(failure, room)) }
+                @if !closed.is_empty() {
+                    details {
+                        summary { (counted(closed.len(), "more gate", "more gates")) }
+                        div.step { @for failure in closed { (gate(failure, room)) } }
+                    }
+                }
                 @if record.failures.len() > MOST_GATES {
                     p.left-out { (counted(record.failures.len() - MOST_GATES, "gate is", "gates are")) " left out here: " (room.export()) }
                 }

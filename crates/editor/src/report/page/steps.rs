@@ -6,15 +6,23 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::bounds::{PageRoom, chosen, left_out};
+use super::elements::{MOST_WELL, group, named, parted};
 use super::head::{badge, cost, time, tokens};
 use super::rounds::list;
 use crate::diagnostic::counted;
 use crate::event::{Usage, Verdict};
-use crate::journal::{AnswerRecord, DecisionRecord, Interaction, QuestionRecord, Record, StepRecord, ToolCallRecord, TryRecord};
+use crate::journal::{
+    AnswerRecord, DecisionRecord, Interaction, OpenElement, QuestionRecord, Record, StepRecord, ToolCallRecord, TryRecord,
+};
+use crate::model::step_path;
+use crate::report::batches::Batches;
 use crate::report::record::{lasted, utc};
 
 /// Steps at most.
 const MOST_STEPS: usize = 400;
+/// Elements that failed at most, and those of them that are open.
+const MOST_FAILED: usize = 200;
+const MOST_OPEN: usize = 3;
 /// Calls, tries or decisions of one step at most.
 const MOST_CALLS: usize = 50;
 
@@ -28,7 +36,7 @@ struct Doings<'a> {
     answered: Vec<&'a AnswerRecord>,
 }
 
-pub(super) fn steps(record: &Record, room: &PageRoom) -> Markup {
+pub(super) fn steps(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
     let mut doings: HashMap<&str, Doings<'_>> = HashMap::new();
     for call in &record.interactions {
         doings.entry(step_of(call)).or_default().asked.push(call);
@@ -45,14 +53,32 @@ pub(super) fn steps(record: &Record, room: &PageRoom) -> Markup {
     for answer in &record.answers {
         doings.entry(&answer.step).or_default().answered.push(answer);
     }
-    let shown = chosen(&record.steps.iter().collect::<Vec<_>>(), MOST_STEPS);
+    let (first, well) = parted(record.steps.iter().collect(), batches, |step| !batches.went_well(&step.step));
+    let (failed, others): (Vec<_>, Vec<_>) = first.into_iter().partition(|step| batches.holds(&step.step));
+    let shown = chosen(&others, MOST_STEPS);
+    let elements = batches.many().iter().flat_map(|batch| &batch.open).take(MOST_FAILED).enumerate();
     let nothing = Doings::default();
+    let drawn = |step: &StepRecord, is_open: bool| one(step, doings.get(step.step.as_str()).unwrap_or(&nothing), is_open, room);
+    let inside = |element: &OpenElement| -> Vec<&StepRecord> {
+        let of_element = |step: &&StepRecord| step.step == element.step || step_path::leads_into(&step.step, &element.step);
+        failed.iter().copied().filter(of_element).collect()
+    };
     html! {
         section aria-labelledby="steps" {
             h2 id="steps" { "Steps" }
-            @if shown.is_empty() { p.none { "No step began." } }
-            @for step in &shown { (one(step, doings.get(step.step.as_str()).unwrap_or(&nothing), room)) }
-            (left_out(record.steps.len(), shown.len(), &room.export()))
+            @if record.steps.is_empty() { p.none { "No step began." } }
+            @for (place, element) in elements {
+                details open[place < MOST_OPEN] {
+                    summary { (named(element)) }
+                    div.step { @for step in inside(element) { (drawn(step, place < MOST_OPEN && step.step == element.at)) } }
+                }
+            }
+            @for step in &shown { (drawn(step, false)) }
+            (left_out(others.len(), shown.len(), &room.export()))
+            @for (batch, own) in &well {
+                @let shown = &own[..own.len().min(MOST_WELL)];
+                (group(batch, own.len(), shown.len(), &html! { @for step in shown { (drawn(step, false)) } }, room))
+            }
         }
     }
 }
@@ -62,10 +88,10 @@ fn step_of(call: &Interaction) -> &str {
     call.action.split_once(' ').map_or("", |(_, step)| step)
 }
 
-fn one(step: &StepRecord, doings: &Doings<'_>, room: &PageRoom) -> Markup {
+fn one(step: &StepRecord, doings: &Doings<'_>, is_open: bool, room: &PageRoom) -> Markup {
     let details = step.details();
     html! {
-        details {
+        details open[is_open] {
             summary {
                 code { (step.step) } " " (badge(&step.status))
                 @if let Some(ms) = details.duration_ms() { " " (lasted(ms)) }

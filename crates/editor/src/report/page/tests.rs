@@ -168,3 +168,31 @@ fn a_run_that_is_not_over_and_one_in_which_nothing_began_have_pages() {
     let empty = of(record);
     assert!(empty.contains("No step began.") && empty.contains("Nothing was sent."), "{empty}");
 }
+
+#[test]
+fn a_page_of_a_thousand_elements_shows_those_that_failed_first_and_the_others_in_closed_groups() {
+    let mut record = refined("said");
+    let is_bad = |place: usize| place % 100 == 7;
+    let element = |place: usize| {
+        let (status, error) =
+            if is_bad(place) { ("failed", json!({ "kind": "timeout", "message": HOSTILE })) } else { ("succeeded", Value::Null) };
+        let of = |path: String| json!({ "step": path, "status": status, "output": "x".repeat(500), "details": {}, "error": error, "tries": [try_of(2, 4, 1, 1)] });
+        [of(format!("each[{place}]")), of(format!("each[{place}]/out"))]
+    };
+    let open = |place: usize| json!({ "step": format!("each[{place}]"), "item": { "id": HOSTILE }, "status": "failed", "kind": "timeout", "at": format!("each[{place}]/out"), "message": HOSTILE });
+    record["steps"] = (0..1_000).flat_map(element).collect();
+    record["sent"] = (0..1_000).map(|place| json!({ "step": format!("each[{place}]/out"), "to": "hook", "parts": 1 })).collect();
+    record["batches"] = json!([{ "step": "each", "elements": 1_000, "succeeded": 990, "sent": 990, "failed": [{ "kind": "timeout", "count": 10 }],
+                                 "open": (0..1_000).filter(|place| is_bad(*place)).map(open).collect::<Value>() }]);
+    let page = of(record);
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    assert!(page.contains("990 of 1,000 sent, 10 failed: timeout") && page.contains("1,000 × Sent by <code>each/out</code>"), "{page}");
+    assert!(!page.contains("<script") && !page.contains('\u{1b}'), "what is in an element is text");
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is not in the page"));
+    assert!(place("Elements that failed") < place("id=\"graph\"") && place("<code>each[7]</code>") < place("id=\"graph\""));
+    let steps = &page[place("id=\"steps\"")..];
+    // Three of those that failed are open, each with the step that failed.
+    assert_eq!((steps.matches("<details open>").count(), page.matches("<details open>").count()), (6, 6));
+    assert!(steps.find("each[907]").unwrap() < steps.find("each[0]").unwrap(), "those that failed come first");
+    assert!(steps.contains("990 succeeded, 1,980 steps") && steps.contains("1,880 steps are left out here."), "{steps}");
+}

@@ -5,9 +5,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use super::bounds::{chosen, left_out};
+use super::bounds::{PageRoom, chosen, left_out};
+use super::elements::{MOST_WELL, group, parted};
 use crate::diagnostic::counted;
 use crate::journal::{Record, StepRecord, TryRecord};
+use crate::report::batches::Batches;
 use crate::report::record::lasted;
 
 /// Rows at most.
@@ -42,9 +44,11 @@ impl Scale {
     }
 }
 
-pub(super) fn timeline(record: &Record) -> Markup {
+pub(super) fn timeline(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
     let scale = Scale::of(record);
     let ran: Vec<&StepRecord> = record.steps.iter().filter(|step| !step.tries.is_empty()).collect();
+    // Of many elements those that failed have a row, and what is in them none.
+    let (ran, well) = parted(ran, batches, |step| !batches.went_well(&step.step) && !step.step.contains('/'));
     let shown = chosen(&ran, MOST_ROWS);
     let whole = lasted(Duration::from_micros((scale.ms * 1000.0) as u64).as_millis() as u64);
     html! {
@@ -52,18 +56,28 @@ pub(super) fn timeline(record: &Record) -> Markup {
             h2 id="timeline" { "Timeline" }
             @if shown.is_empty() { p.none { "No step began." } } @else {
                 p { "From the start of the run to " (whole) " later. A bar is a try; its end is where the step ended or failed." }
-                ol.timeline {
-                    @for step in &shown {
-                        li {
-                            span.name { (step.step) }
-                            span.track aria-hidden="true" {
-                                @for one in step.tries.iter().take(MOST_BARS) { span.bar.(class(step, one)) style=(scale.style(one)) {} }
-                            }
-                            span.took { (told(step)) }
-                        }
-                    }
-                }
+                (rows(&shown, &scale))
                 (left_out(ran.len(), shown.len(), &html! {}))
+                @for (batch, own) in &well {
+                    @let shown = &own[..own.len().min(MOST_WELL)];
+                    (group(batch, own.len(), shown.len(), &rows(shown, &scale), room))
+                }
+            }
+        }
+    }
+}
+
+fn rows(steps: &[&StepRecord], scale: &Scale) -> Markup {
+    html! {
+        ol.timeline {
+            @for step in steps {
+                li {
+                    span.name { (step.step) }
+                    span.track aria-hidden="true" {
+                        @for one in step.tries.iter().take(MOST_BARS) { span.bar.(class(step, one)) style=(scale.style(one)) {} }
+                    }
+                    span.took { (told(step)) }
+                }
             }
         }
     }

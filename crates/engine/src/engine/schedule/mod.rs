@@ -134,6 +134,9 @@ impl Run {
     }
 
     fn begin(&mut self, at: NodeRef) {
+        if self.keeps(at) {
+            return;
+        }
         let verdict = match self.may_start(at) {
             // What was rejected is not let go by a second try in which its gate does not apply.
             StartVerdict::Skip if self.state.is_second_judging(self.planned_of(at), at) => StartVerdict::Unmet,

@@ -20,12 +20,15 @@ impl Run {
             match self.state.doubts.get(&step).cloned().flatten() {
                 Some(decision) => self.follow(at, decision),
                 None if self.state.doubts.contains_key(&step) => {}
-                None => {
-                    let question = format!("\"{step}\" was started and may have acted; run it again?");
-                    self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: None });
-                }
+                None => self.asks_again(step),
             }
         }
+    }
+
+    /// Asks a person about a step that may have acted.
+    pub(crate) fn asks_again(&mut self, step: StepPath) {
+        let question = format!("\"{step}\" was started and may have acted; run it again?");
+        self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: None });
     }
 
     /// Carries out a person's decision about a step in doubt.

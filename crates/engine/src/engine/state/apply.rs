@@ -24,6 +24,7 @@ impl RunState {
     fn change(&mut self, plan: &Plan, event: &Event) -> Option<()> {
         self.seq = event.seq;
         self.last_ms = event.at_ms;
+        self.kept.take(&event.happening);
         let now = event.at_ms;
         match &event.happening {
             Happening::RunStarted(start) => {
@@ -70,6 +71,9 @@ impl RunState {
                 self.note_failed_inside(at);
                 if kept_unmet {
                     self.note_partial(at);
+                }
+                if StepDetails::of(details).is_kept() {
+                    self.note_kept(plan, at, output, StepDetails::of(details));
                 }
                 self.note_stop(plan, at);
             }
@@ -263,6 +267,7 @@ impl RunState {
                 self.timers.clear();
             }
             Happening::GateFailed { for_good: false, .. }
+            | Happening::ResultKept { .. }
             | Happening::ReplyIgnored { .. }
             | Happening::PolicyDecided { .. }
             | Happening::ServerNoted { .. }

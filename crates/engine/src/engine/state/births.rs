@@ -237,6 +237,14 @@ impl RunState {
     }
 }
 
+impl Frame {
+    /// A list none of whose steps has started.
+    pub(super) fn new(instance: u32, kind: FrameKind, parent: Option<NodeRef>, nodes: Vec<StepNode>) -> Frame {
+        let open = nodes.len() as u32;
+        Frame { instance, kind, parent, nodes, open, mood: Mood::Going, failure: None, refinement: None, ending: None }
+    }
+}
+
 /// The steps of a list, none of them started.
 pub(crate) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32, round: u32) -> Vec<StepNode> {
     let block = planned.block(block_ix);

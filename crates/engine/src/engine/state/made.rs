@@ -14,24 +14,19 @@ impl RunState {
         let kind = &self.step(plan, at).kind;
         let has_fallen_back = self.node(at).judged == Some(false) && output.is_object() && matches!(kind, StepKind::Gate(_));
         if has_fallen_back || matches!(kind, StepKind::Format(_)) {
-            let parts = output.get("parts");
-            let each = parts.and_then(Value::as_array).into_iter().flatten();
-            let marks: Vec<[u8; 32]> = std::iter::once(output).chain(parts).chain(each).map(mark).collect();
-            if self.is_for_html(plan, at, output) {
-                self.made_as_html.extend(&marks);
-            }
-            self.made.extend(marks);
+            self.mark_made(plan, output);
         }
     }
 
-    /// Whether the channel that an output was made for sends HTML.
-    fn is_for_html(&self, plan: &Plan, at: NodeRef, output: &Value) -> bool {
-        let step = self.step(plan, at);
-        let own = if let StepKind::Format(format) = &step.kind { format.channel.as_ref() } else { None };
-        let all = plan.pipelines.iter().flat_map(|planned| &planned.pipeline.channels);
-        let name = output.get("channel").and_then(Value::as_str);
-        own.or_else(|| all.into_iter().find(|channel| Some(channel.name.as_str()) == name))
-            .is_some_and(|channel| channel.body == Body::Html)
+    /// Marks what a `format` step made.
+    pub(super) fn mark_made(&mut self, plan: &Plan, output: &Value) {
+        let parts = output.get("parts");
+        let each = parts.and_then(Value::as_array).into_iter().flatten();
+        let marks: Vec<[u8; 32]> = std::iter::once(output).chain(parts).chain(each).map(mark).collect();
+        if is_for_html(plan, output) {
+            self.made_as_html.extend(&marks);
+        }
+        self.made.extend(marks);
     }
 
     /// Whether all parts in a value are HTML, however they were passed on.
@@ -68,6 +63,18 @@ impl RunState {
         let part = Some(value).filter(|value| value.is_object() && self.made.contains(&mark(value)))?;
         serde_json::from_value(part.clone()).ok().map(|part| vec![part])
     }
+}
+
+/// Whether the channel that an output was made for sends HTML.
+fn is_for_html(plan: &Plan, output: &Value) -> bool {
+    let Some(name) = output.get("channel").and_then(Value::as_str) else { return false };
+    let of_steps = plan
+        .pipelines
+        .iter()
+        .flat_map(|planned| &planned.steps)
+        .filter_map(|planned| if let StepKind::Format(format) = &planned.step.kind { format.channel.as_ref() } else { None });
+    let mut all = plan.pipelines.iter().flat_map(|planned| &planned.pipeline.channels).chain(of_steps);
+    all.find(|channel| channel.name == name).is_some_and(|channel| channel.body == Body::Html)
 }
 
 /// What a value is known by, however it was passed on.

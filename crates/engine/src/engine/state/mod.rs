@@ -6,6 +6,7 @@ mod cached;
 pub(crate) mod consents;
 pub(crate) mod dialogues;
 pub(crate) mod ends;
+pub(crate) mod kept;
 pub(crate) mod live;
 pub(crate) mod made;
 pub(crate) mod plans;
@@ -102,6 +103,9 @@ pub struct RunState {
     /// Whether a gate passed only because its judge could not answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) needs_review: bool,
+    /// What an earlier run did that is not done again.
+    #[serde(default, skip_serializing_if = "kept::KeptResults::is_empty")]
+    pub(crate) kept: kept::KeptResults,
     /// How the run ended.
     pub finished: Option<RunEnd>,
     /// The state before a signal ended the run; the run resumes from it.
@@ -253,14 +257,6 @@ pub struct Frame {
     /// holder has a `retry`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ending: Option<Box<Ending>>,
-}
-
-impl Frame {
-    /// A list none of whose steps has started.
-    pub(super) fn new(instance: u32, kind: FrameKind, parent: Option<NodeRef>, nodes: Vec<StepNode>) -> Frame {
-        let open = nodes.len() as u32;
-        Frame { instance, kind, parent, nodes, open, mood: Mood::Going, failure: None, refinement: None, ending: None }
-    }
 }
 
 /// Whether new steps start in a frame.

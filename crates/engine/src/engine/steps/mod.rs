@@ -200,7 +200,7 @@ impl Run {
         Ok(())
     }
 
-    fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<SharedValue>>) {
+    pub(crate) fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<SharedValue>>) {
         let node = self.state.node(at);
         let happening = Happening::StepStarted {
             step: node.path.clone(),

@@ -12,7 +12,7 @@ use crate::source::Spanned;
 impl Run {
     /// The idempotency key of a call, or of one of several parts.
     pub(crate) fn repeat_key(&self, at: NodeRef, written: Option<&Text>, part: u64) -> Result<RepeatKey, Failure> {
-        let key = written.map_or_else(|| Ok(self.own_key(at)), |text| self.fill_text(at, text))?;
+        let key = written.map_or_else(|| Ok(self.own_key(at)), |text| self.written_key(at, text))?;
         // Without a key nobody would know a repeated call, and all calls would have the same one.
         if key.trim().is_empty() {
             return Err(Failure::new(FailureKind::BadRequest, "idempotency_key is empty here"));
@@ -22,13 +22,23 @@ impl Run {
         Ok(RepeatKey { text, is_written: written.is_some() })
     }
 
-    /// A key that no other step, element or round of this run has: the run, the path, and the rounds of the pipelines around it, from the first one
+    /// The key that the author wrote. Where an earlier run used it first, `run` in it is that run.
+    fn written_key(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
+        match self.state.kept.key_of(&self.state.node(at).path) {
+            Some((run, _)) => self.fill_text_with(at, text, &[("run", self.run_named(run, at))]),
+            None => self.fill_text(at, text),
+        }
+    }
+
+    /// A key that no other step, element or round of this run has: the run and the path, of an element that an earlier run began those there, and the rounds of the pipelines around it, from the first one
     /// that is in its second round.
     pub(crate) fn own_key(&self, at: NodeRef) -> String {
         let mut rounds = self.state.rounds(at);
         let first_again = rounds.iter().position(|round| *round > 1).unwrap_or(rounds.len() - 1);
         let rounds: Vec<String> = rounds.drain(first_again..).map(|round| round.to_string()).collect();
-        format!("{}-{}-{}", self.id, self.state.node(at).path, rounds.join("."))
+        let path = &*self.state.node(at).path;
+        let (run, path) = self.state.kept.key_of(path).unwrap_or((&self.id, path.to_owned()));
+        format!("{run}-{path}-{}", rounds.join("."))
     }
 
     pub(crate) fn arguments(&self, at: NodeRef, with: &[(Spanned<String>, Filling)]) -> Result<Map<String, Value>, Failure> {

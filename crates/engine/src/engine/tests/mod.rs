@@ -24,6 +24,7 @@ mod questioned;
 mod refining;
 mod refining_inside;
 mod resuming;
+mod retrying;
 mod rounds;
 mod searching;
 mod second_rounds;

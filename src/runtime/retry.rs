@@ -1,0 +1,75 @@
+//! A new run that runs the failed elements of another one again, and nothing that succeeded.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::RunError;
+use super::fork::{begun_with, unchanged};
+use super::session::RunSession;
+use super::surroundings::{Surroundings, start_of};
+use crate::adapter::sqlite_store::SqliteStore;
+use crate::engine::{NothingToRetry, RetryScope, events_of, retry_of};
+use crate::event::{Event, RunOrigin, RunStart, VERSION};
+use crate::port::{RunFilter, Store};
+
+impl RunSession {
+    /// A new run with all that another one did, but for the elements that failed, and what that is. What succeeded is not done again, and what runs
+    /// again has the idempotency keys that it had. Everything that it needs to know of the other run is in its own first events.
+    ///
+    /// # Errors
+    /// Fails if the run was retried before, its files have changed, or the new one cannot be stored.
+    pub(crate) fn retry(
+        on: Surroundings,
+        store: &mut SqliteStore,
+        origin: &str,
+        events: &[Event],
+    ) -> Result<Result<(RunSession, RetryScope), NothingToRetry>, RunError> {
+        let refused = |why: &str| RunError::CannotResume(vec![format!("run {origin} cannot be retried: {why}")]);
+        let start = start_of(events).ok_or_else(|| refused("it has no beginning"))?;
+        if start.conversation.is_some() || on.pipeline().conversation.is_some() {
+            return Err(refused("it is part of a conversation; ask again there"));
+        }
+        if let Some(later) = retried_by(store, origin, events)? {
+            return Err(RunError::usage(format!(
+                "run {origin} was retried by run {later}; to retry what failed there: flow runs retry {later}"
+            )));
+        }
+        let retry = match retry_of(&on.plan(), events) {
+            Ok(retry) => retry,
+            Err(nothing) => return Ok(Err(nothing)),
+        };
+        if on.pipeline().hash != start.hash {
+            let kept: BTreeSet<String> = retry.taken.union(&retry.kept_lists).cloned().collect();
+            unchanged(&on, origin, start, store, &kept)?;
+        }
+        let from = RunOrigin { run: origin.to_owned(), from: retry.lists.join(","), elements: Some(retry.elements) };
+        let first = RunStart {
+            origin: Some(from),
+            tape: None,
+            trace: on.runner.caller.clone(),
+            served: false,
+            scripted: on.scripted,
+            inputs: Arc::clone(&start.inputs),
+            ..start.clone()
+        };
+        let (time, run): (_, Arc<str>) = (on.ports.clock.now(), origin.into());
+        let as_event = |happening| Event { v: VERSION, seq: 0, time, at_ms: 0, run: run.clone(), happening };
+        let kept = retry.kept.iter().cloned().map(as_event).chain(events_of(&retry.taken, events)).collect::<Vec<_>>();
+        let session = begun_with(on, first, origin, &kept)?;
+        Ok(Ok((session, retry)))
+    }
+}
+
+/// The run that retried this one.
+fn retried_by(store: &mut SqliteStore, origin: &str, events: &[Event]) -> Result<Option<String>, RunError> {
+    let Some((first, start)) = events.first().zip(start_of(events)) else { return Ok(None) };
+    let filter = RunFilter { pipeline: Some(start.pipeline.clone()), since: Some(first.time), ..RunFilter::default() };
+    for later in store.list(&filter)?.runs {
+        let first = store.first_event(&later.run)?;
+        let of_later = first.as_ref().and_then(|first| start_of(std::slice::from_ref(first))).and_then(|start| start.origin.as_ref());
+        if of_later.is_some_and(|from| from.run == origin && from.elements.is_some()) {
+            return Ok(Some(later.run));
+        }
+    }
+    Ok(None)
+}
