@@ -10,7 +10,7 @@ use super::play::Played;
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
-use crate::engine::MissingReply;
+use crate::engine::{MissingReply, Noted};
 use crate::event::{NOT_STARTED, RunEnd};
 use crate::gate::{self, Fill, FilledCheck, JudgedText};
 use crate::model::{Check, Expect, Filling, Text, step_path};
@@ -52,9 +52,12 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
 
 /// What the engine lacked: replies and mocks.
 fn noted(played: &Played) -> Vec<Complaint> {
-    let missing = played.noted.missing_replies.iter().map(|MissingReply { step, call, after }| match after {
-        None => Complaint::new(format!("no reply for call {call} of step \"{step}\"; add one to replies")),
-        Some(after) => Complaint::new(format!("no reply for call {call} of step \"{step}\", after {after}; correct that, or add a reply")),
+    let missing = played.noted.missing_replies.iter().map(|MissingReply { step, agent, call, after }| {
+        let what = format!("no reply for call {call} of step \"{step}\", which asks agent \"{agent}\"");
+        Complaint::new(match after {
+            None => format!("{what}; add one to replies"),
+            Some(after) => format!("{what}, after {after}; correct that, or add a reply"),
+        })
     });
     let refused =
         played.noted.refused.iter().map(|step| Complaint::new(format!("step \"{step}\" has side effects and no mock; add one to mocks")));
@@ -95,7 +98,11 @@ impl Comparing<'_> {
         let mut message = format!("status: expected {wanted}, found {}", self.end.status.word());
         if let Some(failure) = &self.end.failure {
             let at = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-            message.push_str(&format!("{at}: {} ({})", visible(&failure.failure.message), failure.failure.kind.word()));
+            let Noted { refused, unanswered, .. } = &self.played.noted;
+            // No rule denied what only lacks a mock.
+            let lacks_mock = refused.contains(&failure.step) || unanswered.iter().any(|(step, _)| *step == failure.step);
+            let kind = if lacks_mock { String::new() } else { format!(" ({})", failure.failure.kind.word()) };
+            message.push_str(&format!("{at}: {}{kind}", visible(&failure.failure.message)));
         }
         for failure in self.played.record.iter().flat_map(|record| &record.failures).filter(|failure| failure.counts()) {
             let feedback = failure.not_met().map(|verdict| format!("{}: {}", verdict.id, verdict.feedback));

@@ -131,6 +131,8 @@ pub struct Noted {
 pub struct MissingReply {
     /// The step.
     pub step: StepPath,
+    /// The agent that was asked.
+    pub agent: String,
     /// The number of the call, from 1.
     pub call: u64,
     /// Of a task that had to try again: what was wrong with the last try.
