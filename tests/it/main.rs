@@ -77,6 +77,7 @@ mod runs_forked;
 mod runs_moved;
 mod sandbox;
 mod schema;
+mod seen_calls;
 mod sending;
 mod servers;
 mod settings;

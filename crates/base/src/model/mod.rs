@@ -94,7 +94,8 @@ pub use table::{
 };
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{
-    Channels, Expect, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile,
+    CallPart, Channels, Expect, ExpectedCalls, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet,
+    ScriptedReply, TestCase, TestFile,
 };
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use typed::{typed, typed_for};
