@@ -13,7 +13,9 @@ use crate::adapter::data::DataFiles;
 use crate::diagnostic::visible;
 use crate::driver::{Runtime, find_person};
 use crate::engine::{PreviewInputs, check_inputs, known_names, secret_values, with_style};
-use crate::model::{AGENT_PROGRAM_TIMEOUT, Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
+use crate::model::{
+    AGENT_PROGRAM_TIMEOUT, DEFAULT_MODEL, Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text,
+};
 use crate::plan::{self, AgentPart, AgentUse, BlockIx, Elements, PipelineBounds, PipelinePlan, Plan, StepIx};
 use crate::port::Clock;
 use crate::report::graph::words;
@@ -125,7 +127,7 @@ fn work_out(plan: &Plan, given: &PreviewInputs, default_model: Option<&Model>, f
         }),
         now: given.now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         stages: stages(plan, root),
-        asks: asks(plan, &bounds, given),
+        asks: asks(plan, &bounds, given, default_model),
         with_pipelines: with_pipelines(plan, &bounds[0]),
         model_calls: calls.calls,
         open_calls: calls.open.iter().map(|open| (open.calls, open.of.clone())).collect(),
@@ -185,7 +187,7 @@ fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx) -> Vec<PlannedStage> {
 }
 
 /// Everything that is asked of models: of the pipeline itself, then of those it calls.
-fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs) -> Vec<Ask> {
+fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs, default_model: Option<&Model>) -> Vec<Ask> {
     let mut found = vec![];
     for (at, (planned, bounds)) in plan.pipelines.iter().zip(bounds).enumerate() {
         let pipeline = &planned.pipeline;
@@ -199,11 +201,16 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs) -> Vec<As
                 known_names(pipeline, &PreviewInputs { inputs: None, missing: vec![], channel: listed.or(first), person, now: given.now })
             }
         };
+        let named = given.channel.as_ref().and_then(|name| pipeline.channels.iter().find(|channel| channel.name == *name));
+        let channel = named.or(pipeline.channels.first());
         let called = (at > 0).then(|| pipeline.name.value.clone());
         for step in &bounds.steps {
             for asking in &step.askings {
                 let path = planned.path(step.step);
-                found.push(Ask { pipeline: called.clone(), ..ask(planned, step, asking, path, &known) });
+                let model = |name: &str| default_model.filter(|_| name == DEFAULT_MODEL).or_else(|| pipeline.models.get(name));
+                let answer_tokens =
+                    plan::most_set_aside(planned, &planned.step(step.step).step, asking, channel.map(|channel| &**channel), &model);
+                found.push(Ask { pipeline: called.clone(), answer_tokens, ..ask(planned, step, asking, path, &known) });
             }
         }
     }
@@ -256,6 +263,7 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, ste
         elements,
         for_each: (!lists.is_empty()).then(|| lists.join(", and of ")),
         calls,
+        answer_tokens: 0,
         instructions: agent.and_then(|agent| agent.instructions.as_ref()).map(fill),
         prompt,
     }

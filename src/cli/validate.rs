@@ -12,13 +12,13 @@ use super::{Exit, stdout};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment::is_set;
 use crate::check::{Several, add_edits, check_file};
-use crate::diagnostic::{Severity, Suppressed, visible};
+use crate::diagnostic::{Severity, Suppressed, counted, visible};
 use crate::load::{SettingsOf, load_settings};
 use crate::model::PipelineId;
 use crate::port::{AskedFiles, Overlay};
 use crate::report::{self, Findings};
 use crate::rules::unmet;
-use crate::runtime::{each_once, find, find_all, place_of};
+use crate::runtime::{SkippedFile, each_once, find, find_all, place_of, skipped};
 
 /// Checks files.
 pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -41,6 +41,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     };
     let mut touched = 0;
     let mut untouched = vec![];
+    let mut read = BTreeSet::new();
     for path in &paths {
         if let Some(of) = settings_of(path) {
             touched += usize::from(add_settings(path, of, &mut several));
@@ -50,6 +51,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
         add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several);
         let asked = AskedFiles::over(&input);
         let mut checked = check_file(path, &project, &asked);
+        read.extend(checked.loaded.sources.files().map(|(_, file)| place_of(Path::new(&file.name))));
         if !checked.plan.pipelines.is_empty() && !options.require.is_empty() {
             checked.diagnostics.extend(unmet(&checked.plan, PipelineId(0), &options.require));
             crate::diagnostic::sort(&mut checked.diagnostics);
@@ -96,10 +98,36 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
         tell!("{}", changes.told(touched, paths.len()));
     }
     if !shared.quiet {
+        tell_skipped(&options.paths, &read, shared);
         tell!("{}", report::summary(&findings));
     }
     let is_bad = counts.errors > 0 || (options.deny_warnings && counts.warnings > 0);
     Ok(if is_bad { printed.or(Exit::Findings) } else { printed })
+}
+
+/// Tells which YAML files of the folders were not checked, and why. Those that look like ours are named, the others counted, but for what a checked
+/// file names.
+fn tell_skipped(paths: &[PathBuf], read: &BTreeSet<PathBuf>, shared: &SharedOptions) {
+    let mut all = vec![];
+    if paths.is_empty() {
+        skipped(&shared.current_project(), &mut all);
+    }
+    paths.iter().filter(|path| path.is_dir()).for_each(|path| skipped(path, &mut all));
+    all.retain(|file| !read.contains(&place_of(&file.path)));
+    let (ours, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|file| file.has_own_parts);
+    let named = |files: Vec<SkippedFile>| each_once(files.into_iter().map(|file| file.path).collect());
+    for path in relative(named(ours)) {
+        tell!(
+            "not checked: {}: it does not begin with flow: 1; add that line, or list the file under exclude in flow.toml",
+            path.display()
+        );
+    }
+    let others = relative(named(others));
+    if shared.verbose {
+        others.iter().for_each(|path| tell!("not checked: {}: it has no flow: 1", path.display()));
+    } else if !others.is_empty() {
+        tell!("not checked: {} without flow: 1 (-v lists them)", counted(others.len(), "other YAML file", "other YAML files"));
+    }
 }
 
 /// Whose settings a path holds, if it is a file of settings.
@@ -115,14 +143,16 @@ fn default_format() -> Format {
     if is_set("GITHUB_ACTIONS") { Format::Github } else { Format::Human }
 }
 
-/// Why no file is found where there are some.
-const EXCLUDED: &str = ": exclude in flow.toml leaves out all there are";
-
-/// Whether there is a file that the project does not count as its own.
-fn has_excluded(folder: &Path) -> bool {
-    let mut all = vec![];
+/// Why no file is found where there are some: the project does not count them as its own, or they do not say what they are.
+fn why_none(folder: &Path) -> Option<String> {
+    let (mut all, mut others) = (vec![], vec![]);
     find_all(folder, &mut all);
-    !all.is_empty()
+    if !all.is_empty() {
+        return Some(": exclude in flow.toml leaves out all there are".to_owned());
+    }
+    skipped(folder, &mut others);
+    let ours = others.into_iter().find(|file| file.has_own_parts)?;
+    Some(format!(": {} does not begin with flow: 1", relative(vec![ours.path]).remove(0).display()))
 }
 
 /// The files to check: as named; of a folder, all that look like ours. Errors: there is none (exit 4).
@@ -132,8 +162,8 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
     if paths.is_empty() {
         let project = shared.current_project();
         find(&project, &mut found);
-        let why = |is_excluded| if is_excluded { EXCLUDED } else { ": this project has no YAML file with the key flow" };
-        return if found.is_empty() { Err(none(why(has_excluded(&project)))) } else { Ok(relative(found)) };
+        let why = why_none(&project).unwrap_or_else(|| ": this project has no YAML file with the key flow".to_owned());
+        return if found.is_empty() { Err(none(&why)) } else { Ok(relative(found)) };
     }
     for path in paths {
         if is_input(path) {
@@ -142,7 +172,7 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
             let before = found.len();
             find(path, &mut found);
             if found.len() == before {
-                return Err(none(&format!(" in {}{}", path.display(), if has_excluded(path) { EXCLUDED } else { "" })));
+                return Err(none(&format!(" in {}{}", path.display(), why_none(path).unwrap_or_default())));
             }
         } else if path.exists() {
             found.push(path.clone());

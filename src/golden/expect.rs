@@ -10,10 +10,10 @@ use super::play::Played;
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
-use crate::engine::MissingReply;
+use crate::engine::{MissingReply, Noted};
 use crate::event::{NOT_STARTED, RunEnd};
 use crate::gate::{self, Fill, FilledCheck, JudgedText};
-use crate::model::{Check, Expect, Filling, Text, step_path};
+use crate::model::{CallPart, Check, Expect, Filling, Text, step_path};
 use crate::report::Diff;
 use crate::source::Spanned;
 use crate::template::{self, FillError, Scope};
@@ -42,6 +42,7 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     comparing.refined();
     comparing.steps();
     comparing.blocked();
+    comparing.calls();
     comparing.outputs();
     comparing.result();
     comparing.spent();
@@ -52,9 +53,12 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
 
 /// What the engine lacked: replies and mocks.
 fn noted(played: &Played) -> Vec<Complaint> {
-    let missing = played.noted.missing_replies.iter().map(|MissingReply { step, call, after }| match after {
-        None => Complaint::new(format!("no reply for call {call} of step \"{step}\"; add one to replies")),
-        Some(after) => Complaint::new(format!("no reply for call {call} of step \"{step}\", after {after}; correct that, or add a reply")),
+    let missing = played.noted.missing_replies.iter().map(|MissingReply { step, agent, call, after }| {
+        let what = format!("no reply for call {call} of step \"{step}\", which asks agent \"{agent}\"");
+        Complaint::new(match after {
+            None => format!("{what}; add one to replies"),
+            Some(after) => format!("{what}, after {after}; correct that, or add a reply"),
+        })
     });
     let refused =
         played.noted.refused.iter().map(|step| Complaint::new(format!("step \"{step}\" has side effects and no mock; add one to mocks")));
@@ -95,7 +99,11 @@ impl Comparing<'_> {
         let mut message = format!("status: expected {wanted}, found {}", self.end.status.word());
         if let Some(failure) = &self.end.failure {
             let at = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-            message.push_str(&format!("{at}: {} ({})", visible(&failure.failure.message), failure.failure.kind.word()));
+            let Noted { refused, unanswered, .. } = &self.played.noted;
+            // No rule denied what only lacks a mock.
+            let lacks_mock = refused.contains(&failure.step) || unanswered.iter().any(|(step, _)| *step == failure.step);
+            let kind = if lacks_mock { String::new() } else { format!(" ({})", failure.failure.kind.word()) };
+            message.push_str(&format!("{at}: {}{kind}", visible(&failure.failure.message)));
         }
         for failure in self.played.record.iter().flat_map(|record| &record.failures).filter(|failure| failure.counts()) {
             let feedback = failure.not_met().map(|verdict| format!("{}: {}", verdict.id, verdict.feedback));
@@ -156,15 +164,48 @@ impl Comparing<'_> {
     fn blocked(&mut self) {
         let Some(wanted) = &self.expect.blocked else { return };
         let decisions = self.played.record.iter().flat_map(|record| &record.decisions);
-        let denied: BTreeMap<&str, &str> =
-            decisions.filter(|decision| !decision.allowed).map(|decision| (decision.target.as_str(), decision.rule.as_str())).collect();
-        let is_wanted = |target: &str| wanted.value.iter().any(|name| name.value == target);
-        for name in wanted.value.iter().filter(|name| !denied.contains_key(name.as_str())) {
-            let hint = did_you_mean(&name.value, denied.keys().copied());
-            self.complain(name, format!("blocked: \"{}\" was not denied{hint}", name.value));
+        let denied = decisions.filter(|decision| !decision.allowed).map(|decision| (decision.target.clone(), decision.rule.clone()));
+        self.exactly("blocked", wanted, &denied.collect(), "denied");
+    }
+
+    /// What steps sent, all agents that were asked, and how many calls were out at once.
+    fn calls(&mut self) {
+        let (expect, calls) = (self.expect, &self.played.calls);
+        for (path, wanted) in &expect.calls {
+            let step = format!("step \"{}\"", path.value);
+            if let Some(agents) = &wanted.agent {
+                self.exactly(&format!("{step}: agent"), agents, &calls.agents_of(&path.value), "asked");
+            }
+            if let Some(pictures) = &wanted.pictures {
+                self.exactly(&format!("{step}: pictures"), pictures, &calls.pictures_of(&path.value), "shown");
+            }
+            for (part, checks) in &wanted.checks {
+                match calls.part(&path.value, *part) {
+                    Some(value) => self.checks(&format!("{step}: {}", part.key()), &value, checks),
+                    None if *part == CallPart::Prompt => self.complain(path, format!("{step}: prompt: it called no model")),
+                    None => {
+                        let why = "no mock answered a request of it, or the request could not be filled in";
+                        self.complain(path, format!("{step}: {}: {why}", part.key()));
+                    }
+                }
+            }
         }
-        for (target, rule) in denied.iter().filter(|(target, _)| !is_wanted(target)) {
-            self.complain(wanted, format!("blocked: \"{}\" was denied, too: {}", visible(target), visible(rule)));
+        if let Some(asked) = &expect.asked {
+            self.exactly("asked", asked, &calls.agents(), "asked");
+        }
+        if let Some(most) = expect.max_parallel.as_ref().filter(|most| calls.at_once as u64 > most.value) {
+            self.complain(most, format!("max_parallel: expected at most {}, found {} calls at once", most.value, calls.at_once));
+        }
+    }
+
+    /// All that was found, each with its reason, and nothing else.
+    fn exactly(&mut self, what: &str, wanted: &Spanned<Vec<Spanned<String>>>, found: &BTreeMap<String, String>, done: &str) {
+        for name in wanted.value.iter().filter(|name| !found.contains_key(name.as_str())) {
+            let hint = did_you_mean(&name.value, found.keys().map(String::as_str));
+            self.complain(name, format!("{what}: \"{}\" was not {done}{hint}", name.value));
+        }
+        for (name, why) in found.iter().filter(|(name, _)| !wanted.value.iter().any(|known| known.value == **name)) {
+            self.complain(wanted, format!("{what}: \"{}\" was {done}, too: {}", visible(name), visible(why)));
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::outcome::Complaint;
 use super::play::Played;
 use super::suite::{Suite, Trial};
-use crate::diagnostic::did_you_mean;
+use crate::diagnostic::{did_you_mean, visible};
 use crate::journal::Record;
 use crate::model::{Judging, Pipeline, ReplyBody, ReplySet, step_path};
 use crate::source::Span;
@@ -22,10 +22,18 @@ pub(super) fn of_trial(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Com
         if let Some(left) = list.get(used as usize).filter(|_| used > 0) {
             let number = used + 1;
             let message = format!("reply {number} of {} for step \"{step}\" is left over: call {number} never came", list.len());
+            let message = message + &ended_by_limit(played, step);
             complaints.push(Complaint { line: Some(suite.line(left.span)), ..Complaint::new(message) });
         }
     }
     complaints
+}
+
+/// Which limit ended a dialogue, so that a reply was not needed.
+fn ended_by_limit(played: &Played, step: &str) -> String {
+    let record = played.record.iter().flat_map(|record| &record.steps).find(|found| found.step == step);
+    let reason = record.filter(|found| found.output["ended"] == "limit").and_then(|found| found.output["reason"].as_str());
+    reason.map(|reason| format!(", since a limit ended the dialogue ({}); remove the reply", visible(reason))).unwrap_or_default()
 }
 
 /// Criteria that a used reply fails, and that no judge was asked about at its gate: they changed nothing.

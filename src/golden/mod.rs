@@ -5,6 +5,7 @@
 //! | `suite` | which files hold tests; a checked one, its trials (one a case and channel), and how they are run |
 //! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
 //! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
+//! | `calls` | what steps sent to models and services |
 //! | `judge` | a model that judges what a run gave |
 //! | `mutate` | outputs that are broken on purpose: does a gate notice? |
 //! | `baseline` | what became worse since somebody last looked |
@@ -19,6 +20,7 @@
 //! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
 
 mod baseline;
+mod calls;
 mod expect;
 mod facts;
 mod file;

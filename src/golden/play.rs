@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::calls::PlayedCalls;
 use super::file::SentMessage;
 use super::judge::{self, JudgeRun};
 use super::mutate::{Mutant, mutants};
@@ -36,6 +37,8 @@ pub(super) struct Played {
     pub(super) record: Option<Record>,
     pub(super) is_refined: bool,
     pub(super) noted: Noted,
+    /// What it sent.
+    pub(super) calls: PlayedCalls,
     /// Where its calls were recorded.
     pub(super) recorded: Option<PathBuf>,
     /// What is wrong with its recordings.
@@ -132,6 +135,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     let is_refined = played.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,
+        calls: PlayedCalls::of(&played.events, &noted.requests),
         inputs: (*begun.inputs).clone(),
         person: (*begun.person).clone(),
         sent: stage.sent,

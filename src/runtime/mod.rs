@@ -53,7 +53,9 @@ pub use kept::Storage;
 pub(crate) use outcome::drawn;
 pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
-pub(crate) use project::{each_once, find, find_all, has_keys, is_test_file, place_of, project, told_from_project, yaml_of_project};
+pub(crate) use project::{
+    SkippedFile, each_once, find, find_all, has_keys, is_test_file, place_of, project, skipped, told_from_project, yaml_of_project,
+};
 pub(crate) use replay::replay;
 pub use runner::Runner;
 pub(crate) use runner::Talk;

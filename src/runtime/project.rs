@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::{read, yaml_files};
-use crate::load::{SettingsOf, fits_pattern, in_our_folder, load_settings, project_of, says_flow};
+use crate::load::{SettingsOf, fits_pattern, has_own_parts, in_our_folder, load_settings, project_of, says_flow};
 use crate::model::Pipeline;
 use crate::port::Files;
 use crate::source::{FileId, SourceFile, from_folder};
@@ -133,6 +133,22 @@ pub(crate) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The files in a folder that are ours, whatever `exclude` says.
 pub(crate) fn find_all(folder: &Path, found: &mut Vec<PathBuf>) {
     found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));
+}
+
+/// A YAML file of a project that does not say that it is of this language.
+pub(crate) struct SkippedFile {
+    pub(crate) path: PathBuf,
+    /// Whether it has steps, agents, scorecards or cases as files of this language have.
+    pub(crate) has_own_parts: bool,
+}
+
+/// The YAML files in a folder that belong to its project and are not ours, since nothing in them says so.
+pub(crate) fn skipped(folder: &Path, found: &mut Vec<SkippedFile>) {
+    let others = yaml_of_project(folder).into_iter().filter(|path| !is_ours(path));
+    found.extend(others.map(|path| {
+        let has_own_parts = DiskFiles.read_text(&path).is_ok_and(|text| has_own_parts(&text));
+        SkippedFile { path, has_own_parts }
+    }));
 }
 
 fn is_ours(path: &Path) -> bool {

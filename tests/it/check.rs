@@ -452,3 +452,30 @@ fn a_broken_file_in_a_folder_is_found_however_its_first_line_is_written() {
         assert!(ran.exit == 1 && ran.out.contains(name), "{name}: {} {}", ran.out, ran.err);
     }
 }
+
+#[test]
+fn files_that_are_not_checked_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let own = "name: p\nsteps:\n  - { id: a, set: x }\n  - { id: b, format: \"{{ steps.a.output }}\" }\n";
+    put("flow.toml", "");
+    put("lost.yaml", own);
+    let none = crate::program::flow(folder.path(), &["validate"]);
+    assert_eq!((none.exit, none.err.as_str()), (4, "no file found: lost.yaml does not begin with flow: 1\n"));
+    put(
+        "whole.yaml",
+        "flow: 1\nname: p\nmodels: { default: { provider: scripted, replies: r.yaml } }\nsteps: [{ id: a, set: x }]\noutputs: { a: \"{{ steps.a.output }}\" }\n",
+    );
+    put("r.yaml", "replies: { a: x }\n");
+    put("compose.yaml", "services: { web: { image: x } }\n");
+    let ran = |arguments: &[&str]| {
+        let ran = crate::program::flow(folder.path(), arguments);
+        ran.err.lines().filter(|line| line.starts_with("not checked")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lost = "not checked: lost.yaml: it does not begin with flow: 1; add that line, or list the file under exclude in flow.toml";
+    assert_eq!(ran(&["validate", "."]), [lost, "not checked: 1 other YAML file without flow: 1 (-v lists them)"]);
+    assert_eq!(ran(&["validate", "-v"]), [lost, "not checked: compose.yaml: it has no flow: 1"]);
+    assert_eq!((ran(&["validate", "whole.yaml"]), ran(&["validate", "-q"])), (vec![], vec![]));
+    put("flow.toml", "exclude = [\"lost.yaml\", \"compose.yaml\"]\n");
+    assert!(ran(&["validate"]).is_empty());
+}

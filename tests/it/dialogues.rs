@@ -70,3 +70,53 @@ fn a_turn_that_fails_keeps_what_was_said() {
     let record = flow(project.path(), &["runs", "export"]).out;
     assert!(record.contains("The dialogue failed after 1 turn (auth: "), "{record}");
 }
+
+/// Two reviewers with a budget of so many tokens, and a case with these replies.
+fn budget(tokens: u64, replies: &str) -> (TempDir, String) {
+    let project = tempfile::tempdir().unwrap();
+    let pipeline = format!(
+        "flow: 1\nname: talk\ndescription: Two review a title.\nmodels: {{ default: {{ provider: openai, model: small }} }}\nagents: {{ first: {{ instructions: Propose. }}, second: {{ instructions: Object. }} }}\nsteps:\n  - {{ id: review, dialogue: [first, second], topic: A title, max_turns: 6, limits: {{ max_tokens: {tokens} }} }}\noutputs: {{ ended: \"{{{{ steps.review.output.ended }}}}\" }}\n"
+    );
+    let cases = format!(
+        "flow: 1\ntest: talk.yaml\ncases:\n  - id: budget\n    replies:\n      review: {replies}\n    expect: {{ outputs: {{ ended: limit }} }}\n"
+    );
+    for (name, text) in [("flow.toml", ""), ("talk.yaml", &pipeline), ("talk.test.yaml", &cases)] {
+        std::fs::write(project.path().join(name), text).unwrap();
+    }
+    (project, cases)
+}
+
+#[test]
+fn a_budget_that_ends_a_dialogue_takes_the_replies_of_the_turns_before() {
+    let turn = |text: &str| format!("{{ text: {text}, usage: {{ input_tokens: 3000, output_tokens: 500 }} }}");
+    let two = [turn("Yes."), turn("No.")].join(", ");
+    let (project, cases) = budget(10_000, &format!("[{two}]"));
+    let ran = flow(project.path(), &["test"]);
+    assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
+    for (replies, why) in [
+        (turn("Yes."), "no reply for call 2 of step \"review\", which asks agent \"second\"; add one to replies"),
+        (
+            format!("{two}, Maybe."),
+            "reply 3 of 3 for step \"review\" is left over: call 3 never came, since a limit ended the dialogue (limits.max_tokens: max_tokens is 10000; 7000 are used",
+        ),
+    ] {
+        std::fs::write(project.path().join("talk.test.yaml"), cases.replace(&format!("[{two}]"), &format!("[{replies}]"))).unwrap();
+        let ran = flow(project.path(), &["test"]);
+        assert!(ran.exit == 1 && ran.out.contains(why), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_budget_that_lets_no_turn_begin_is_told_before_any_endpoint_is_asked() {
+    let (project, _) = budget(4_000, "[Yes., No., Yes., No., Yes., No.]");
+    let found = flow(project.path(), &["validate", "talk.yaml"]);
+    assert!(
+        found.out.contains("F510") && found.out.contains("sets aside 4,096 tokens for its answer, and max_tokens is 4,000"),
+        "{}",
+        found.out
+    );
+    let ran = flow(project.path(), &["test"]);
+    assert!(ran.exit == 1 && ran.out.contains("max_tokens is 4000; 0 are used and the next call may need "), "{}", ran.out);
+    let plan = flow(project.path(), &["plan", "talk.yaml"]);
+    assert!(plan.out.contains("; each sets aside 4,096 tokens and one per byte sent\n"), "{}", plan.out);
+}

@@ -161,7 +161,7 @@ fn replies_that_are_missing_or_left_over_fail_with_step_and_call() {
     let bench = Bench::new();
     bench.edit(TEST, "{ is_kind: Blame nobody. } }, passed]", "{ is_kind: Blame nobody. } }]");
     bench.edit(TEST, "[You forgot eight hours!, ", "[You forgot eight hours!, Once more., Twice more., ");
-    bench.fails_with(&["no reply for call 2 of step \"validate\"; add one to replies"]);
+    bench.fails_with(&["no reply for call 2 of step \"validate\", which asks agent \"reader\"; add one to replies"]);
 
     let bench = Bench::new();
     bench.edit(TEST, "add them?\"]", "add them?\", A third.]");

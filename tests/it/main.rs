@@ -78,6 +78,7 @@ mod runs_forked;
 mod runs_moved;
 mod sandbox;
 mod schema;
+mod seen_calls;
 mod sending;
 mod servers;
 mod settings;

@@ -35,6 +35,8 @@ pub const MODEL_SILENCE: Duration = Duration::from_secs(60);
 pub const AGENT_PROGRAM_TIMEOUT: Duration = Duration::from_secs(600);
 /// Most tokens of an answer of a judge or a planner when the model has no `max_output_tokens`; one that thinks first needs most of them.
 pub const ANSWER_TOKENS: u64 = 2_048;
+/// Tokens that are set aside for an answer when nothing bounds it: no `max_output_tokens` of its model, and no kind of answer that has a bound of its own.
+pub const UNBOUNDED_ANSWER: u64 = 4_096;
 /// Fewest and most tokens that the length of a channel bounds a reply to, when the model has no `max_output_tokens`.
 pub const REPLY_TOKENS: (u64, u64) = (1_024, 4_096);
 /// Time for one call: an HTTP request, a tool, a sending.

@@ -57,7 +57,7 @@ pub use defaults::{
     AGENT_PROGRAM_TIMEOUT, ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, FOUND_PIECES, IDENTICAL_FAILURES, INDICATOR,
     KEPT_MESSAGES, MODEL_SILENCE, MODEL_TIMEOUT, MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS,
     MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS, PERSON_NAME, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT,
-    SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
+    SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG, UNBOUNDED_ANSWER,
 };
 pub use dialogue::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
@@ -95,7 +95,8 @@ pub use table::{
 };
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{
-    Channels, Expect, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile,
+    CallPart, Channels, Expect, ExpectedCalls, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet,
+    ScriptedReply, TestCase, TestFile,
 };
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use typed::{typed, typed_for};

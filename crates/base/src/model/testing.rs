@@ -199,4 +199,44 @@ pub struct Expect {
     pub blocked: Option<Spanned<Vec<Spanned<String>>>>,
     /// Status by step path; `not_run`: it never started.
     pub steps: Vec<(Spanned<String>, Spanned<String>)>,
+    /// What steps send to models and services, by step path.
+    pub calls: Vec<(Spanned<String>, ExpectedCalls)>,
+    /// All agents that are asked in the run.
+    pub asked: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Most calls at once.
+    pub max_parallel: Option<Spanned<u64>>,
+}
+
+/// What a case expects of the calls of a step, all of them together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ExpectedCalls {
+    /// All agents that it asks.
+    pub agent: Option<Spanned<Vec<Spanned<String>>>>,
+    /// All pictures that agents are shown, by the names of their files.
+    pub pictures: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Checks of what is sent.
+    pub checks: Vec<(CallPart, Vec<Spanned<Check>>)>,
+}
+
+/// A part of what a step sends, as tests name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum CallPart {
+    /// Instructions, prompts and results of tools, as a model is sent them.
+    Prompt,
+    /// Method and address of a request.
+    Request,
+    /// Its body.
+    Body,
+    /// Its idempotency key.
+    IdempotencyKey,
+    /// What a tool is given.
+    Arguments,
+}
+
+impl CallPart {
+    /// The key of `calls` that it is.
+    pub fn key(self) -> &'static str {
+        self.into()
+    }
 }

@@ -96,6 +96,8 @@ pub struct Ask {
     pub for_each: Option<String>,
     /// Most calls; for each element where their number is not known.
     pub calls: u64,
+    /// Tokens that each call sets aside for its answer; one for each byte that is sent comes on top.
+    pub answer_tokens: u64,
     /// The system message.
     pub instructions: Option<String>,
     /// The prompt; of a judge none, since it is made of what is judged.
@@ -172,8 +174,12 @@ fn asks(out: &mut String, plan: &PlannedRun) {
         let models: Vec<&str> = ask.asking.models.iter().map(|(name, _)| name.as_str()).collect();
         let per = ask.for_each.as_ref().map(|list| format!(" for each element of {}", visible(list))).unwrap_or_default();
         let per_run = ask.pipeline.as_ref().map(|name| format!(" each time pipeline {} runs", visible(name))).unwrap_or_default();
+        let aside = match ask.answer_tokens {
+            0 => String::new(),
+            tokens => format!("; each sets aside {} tokens and one per byte sent", grouped(tokens)),
+        };
         out.push_str(&format!(
-            "  {}: {role} {} on {}: {}{per}{per_run} ({})\n",
+            "  {}: {role} {} on {}: {}{per}{per_run} ({}){aside}\n",
             place(ask),
             visible(&ask.asking.agent),
             visible(&models.join(", then ")),

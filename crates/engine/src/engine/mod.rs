@@ -62,7 +62,7 @@ pub use inputs::{
 pub use marks::marks;
 pub use preview::{PreviewInputs, known_names, with_style};
 pub use retrying::{NothingToRetry, RetryScope, retry_of};
-pub use run::{MissingReply, Mocks, Moment, Noted, RecordedEnd, RecordedRun, ResumeError, Run, RunSettings, Unscripted};
+pub use run::{MissingReply, MockedRequest, Mocks, Moment, Noted, RecordedEnd, RecordedRun, ResumeError, Run, RunSettings, Unscripted};
 pub use secrets::secret_values;
 pub use state::RunState;
 pub use tools::servers::servers;

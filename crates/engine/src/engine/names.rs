@@ -114,7 +114,7 @@ impl Run {
                     None => reads_all_steps = true,
                 }
             } else if let Some(values) = self.secrets_below(root).filter(|_| extra.iter().any(|(name, _)| name == root)) {
-                scope.set(root, named_by(root, values, &text.reads));
+                scope.set(root, named_by(root, values, &text.reads, self.is_mocked));
             } else if let Some((name, value)) = extra.iter().find(|(name, _)| name == root) {
                 scope.set(name, value.clone());
             } else if let Some(value) = self.named(instance_ix, at, root) {

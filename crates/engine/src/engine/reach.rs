@@ -136,7 +136,7 @@ impl Run {
     pub(crate) fn knows(&self, at: NodeRef, origin: &Origin) -> bool {
         let mut known = KnownNames::default();
         let addresses = self.plan.pipelines.iter().flat_map(|planned| planned.addresses().chain(planned.mail_servers()));
-        known.set("env", named_by("env", &self.options.env, addresses.flat_map(|text| &text.reads)));
+        known.set("env", named_by("env", &self.options.env, addresses.flat_map(|text| &text.reads), false));
         let is_there = |planned: &PipelinePlan, known: &KnownNames, may_read: &dyn Fn(&[String]) -> bool| {
             let web = planned.addresses().any(|text| hosts(text, known, may_read).any(|text| Origin::of(&text).as_ref() == Some(origin)));
             let mail = |text| hosts(text, known, may_read).any(|text| Origin::of_mail(&text).as_ref() == Some(origin));

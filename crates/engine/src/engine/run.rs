@@ -120,10 +120,27 @@ pub struct Noted {
     pub missing_replies: Vec<MissingReply>,
     /// How many answers of a record were given, by name.
     pub given: BTreeMap<String, usize>,
+    /// Requests that mocks answered, in order.
+    pub requests: Vec<MockedRequest>,
     /// Steps that have side effects and no mock.
     pub refused: Vec<StepPath>,
     /// Steps that ask a person and have no mock, each with the tool that the question was about, or an empty string if it was about the step itself.
     pub unanswered: Vec<(StepPath, String)>,
+}
+
+/// A request that would have been made if no mock had answered it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MockedRequest {
+    /// The step that makes it, or whose agent does.
+    pub step: StepPath,
+    /// Method and address; `None`: it is no request over HTTP, or it could not be filled in.
+    pub request: Option<String>,
+    /// Its body: JSON, or a text. Null: it has none.
+    pub body: Value,
+    /// Its idempotency key.
+    pub idempotency_key: Option<String>,
+    /// What its tool is given; null for a step without a tool.
+    pub arguments: Value,
 }
 
 /// A call without a scripted reply.
@@ -131,6 +148,8 @@ pub struct Noted {
 pub struct MissingReply {
     /// The step.
     pub step: StepPath,
+    /// The agent that was asked.
+    pub agent: String,
     /// The number of the call, from 1.
     pub call: u64,
     /// Of a task that had to try again: what was wrong with the last try.

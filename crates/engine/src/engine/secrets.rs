@@ -62,10 +62,20 @@ fn log_ins(value: &str) -> Vec<Secret> {
     found.chain(user).chain(password).map(Secret::new).collect()
 }
 
-/// The values of `secrets` or `env` that a text sees: those that it names itself, without variables of `flow`'s own.
-pub(crate) fn named_by<'r>(root: &str, values: &BTreeMap<String, Secret>, reads: impl IntoIterator<Item = &'r Read>) -> template::Value {
-    let names = reads.into_iter().filter(|read| read.path.first().is_some_and(|first| first == root)).filter_map(|read| read.path.get(1));
-    let seen = names.filter(|name| !is_own_variable(name)).filter_map(|name| Some((name.clone(), Value::from(values.get(name)?.reveal()))));
+/// The values of `secrets` or `env` that a text sees: those that it names itself, without variables of `flow`'s own. `is_mocked`: a mock answers what is
+/// filled in, and a test has no secrets, so their names stand in for them. No host has such a name.
+pub(crate) fn named_by<'r>(
+    root: &str,
+    values: &BTreeMap<String, Secret>,
+    reads: impl IntoIterator<Item = &'r Read>,
+    is_mocked: bool,
+) -> template::Value {
+    let reads = reads.into_iter().filter(|read| read.path.first().is_some_and(|first| first == root));
+    let seen = reads.filter_map(|read| {
+        let name = read.path.get(1).filter(|name| !is_own_variable(name))?;
+        let stand_in = || (is_mocked && !read.is_guarded).then(|| format!("<{root}.{name}>"));
+        Some((name.clone(), Value::from(values.get(name).map(|value| value.reveal().to_owned()).or_else(stand_in)?)))
+    });
     template::from_json(&Value::Object(seen.collect::<Map<_, _>>()))
 }
 
@@ -143,8 +153,12 @@ steps:
             is_guarded: false,
             instead_of: vec![],
         };
-        let seen =
-            named_by("env", &env, &[reads(&["env", "A"]), reads(&["env"]), reads(&["env", "FLOW_API_KEY"]), reads(&["secrets", "B"])]);
+        let seen = named_by(
+            "env",
+            &env,
+            &[reads(&["env", "A"]), reads(&["env"]), reads(&["env", "FLOW_API_KEY"]), reads(&["secrets", "B"])],
+            false,
+        );
         assert_eq!(template::to_json(&seen).unwrap(), serde_json::json!({ "A": "A" }));
     }
 }

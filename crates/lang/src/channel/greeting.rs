@@ -109,7 +109,7 @@ pub(crate) fn is_signed(text: &str, sign_off: &str) -> bool {
 /// Adds greeting and sign-off to a document that is not empty, unless they are there.
 pub(super) fn add(blocks: &mut Vec<DocumentBlock>, style: &StyleGuide, person_name: Option<&str>) {
     let shown = || blocks.iter().filter(|block| block.shows(shows)).map(|block| plain(&block.runs));
-    let (Some(first), Some(last)) = (shown().next(), shown().last()) else { return };
+    let (Some(first), Some(last)) = (shown().next(), shown().next_back()) else { return };
     if let Some(sign_off) = sign_off(style).filter(|sign_off| !is_signed(&last, sign_off)) {
         blocks.extend(own(&sign_off, true, None));
     }

@@ -23,7 +23,7 @@ use crate::source::{FileId, SourceFile, Sources, Span, Spanned};
 use world::Loader;
 
 pub(crate) use keyless::hide_keys;
-pub use paths::{fits_pattern, in_our_folder, normalised, project_of, real, says_flow};
+pub use paths::{fits_pattern, has_own_parts, in_our_folder, normalised, project_of, real, says_flow};
 pub use written::WrittenRules;
 
 /// Everything one file brings in, as far as it could be read.

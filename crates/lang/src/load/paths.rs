@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::port::Files;
 pub use crate::source::normalised;
+use crate::source::{FileId, SourceFile};
+use crate::syntax::{self, Node};
 
 /// The project of a file: the nearest folder upwards with a `flow.toml`, else `current`.
 pub fn project_of(path: &Path, current: &Path, files: &dyn Files) -> PathBuf {
@@ -33,6 +35,30 @@ pub fn says_flow(text: &str) -> bool {
     let first = lines.find(|line| *line != "{").map(|line| line.trim_start_matches(['{', ' ']));
     let has_version = |line: &str| value(line).is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()));
     first.is_some_and(|line| value(line).is_some()) || text.lines().any(has_version)
+}
+
+/// Kinds of steps that other tools with `steps` do not have.
+const OWN_KINDS: [&str; 9] = ["agent", "gate", "dialogue", "route", "format", "approval", "send", "sql", "search"];
+
+/// Whether a text has the parts of a file of this language, whatever it begins with: steps of its kinds, agents with instructions, scorecards, or
+/// the cases of a test.
+pub fn has_own_parts(text: &str) -> bool {
+    if !["steps", "agents", "scorecards", "test"].iter().any(|key| text.contains(key)) {
+        return false;
+    }
+    let tree = syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
+    let Some(map) = tree.as_map() else { return false };
+    let is_step =
+        |node: &Node| node.as_map().is_some_and(|step| step.get("id").is_some() && OWN_KINDS.iter().any(|kind| step.get(kind).is_some()));
+    let is_agent = |node: &Node| node.as_map().is_some_and(|agent| agent.get("instructions").is_some());
+    let is_scorecard = |node: &Node| node.as_map().is_some_and(|card| card.get("criteria").is_some());
+    let any = |section: &str, is_it: &dyn Fn(&Node) -> bool| {
+        map.get(section).and_then(Node::as_map).is_some_and(|map| map.entries.iter().any(|(_, node)| is_it(node)))
+    };
+    map.get("steps").and_then(Node::as_list).is_some_and(|steps| steps.iter().any(is_step))
+        || any("agents", &is_agent)
+        || any("scorecards", &is_scorecard)
+        || map.get("test").is_some() && map.get("cases").is_some_and(|cases| cases.as_list().is_some())
 }
 
 /// Whether a path, from the project's folder, fits a pattern of settings. The name of a folder means the folder and all that is in it. `None`: it cannot
@@ -84,6 +110,30 @@ mod tests {
         }
         for text in ["", "flows: 1", "name: p\n  flow: 1", "name: p\nflow: left", "on: { flow: 1 }", "# flow: 1", "overflow: 1"] {
             assert!(!says_flow(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_lacks_its_version_is_known_by_its_parts() {
+        let ours = [
+            "name: p\nsteps:\n  - { id: a, agent: w, prompt: x }\n",
+            "agents:\n  w: { instructions: You write. }\n",
+            "scorecards: { polite: { criteria: [] } }\n",
+            "test: p.yaml\ncases: [{ id: a }]\n",
+        ];
+        for text in ours {
+            assert!(has_own_parts(text), "{text}");
+        }
+        let others = [
+            "steps:\n  - script: make\n  - wait: ~\n    id: w\n",
+            "agents: { queue: default }\n",
+            "agents: [{ name: w, instructions: x }]\n",
+            "on: push\njobs: { test: { steps: [{ id: a, run: x }] } }\n",
+            "test: make test\n",
+            "steps: [",
+        ];
+        for text in others {
+            assert!(!has_own_parts(text), "{text}");
         }
     }
 

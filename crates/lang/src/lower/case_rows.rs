@@ -247,7 +247,7 @@ fn unknown(name: &str, span: Span, table: &KeyTable, before: &[String], behind: 
 
 /// F002 of a column whose value no cell holds.
 fn unknown_shape(name: &str, span: Span, key: CellKind) -> Diagnostic {
-    let help = match key == CellKind::Below && !name.contains("mocks") {
+    let help = match key == CellKind::Below && !["mocks", ".calls"].iter().any(|own| name.contains(own)) {
         true => format!("write {name}.NAME, one column for each"),
         false => "write it in the test file, above cases or in a case of its own".to_owned(),
     };

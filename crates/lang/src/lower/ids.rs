@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
+use crate::diagnostic::one_line;
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -48,15 +49,17 @@ impl OuterIds {
     }
 }
 
-/// What to write where a step has a `name` for people and no id; `None`: its name has no letter for one.
-pub(super) fn id_of_name(name: &str, is_first: bool) -> Option<String> {
+/// What to write where a step, or something else with an id, has a `name` for people and no id; `None`: its name has no letter for one.
+pub(super) fn id_of_name(name: &str, is_first: bool, is_step: bool) -> Option<String> {
     let id = in_words(name);
     // The line of the dash begins the step: what is put above it belongs to the step before.
     let place = match is_first {
-        true => format!("write - id: {id} in place of - name, and name on the next line"),
+        true if is_step => format!("write - id: {id} in place of - name, and name on the next line"),
+        true => format!("write - id: {id} in place of - name: {}", one_line(name, 80)),
         false => format!("add id: {id} below name"),
     };
-    (!id.is_empty()).then(|| format!("{place}; others read its output as steps.{id}.output"))
+    let why = if is_step { format!("; others read its output as steps.{id}.output") } else { String::new() };
+    (!id.is_empty()).then(|| place + &why)
 }
 
 /// A text as an id: small letters, and `_` between the words.

@@ -6,7 +6,7 @@ use super::aliases::{Alias, alias, is_retries, rules_for};
 use super::context::{Lower, found, quoted};
 use super::foreign::{ForeignKey, foreign};
 use super::ids::id_of_name;
-use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, MODEL, PIPELINE, PROVIDERS, TOOL, TOOL_KINDS, Tables, Takes};
+use super::keys::{DEFINITIONS, EVERY_STEP, FIELD, KINDS, KeyRule, KeyTable, MODEL, PIPELINE, PROVIDERS, TOOL, TOOL_KINDS, Tables, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::other_shapes;
 use super::values::{empty_section, value_of, wrong_type};
@@ -569,7 +569,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             // A name for people tells what the id may be.
             let name = self.map.get("name").and_then(Node::as_scalar).filter(|_| rule.name == "id");
             let is_first = self.map.entries.first().is_some_and(|(key, _)| key.text == "name");
-            let id = name.and_then(|name| id_of_name(&name.text, is_first));
+            let id = name.and_then(|name| id_of_name(&name.text, is_first, places.iter().any(|place| std::ptr::eq(*place, &EVERY_STEP))));
             self.lower.report(match returned {
                 None if let Some(help) = id => found.help(help),
                 Some(value) => Diagnostic { span: code.map_or(found.span, |_| self.key_span("python")), ..found }

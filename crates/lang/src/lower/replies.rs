@@ -55,7 +55,7 @@ fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
     if node.as_map().is_none() {
         let body = match node.as_scalar().is_some_and(|scalar| scalar.text == "passed") {
             true => ReplyBody::Passed,
-            false => ReplyBody::Text(lower.text(&format!("reply of {}", step.text), node)?),
+            false => ReplyBody::Text(lower.text(&format!("replies.{}", step.text), node)?),
         };
         return Some(ScriptedReply { span: step.span, when: None, action: None, body, usage: None });
     }

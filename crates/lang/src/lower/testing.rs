@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use strum::VariantArray;
 
 use super::case_rows;
 use super::checks::{expected, is_measurable};
@@ -12,9 +13,9 @@ use super::reader::KeyReader;
 use super::replies::by_step;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channels, Expect, Layered, Mock, PastMessage, ReplySet, TestCase, TestFile};
+use crate::model::{CallPart, Channels, Expect, ExpectedCalls, Layered, Mock, PastMessage, ReplySet, TestCase, TestFile};
 use crate::source::{FileId, Spanned};
-use crate::syntax::Node;
+use crate::syntax::{MapKey, Node};
 
 /// What is in a test file for all cases; a case's own replaces it step by step.
 #[derive(Debug, Default)]
@@ -153,6 +154,12 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
         max_cost_usd: expect.read("max_cost_usd", Lower::positive).map(|most| Spanned::new(most, at("max_cost_usd"))),
         blocked: expect.names("blocked").map(|names| Spanned::new(names, at("blocked"))),
         sent: expect.get("sent").map(|node| expected(keys.lower, "\"sent\"", node)).unwrap_or_default(),
+        calls: expect
+            .entries("calls")
+            .filter_map(|(path, node)| Some((Spanned::new(path.text.clone(), path.span), calls(keys.lower, path, node)?)))
+            .collect(),
+        asked: expect.names("asked").map(|names| Spanned::new(names, at("asked"))),
+        max_parallel: expect.limit("max_parallel").map(|most| Spanned::new(most, at("max_parallel"))),
         steps: expect
             .entries("steps")
             .filter_map(|(path, node)| {
@@ -162,4 +169,15 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
             })
             .collect(),
     })
+}
+
+fn calls(lower: &Lower, path: &MapKey, node: &Node) -> Option<ExpectedCalls> {
+    let keys = KeyReader::new(lower, format!("calls of {}", quoted(&path.text)), &[&keys::EXPECTED_CALLS], node)?;
+    if node.as_map().is_some_and(|map| map.entries.is_empty()) {
+        lower.empty(&format!("calls of {}", quoted(&path.text)), node.span);
+    }
+    let names = |key: &str| keys.names(key).map(|names| Spanned::new(names, keys.value_span(key)));
+    let part = |part: CallPart| Some((part, expected(lower, &quoted(part.key()), keys.get(part.key())?)));
+    let checks = CallPart::VARIANTS.iter().filter_map(|own| part(*own)).collect();
+    Some(ExpectedCalls { agent: names("agent"), pictures: names("pictures"), checks })
 }

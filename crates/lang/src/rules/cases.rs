@@ -43,7 +43,7 @@ pub(crate) fn check(tests: &TestFile, plan: &Plan, is_recorded: &dyn Fn(&str) ->
 /// F700: a name of the test that its pipeline does not have.
 fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let known = NamableThings::of(pipeline);
+    let known = NamableThings::of(pipeline, plan);
     let hints = Hints::default();
     for case in tests.cases.iter().filter(|case| !case.conversation.is_empty() && file.conversation.is_none()) {
         let message = format!("test {} sets a conversation, but the pipeline has none", quoted(&case.id.value));
@@ -64,8 +64,11 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let help = match (what, all.as_slice()) {
             (_, _) if name.contains('.') && all.iter().any(|step| name.starts_with(&format!("{step}."))) => format!("write {slashed}"),
             ("expects output", _)
-                if ["sent", "status", "exit", "steps", "refined", "result", "judge", "max_tokens", "max_cost_usd", "blocked"]
-                    .contains(&name) =>
+                if [
+                    "sent", "status", "exit", "steps", "refined", "result", "judge", "max_tokens", "max_cost_usd", "blocked", "calls",
+                    "asked", "max_parallel",
+                ]
+                .contains(&name) =>
             {
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }
@@ -128,6 +131,17 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let is_path = |path: &str| is_step(path) || matches!(way(plan, pipeline, path), PathEnd::Case(_));
         for (path, _) in expect.steps.iter().filter(|(path, _)| !is_path(&path.value)) {
             report(About::Other, case, path.span, "has expectations for step", &[&known.steps], &path.value);
+        }
+        for (path, calls) in &expect.calls {
+            if !is_step(&path.value) {
+                report(About::Other, case, path.span, "expects calls of step", &[&known.steps], &path.value);
+            }
+            for agent in calls.agent.iter().flat_map(|agents| &agents.value).filter(|agent| !known.agents.contains(&agent.as_str())) {
+                report(About::Other, case, agent.span, "expects calls of agent", &[&known.agents], &agent.value);
+            }
+        }
+        for agent in expect.asked.iter().flat_map(|asked| &asked.value).filter(|agent| !known.agents.contains(&agent.as_str())) {
+            report(About::Other, case, agent.span, "expects calls of agent", &[&known.agents], &agent.value);
         }
         if let Some(outputs) = &known.outputs {
             for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.has(&name.value)) {
@@ -199,6 +213,8 @@ fn no_result(case: &TestCase, outputs: &Outputs) -> Option<Diagnostic> {
 /// What a test can name in a pipeline.
 struct NamableThings<'p> {
     steps: Vec<&'p str>,
+    /// Those of called pipelines, too.
+    agents: Vec<&'p str>,
     /// `person`, if the pipeline has one: its table may be mocked.
     person: Vec<&'p str>,
     channels: SortedNames<'p>,
@@ -208,10 +224,11 @@ struct NamableThings<'p> {
 }
 
 impl<'p> NamableThings<'p> {
-    fn of(pipeline: &'p PipelinePlan) -> NamableThings<'p> {
+    fn of(pipeline: &'p PipelinePlan, plan: &'p Plan) -> NamableThings<'p> {
         let file = &pipeline.pipeline;
         NamableThings {
             steps: pipeline.steps.iter().map(|planned| planned.step.id.as_str()).collect(),
+            agents: plan.pipelines.iter().flat_map(|planned| planned.pipeline.agents.keys()).map(String::as_str).collect(),
             person: file.person.iter().map(|_| "person").collect(),
             channels: SortedNames::of(file.channels.iter().map(|channel| channel.name.as_str())),
             inputs: match &file.inputs {

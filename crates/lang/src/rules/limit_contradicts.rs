@@ -1,14 +1,17 @@
 //! F510: a bound that contradicts what it bounds: a dialogue with fewer turns than participants, a way to end it that needs more turns than there are, a wait
-//! that is longer than the run may take, an agent with tools and one turn.
+//! that is longer than the run may take, an agent with tools and one turn,
+//! a budget of tokens that lets no call begin.
 
 use std::time::Duration;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::diagnostic::{About, counted};
+use crate::diagnostic::{About, counted, grouped};
 use crate::model::{DialogueStep, Filling, Step, StepKind, duration_words, parse_duration};
+use crate::plan;
 use crate::source::Span;
 
-pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    budgets(pipeline, plan, out);
     let whole = pipeline.pipeline.bounds().deadline;
     for (name, agent) in pipeline.pipeline.agents.iter().filter(|(_, agent)| !agent.tools.is_empty() && agent.max_turns == Some(1)) {
         let message = format!("agent {} has one turn: when it calls a tool, it has none left to answer with", quoted(name));
@@ -33,6 +36,42 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// At the key of the step or agent at this place.
 fn found(span: Span, key: &str, message: &str) -> Diagnostic {
     finding(Code::LimitContradicts, span, message).about(About::Value(key.to_owned()))
+}
+
+/// A budget of tokens that is smaller than what a call sets aside for its answer alone: no such call ever begins.
+fn budgets(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let Some(place) = plan.pipelines.iter().position(|planned| std::ptr::eq(planned, pipeline)) else { return };
+    let bounds = plan::bounds(plan, None, &|_, _| None);
+    let mut reported: Vec<Span> = vec![];
+    for used in bounds.get(place).into_iter().flat_map(|bounds| &bounds.steps) {
+        let step = &pipeline.step(used.step).step;
+        let of_step = if let StepKind::Dialogue(dialogue) = &step.kind { Some(&dialogue.limits) } else { None };
+        for asking in &used.askings {
+            let Some(least) = plan::least_set_aside(pipeline, step, asking) else { continue };
+            let of_agent = file.agents.get(&asking.agent).map(|agent| &agent.limits);
+            for limits in of_agent.into_iter().chain(of_step).chain([&file.limits]) {
+                let (Some(most), Some(span)) = (limits.max_tokens.filter(|most| *most < least), limits.span) else { continue };
+                if reported.contains(&span) {
+                    continue;
+                }
+                reported.push(span);
+                let message = format!(
+                    "agent {} of step {} is never asked: a call sets aside {} tokens for its answer, and max_tokens is {}",
+                    quoted(&asking.agent),
+                    quoted(&step.id.value),
+                    grouped(least),
+                    grouped(most)
+                );
+                let model = asking.models.first().map_or("default", |(name, _)| name.as_str());
+                let help = format!(
+                    "write max_tokens: {} or more: each byte of a prompt is set aside, too; or write a smaller max_output_tokens in model {model}",
+                    least * 2
+                );
+                out.push(found(span, "max_tokens", &message).help(help));
+            }
+        }
+    }
 }
 
 fn turns(step: &Step, dialogue: &DialogueStep, out: &mut Vec<Diagnostic>) {

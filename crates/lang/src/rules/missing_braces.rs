@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::seat::{Seat, StepPart, Texts, Viewpoint, unbraced};
-use super::{Code, Diagnostic};
+use super::{Code, Diagnostic, listed};
 use crate::model::{Form, StepKind, Text, is_file_ending};
 use crate::plan::PlannedStep;
 use crate::source::Span;
@@ -31,7 +31,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
     let labels: Vec<&str> = outside.filter(|part| template::holds_a_name(part)).collect();
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat).filter(|seat| !seat.is_for_others()) else { continue };
-        out.extend(named(names, seat, placed.text).map(|(name, also)| report(placed.text, &name, also)));
+        out.extend(named(names, seat, placed.text).map(|meant| report(placed.text, meant)));
         let is_read = |root: &str, name: &str| read.iter().any(|(of, names)| *of == root && names.contains(name));
         inside(names, seat, placed.text, &is_read, (&code, &labels), out);
     }
@@ -123,13 +123,24 @@ fn value<'t>(names: &PipelineNames, seat: &Seat, root: &str, name: &str, path: &
     Some((whole, if is_step { format!("{whole}.output") } else { whole.to_owned() }))
 }
 
-/// The expression that a plain text is, if it names a value that can be read there, perhaps with a slip; and what else to write for it.
-fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<(String, Option<String>)> {
+/// What to write in place of a name.
+enum Meant {
+    /// This expression, in braces.
+    Path(String),
+    /// What the help says: nothing has this name as it is written.
+    Help(String),
+}
+
+/// The value that a plain text names: one that can be read there, perhaps with a slip, or one that a step surely does not have.
+fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<Meant> {
     if text.form != Form::Plain || !template::is_like_a_name(text) {
         return None;
     }
     let source = text.source.trim();
     let source = source.strip_prefix(['$', '=']).unwrap_or(source);
+    // `input.message`, `sort.output`
+    let with_root = meant_root(names, seat, source);
+    let source = with_root.as_deref().unwrap_or(source);
     let root = source.split_once('.')?.0;
     // F600 reports those.
     let file = &names.pipeline.pipeline;
@@ -154,7 +165,8 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<(String, Opt
     };
     let [_, name, below @ ..] = path.path.as_slice() else { return None };
     let (wrong, near) = match names.path(seat, &path.path) {
-        Ok(_) | Err(ReadProblem::MaybeMissing(_) | ReadProblem::NotUpstream { .. }) => return Some((of_step(source), None)),
+        Ok(_) | Err(ReadProblem::MaybeMissing(_) | ReadProblem::NotUpstream { .. }) => return Some(Meant::Path(of_step(source))),
+        Err(_) if with_root.is_some() => return None,
         // `inputs.csv` is a file.
         Err(_) if below.is_empty() && is_file_ending(name) => return None,
         Err(ReadProblem::UnknownStep(id)) => {
@@ -165,39 +177,75 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<(String, Opt
             let near = names.hints.nearest(&field, known.names()).first().map(|near| (*near).to_owned());
             (field, near)
         }
-        Err(
-            ReadProblem::UnknownName(_)
-            | ReadProblem::WrongPlace(..)
-            | ReadProblem::BesideOutputs(..)
-            | ReadProblem::NoOutputFields(_)
-            | ReadProblem::NoRounds(_),
-        ) => return None,
+        Err(ReadProblem::NoOutputFields(_)) => (below.get(1)?.clone(), None),
+        Err(ReadProblem::UnknownName(_) | ReadProblem::WrongPlace(..) | ReadProblem::BesideOutputs(..) | ReadProblem::NoRounds(_)) => {
+            return None;
+        }
     };
     let Some(near) = near else {
+        if let Some(help) = of_no_step(names, seat, &path.path, &wrong) {
+            return Some(Meant::Help(help));
+        }
         // What a `set` step gives may be any text.
         let is_data = matches!(seat.at, Viewpoint::Step(ix, _) if matches!(names.step(ix).kind, StepKind::Set(_)));
         let is_input = root == "inputs" && below.is_empty() && !is_data;
-        return is_input.then(|| (source.to_owned(), Some(format!("add {name}: text under inputs"))));
+        return is_input.then(|| Meant::Help(format!("write \"{{{{ {source} }}}}\", and add {name}: text under inputs")));
     };
     let parts: Vec<String> = path.path.iter().map(|part| if *part == wrong { near.clone() } else { part.clone() }).collect();
     let is_there = matches!(names.path(seat, &parts), Ok(_) | Err(ReadProblem::MaybeMissing(_)));
-    is_there.then(|| (of_step(&parts.join(".")), None))
+    is_there.then(|| Meant::Path(of_step(&parts.join("."))))
+}
+
+/// What can be read of a step.
+const OF_STEP: [&str; 4] = ["output", "status", "error", "details"];
+
+/// The path with the root that is meant: `inputs` for `input`, `steps` before the id of a step.
+fn meant_root(names: &PipelineNames, seat: &Seat, source: &str) -> Option<String> {
+    let (root, rest) = source.split_once('.')?;
+    if names.known(seat).contains(&root) {
+        return None;
+    }
+    let of_step = |rest: &str| OF_STEP.contains(&rest.split('.').next().unwrap_or_default());
+    match root {
+        "input" => Some(format!("inputs.{rest}")),
+        "step" => Some(format!("steps.{rest}")),
+        id if of_step(rest) && names.has_step(id) => Some(format!("steps.{source}")),
+        _ => None,
+    }
+}
+
+/// What to write for the output, the status and so on of a step that is not there, or does not have what is named.
+fn of_no_step(names: &PipelineNames, seat: &Seat, path: &[String], wrong: &str) -> Option<String> {
+    let [root, id, part, ..] = path else { return None };
+    if root != "steps" || !OF_STEP.contains(&part.as_str()) {
+        return None;
+    }
+    if id == wrong {
+        return Some(format!("write \"{{{{ steps.ID.{part} }}}}\" with the id of a step: {}", listed(names.ids())));
+    }
+    let place = path.iter().rposition(|part| part == wrong)?;
+    let known = path.get(..place)?;
+    names.path(seat, known).ok()?;
+    let is_place = |part: &String| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = known.iter().skip(1).map(|part| if is_place(part) { format!("[{part}]") } else { format!(".{part}") });
+    Some(format!("write \"{{{{ {root}{} }}}}\": it has no \"{wrong}\"", parts.collect::<String>()))
 }
 
 fn found(span: Span, name: &str) -> Diagnostic {
     Diagnostic::new(Code::MissingBraces, span, format!("\"{name}\" is only text here; a value is written in two braces"))
 }
 
-fn report(text: &Text, name: &str, also: Option<String>) -> Diagnostic {
+fn report(text: &Text, meant: Meant) -> Diagnostic {
     let span = text.place.span;
+    let found = found(span, text.source.trim());
+    let name = match meant {
+        Meant::Path(name) => name,
+        Meant::Help(help) => return found.help(help),
+    };
     let wanted = format!("{{{{ {name} }}}}");
     // Within quotes and in block texts the name alone is replaced.
     let is_bare = text.place.offsets.first().is_some_and(|(_, file)| *file == span.start);
-    let found = found(span, text.source.trim());
-    let found = match also {
-        Some(also) => return found.help(format!("write \"{wanted}\", and {also}")),
-        None => found.help(format!("write \"{wanted}\"")),
-    };
+    let found = found.help(format!("write \"{wanted}\""));
     match text.place.offsets.is_empty() {
         true => found,
         false if is_bare => found.proposed_fix(vec![(span, format!("\"{wanted}\""))]),

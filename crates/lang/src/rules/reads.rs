@@ -107,10 +107,14 @@ fn each_read_of(names: &PipelineNames, texts: &Texts, is_meant: impl Fn(&Read) -
                 continue;
             }
             let is_plain = matches!(problem, ReadProblem::NoOutputFields(_));
+            let is_name = matches!(problem, ReadProblem::UnknownName(_));
             let is_beside = matches!(problem, ReadProblem::BesideOutputs(..));
             let mut found = report(names, seat, read, problem);
             if is_beside {
                 wrong_place::with_default(&mut found, read, &placed.text.source);
+            }
+            if is_name {
+                unknown_name::compared(&mut found, read, &placed.text.source);
             }
             if is_plain {
                 no_output_fields::add(&mut found, &field);

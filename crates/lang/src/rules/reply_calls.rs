@@ -4,7 +4,8 @@ use super::step_paths::{PathEnd, way};
 use super::unknown_test_name;
 use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
 use crate::diagnostic::did_you_mean;
-use crate::model::{ReplyBody, StepKind, TestFile, ToolName};
+use crate::model::{Policy, ReplyBody, StepKind, TestFile, ToolName};
+use crate::policy::{Act, decide};
 
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     for (number, case) in tests.cases.iter().enumerate() {
@@ -32,11 +33,18 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                     quoted(&name.value),
                     quoted(&asked.agent.value)
                 );
-                let help = match agent.tools.is_empty() {
-                    true => format!("give the agent the tool: tools: [{}], or write the reply as text", name.value),
-                    false => format!("use one of: {}; or add the tool to tools of the agent", listed(known)),
+                let policies: Vec<(&str, &Policy)> = of.pipeline.policies_of(Some(agent)).collect();
+                let is_denied = decide(&policies, &Act::Tool { name: &name.value, arguments: None }).is_denied();
+                let help = match hint.names.first() {
+                    Some(near) => format!("write {near}"),
+                    None if is_denied => format!(
+                        "add {0} to tools of the agent, and expect: {{ blocked: [{0}] }} to the case, to test that a policy denies it",
+                        name.value
+                    ),
+                    None if agent.tools.is_empty() => "write the reply as text: this agent has no tools".to_owned(),
+                    None => format!("use one of its tools: {}", listed(known)),
                 };
-                out.push(unknown_test_name::report(name.span, &message).near(hint).help(help));
+                out.push(unknown_test_name::reported(name.span, &message).near(hint).help(help));
             }
         }
     }

@@ -41,6 +41,8 @@ pub(super) fn checks_of<'c>(criteria: impl Iterator<Item = &'c Criterion>) -> im
 pub(super) fn expected(tests: &TestFile) -> impl Iterator<Item = (&TestCase, &Spanned<Check>)> {
     tests.cases.iter().filter_map(|case| Some((case, case.expect.as_ref()?))).flat_map(|(case, expect)| {
         let checks = expect.outputs.iter().flat_map(|(_, checks)| checks).chain(&expect.result).chain(&expect.sent);
+        let of_calls = expect.calls.iter().flat_map(|(_, calls)| &calls.checks).flat_map(|(_, checks)| checks);
+        let checks = checks.chain(of_calls);
         checks.map(move |check| (case, check))
     })
 }

@@ -10,6 +10,9 @@ use crate::model::Text;
 pub(super) const ROOTS: [&str; 12] =
     ["inputs.", "steps.", "person.", "run.", "item.", "channel.", "style.", "refinement.", "failure.", "with.", "env.", "secrets."];
 
+/// What is written for two of them.
+const SLIPS: [&str; 2] = ["input.", "step."];
+
 /// Whether something in a text looks like a template.
 pub(super) fn has_template(source: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|start| source.contains(start))
@@ -19,7 +22,10 @@ pub(super) fn has_template(source: &str) -> bool {
 pub(crate) fn is_like_a_name(text: &Text) -> bool {
     let source = text.source.trim();
     let name = source.strip_prefix(['$', '=']).unwrap_or(source);
-    ROOTS.iter().any(|root| name.starts_with(root)) && (!name.contains(char::is_whitespace) || name.contains('|'))
+    let begins = || ROOTS.iter().chain(&SLIPS).any(|root| name.starts_with(root));
+    // `draft.output`, where `steps.draft.output` is meant.
+    let is_output = || name.split('.').nth(1).is_some_and(|part| part.split(['[', '|', ' ']).next() == Some("output"));
+    (begins() || is_output()) && (!name.contains(char::is_whitespace) || name.contains('|'))
 }
 
 /// Whether a name of the language with a name behind it stands somewhere in a text.

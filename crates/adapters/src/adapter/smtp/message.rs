@@ -178,8 +178,6 @@ pub(super) fn message_id(mail: &Mail) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "part of each test")]
-
     use super::*;
 
     fn mail(to: &[&str], text: &str) -> Mail {

@@ -1,15 +1,18 @@
 //! Bounds on tokens and cost: checked before each call, with the worst case of the call reserved, and after it with what it used.
 
+use std::sync::Arc;
+
+use serde_json::Value;
+
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
+use crate::engine::model_calls::programs::as_text;
 use crate::engine::state::NodeRef;
+use crate::engine::state::talk::Offered;
 use crate::engine::state::tally::SetAside;
-use crate::event::{Bound, Limit, Message, StepPath, Usage};
-use crate::model::{Limits, Model, Price, Reasoning};
-use crate::port::ModelRequest;
-
-/// Tokens reserved for an answer when nothing bounds it.
-const UNBOUNDED_ANSWER: u64 = 4096;
+use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Message, StepPath, ToolCall, Usage};
+use crate::model::{Limits, Model, Price, UNBOUNDED_ANSWER};
+use crate::plan::answer_set_aside;
 
 /// Tokens reserved for a picture: more than the providers of either wire format count for the largest picture they accept.
 const PICTURE: u64 = 5_000;
@@ -147,19 +150,52 @@ pub(crate) fn worst_price(model: Option<&Model>, tokens: u64) -> Option<f64> {
     model.and_then(|m| m.price).map(|price| tokens as f64 * price.input.max(price.output) / 1e6)
 }
 
-/// The tokens that are set aside for a program that is an agent, whose use nothing bounds: its prompt of so many bytes, and an answer.
-pub(crate) fn worst_of_text(bytes: usize) -> u64 {
-    bytes as u64 + UNBOUNDED_ANSWER
+/// What a call sends, as far as it takes tokens.
+pub(crate) struct CallSize<'a> {
+    /// Before and in this call.
+    pub(crate) messages: &'a [&'a Arc<Message>],
+    pub(crate) schema: Option<&'a Value>,
+    /// What bounds the answer where its model does not.
+    pub(crate) own_bound: Option<u64>,
 }
 
-/// The most tokens that a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
-pub(crate) fn worst_case(request: &ModelRequest) -> u64 {
-    let calls = |m: &Message| m.calls.iter().map(|c| c.arguments.to_string().len() + c.tool.len() + 16).sum::<usize>();
-    let state = |m: &Message| m.state.as_ref().map_or(0, |state| state.parts.to_string().len());
-    let prompt: usize = request.messages.iter().map(|m| m.text.len() + calls(m) + state(m) + 16).sum();
-    let schema = request.schema.as_ref().map_or(0, |s| s.to_string().len());
-    let tools: usize = request.tools.iter().map(|t| t.parameters.to_string().len() + t.description.len() + t.name.len() + 16).sum();
-    let pictures: usize = request.messages.iter().map(|m| m.pictures.len()).sum();
-    let thoughts = if let Some(Reasoning::Budget(most)) = request.endpoint.reasoning { most } else { 0 };
-    (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + thoughts + request.max_output_tokens.unwrap_or(UNBOUNDED_ANSWER)
+impl Run {
+    /// The most tokens that a call can use, whoever answers it: a scripted model sets aside as much as an endpoint would. No token is shorter than a
+    /// byte, and an answer is bounded by its limit.
+    pub(crate) fn set_aside_for(&self, at: NodeRef, brief: &Brief, model: Option<&Model>, size: &CallSize) -> u64 {
+        let CallSize { messages, schema, own_bound } = size;
+        if model.is_some_and(|model| model.provider.program().is_some()) && self.recordings().is_none() {
+            return as_text(messages.iter().copied()).len() as u64 + UNBOUNDED_ANSWER;
+        }
+        let calls = |m: &Message| {
+            m.calls.iter().map(|call| call.arguments.to_string().len() + wire_name(call, &brief.tools).len() + 16).sum::<usize>()
+        };
+        let state = |m: &Message| m.state.as_ref().map_or(0, |state| state.parts.to_string().len());
+        let prompt: usize = messages.iter().map(|m| m.text.len() + calls(m) + state(m) + 16).sum();
+        let schema = schema.map_or(0, |schema| schema.to_string().len());
+        let shown = self.shown_tools(at, &brief.agent, &brief.tools);
+        let tools: usize = shown.iter().map(|tool| tool.parameters.to_string().len() + tool.description.len() + tool.name.len() + 16).sum();
+        let pictures: usize = messages.iter().map(|m| m.pictures.len()).sum();
+        (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + answer_set_aside(model, *own_bound)
+    }
+
+    /// Does what follows from a bound that a call would exceed: the call waits, its step fails, or its pipeline ends.
+    ///
+    /// # Errors
+    /// The bound is one of the agent or the dialogue.
+    pub(crate) fn hold_back(&mut self, at: NodeRef, over: Over) -> Result<(), Failure> {
+        match over {
+            Over::Perhaps => {
+                self.waiting_for_budget.insert(self.state.key(at));
+            }
+            Over::Agent(message) => return Err(Failure::new(FailureKind::Limit, message)),
+            Over::Pipeline { step, limit, message } => self.emit(Happening::LimitReached { step, limit, message }),
+        }
+        Ok(())
+    }
+}
+
+/// What a tool that a model called is named to it.
+pub(crate) fn wire_name<'a>(call: &'a ToolCall, tools: &'a [Offered]) -> &'a str {
+    tools.iter().find(|tool| tool.name == call.tool).map_or(&call.tool, |tool| &tool.description.name)
 }

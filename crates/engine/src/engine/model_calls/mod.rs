@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::engine::command::CallRequest;
 use crate::engine::model_calls::attachments::Prompt;
-use crate::engine::model_calls::budget::{Over, worst_case, worst_of_text, worst_price};
+use crate::engine::model_calls::budget::{CallSize, Over, wire_name, worst_price};
 use crate::engine::model_calls::programs::{AskedProgram, TO_END};
 use crate::engine::model_calls::relay::relayed;
 use crate::engine::model_calls::scripted::replies_of;
@@ -31,10 +31,10 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelA
 use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
-    ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY,
-    Limits, MODEL_SILENCE, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
-    ToolModel,
+    ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, History, HostSource, LONGEST_SUMMARY, Limits,
+    MODEL_SILENCE, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, SUMMARY_STEP, Shape, Text, ToolModel,
 };
+use crate::plan::reply_tokens;
 use crate::policy::{Act, decide};
 use crate::port::{AgentDecision, ModelReply, ModelRequest, WireFormat};
 
@@ -290,38 +290,40 @@ impl Run {
         let path = &self.state.node(at).path;
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
-        let (request, reserved_tokens, timeout) = match (&scripted, model) {
-            (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), 0, MODEL_TIMEOUT),
-            (None, Some(_)) if let Some(tool) = by_tool(fallback) => {
-                let all: Vec<&Arc<Message>> = before.iter().chain(&messages).collect();
-                (CallRequest::Scripted(relayed(tool, is_again, &all)), 0, MODEL_TIMEOUT)
-            }
+        let all: Vec<&Arc<Message>> = before.iter().chain(&messages).collect();
+        let own_bound = self.own_bound(at, &brief, schema.is_some());
+        let is_relayed = by_tool(fallback).is_some();
+        let size = CallSize { messages: &all, schema: schema.as_ref(), own_bound: own_bound.map(|(most, _)| most) };
+        let reserved_tokens = if is_relayed { 0 } else { self.set_aside_for(at, &brief, model, &size) };
+        let reserved_usd = model.and_then(|model| model.provider.program()?.max_cost_usd).or_else(|| worst_price(model, reserved_tokens));
+        let over = match self.over_budget(at, &brief, fresh, reserved_tokens, reserved_usd) {
+            Some(Over::Perhaps) => return self.hold_back(at, Over::Perhaps),
+            // A call that is not made takes no scripted reply.
+            Some(over) if scripted.is_some() => return self.hold_back(at, over),
+            over => over,
+        };
+        let (request, timeout) = match (&scripted, model) {
+            (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), MODEL_TIMEOUT),
+            (None, Some(_)) if let Some(tool) = by_tool(fallback) => (CallRequest::Scripted(relayed(tool, is_again, &all)), MODEL_TIMEOUT),
             (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.recordings().is_none()) => {
                 let told = AskedProgram { name, model, program: Arc::clone(program), before, new: &messages };
                 let call = self.agent_call(at, &brief, told)?;
-                let (reserved_tokens, timeout) = (worst_of_text(call.prompt.len()), call.program.timeout + TO_END);
-                (CallRequest::Agent(Box::new(call)), reserved_tokens, timeout)
+                let timeout = call.program.timeout + TO_END;
+                (CallRequest::Agent(Box::new(call)), timeout)
             }
             (None, Some(model)) => {
-                let own_bound = self.own_bound(at, &brief, schema.is_some());
-                let mut request = self.model_request(at, model, &brief.tools, schema, own_bound, before.iter().chain(&messages))?;
+                let mut request = self.model_request(at, model, &brief.tools, schema, own_bound, all.into_iter())?;
                 request.tools = self.shown_tools(at, &brief.agent, &brief.tools);
-                let (reserved_tokens, timeout) = (worst_case(&request), request.timeout);
-                (CallRequest::Model(request), reserved_tokens, timeout)
+                let timeout = request.timeout;
+                (CallRequest::Model(request), timeout)
             }
             (None, None) => {
                 let message = format!("model \"{name}\" not found; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
         };
-        let reserved_usd = model.and_then(|model| model.provider.program()?.max_cost_usd).or_else(|| worst_price(model, reserved_tokens));
         let model = name.to_string();
         let answering = by_tool(fallback).filter(|_| scripted.is_none()).cloned();
-        let over = self.over_budget(at, &brief, fresh, reserved_tokens, reserved_usd);
-        if matches!(over, Some(Over::Perhaps)) {
-            self.waiting_for_budget.insert(self.state.key(at));
-            return Ok(());
-        }
         if let Some(tool) = answering {
             self.permit_tool_of_model(at, &brief, &tool)?;
         }
@@ -329,13 +331,8 @@ impl Run {
         if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
             return Ok(());
         }
-        match over {
-            None | Some(Over::Perhaps) => {}
-            Some(Over::Agent(message)) => return Err(Failure::new(FailureKind::Limit, message)),
-            Some(Over::Pipeline { step, limit, message }) => {
-                self.emit(Happening::LimitReached { step, limit, message });
-                return Ok(());
-            }
+        if let Some(over) = over {
+            return self.hold_back(at, over);
         }
         let call = self.state.last_call + 1;
         self.emit(Happening::ModelCalled {
@@ -386,24 +383,12 @@ impl Run {
                 Some((ANSWER_TOKENS, "the summary of a conversation"))
             }
             Purpose::Turn | Purpose::Repair if has_schema => None,
-            Purpose::Turn | Purpose::Repair => Some((self.reply_tokens(at)?, "a reply to the channel")),
+            Purpose::Turn | Purpose::Repair if self.state.planner(at).is_some() => None,
+            Purpose::Turn | Purpose::Repair => {
+                let channel = self.channel(self.state.instance_of(at));
+                Some((reply_tokens(self.planned_of(at), &self.step(at), channel)?, "a reply to the channel"))
+            }
         }
-    }
-
-    /// The most tokens of a text that a `format` step fits to its channel. In most languages a token has more than two characters.
-    fn reply_tokens(&self, at: NodeRef) -> Option<u64> {
-        if self.state.planner(at).is_some() {
-            return None;
-        }
-        let (planned, step) = (self.planned_of(at), self.step(at));
-        let reads = |format: &&FormatStep| format.text.reads.iter().any(|read| read.path.get(1) == Some(&step.id.value));
-        let formats =
-            planned.steps.iter().filter_map(|step| if let StepKind::Format(format) = &step.step.kind { Some(format) } else { None });
-        let format = formats.clone().find(reads)?;
-        let channel = format.channel.as_deref().or_else(|| self.channel(self.state.instance_of(at)))?;
-        let parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
-        let (least, most) = REPLY_TOKENS;
-        Some((channel.max_length?.saturating_mul(parts) / 2).clamp(least, most))
     }
 
     fn model_request<'m>(
@@ -433,9 +418,10 @@ impl Run {
         let with_wire_names = |message: &Arc<Message>| {
             let mut message = Arc::clone(message);
             for place in 0..message.calls.len() {
-                let offered = tools.iter().find(|tool| tool.name == message.calls[place].tool && tool.description.name != tool.name);
-                if let Some(offered) = offered {
-                    Arc::make_mut(&mut message).calls[place].tool.clone_from(&offered.description.name);
+                let name = wire_name(&message.calls[place], tools);
+                if name != message.calls[place].tool {
+                    let name = name.to_owned();
+                    Arc::make_mut(&mut message).calls[place].tool = name;
                 }
             }
             message
@@ -472,15 +458,17 @@ impl Run {
     }
 
     /// The folder of recordings that answers for every model.
-    fn recordings(&self) -> Option<&std::path::PathBuf> {
+    pub(crate) fn recordings(&self) -> Option<&std::path::PathBuf> {
         if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None }
     }
 
     /// Handles the answer of a model.
     pub(crate) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
         let open = self.state.calls.get(&call).cloned();
+        let is_scripted = open.as_ref().is_some_and(|open| open.scripted);
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
-        let dearest = self.dearest_call(at).filter(|_| reserved > 0);
+        let has_endpoint = reserved > 0 && !is_scripted;
+        let dearest = self.dearest_call(at).filter(|_| has_endpoint);
         let (result, decisions, told) = match result {
             Ok(ModelReply { failed: Some(failure), decisions, usage, .. }) => (Err(*failure), decisions, usage),
             Ok(mut reply) => {
@@ -507,8 +495,7 @@ impl Run {
             let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
             self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by });
         }
-        // A scripted failure has no endpoint, and nothing is reserved for it.
-        let result = result.map_err(|failure| if reserved > 0 { self.with_key(at, failure) } else { failure });
+        let result = result.map_err(|failure| if has_endpoint { self.with_key(at, failure) } else { failure });
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
         let talk = self.state.talk(at).filter(|_| is_asking);
         let tools = talk.map(|talk| self.tools_of(at, &talk.agent)).unwrap_or_default();

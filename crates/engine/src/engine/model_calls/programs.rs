@@ -125,7 +125,7 @@ fn since_the_last_answer(before: &[Arc<Message>], new: &[Arc<Message>]) -> Strin
 
 /// A conversation as one text, in which no message can end its own part and write the next; the first prompt alone is given as it is. Pictures are named
 /// by their paths.
-pub(super) fn as_text<'m>(messages: impl Iterator<Item = &'m Arc<Message>>) -> String {
+pub(crate) fn as_text<'m>(messages: impl Iterator<Item = &'m Arc<Message>>) -> String {
     let with_pictures = |message: &Message| {
         let pictures: String = message.pictures.iter().map(|path| format!("\n[picture: {}]", path.display())).collect();
         format!("{}{pictures}", message.text)

@@ -45,7 +45,7 @@ impl Run {
             let tries = self.tries(at);
             let after = tries.last().and_then(|last| last.failure()).map(|failure| format!("try {} failed: {failure}", tries.len()));
             let because = after.as_ref().map(|after| format!("; {after}")).unwrap_or_default();
-            let missing = MissingReply { step: path.into(), call: used + 1, after };
+            let missing = MissingReply { step: path.into(), agent: brief.agent.clone(), call: used + 1, after };
             self.noted.borrow_mut().missing_replies.push(missing);
             Failure::new(FailureKind::NoAnswer, format!("no scripted reply for call {} of step \"{path}\"{because}", used + 1))
         };

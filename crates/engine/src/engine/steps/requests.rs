@@ -57,11 +57,14 @@ pub(crate) struct RepeatKey {
     pub(crate) is_written: bool,
 }
 
+/// The header that has it.
+pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 impl RepeatKey {
     /// Adds the key to a request that would act again if repeated, or whose author wrote a key.
     pub(crate) fn add_to(self, request: &mut HttpRequest) {
         if self.is_written || !request.method.is_safe() {
-            request.headers.push(("Idempotency-Key".to_string(), Secret::new(self.text)));
+            request.headers.push((IDEMPOTENCY_KEY.to_string(), Secret::new(self.text)));
         }
     }
 }

@@ -323,7 +323,10 @@ impl Run {
     fn permit_mocked(&mut self, at: NodeRef, agent: &str, asked: &ToolCall, given: &Map<String, Value>) -> Result<(), Failure> {
         let key = RepeatKey { text: String::new(), is_written: false };
         let timeout = self.time_of_tool(at, &asked.tool)?;
-        let (request, shown) = match self.tool_request(at, &asked.tool, given.clone(), key, timeout) {
+        self.is_mocked = true;
+        let request = self.tool_request(at, &asked.tool, given.clone(), key, timeout);
+        self.is_mocked = false;
+        let (request, shown) = match request {
             Ok(request) => request,
             Err(failure) if failure.kind == FailureKind::Denied => return Err(failure),
             Err(_) => (CallRequest::Print(vec![]), asked.arguments.clone()),

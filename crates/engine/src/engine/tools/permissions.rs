@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::engine::Run;
 use crate::engine::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
 use crate::engine::steps::mail::each_form;
+use crate::engine::steps::requests::IDEMPOTENCY_KEY;
 use crate::engine::tools::consent::not_allowed;
-use crate::event::{Failure, FailureKind, Happening};
+use crate::engine::{MockedRequest, Run};
+use crate::event::{Failure, FailureKind, Happening, StepPath};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch, USER_POLICY};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, denies_program, from_project, may_reach, opens_call};
 use crate::port::{Embedding, FileToWrite, ModelRequest, ProgramCall, SearchRequest, ServerTransport, ToolServer, new_name, plain_name};
@@ -41,6 +42,14 @@ impl Run {
         tool: Option<CalledTool>,
         request: &CallRequest,
     ) -> Result<bool, Failure> {
+        let noted = self.is_mocked.then(|| mocked_request(self.path(at), tool, request));
+        let permitted = self.permitted(at, agent, tool, request);
+        let is_denied = permitted.as_ref().is_err_and(|failure| failure.kind == FailureKind::Denied);
+        self.noted.borrow_mut().requests.extend(noted.filter(|_| !is_denied));
+        permitted
+    }
+
+    fn permitted(&mut self, at: NodeRef, agent: Option<&str>, tool: Option<CalledTool>, request: &CallRequest) -> Result<bool, Failure> {
         if let Some(CalledTool { name, whole, is_program: false, .. }) = tool {
             let opened = self.tool(at, name)?;
             let mut decisions = each_form(request, whole).into_iter().map(|whole| opens_call(opened, name, &whole));
@@ -366,4 +375,18 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         CallRequest::Scripted(_) | CallRequest::Recall { .. } | CallRequest::Print(_) | CallRequest::Held { .. } => vec![],
     };
     (Touch::Read, files)
+}
+/// What a test may expect of a request that a mock answers.
+fn mocked_request(step: StepPath, tool: Option<CalledTool>, request: &CallRequest) -> MockedRequest {
+    let http = if let CallRequest::Http(http) = request { Some(http) } else { None };
+    let as_value =
+        |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()));
+    let key = http.and_then(|http| http.headers.iter().find(|(name, _)| name == IDEMPOTENCY_KEY));
+    MockedRequest {
+        step,
+        request: http.map(|http| format!("{} {}", http.method.word(), http.told())),
+        body: http.and_then(|http| http.body.as_ref()).map_or(Value::Null, |(_, bytes)| as_value(bytes)),
+        idempotency_key: key.map(|(_, key)| key.reveal().to_owned()),
+        arguments: tool.map_or(Value::Null, |tool| tool.arguments.clone()),
+    }
 }

@@ -26,7 +26,7 @@ pub fn servers(
         let mut scope = Scope::new();
         scope.set("inputs", inputs.clone());
         for (root, values) in [("secrets", secrets), ("env", env)] {
-            scope.set(root, named_by(root, values, &text.reads));
+            scope.set(root, named_by(root, values, &text.reads, false));
         }
         scope
     };

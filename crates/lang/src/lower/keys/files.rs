@@ -184,6 +184,17 @@ pub static PAST_MESSAGE: KeyTable = KeyTable::of("message").keys(&[
 /// A mock that fails.
 pub(crate) static MOCK_ERROR: KeyTable = KeyTable::of("mock").keys(&[key("error", Word(FailureKind::VARIANTS), "how it fails").required()]);
 
+/// What a case expects of the calls of a step.
+pub(crate) static EXPECTED_CALLS: KeyTable = KeyTable::of("calls").keys(&[
+    key("agent", Many(&Name), "all agents that it asks"),
+    key("prompt", Expected, "instructions, prompts and results of tools, as its models are sent them, as one text"),
+    key("pictures", Many(&Name), "all pictures that its models are shown, by the names of their files"),
+    key("request", Expected, "method and address of its request"),
+    key("body", Expected, "the body of its request"),
+    key("idempotency_key", Expected, "the idempotency key of its request"),
+    key("arguments", Expected, "what its tool is given"),
+]);
+
 /// `expect` of a case.
 pub(crate) static EXPECT: KeyTable = KeyTable::of("expect").keys(&[
     key(
@@ -197,6 +208,9 @@ pub(crate) static EXPECT: KeyTable = KeyTable::of("expect").keys(&[
     key("result", Expected, "the result of a pipeline whose outputs is one value"),
     key("sent", Expected, "all parts as one text"),
     key("blocked", Many(&Name), "all tools, hosts and paths that rules deny in the run"),
+    key("calls", Named(&Keys(&EXPECTED_CALLS)), "what steps send to models and services, by step"),
+    key("asked", Many(&Name), "all agents that are asked in the run"),
+    key("max_parallel", Limit, "most calls at once"),
     key("judge", Sentence, "what must be true of what the run sent or gave, for a model to judge"),
     key("max_tokens", Limit, "most tokens, in and out"),
     key("max_cost_usd", Positive, "most money, in US dollars"),

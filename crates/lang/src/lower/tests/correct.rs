@@ -284,7 +284,7 @@ cases:
     conversation: [{ role: user, text: Hi, channel: sms }]
     mocks: { facts: [1] }
     replies: { check: passed }
-    expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x, ignore_case: true }, count: 3 }, result: 4, judge: It names a next step., blocked: [work.write], max_tokens: 500, max_cost_usd: 0.2, sent: { max_length: 9 }, steps: { check: succeeded } }
+    expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x, ignore_case: true }, count: 3 }, result: 4, judge: It names a next step., blocked: [work.write], calls: { check: { agent: [writer], prompt: { contains: x }, pictures: [a.png], request: GET https://a.example/, body: { a: 1 }, idempotency_key: k-1, arguments: { id: 4 } } }, asked: [writer], max_parallel: 2, max_tokens: 500, max_cost_usd: 0.2, sent: { max_length: 9 }, steps: { check: succeeded } }
     golden: true
 "#;
 

@@ -371,7 +371,7 @@ fn tests_and_replies_are_checked() {
     "#);
     assert_snapshot!(read("flow: 1\nreplies: { a: [], b: 5, c: { passed: false }, d: { error: slow } }\n", replies).1, @r#"
     F015 2:15 "replies of a" is empty = fill it in, or remove the key
-    F005 2:22 "reply of b" must be text, found the number 5 = write "5"
+    F005 2:22 "replies.b" must be text, found the number 5 = write "5"
     F007 2:30 passed: false does not say which criteria fail = write failed: { criterion: feedback }
     F007 2:59 error "slow" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, program, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
     "#);
