@@ -26,6 +26,7 @@ mod parse;
 mod prompt;
 mod salutation;
 mod sentence;
+mod signs;
 mod split;
 mod tags;
 mod terminal;

@@ -1,16 +1,15 @@
 //! F430: a style guide that breaks its own rules.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::otherwise_fails::is_style;
-use super::scorecards::known_scorecards;
 use super::texts_past_gate::leaving;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::Phrases;
 use crate::diagnostic::About;
-use crate::model::{Filling, Multilingual, Phrase, StepKind, StyleGuide, Text};
-use crate::source::Span;
+use crate::model::{Filling, Multilingual, Phrase, ScorecardRef, StepKind, StyleGuide, Text};
+use crate::source::{Span, Spanned};
 
 /// F430, for every style guide a pipeline names.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -20,20 +19,33 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 /// F430: a fixed text that people get holds a word that its style guide bans.
 fn fixed_texts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    let mut banned: HashMap<*const StyleGuide, Vec<BannedWords>> = HashMap::new();
     for (text, style) in said_to_people(pipeline) {
         let fixed = without_places(&text.source);
-        for style in style.in_each_language() {
-            // What `format` replaces is not sent.
-            let replaced = |word: &str| style.words.prefer.iter().any(|(left, _)| left.eq_ignore_ascii_case(word));
-            let banned: Vec<&str> = style.words.banned.iter().map(String::as_str).filter(|word| !replaced(word)).collect();
-            let Some((range, index)) = Phrases::new(banned.iter().copied()).find(&fixed).into_iter().next() else { continue };
-            let word = quoted(banned.get(index).copied().unwrap_or_default());
+        let guides = banned.entry(std::ptr::from_ref(style)).or_insert_with(|| style.in_each_language().map(banned_of).collect());
+        for BannedWords { style, words, phrases } in guides {
+            let Some((range, index)) = phrases.find(&fixed).into_iter().next() else { continue };
+            let word = quoted(words.get(index).copied().unwrap_or_default());
             let message = format!("this text, which people get, holds {word}, which style guide {} bans", quoted(&style.name));
             let found = found(text.place.inside(range.start, range.end), &message);
             out.push(found.related(style.span, "this style guide").help(format!("write another word, or take {word} out of banned")));
             break;
         }
     }
+}
+
+/// The banned words of a style guide that are sent where they stand: what `format` replaces is not.
+struct BannedWords<'p> {
+    style: &'p StyleGuide,
+    words: Vec<&'p str>,
+    phrases: Phrases,
+}
+
+fn banned_of(style: &StyleGuide) -> BannedWords<'_> {
+    let replaced = |word: &str| style.words.prefer.iter().any(|(left, _)| left.eq_ignore_ascii_case(word));
+    let words: Vec<&str> = style.words.banned.iter().map(String::as_str).filter(|word| !replaced(word)).collect();
+    let phrases = Phrases::new(words.iter().copied());
+    BannedWords { style, words, phrases }
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {
@@ -49,22 +61,24 @@ fn said_to_people(pipeline: &PipelinePlan) -> Vec<(&Text, &StyleGuide)> {
     let formats =
         pipeline.steps.iter().filter_map(|planned| if let StepKind::Format(format) = &planned.step.kind { Some(format) } else { None });
     said.extend(formats.filter_map(|format| Some((&format.text, format.style_guide.as_deref().or(own)?))));
+    let mut read: HashMap<&str, &StyleGuide> = HashMap::new();
+    for (text, style) in &said {
+        for found in text.reads.iter().filter(|read| read.path.len() == 3 && read.path[0] == "steps" && read.path[2] == "output") {
+            read.entry(&found.path[1]).or_insert(style);
+        }
+    }
+    let mut judged: HashMap<&str, bool> = HashMap::new();
     for planned in &pipeline.steps {
-        match &planned.step.kind {
-            StepKind::Set(value) => {
-                let id = &planned.step.id.value;
-                let is_its_output =
-                    |path: &[String]| matches!(path, [steps, step, output] if steps == "steps" && step == id && output == "output");
-                let read_in = said.iter().find(|(text, _)| text.reads.iter().any(|read| is_its_output(&read.path)));
-                if let (Filling::Text(text), Some((_, style))) = (value, read_in) {
-                    said.push((text, *style));
-                }
-            }
-            StepKind::Gate(gate) => {
-                let is_judged = known_scorecards(pipeline, gate).flat_map(|card| &card.criteria).any(is_style);
-                said.extend(gate.otherwise.as_ref().filter(|_| !is_judged).and_then(|text| Some((text, own?))));
-            }
-            _ => {}
+        if let StepKind::Set(Filling::Text(text)) = &planned.step.kind {
+            said.extend(read.get(planned.step.id.value.as_str()).map(|style| (text, *style)));
+        }
+        if let StepKind::Gate(gate) = &planned.step.kind
+            && let (Some(otherwise), Some(own)) = (&gate.otherwise, own)
+        {
+            let mut names = gate.scorecards.iter().filter_map(ScorecardRef::name);
+            let asks = |name: &Spanned<String>| file.scorecards.get(&name.value).is_some_and(|card| card.criteria.iter().any(is_style));
+            let is_judged = names.any(|name| *judged.entry(&name.value).or_insert_with(|| asks(name)));
+            said.extend((!is_judged).then_some((otherwise, own)));
         }
     }
     said
