@@ -1,4 +1,4 @@
-//! What flow knows of files and of itself: `flow explain` (a pipeline in plain words, the page of a code), `flow graph` (a pipeline as a picture, or what
+//! What flow knows of files and of itself: `flow explain` (a pipeline in plain words, the page of a code, a key), `flow graph` (a pipeline as a picture, or what
 //! really ran), `flow schema`, `flow completions`.
 
 use std::path::Path;
@@ -8,14 +8,14 @@ use clap::CommandFactory;
 use super::arguments::{CommandLine, ExplainOptions, GraphFormat, GraphOptions, SharedOptions};
 use super::refusal::{Refusal, pipeline};
 use super::{Exit, drawn, runs, stdout};
-use crate::diagnostic::{Code, did_you_mean, visible};
+use crate::diagnostic::{Code, did_you_mean, listed, visible};
 use crate::lower::FileKind;
-use crate::lower::keys::json_schema;
+use crate::lower::keys::{KeyRule, KeyTable, json_schema, key_names, keys_named};
 use crate::report::{self, graph};
 use crate::rules::guarantees;
 use crate::runtime::CheckError;
 
-/// Explains what is named: a file if there is one of that name, else a code.
+/// Explains what is named: a file if there is one of that name, else a code, else a key.
 pub(super) fn run(options: &ExplainOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let what = options.what.as_str();
     let path = Path::new(what);
@@ -39,8 +39,28 @@ pub(super) fn run(options: &ExplainOptions, shared: &SharedOptions) -> Result<Ex
     if what.contains(['/', '\\']) || what.ends_with(".yaml") || what.ends_with(".yml") {
         return Err(Refusal::new(Exit::NothingRan, format!("no file found: {} does not exist", visible(what))));
     }
-    let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]);
-    Err(Refusal::usage(format!("no file and no code is called \"{}\"{}", visible(what), did_you_mean(what, names))))
+    let keys = keys_named(what);
+    if !keys.is_empty() {
+        return Ok(stdout::print(&about_keys(&keys)));
+    }
+    let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]).chain(key_names());
+    Err(Refusal::usage(format!("no file, no code and no key is called \"{}\"{}", visible(what), did_you_mean(what, names))))
+}
+
+/// What keys of one name mean, in each place that they may stand in.
+fn about_keys(keys: &[(&'static KeyTable, &'static KeyRule)]) -> String {
+    let mut told: Vec<(Vec<&str>, String)> = vec![];
+    for (place, key) in keys {
+        let needed = if key.is_required { " (required)" } else { "" };
+        let text = format!("  {}{needed}\n  takes {}\n", key.about, key.takes.in_words());
+        match told.iter_mut().find(|(_, other)| *other == text) {
+            Some((places, _)) if !places.contains(&place.name) => places.push(place.name),
+            Some(_) => {}
+            None => told.push((vec![place.name], text)),
+        }
+    }
+    let name = keys.first().map_or("", |(_, key)| key.name);
+    told.iter().map(|(places, text)| format!("{name}, in {}\n{text}", listed(places, "and"))).collect::<Vec<_>>().join("\n")
 }
 
 /// Prints the JSON Schema of a kind of file, or of all.

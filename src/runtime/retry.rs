@@ -14,7 +14,7 @@ use crate::port::{RunFilter, Store};
 
 impl RunSession {
     /// A new run with all that another one did, but for the elements that failed, and what that is. What succeeded is not done again, and what runs
-    /// again has the idempotency keys that it had. Everything that it needs to know of the other run is in its own first events.
+    /// again has the idempotency keys that it had. `acts_again`: whether steps that acted and cannot be kept may act again. Everything that it needs to know of the other run is in its own first events.
     ///
     /// # Errors
     /// Fails if the run was retried before, its files have changed, or the new one cannot be stored.
@@ -23,6 +23,7 @@ impl RunSession {
         store: &mut SqliteStore,
         origin: &str,
         events: &[Event],
+        acts_again: bool,
     ) -> Result<Result<(RunSession, RetryScope), NothingToRetry>, RunError> {
         let refused = |why: &str| RunError::CannotResume(vec![format!("run {origin} cannot be retried: {why}")]);
         let start = start_of(events).ok_or_else(|| refused("it has no beginning"))?;
@@ -38,6 +39,12 @@ impl RunSession {
             Ok(retry) => retry,
             Err(nothing) => return Ok(Err(nothing)),
         };
+        if let (false, [first, more @ ..]) = (acts_again, retry.acts_again.as_slice()) {
+            let others = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            return Err(RunError::usage(format!(
+                "run {origin} is not retried: \"{first}\"{others} acted in it, or may have, and would act again; if that is right: flow runs retry {origin} --again"
+            )));
+        }
         if on.pipeline().hash != start.hash {
             let kept: BTreeSet<String> = retry.taken.union(&retry.kept_lists).cloned().collect();
             unchanged(&on, origin, start, store, &kept)?;

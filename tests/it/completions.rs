@@ -1,4 +1,4 @@
-//! `flow completions SHELL`.
+//! `flow completions SHELL` and `flow explain KEY`: what flow knows of itself.
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
@@ -6,6 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::extras::{Extra, has};
+use crate::program::flow;
 
 fn completions(shell: &str) -> String {
     let output = assert_cmd::Command::cargo_bin("flow").unwrap().args(["completions", shell]).output().unwrap();
@@ -38,4 +39,21 @@ fn bash_can_read_its_completions_and_use_them() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+#[test]
+fn explain_says_what_a_key_means_and_takes() {
+    let home = tempfile::tempdir().unwrap();
+    let said = |what: &str| flow(home.path(), &["explain", what]);
+    let delay = said("retry.delay");
+    assert_eq!(delay.exit, 0, "{}", delay.err);
+    assert!(delay.out.starts_with("delay, in retry\n") && delay.out.contains("takes a time with its unit"), "{}", delay.out);
+    let timeout = said("timeout").out;
+    assert!(timeout.contains("timeout, in") && timeout.lines().count() > 3, "{timeout}");
+    let unknown = said("retyr");
+    assert!(
+        unknown.exit == 2 && unknown.err.contains("no file, no code and no key is called \"retyr\"") && unknown.err.contains("retry"),
+        "{}",
+        unknown.err
+    );
 }

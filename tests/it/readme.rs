@@ -152,8 +152,6 @@ fn the_pipeline_of_the_readme_runs_and_refines_once() {
     let readme = page("README.md");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("greeting.yaml"), blocks(&readme, "yaml")[0]).unwrap();
-    let replies = "flow: 1\nreplies:\n  compose: [\"Hi!\", \"Welcome, {{ inputs.who }}!\"]\n";
-    std::fs::write(folder.path().join("greeting.replies.yaml"), replies).unwrap();
     let (exit, out, _) = shell(folder.path(), "flow validate --deny-warnings greeting.yaml");
     assert_eq!(exit, Some(0), "{out}");
     let (exit, out, err) = shell(folder.path(), "flow run greeting.yaml");

@@ -51,7 +51,11 @@ fn each_element_has_a_second_try_of_its_own() {
     let id = flow(place, &["runs", "list"]).out.split_whitespace().next().unwrap().to_owned();
     let shown = flow(place, &["runs", "show", &id]).out;
     assert!(shown.contains("prompt: b Your first answer was: This is much too long for the card."), "{shown}");
-    assert!(shown.contains("gate \"replies[1]/check\": not met: short\n  round 1: ") && shown.contains("sent: Short now."), "{shown}");
+    assert!(
+        shown.contains("gate \"replies[1]/check\": met once the text was written again; before: not met: short\n  round 1: ")
+            && shown.contains("sent: Short now."),
+        "{shown}"
+    );
     let again = flow(place, &["runs", "replay", &id]);
     assert_eq!((again.exit, again.out.ends_with("equal (quality_not_met)\n")), (0, true), "{}{}", again.out, again.err);
     let plan = flow(place, &["plan", "p.yaml", "--input", "questions=[\"a\"]"]).out;

@@ -31,7 +31,7 @@ pub struct GraphOptions {
 
 #[derive(Debug, Args)]
 pub struct ExplainOptions {
-    /// A pipeline file, a code (F101) or its name (cycle)
+    /// A pipeline file, a code (F101) or its name (cycle), or a key (retry, retry.delay)
     pub what: String,
     /// Shows what holds for every run of the pipeline, and on which ways something would not
     #[arg(long)]

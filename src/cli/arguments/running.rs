@@ -269,6 +269,9 @@ pub enum RunsCommand {
     Retry {
         /// The id of the other run, or its beginning
         run: String,
+        /// Lets steps act again that acted in that run and stand beside its elements, or inside what an element holds
+        #[arg(long)]
+        again: bool,
         #[command(flatten)]
         printed: OutputOptions,
         #[command(flatten)]

@@ -102,7 +102,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
         RunsCommand::Import { log, file } => moved::import(log, file.as_deref(), shared),
         RunsCommand::Export { run, events: false } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Fork(options) => fork::run(options, shared),
-        RunsCommand::Retry { run, printed, trust } => retry::run(run, printed, trust.is_given, shared),
+        RunsCommand::Retry { run, again, printed, trust } => retry::run(run, (*again, trust.is_given), printed, shared),
         RunsCommand::Replay { run } => replay::run(run, shared),
         RunsCommand::Cancel { run } => cancel::run(run, shared),
         RunsCommand::Resume { run: Some(run), printed, trust, .. } => resume::one(run, printed, trust.is_given, shared),

@@ -10,7 +10,12 @@ use crate::engine::NothingToRetry;
 use crate::runtime::{RunSession, StoredRun, Taping, file_of};
 
 /// Begins the new run and plays it to its end.
-pub(super) fn run(wanted: &str, printed: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn run(
+    wanted: &str,
+    (acts_again, is_allowed): (bool, bool),
+    printed: &OutputOptions,
+    shared: &SharedOptions,
+) -> Result<Exit, Refusal> {
     let (mut store, journal, origin) = super::open_run(Some(wanted), shared)?;
     let reach = shared.reach(&shared.current_project());
     if RunLock::is_held(&journal, &origin) {
@@ -27,8 +32,8 @@ pub(super) fn run(wanted: &str, printed: &OutputOptions, is_allowed: bool, share
     let file = file_of(&stored.events).map_err(failed)?;
     let on = run::prepared(&file, printed, is_allowed, shared, Taping::None)?;
     let targets = OutputTargets::open(printed, reach)?;
-    let begun =
-        RunSession::retry(on, &mut store, &origin, &stored.events).inspect_err(|error| super::resume::show_changes(error, shared))?;
+    let begun = RunSession::retry(on, &mut store, &origin, &stored.events, acts_again)
+        .inspect_err(|error| super::resume::show_changes(error, shared))?;
     let (session, retry) = match begun {
         Ok(begun) => begun,
         Err(why @ NothingToRetry::AllSucceeded) => {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Pending, Secret, TableSource};
 use crate::event::Failure;
-use crate::model::{ProgramNetwork, SandboxMode};
+use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
 
 /// One program to start. It gets an argument list and no shell reads it; its environment holds `PATH`, a scratch `HOME` and `TMPDIR`, the locale, and what `env` names.
 #[derive(Debug, Clone)]
@@ -194,8 +194,33 @@ pub struct PythonError {
     pub traceback: String,
     /// The line of the author's code, from 1.
     pub line: Option<u64>,
-    /// Whether the code was not run since the check found something that it may not do.
-    pub is_refused: bool,
+    /// Why.
+    #[serde(default)]
+    pub fault: PythonFault,
+}
+
+/// What was wrong with code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PythonFault {
+    /// It raised something, or gave what it may not give.
+    #[default]
+    Raised,
+    /// It was not run, since the check found something that it may not do.
+    Refused,
+    /// It imports a package that is not installed.
+    MissingPackage,
+}
+
+impl PythonFault {
+    /// The kind of failure that it is for a step.
+    pub fn kind(self) -> FailureKind {
+        match self {
+            PythonFault::Raised => FailureKind::Program,
+            PythonFault::Refused => FailureKind::Denied,
+            PythonFault::MissingPackage => FailureKind::Unavailable,
+        }
+    }
 }
 
 /// Runs Python code.

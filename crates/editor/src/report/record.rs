@@ -415,8 +415,13 @@ fn verdicts(record: &Record, look: Look) -> String {
     }
     for failure in &record.failures {
         out.push('\n');
-        let more = if failure.superseded { " (does not count: a later round or try followed)" } else { "" };
-        out.push_str(&look.wrapped(&format!("gate \"{}\": ", visible(&failure.gate)), &format!("{}{more}", visible(&failure.cause))));
+        let cause = visible(&failure.cause);
+        let told = match (failure.superseded, failure.is_mended()) {
+            (true, _) => format!("{cause} (does not count: a later round or try followed)"),
+            (false, true) => format!("met once the text was written again; before: {cause}"),
+            (false, false) => cause.into_owned(),
+        };
+        out.push_str(&look.wrapped(&format!("gate \"{}\": ", visible(&failure.gate)), &told));
         for (round, verdicts) in failure.verdicts.iter().enumerate() {
             for verdict in verdicts.iter().filter(|v| !v.passed) {
                 let first = format!("  round {}: {}: ", round + 1, visible(&verdict.id));

@@ -151,7 +151,7 @@ impl Door {
                 self.secrets.hide_in_map(returns);
                 self.told(notes);
                 self.text(printed);
-                if let Some(PythonError { message, traceback, line: _, is_refused: _ }) = error {
+                if let Some(PythonError { message, traceback, line: _, fault: _ }) = error {
                     self.texts([message, traceback]);
                 }
             }

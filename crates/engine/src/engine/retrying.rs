@@ -3,7 +3,7 @@
 //! What an element did is kept by its item. An element that succeeded is not done again. Of one that failed, the steps that succeeded are not done
 //! again, unless they rest on one that runs again; what acted outside never is.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -28,6 +28,8 @@ pub struct RetryScope {
     pub kept: Vec<Happening>,
     /// All lists of which something is kept.
     pub kept_lists: BTreeSet<String>,
+    /// Steps that acted outside in that run, or may have, and would act again with what they stand in.
+    pub acts_again: Vec<StepPath>,
 }
 
 /// Why there is nothing to retry.
@@ -68,6 +70,7 @@ pub fn retry_of(plan: &Plan, events: &[Event]) -> Result<RetryScope, NothingToRe
         taken,
         kept: vec![],
         kept_lists: BTreeSet::new(),
+        acts_again: vec![],
     };
     for own in anew {
         if course.rounds.get(&own.id).is_some_and(|round| *round > 1) {
@@ -78,7 +81,44 @@ pub fn retry_of(plan: &Plan, events: &[Event]) -> Result<RetryScope, NothingToRe
             course.keep(planned, own, &step_path::element(&own.id, place).into(), item, &mut retry.kept);
         }
     }
+    retry.acts_again = acts_again(plan, events, &retry);
     Ok(retry)
+}
+
+/// The steps that acted and are not kept: beside the lists, and inside what an element holds and runs again as a whole. A step of an element itself is
+/// kept if it succeeded, and has its key if nobody knows.
+fn acts_again(plan: &Plan, events: &[Event], retry: &RetryScope) -> Vec<StepPath> {
+    let changes = |planned: &PipelinePlan, step: &PlannedStep| step.step.kind.effects(&planned.pipeline).changes;
+    let acting: HashSet<&str> = plan
+        .pipelines
+        .iter()
+        .flat_map(|planned| planned.steps.iter().filter(|step| changes(planned, step)).map(|step| &*step.step.id.value))
+        .collect();
+    let mut acted: BTreeMap<StepPath, bool> = BTreeMap::new();
+    for event in events_that_count(events) {
+        match &event.happening {
+            Happening::StepSucceeded { step, .. } => acted.insert(step.clone(), true),
+            Happening::StepFailed { step, failure, .. } if failure.kind == FailureKind::UnknownOutcome => acted.insert(step.clone(), false),
+            _ => None,
+        };
+    }
+    let kept: HashSet<&str> = retry
+        .kept
+        .iter()
+        .filter_map(|kept| match kept {
+            Happening::ResultKept { step, state: KeptState::Done | KeptState::InDoubt, .. } => Some(&**step),
+            _ => None,
+        })
+        .collect();
+    let is_kept = |path: &str| {
+        let around = std::iter::successors(Some(path), |path| path.rsplit_once('/').map(|(around, _)| around));
+        retry.taken.contains(step_path::outermost(path))
+            || retry.kept_lists.contains(path)
+            || around.into_iter().any(|path| kept.contains(path))
+    };
+    let has_key = |path: &str, is_done: bool| !is_done && step_path::outermost_element(path).is_some();
+    let is_told = |(path, is_done): &(StepPath, bool)| acting.contains(step_path::id(path)) && !is_kept(path) && !has_key(path, *is_done);
+    acted.into_iter().filter(is_told).map(|(path, _)| path).collect()
 }
 
 /// How a step went, as the last events about it say.

@@ -103,14 +103,20 @@ fn is_inside_figure(text: &str, offset: usize) -> bool {
     let ends_in_digit = word.ends_with(|c: char| c.is_ascii_digit());
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();
     let is_group = digits == 3 && !after[digits..].starts_with(|c: char| c.is_alphanumeric());
-    let is_sign = matches!(word, "-" | "−" | "+" | "±" | "~" | "≈" | "<" | ">") && digits > 0;
+    // A sign, a currency or the day before the month: `- 5`, `EUR 12.50`, `16. 11. 2026`.
+    let leads = LEADS.split(' ').any(|known| known == word);
+    let is_day = (2..=3).contains(&word.len()) && word.ends_with('.') && word[..word.len() - 1].bytes().all(|byte| byte.is_ascii_digit());
+    let is_sign = digits > 0 && !word.is_empty() && (leads || is_day);
     let unit = after.split(|c: char| c.is_whitespace() || ",.;:!?)".contains(c)).next().unwrap_or_default();
     let is_unit = UNITS.split(' ').any(|known| !known.is_empty() && known == unit);
     ends_in_digit && (is_group || is_unit) || is_sign
 }
 
+/// What is not parted from the figure behind it.
+const LEADS: &str = "- − – + ± ~ ≈ < > ≤ ≥ × * / minus plus EUR USD GBP CHF € $ £ No. Nr. no.";
+
 /// What a figure is not parted from.
-const UNITS: &str = " % ‰ ° °C °F € $ £ EUR USD GBP CHF k K M h min s hours hour minutes days people million billion trillion thousand Million Millionen Mio \
+const UNITS: &str = " % ‰ ° °C °F € $ £ EUR USD GBP CHF k K M h min s hours hour minutes days people million millions billion billions bn trillion thousand hundred dozen lakh crore × k€ TEUR Mill Million Millionen Mio \
 Milliarde Milliarden Mrd Tsd Tausend Stunden Stunde Tage Uhr Euro kg g t km m cm mm l kWh MB GB TB kB am pm a.m p.m Januar Februar März April Mai Juni Juli \
 August September Oktober November Dezember January February March May June July October December ";
 

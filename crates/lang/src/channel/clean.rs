@@ -42,6 +42,11 @@ pub fn clean(text: &str) -> (Cow<'_, str>, usize) {
             }
             // Ends of lines and pages, as PDF and word processors have them.
             '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => made.push('\n'),
+            // Signs that part fields.
+            '\u{1C}'..='\u{1F}' => {
+                removed += 1;
+                made.push(' ');
+            }
             '\u{200C}' | '\u{200D}' => match (made.chars().next_back(), after.chars().next()) {
                 (Some(before), Some(next)) if joins(before) && joins(next) => made.push(now),
                 _ => removed += 1,
@@ -69,7 +74,7 @@ pub fn cleaned(value: Value) -> Value {
 
 /// Whether a text shows anything to a reader: a character that is neither blank nor invisible (white space, controls, Unicode's
 /// "default ignorable" ones, and four that are drawn as nothing).
-pub(super) fn shows(text: &str) -> bool {
+pub fn shows(text: &str) -> bool {
     static SEEN: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\x{2800}\x{16FE4}\x{1D159}\x{FFF9}-\x{FFFB}]").ok());
     SEEN.as_ref().is_none_or(|seen| seen.is_match(text))

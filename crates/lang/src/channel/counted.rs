@@ -35,9 +35,9 @@ pub(super) fn uncounted(events: &Events<'_>, text: &str) -> HashSet<usize> {
                 let figure = |item: &str| item.trim_start().starts_with(|c: char| c.is_ascii_digit() || "$€£".contains(c));
                 let has_figure = text[range.clone()].lines().any(|line| line.trim_start().strip_prefix("+ ").is_some_and(figure));
                 match is_beside {
-                    Some((at, _, '+')) if sign == '-' => drop(found.insert(at)),
-                    Some((_, _, '-')) if sign == '+' => drop(found.insert(range.start)),
-                    _ if sign == '+' && has_figure => drop(found.insert(range.start)),
+                    Some((at, _, '+')) if sign == '-' => found.extend([at, range.start]),
+                    Some((at, _, '-')) if sign == '+' => found.extend([at, range.start]),
+                    _ if sign == '+' && has_figure => found.extend([range.start]),
                     _ => {}
                 }
                 last = Some((range.start, range.end, sign));
@@ -85,10 +85,10 @@ fn follow(numbers: &[u64]) -> bool {
         && (numbers.len() > 1 || numbers.first().is_none_or(|first| *first <= 1))
 }
 
-/// What an element begins with, as it is written: `18.`, `3)`, `+`.
+/// What an element begins with, as it is written: `18.`, `3)`, `+`, `-`.
 pub(super) fn marker(text: &str, at: usize) -> &str {
     let rest = text.get(at..).unwrap_or_default().trim_start_matches([' ', '\t']);
-    if rest.starts_with('+') {
+    if rest.starts_with(['+', '-']) {
         return &rest[..1];
     }
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

@@ -24,6 +24,9 @@ pub(super) fn degrade(blocks: &mut [DocumentBlock], allowed: Features) -> bool {
             BlockKind::Code(_) if !allowed.code => {
                 removed = true;
                 block.kind = BlockKind::Paragraph;
+                // Each line as deep as the first, which the marks of its elements move in.
+                let room = format!("\n{}", " ".repeat(block.items.iter().map(|item| mark(item).len()).sum()));
+                block.runs.iter_mut().for_each(|run| run.text = run.text.replace('\n', &room));
             }
             BlockKind::Row(row) => {
                 let mut header = (*row.header).clone();

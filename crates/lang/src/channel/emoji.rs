@@ -80,7 +80,11 @@ pub(super) fn without_emojis(text: &str) -> Vec<(Range<usize>, String)> {
             continue;
         }
         if let Some(sign) = sign(grapheme) {
-            ranges.push((start..start + grapheme.len(), sign.to_owned()));
+            let end = start + grapheme.len();
+            let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit()) && sign.starts_with(|c: char| c.is_ascii_digit());
+            let before = if is_digit(text[..start].chars().next_back()) { " " } else { "" };
+            let after = if is_digit(text[end..].chars().next()) { " " } else { "" };
+            ranges.push((start..end, format!("{before}{sign}{after}")));
             continue;
         }
         let mut end = start + grapheme.len();
@@ -104,8 +108,15 @@ pub(super) fn without_emojis(text: &str) -> Vec<(Range<usize>, String)> {
         {
             start -= 1;
         }
-        let touches = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "+-−$€£%°".contains(c));
-        let parts = touches(text[..start].chars().next_back()) && touches(text[end..].chars().next());
+        // `3🎉,5` is no 3,5.
+        let touches = |mut sides: [Option<char>; 2]| {
+            if sides[0].is_some_and(|c| ".,:@/".contains(c)) {
+                sides.swap(0, 1);
+            }
+            sides[0].is_some_and(|c| c.is_alphanumeric() || "+-−$€£%°".contains(c))
+        };
+        let (mut back, mut on) = (text[..start].chars().rev(), text[end..].chars());
+        let parts = touches([back.next(), back.next()]) && touches([on.next(), on.next()]);
         ranges.push((start..end, if parts { " ".to_owned() } else { String::new() }));
     }
     ranges

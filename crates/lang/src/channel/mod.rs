@@ -32,7 +32,7 @@ mod tags;
 mod terminal;
 mod words;
 
-pub use clean::{clean, cleaned};
+pub use clean::{clean, cleaned, shows};
 pub(crate) use definitions::markdown_options;
 pub use emoji::count_emojis;
 pub(crate) use emoji::is_emoji;

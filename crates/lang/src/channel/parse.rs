@@ -81,10 +81,10 @@ fn parse_with<'t>(text: &'t str, read: impl Fn(Events<'t>) -> Events<'t>) -> (Ve
     (blocks, removed)
 }
 
-/// Whether a link's text is a number of one to three digits that would be read as a part of what stands before it.
-fn is_source_number(text: &str, before: Option<char>) -> bool {
+/// Whether a link's text is the number of a source: of one to three digits, as `[1]` alone or right behind a figure.
+fn is_source_number(text: &str, before: Option<char>, is_shortcut: bool) -> bool {
     let is_number = (1..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && before.is_some_and(|c| !c.is_whitespace() && !"([{\"'„“:".contains(c))
+    is_number && (is_shortcut || before.is_some_and(|c| c.is_ascii_digit() || c == '%'))
 }
 
 /// Which blocks follow the one before without an empty line: in a tight list, and in a table.
@@ -102,6 +102,8 @@ struct OpenLink {
     to: LinkTarget,
     /// How many bytes of text are before its own.
     from: usize,
+    /// Written as `[1]` alone, with its address elsewhere.
+    is_shortcut: bool,
 }
 
 /// A list that is being read.
@@ -129,7 +131,7 @@ struct MarkdownReader {
     html: RunStyle,
     links: Vec<OpenLink>,
     /// Where text began that stands higher or lower, and the sign for it: `10<sup>3</sup>` is not 103.
-    raised: Option<(&'static str, usize)>,
+    raised: Vec<(&'static str, usize)>,
     /// The word that was just raised, in the text so far.
     was_raised: Option<Range<usize>>,
     /// Where the last cell ended.
@@ -231,7 +233,12 @@ impl MarkdownReader {
                 self.open_link(LinkTarget::Footnote);
             }
             Tag::Link { dest_url, link_type: LinkType::Email, .. } => self.open_link(LinkTarget::of(&format!("mailto:{dest_url}"))),
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open_link(LinkTarget::of(&dest_url)),
+            Tag::Link { dest_url, link_type, .. } | Tag::Image { dest_url, link_type, .. } => {
+                self.open_link(LinkTarget::of(&dest_url));
+                if let (LinkType::Shortcut, Some(link)) = (link_type, self.links.last_mut()) {
+                    link.is_shortcut = true;
+                }
+            }
             _ => {}
         }
     }
@@ -255,7 +262,9 @@ impl MarkdownReader {
                 if let Some(last) = runs.last_mut() {
                     last.text.truncate(last.text.trim_end_matches('\n').len());
                 }
-                self.add(BlockKind::Code(language), runs);
+                // A block of code cannot be struck.
+                let kind = if self.html.strike { BlockKind::Paragraph } else { BlockKind::Code(language) };
+                self.add(kind, runs);
             }
             TagEnd::HtmlBlock => {
                 let html = self.html_block.take().unwrap_or_default();
@@ -340,14 +349,18 @@ impl MarkdownReader {
             struck_text: false,
             code: code || self.html.code,
         };
-        let style = if self.code.is_some() { RunStyle::default() } else { style };
+        let style = match (&self.code, self.html.strike) {
+            (None, _) => style,
+            (Some(_), false) => RunStyle::default(),
+            (Some(_), true) => RunStyle { code: true, strike: true, ..RunStyle::default() },
+        };
         let is_gap = std::mem::take(&mut self.is_gap) && self.runs.last().is_some_and(|run| run.text.ends_with(' '));
         let text = if is_gap { text.trim_start_matches(' ') } else { text };
-        // `5<sup>2</sup>3` is not 5^23.
-        if let Some(raised) = self.was_raised.take().filter(|_| text.starts_with(char::is_alphanumeric)) {
-            let bracket = |text: &str| vec![StyledRun::plain(text)];
-            put(&mut self.runs, vec![(raised.start..raised.start, bracket("(")), (raised.end..raised.end, bracket(")"))]);
+        // `5<sup>2</sup>3` is not 5^23, and `10<sup>3</sup>.5` not 10^3.5.
+        if text.trim_start_matches(['.', ',']).starts_with(char::is_alphanumeric) {
+            self.set_apart_raised();
         }
+        self.was_raised = None;
         let link = self.link();
         let whole = link.is_some();
         push(&mut self.runs, StyledRun { text: text.to_owned(), style, link, whole });
@@ -371,11 +384,11 @@ impl MarkdownReader {
             LinkTarget::Link(address) if self.link().is_some() => LinkTarget::Shown(shown(&address).to_owned()),
             to => to,
         };
-        self.links.push(OpenLink { to, from: self.length() });
+        self.links.push(OpenLink { to, from: self.length(), is_shortcut: false });
     }
 
     fn close_link(&mut self) {
-        let Some(OpenLink { to, from }) = self.links.pop() else { return };
+        let Some(OpenLink { to, from, is_shortcut }) = self.links.pop() else { return };
         if self.hidden.is_some() {
             return;
         }
@@ -389,7 +402,7 @@ impl MarkdownReader {
         };
         match to {
             // The number of a source is no figure: `5[1]` is not 51.
-            LinkTarget::Link(_) if is_source_number(&text, plain(&cut(&self.runs, 0..from)).chars().next_back()) => {
+            LinkTarget::Link(_) if is_source_number(&text, plain(&cut(&self.runs, 0..from)).chars().next_back(), is_shortcut) => {
                 let like =
                     |text: &str| cut(&self.runs, from..usize::MAX).first().map(|run| StyledRun { text: text.to_owned(), ..run.clone() });
                 let end = from + text.len();
@@ -409,12 +422,22 @@ impl MarkdownReader {
         }
     }
 
+    /// Brackets around the word that was just raised: what follows would be read with it.
+    fn set_apart_raised(&mut self) {
+        if let Some(raised) = self.was_raised.take() {
+            let bracket = |text: &str| vec![StyledRun::plain(text)];
+            put(&mut self.runs, vec![(raised.start..raised.start, bracket("(")), (raised.end..raised.end, bracket(")"))]);
+        }
+    }
+
     /// Text that stands higher or lower gets a sign before it, and brackets if it is more than one word.
     fn raise(&mut self, sign: &'static str, is_end: bool) {
-        let Some((sign, from)) = self.raised.take() else {
-            self.raised = (!is_end).then(|| (sign, self.length()));
+        self.set_apart_raised();
+        if !is_end {
+            self.raised.push((sign, self.length()));
             return;
-        };
+        }
+        let Some((sign, from)) = self.raised.pop() else { return };
         let text = plain(&cut(&self.runs, from..usize::MAX));
         if !shows(&text) {
             return;
@@ -515,7 +538,7 @@ impl MarkdownReader {
         while !self.links.is_empty() {
             self.close_link();
         }
-        (self.raised, self.was_raised) = (None, None);
+        (self.raised, self.was_raised) = (vec![], None);
         // What is struck stays so until its tag ends: it may be a whole paragraph.
         self.html = RunStyle { strike: self.html.strike, ..RunStyle::default() };
         self.hidden = None;

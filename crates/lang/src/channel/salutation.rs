@@ -65,32 +65,45 @@ pub(crate) fn opening(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let line = text.split(['\n', ',', '!', ':']).next().unwrap_or_default();
     let words = words_of(line);
-    let opens = OPENINGS.iter().any(|opening| {
+    let opened = OPENINGS.iter().find_map(|opening| {
         let opening: Vec<&str> = opening.split(' ').collect();
-        words.len() <= opening.len() + NAME && starts_with(&words, &opening)
-    });
-    // A line that goes on without a comma is a sentence: "Best is Monday", "Dear prices keep them away".
-    let is_set_apart = line.len() == text.len() && !line.trim_end().ends_with('.') || text[line.len()..].starts_with(['\n', ',', '!', ':']);
-    (opens && is_set_apart).then_some(line.trim())
+        starts_with(&words, &opening).then_some(opening.len())
+    })?;
+    let mut parts = line.split_whitespace().skip(opened);
+    // `Hi-Fi` greets nobody.
+    let is_alone = line.split_whitespace().take(opened).all(|part| part.chars().all(char::is_alphabetic));
+    let is_short = words.len() <= opened + NAME && line.split_whitespace().count() <= opened + NAME;
+    let is_name = parts.clone().all(begins_large) && !line.trim_end().ends_with('.');
+    let is_set_apart = match text[line.len()..].chars().next() {
+        Some(',' | '!') => !parts.any(|part| part.contains(|c: char| c.is_ascii_digit())),
+        _ => is_name,
+    };
+    (is_alone && is_short && is_set_apart).then_some(line.trim())
+}
+
+/// Whether a word may be of a name.
+fn begins_large(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_alphabetic() && !c.is_lowercase())
 }
 
 /// The closing at the end of a text: one of the usual words on a line of its own, alone or before a name.
 pub(crate) fn closing(text: &str) -> Option<&str> {
     let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     let last = lines.next()?;
-    let name = words_of(last);
     let closes = |line: &str, is_named: bool| {
         let words = words_of(line);
         CLOSINGS.iter().filter(|closing| is_named || !SENTENCES.contains(closing)).any(|closing| {
             let closing: Vec<&str> = closing.split(' ').collect();
             let rest = words.len().saturating_sub(closing.len());
-            starts_with(&words, &closing) && (rest == 0 || rest <= NAME && follows_a_comma(line, closing.len()))
+            let is_name = || line.split_whitespace().skip(closing.len()).all(begins_large) && !line.ends_with('.');
+            starts_with(&words, &closing) && (rest == 0 || rest <= NAME && follows_a_comma(line, closing.len()) && is_name())
         })
     };
     if closes(last, false) {
         return Some(last);
     }
-    lines.next().filter(|before| name.len() <= NAME && !last.ends_with(['.', '?', ':']) && closes(before, true))
+    let is_name = last.split_whitespace().count() <= NAME && begins_large(last) && !last.contains(|c: char| c.is_ascii_digit());
+    lines.next().filter(|before| is_name && !last.ends_with(['.', '?', ':']) && closes(before, true))
 }
 
 /// Whether a comma stands right behind so many words.
@@ -122,6 +135,10 @@ mod tests {
             assert!(opening(text).is_some(), "{text}");
         }
         let none = [
+            "Hi-Fi sets cost 5 EUR.",
+            "Dear customers get 5 % off.\n",
+            "Estimado total: 5 EUR",
+            "Hallo is a word.\n\nAcme",
             "Dear prices keep people away.",
             "You have 32 hours. Hi!",
             "Good morning hours are from 9 to 12.",
@@ -146,6 +163,8 @@ mod tests {
             assert!(closing(text).is_some(), "{text}");
         }
         for text in [
+            "Best\n5 hours",
+            "Respectfully, 5 hours is too little.",
             "You have 32 hours. Thanks!",
             "You have 32 hours.\nThank you!",
             "Best day: Monday",

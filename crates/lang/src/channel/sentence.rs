@@ -31,6 +31,9 @@ fn is_end(said: &str, next: &str, is_line_start: bool) -> bool {
     let is_paragraph = said[words.len()..].matches('\n').count() > 1;
     let closed = words.trim_end_matches(['"', '\'', ')', ']', '”', '’', '»', '*', '_']);
     let Some(last) = closed.chars().next_back() else { return true };
+    if last == '.' && !is_line && is_day(closed, next) {
+        return false;
+    }
     if last == '.' && !is_line {
         return !is_abbreviated(&closed[..closed.len() - 1], is_line_start);
     }
@@ -38,6 +41,19 @@ fn is_end(said: &str, next: &str, is_line_start: bool) -> bool {
     let stops = matches!(last, '.' | '!' | '?' | ':' | ';' | '…' | '。' | '！' | '？');
     is_paragraph || !is_line || stops || begins
 }
+
+/// Whether a stop belongs to the number of a day: a number or a month follows.
+fn is_day(words: &str, next: &str) -> bool {
+    let day = words.trim_end_matches('.').rsplit(char::is_whitespace).next().unwrap_or_default();
+    let month = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    (1..=2).contains(&day.len())
+        && day.bytes().all(|byte| byte.is_ascii_digit())
+        && (MONTHS.split(' ').any(|known| known == month)
+            || (1..=2).contains(&month.len()) && month.bytes().all(|byte| byte.is_ascii_digit()) && next[month.len()..].starts_with('.'))
+}
+
+/// Months behind the number of a day.
+const MONTHS: &str = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember";
 
 /// Whether a full stop after these words belongs to the last of them.
 fn is_abbreviated(words: &str, is_line_start: bool) -> bool {

@@ -27,6 +27,10 @@ pub(super) fn sign<'t>(event: &Event<'_>, range: &Range<usize>, text: &'t str) -
     // Patterns of files: `**/*.rs,**/*.md`, `*.py,*.rs`.
     let is_pattern = inside.starts_with(['/', ',', ';']) || inside.starts_with('.') && after.starts_with('.');
     // `a*b*c` is a product, `__init__()` the name of a function.
+    // Two products or patterns: `a*b, c*d`, `rm a*b c*d`.
+    let is_in_words = all(outer, |c| c.is_alphanumeric()) && all(inner, |c| c.is_alphanumeric()) && inside.contains(char::is_whitespace);
+    let is_bracketed = inside.starts_with(')') || inside.ends_with('(');
+    let is_key = [inside, after].iter().any(|text| text.starts_with(['\u{FE0F}', '\u{20E3}']));
     let is_single = |signs: [Option<char>; 2]| signs[0].is_some_and(char::is_alphanumeric) && !signs[1].is_some_and(char::is_alphanumeric);
     let mut back = before.chars().rev();
     let mut on = after.chars();
@@ -35,7 +39,9 @@ pub(super) fn sign<'t>(event: &Event<'_>, range: &Range<usize>, text: &'t str) -
         after.starts_with('(') && inside.chars().all(|c| c.is_ascii_lowercase() || c == '_') && text[range.clone()].starts_with('_');
     let is_in_name = !inside.contains(char::is_whitespace) && is_name_around(before, text.get(range.clone())?.chars().next()?, after);
     let sign = if is_start { range.start..range.start + length } else { range.end - length..range.end };
-    text.get(sign).filter(|_| is_in_word || is_in_figure || is_pattern || is_product || is_function || is_in_name)
+    text.get(sign).filter(|_| {
+        is_in_word || is_in_figure || is_pattern || is_product || is_function || is_in_words || is_bracketed || is_key || is_in_name
+    })
 }
 
 /// Whether what a mark stands in goes on before or behind it as addresses, paths and names of files do.

@@ -102,7 +102,10 @@ pub(super) fn style_guide(judged: &JudgedText) -> CheckResult {
                 beginning(text),
             )
         }
-        Some(greeting) if let Some(other) = opening(text).filter(|own| names_another(own, &greeting, style)) => {
+        Some(greeting)
+            if without_greeting(text, &greeting) == text
+                && let Some(other) = opening(text).filter(|own| names_another(own, &greeting, style)) =>
+        {
             CheckResult::failed(format!("The text greets with {} in place of {}.", quoted(other), quoted(&greeting)), beginning(text))
         }
         None if greets(text) => CheckResult::failed("The text greets, but the style guide sets no greeting.", beginning(text)),

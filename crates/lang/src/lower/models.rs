@@ -9,6 +9,7 @@ use super::endpoint;
 use super::keys::{self, KeyTable};
 use super::presets::{ACP_PRESETS, PRESETS};
 use super::reader::KeyReader;
+use super::replies::by_step;
 use crate::diagnostic::Diagnostic;
 use crate::model::{FailureKind, Model, Price, Provider, Replies, Retry, ToolModel};
 use crate::source::Span;
@@ -97,7 +98,11 @@ fn tool_model(keys: &KeyReader) -> Option<ToolModel> {
     })
 }
 
+/// Replies in a file of their own, or written here.
 fn scripted(keys: &KeyReader) -> Option<Arc<Replies>> {
+    if keys.get("replies")?.as_map().is_some() {
+        return Some(Arc::new(by_step(keys)));
+    }
     let path = keys.name("replies")?;
     let answer = keys.lower.world().replies(keys.lower.file, &path.value);
     keys.lower.found("replies file", &path.value, path.span, answer)

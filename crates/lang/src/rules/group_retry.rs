@@ -15,15 +15,15 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         };
         let around = pipeline.around(ix).skip(1).map(|ix| &pipeline.step(ix).step);
         if let Some(holder) = around.filter(|_| acts).find(|holder| holds(&holder.kind) && has_retry(holder).is_some()) {
-            out.push(found(holder, step));
+            out.push(found(holder, step, is_known_by_its_key(&pipeline.pipeline, &step.kind)));
         }
         if let Some(once) = has_retry(step).and(pipeline.called(step)).and_then(|id| once_in(plan, id, &mut vec![])) {
-            out.push(found(step, once));
+            out.push(found(step, once, true));
         }
     }
 }
 
-fn found(holder: &Step, step: &Step) -> Diagnostic {
+fn found(holder: &Step, step: &Step, has_key_for: bool) -> Diagnostic {
     let (by, id) = (quoted(&holder.id.value), quoted(&step.id.value));
     let (message, label, help) = match step.is_once {
         true => (
@@ -31,7 +31,7 @@ fn found(holder: &Step, step: &Step) -> Diagnostic {
             "it runs once at most",
             "write retry at the steps that may fail, which are not once",
         ),
-        false if step.kind.idempotency_key().is_some() => (
+        false if !has_key_for => (
             format!("retry of {by} begins all of its steps anew, and {id} sends to what knows no idempotency_key"),
             "it is sent again each time",
             "write retry at the steps that may fail",

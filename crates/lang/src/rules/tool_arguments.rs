@@ -295,7 +295,7 @@ fn send_value(given: &Spanned<String>, value: &Filling, out: &mut Vec<Diagnostic
     }
     if let (Filling::Text(text), true) = (value, RECIPIENTS.contains(&&*given.value) || given.value == "reply_to")
         && text.form == Form::Template
-        && without_places(&text.source).contains(',')
+        && recipients(&without_places(&text.source).replace(' ', "_")).len() > 1
     {
         let message = format!("{} puts several recipients together in one text", given.value);
         wrong(message, format!("write a list, an entry for each: {}: [\"{{{{ … }}}}\", name@example.com]", given.value));

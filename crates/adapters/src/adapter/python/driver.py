@@ -30,7 +30,8 @@ ERROR_KINDS = (
     "exception",  # the code raised something
     "syntax",  # it is no Python
     "refused",  # check.py found what a model's code may not do
-    "missing_package",  # a package of `requires`, or one that the code imports
+    "missing_package",  # a package of `requires`
+    "missing_import",  # a package that the code imports
     "missing_return",  # a name of `returns` was not set
     "wrong_type",  # a value that is no JSON, no table and no picture
     "too_large",  # more than limits.value, or too many or too large pictures
@@ -42,6 +43,7 @@ MAX_MESSAGE = 500
 MAX_TRACEBACK = 8000
 MAX_FRAMES = 40
 MAX_NAMES = 20
+MAX_PACKAGES = 40
 
 
 class Stopped(BaseException):
@@ -513,8 +515,8 @@ class Report:
             message = "The code ended itself: sys.exit(%s)" % _cut(_safely(repr, error.code), 100)
             return failure("exception", message, kind, line, self.text(error, shown))
         if isinstance(error, ModuleNotFoundError) and error.name and _is_top_level(error.name):
-            message = "The code imports `%s`, which is not installed in this environment." % _cut(error.name, 60)
-            return failure("missing_package", message, kind, line, self.text(error, shown))
+            message = "The code imports `%s`, which is not installed in this environment. Installed: %s." % (_cut(error.name, 60), _installed())
+            return failure("missing_import", message, kind, line, self.text(error, shown))
         return failure("exception", _message(error, self.help(error)), kind, line, self.text(error, shown))
 
     def help(self, error):
@@ -555,6 +557,21 @@ class Report:
                     line = line.replace('File "' + place, 'File "', 1)
             lines.append(line)
         return "\n".join(lines)
+
+
+def _installed():
+    """The packages that code can import besides Python's own, by the names that it imports."""
+    names = set()
+    for place in sys.path:
+        if place.rstrip("/").endswith(("site-packages", "dist-packages")):
+            try:
+                entries = os.listdir(place)
+            except OSError:
+                continue
+            names.update(entry.removesuffix(".py") for entry in entries if entry.endswith(".py") or "." not in entry)
+    names = sorted(name for name in names if name.isidentifier() and not name.startswith("_"))
+    more = len(names) - MAX_PACKAGES
+    return (", ".join(names[:MAX_PACKAGES]) or "none") + (" and %d more" % more if more > 0 else "")
 
 
 def _is_top_level(name):

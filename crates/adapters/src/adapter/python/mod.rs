@@ -25,8 +25,8 @@ use super::picture_kind::{picture_kind, picture_size};
 use crate::event::Failure;
 use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
 use crate::port::{
-    Pending, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply, QueryRequest,
-    SqlDatabase,
+    Pending, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonFault, PythonReply,
+    QueryRequest, SqlDatabase,
 };
 
 const CHECK: &str = include_str!("check.py");
@@ -80,6 +80,7 @@ enum DriverErrorKind {
     Syntax,
     Refused,
     MissingPackage,
+    MissingImport,
     MissingReturn,
     WrongType,
     TooLarge,
@@ -141,18 +142,19 @@ impl PythonRuns {
         let read: DriverReply = serde_json::from_slice(&reply.stdout).map_err(|e| broken(format!("its reply cannot be read: {e}")))?;
         let DriverReply { mut returns, printed, files, notes, error } = read;
         if let Some(DriverError { kind, message, line, traceback }) = error {
-            let is_refused = match kind {
+            let fault = match kind {
                 DriverErrorKind::MissingPackage => return Err(Failure::new(FailureKind::Unavailable, message)),
                 DriverErrorKind::TooLarge => return Err(Failure::new(FailureKind::TooLarge, message)),
-                DriverErrorKind::Refused => true,
+                DriverErrorKind::MissingImport => PythonFault::MissingPackage,
+                DriverErrorKind::Refused => PythonFault::Refused,
                 DriverErrorKind::Exception
                 | DriverErrorKind::Syntax
                 | DriverErrorKind::MissingReturn
                 | DriverErrorKind::WrongType
                 | DriverErrorKind::Stopped
-                | DriverErrorKind::Ended => false,
+                | DriverErrorKind::Ended => PythonFault::Raised,
             };
-            let error = Some(PythonError { message, traceback, line, is_refused });
+            let error = Some(PythonError { message, traceback, line, fault });
             return Ok(PythonReply { printed, error, ..PythonReply::default() });
         }
         let mut kept = vec![];

@@ -33,7 +33,7 @@ impl RunState {
     pub(crate) fn is_html(&self, value: &Value) -> bool {
         match value {
             Value::Array(list) if !self.made_as_html.contains(&mark(value)) => {
-                list.iter().any(|value| !value.is_null()) && list.iter().filter(|value| !value.is_null()).all(|value| self.is_html(value))
+                list.iter().any(|value| !is_gap(value)) && list.iter().filter(|value| !is_gap(value)).all(|value| self.is_html(value))
             }
             value => self.made_as_html.contains(&mark(value)),
         }
@@ -57,7 +57,7 @@ impl RunState {
             return Some(made.parts);
         }
         if let Value::Array(list) = value {
-            let parts: Option<Vec<_>> = list.iter().filter(|value| !value.is_null()).map(|value| self.made_parts(value)).collect();
+            let parts: Option<Vec<_>> = list.iter().filter(|value| !is_gap(value)).map(|value| self.made_parts(value)).collect();
             return parts.filter(|parts| !parts.is_empty()).map(|parts| parts.concat());
         }
         let part = Some(value).filter(|value| value.is_object() && self.made.contains(&mark(value)))?;
@@ -75,6 +75,16 @@ fn is_for_html(plan: &Plan, output: &Value) -> bool {
         .filter_map(|planned| if let StepKind::Format(format) = &planned.step.kind { format.channel.as_ref() } else { None });
     let mut all = plan.pipelines.iter().flat_map(|planned| &planned.pipeline.channels).chain(of_steps);
     all.find(|channel| channel.name == name).is_some_and(|channel| channel.body == Body::Html)
+}
+
+/// Whether an element of a list has nothing: it did not run, or gave nothing.
+pub(crate) fn is_gap(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
 }
 
 /// What a value is known by, however it was passed on.

@@ -52,10 +52,13 @@ pub(crate) fn each_form(request: &CallRequest, arguments: &Value) -> Vec<Value> 
     std::iter::once(arguments.clone()).chain(alone).collect()
 }
 
-/// The arguments of a mail as they would be with each of its recipients alone in `to`, if it has several; rules speak of `to`.
+/// The arguments of a mail as they would be with each of its recipients alone in `to`, if it has several or names one; rules speak of `to`. Of a
+/// recipient with a name also the address by itself.
 fn to_each(head: &MailHead, arguments: &Value) -> Vec<Value> {
     let all = [&head.to, &head.cc, &head.bcc].into_iter().flatten();
-    if all.clone().count() < 2 {
+    let bare = |recipient: &String| recipient.trim().strip_suffix('>')?.rsplit_once('<').map(|(_, address)| address.trim().to_owned());
+    let named: Vec<String> = all.clone().filter_map(bare).collect();
+    if all.clone().count() + named.len() < 2 {
         return vec![];
     }
     let alone = |recipient: &String| {
@@ -64,7 +67,7 @@ fn to_each(head: &MailHead, arguments: &Value) -> Vec<Value> {
         let kept = kept.map(|(name, value)| (name.clone(), value.clone()));
         Value::Object(kept.chain([("to".to_owned(), json!(recipient))]).collect())
     };
-    all.map(alone).collect()
+    all.chain(&named).map(alone).collect()
 }
 
 fn wrong(message: impl Into<String>) -> Failure {
@@ -106,14 +109,19 @@ fn single(text: &str) -> Option<String> {
     }
     let (name, address) = text.strip_suffix('>')?.rsplit_once('<')?;
     let name = name.trim().replace(['\\', '"'], "");
-    (!address.contains([',', '>', '"'])).then(|| format!("\"{name}\" <{address}>"))
+    // With another address in it, the name is none.
+    (!address.contains([',', '>', '"']) && !name.contains('@')).then(|| format!("\"{name}\" <{address}>"))
 }
 
 /// Writes what was put together of several values as a list of one: the commas of a value part no recipients.
 pub(super) fn as_written(written: &[(Spanned<String>, Filling)], with: &mut Map<String, Value>) {
     for (name, filling) in written.iter().filter(|(name, _)| RECIPIENTS.contains(&&*name.value) || name.value == "reply_to") {
-        let is_composed = matches!(filling, Filling::Text(text) if text.form == Form::Template);
-        if let Some(value) = with.get_mut(&name.value).filter(|value| is_composed && value.is_string()) {
+        // What is filled in whole has several only as bare addresses.
+        let is_composed = |value: &str| match filling {
+            Filling::Text(text) => text.form == Form::Template || text.form == Form::Sole && value.contains('<'),
+            Filling::Constant(_) | Filling::List(_) | Filling::Map(_) => false,
+        };
+        if let Some(value) = with.get_mut(&name.value).filter(|value| value.as_str().is_some_and(is_composed)) {
             *value = json!([value.take()]);
         }
     }
@@ -195,11 +203,13 @@ mod tests {
 
     #[test]
     fn a_name_adds_no_recipient() {
-        let read = read(json!({ "to": ["Doe, Jane <jane@example.org>", "evil@example.net, Bob <bob@example.org>", "x <a@example.net>, \"y\" <c@example.org>"] })).unwrap();
-        assert_eq!(
-            read.to,
-            ["\"Doe, Jane\" <jane@example.org>", "\"evil@example.net, Bob\" <bob@example.org>", "\"x <a@example.net>, y\" <c@example.org>"]
-        );
+        let named = read(json!({ "to": ["Doe, Jane <jane@example.org>"] })).unwrap();
+        assert_eq!(named.to, ["\"Doe, Jane\" <jane@example.org>"]);
+        for one in
+            ["evil@example.net, Bob <bob@example.org>", "x <a@example.net>, \"y\" <c@example.org>", "Team <a@example.org>, <b@example.org>"]
+        {
+            assert_eq!(read(json!({ "to": [one] })).unwrap_err(), "entry 1 of to of the mail holds several addresses", "{one}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::ms;
-use crate::event::{Failure, FailureKind};
+use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Step};
 use crate::port::{PythonCall, PythonReply};
 
@@ -94,10 +94,9 @@ impl Run {
 /// It did not end well (`program`), or was not run (`denied`). The message names the line of the code.
 fn returned(run: &PythonCode, name: &str, reply: PythonReply) -> Result<Value, Failure> {
     let Some(error) = reply.error else { return Ok(Value::Object(reply.returns)) };
-    let kind = if error.is_refused { FailureKind::Denied } else { FailureKind::Program };
     let line = error.line.and_then(|line| Some((line, run.code.source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?.trim())));
     let place = line.map(|(line, text)| format!(" (line {line} of {name}: {text})")).unwrap_or_default();
-    Err(Failure::new(kind, format!("{}{place}", error.message)))
+    Err(Failure::new(error.fault.kind(), format!("{}{place}", error.message)))
 }
 
 /// What is told of code beside its results, also when it failed.

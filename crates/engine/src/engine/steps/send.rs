@@ -9,12 +9,13 @@ use super::mail;
 use super::requests::RepeatKey;
 use super::tool::FilledArguments;
 use super::{Kind, Taken, other};
-use crate::channel::MessagePart;
+use crate::channel::{MessagePart, shows};
 use crate::engine::Run;
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
+use crate::engine::state::made::is_gap;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, FileMode, STDOUT, SendStep, Step, Text, Tool, ToolKind};
@@ -177,9 +178,9 @@ impl Run {
             let text = plain(&value);
             vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), plain: text.clone(), text }]
         });
-        let is_empty = value.is_null()
-            || matches!(&value, Value::Array(list) if list.is_empty())
-            || parts.iter().all(|part| part.text.trim().is_empty());
+        let is_empty = is_gap(&value)
+            || matches!(&value, Value::Array(list) if list.iter().all(is_gap))
+            || !parts.iter().any(|part| shows(&part.text));
         match is_empty {
             true => Err(Failure::new(FailureKind::BadRequest, format!("there is nothing to send: {} is empty", send.of.source.trim()))),
             false => Ok(parts),

@@ -250,16 +250,15 @@ impl Run {
     fn code_replied(&mut self, at: NodeRef, reply: PythonReply) {
         let PythonReply { returns, printed, notes, files, error } = reply;
         let printed = notes.into_iter().fold(printed, |printed, note| format!("{printed}\n{note}")).trim().to_owned();
-        let Some(PythonError { message, traceback, line: _, is_refused }) = error else {
+        let Some(PythonError { message, traceback, line: _, fault }) = error else {
             let mut result = Value::Object(returns);
             self.tell_back(at, &mut result);
             let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(result.into()));
             return self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![], files });
         };
-        let kind = if is_refused { FailureKind::Denied } else { FailureKind::Program };
         // A traceback ends with the message.
         let traceback = traceback.trim_end().strip_suffix(message.as_str()).unwrap_or(&traceback);
-        let error = format!("{}: {message}\n{traceback}", kind.word());
+        let error = format!("{}: {message}\n{traceback}", fault.kind().word());
         self.not_executed(at, error.trim().to_owned(), printed);
     }
 

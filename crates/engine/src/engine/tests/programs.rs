@@ -248,6 +248,10 @@ fn code_gets_variables_and_a_failure_names_its_line() {
     world.reply_with(Ok(CallReply::Python(PythonReply { error: Some(error), ..PythonReply::default() })));
     assert_eq!(ended(&world, "a").1, "NameError: name 'y' is not defined (line 2 of a: x = y)");
     let mut world = World::new(planned(vec![pipeline("p", steps())]));
+    let error = PythonError { fault: crate::port::PythonFault::MissingPackage, ..PythonError::default() };
+    world.reply_with(Ok(CallReply::Python(PythonReply { error: Some(error), ..PythonReply::default() })));
+    assert_eq!(ended(&world, "a").0, StepStatus::Failed);
+    let mut world = World::new(planned(vec![pipeline("p", steps())]));
     let returns = json!({ "x": [1, 2] }).as_object().cloned().unwrap();
     world.reply_with(Ok(CallReply::Python(PythonReply { returns, printed: "hi\n".into(), ..PythonReply::default() })));
     let node = world.run.state().node(world.run.state().paths["a"]).clone();

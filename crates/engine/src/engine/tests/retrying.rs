@@ -151,6 +151,23 @@ fn a_person_decides_about_a_once_step_that_may_have_acted() {
 }
 
 #[test]
+fn what_acted_beside_the_elements_and_would_act_again_is_told() {
+    let steps = vec![
+        post("before", None),
+        continues(for_each(post("each", None), "[1, 2]", false, Some(1))),
+        needs(post("after", None), &["each"]),
+        needs(continues(post("unknown", None)), &["each"]),
+    ];
+    let mut world = World::new(planned(vec![pipeline("p", steps)]));
+    let fails = BTreeMap::from([("each[1]", FailureKind::ServerError), ("unknown", FailureKind::UnknownOutcome)]);
+    play(&mut world, &fails, &[]);
+    let retry = retry_of(&world.plan, &world.events).unwrap();
+    assert_eq!(retry.acts_again.iter().map(|path| &**path).collect::<Vec<_>>(), ["after", "unknown"]);
+    let world = partly(orders(None, "[1, 2, 3, 4, 5]", false));
+    assert!(retry_of(&world.plan, &world.events).unwrap().acts_again.is_empty());
+}
+
+#[test]
 fn where_nothing_failed_nothing_is_retried() {
     let mut world = World::new(orders(None, "[1, 2]", false));
     play(&mut world, &BTreeMap::new(), &[]);

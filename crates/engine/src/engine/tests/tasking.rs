@@ -16,7 +16,7 @@ use crate::model::{
     Step, StepKind, TaskStep, ToolKind,
 };
 use crate::plan::Plan;
-use crate::port::{ModelReply, PythonError, PythonReply, Rows, Secret};
+use crate::port::{ModelReply, PythonError, PythonFault, PythonReply, Rows, Secret};
 use crate::source::{Span, Spanned};
 
 /// A `task` step `work` of the agent `writer`, which `checker` judges by one text.
@@ -271,6 +271,12 @@ fn code_finds_the_tables_that_it_names_and_gives_what_it_sets() {
     reply(&mut world, PythonReply { printed: "so far".into(), error: Some(error), ..PythonReply::default() });
     let told = "Code: total = sum(hours)\nPrinted: so far\nFailed: program: line 1: TypeError\nline 1, in <module>";
     assert!(world.prompt("work").contains(told), "{}", world.prompt("work"));
+    // A package that is not there is a failed try, too: the agent is told which ones are.
+    world.say("work", &code("import polars", &["total"]));
+    let message = "The code imports `polars`, which is not installed in this environment. Installed: pandas.".to_owned();
+    let error = PythonError { message, fault: PythonFault::MissingPackage, ..PythonError::default() };
+    reply(&mut world, PythonReply { error: Some(error), ..PythonReply::default() });
+    assert!(world.prompt("work").contains("Failed: unavailable: The code imports `polars`"), "{}", world.prompt("work"));
     world.say("work", &code("total = 3", &["total"]));
     reply(&mut world, PythonReply { returns: Map::from_iter([("total".to_owned(), json!(3))]), ..PythonReply::default() });
     assert!(world.prompt("work").contains("=====\n{\"total\":3}\n=====\n\ntask: Go.\n\ncode: total = 3\n"), "{}", world.prompt("work"));

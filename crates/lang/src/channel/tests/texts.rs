@@ -150,6 +150,16 @@ fn figures_signs_and_addresses_do_not_join_what_stands_beside_them() {
         ("<https://x.example/1><https://x.example/2>", "https://x.example/1 https://x.example/2"),
         ("<ana@x.example>5", "ana@x.example 5"),
         ("5<sup>2</sup>3 and 10<sup>3</sup> x<sub>1</sub>2", "5^(2)3 and 10^3 x_(1)2"),
+        ("<sup>235</sup><sub>92</sub>U, 2<sup>2<sup>3</sup></sup> = 256, 10<sup>3</sup>.5", "^(235)_(92)U, 2^(2^(3)) = 256, 10^(3).5"),
+        ("SO<sub>4</sub><sup>2-</sup>", "SO_(4)^(2-)"),
+        ("Cost = a*b, tax = c*d; rm a*b c*d", "Cost = a*b, tax = c*d; rm a*b c*d"),
+        ("Name (*) and e-mail (*) are required", "Name (*) and e-mail (*) are required"),
+        ("Start 500\n+ 50\n- 30\n= 520", "Start 500\n\n+ 50\n\n- 30\n= 520"),
+        ("Grew to 5 [1].\n\n[1]: https://x.example/a", "Grew to 5 [1] (https://x.example/a)."),
+        ("Cost: €[99](https://x.example/r)", "Cost: €99 (https://x.example/r)"),
+        ("<del>\n\n```\nold --force\n```\n\n</del>\n\nnew", "~~old --force~~\n\nnew"),
+        ("- Set:\n\n  ```yaml\n  a:\n    b: 5\n  c: 6\n  ```", "- Set:\n\n  a:\n    b: 5\n  c: 6"),
+        ("5\u{1f}6", "5 6"),
         ("5\u{b}6 and 7\u{85}8 and 9\u{c}10", "5\n6 and 7\n8 and 9\n10"),
         ("SELECT a.*, b.* FROM a, b", "SELECT a.*, b.* FROM a, b"),
         ("call __init__() and __exit__()", "call __init__() and __exit__()"),
@@ -167,7 +177,15 @@ fn figures_signs_and_addresses_do_not_join_what_stands_beside_them() {
         text("See [✅](https://x.example/5) and <https://x.example/✅/5>", &no_emojis),
         "See https://x.example/5 and https://x.example/%E2%9C%85/5"
     );
-    assert_eq!(text("5️⃣", &no_emojis), "5");
+    for (source, shown) in [
+        ("5️⃣", "5"),
+        ("Sold 3🎉,5🎉 and 7🎉", "Sold 3 ,5 and 7"),
+        ("ana🔥@x.example", "ana @x.example"),
+        ("Room 4🔟5", "Room 4 10 5"),
+        ("Dial *️⃣31*️⃣ first", "Dial *31* first"),
+    ] {
+        assert_eq!(text(source, &no_emojis), shown, "{source}");
+    }
     let mut greeting = style();
     greeting.formatting.sign_off = Phrase::On;
     assert_eq!(format("| a |\n|---|\n| 1 |", &plain(), Some(&greeting), Some("Ana")).text, "Hi Ana,\n\na: 1\n\nAcme Time");
@@ -189,6 +207,10 @@ fn a_figure_is_whole_in_its_part() {
     );
     let cut = |source: &str| text(source, &Channel { max_length: Some(55), ..plain() });
     assert_eq!(cut("It is not true that we owe 5 million EUR to all of the banks"), "It is not true that we owe... The rest was left out.");
+    assert_eq!(
+        text("We meet on 16. 11. 2026 in the room on the first floor, all of us.", &Channel { max_length: Some(55), ..plain() }),
+        "We meet on 16. 11. 2026 in... The rest was left out."
+    );
     let struck = parts("~~Old price 1 is 10 EUR. Old price 2 is 20 EUR. Old price 3 is 30 EUR.~~ New price is 99 EUR.", 40);
     assert_eq!(struck[..3], ["~~Old price 1 is 10 EUR.~~ (1/4)", "~~Old price 2 is 20 EUR.~~ (2/4)", "~~Old price 3 is 30 EUR.~~ (3/4)"]);
     let code = format(

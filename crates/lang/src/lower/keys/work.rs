@@ -62,7 +62,12 @@ pub static PROVIDERS: &[&KeyTable] = &[
         key("system", Fixed, "its argument that holds the agent's instructions; left out: they stand before the prompt"),
         key("answer", Fixed, "where the answer stands in its result: reply.text; left out: all of it"),
     ]),
-    &KeyTable::of("scripted").keys(&[key("replies", Path, "the file of scripted replies").required()]),
+    &KeyTable::of("scripted").keys(&[key(
+        "replies",
+        Either(&[Path, Named(&Replies)]),
+        "the file of scripted replies, or the replies by step",
+    )
+    .required()]),
     &KeyTable::of("replay").keys(&[key("folder", Path, "the folder of recordings").required()]),
 ];
 
