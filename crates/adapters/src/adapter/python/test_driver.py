@@ -47,9 +47,9 @@ if __name__ == "__main__":
     def test_nothing_of_the_surroundings_is_imported(self):
         (self.folder / "home" / "json.py").write_text("raise SystemExit('from the current folder')")
         (self.folder / "home" / "mine.py").write_text("y = 1")
-        error = self.error("import json\nimport mine\nx = 1", kind="missing_package")
+        error = self.error("import json\nimport mine\nx = 1", kind="missing_import")
         self.assertIn("`mine`", error["message"])
-        error = self.error("import testing\nx = 1", kind="missing_package")
+        error = self.error("import testing\nx = 1", kind="missing_import")
         self.assertEqual(error["line"], 1)
         self.assertEqual(self.value("import sys\nx = [sys.flags.no_user_site, sys.flags.isolated, '' in sys.path]"), [1, 1, False])
 
