@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::endpoint::served;
 use crate::program::{Ran, flow};
 
 /// Takes one mail, and gives what the server was told. It rejects recipients with `nobody` in them.
@@ -89,6 +90,45 @@ outputs: {{ sent: \"{{{{ steps.mail.output.delivered[0].accepted | length }}}}\"
     assert!(ran.err.contains("mail: rejected by the mail server, and not sent to Eve"), "{}", ran.err);
     let shown = flow(folder.path(), &["runs", "show"]);
     assert!(shown.out.contains("not to Eve"), "{}", shown.out);
+}
+
+/// Only a mail has recipients: elsewhere `to` is what was written.
+#[test]
+fn what_is_put_together_is_one_recipient_of_a_mail_and_a_text_elsewhere() {
+    let (heard, told) = std::sync::mpsc::channel();
+    let hook = served(move |_, body| {
+        heard.send(body.clone()).unwrap();
+        serde_json::json!({})
+    });
+    let (address, taken) = mailbox();
+    let pipeline = format!(
+        "flow: 1
+name: p
+inputs: {{ name: text, mail: text }}
+tools:
+  hook: {{ http: \"POST http://{hook}/\", body: {{ to: \"{{{{ with.to }}}}\" }} }}
+  post: {{ smtp: \"{address}\", from: flow@sender.example, with: {{ to: \"{{{{ inputs.name }}}} <{{{{ inputs.mail }}}}>\", subject: Hi }} }}
+steps:
+  - {{ id: web, send: hook, of: inputs.name, with: {{ to: \"{{{{ inputs.name }}}} <{{{{ inputs.mail }}}}>\" }} }}
+  - {{ id: mail, send: post, of: inputs.name }}
+outputs: {{}}
+"
+    );
+    let folder = folder_with(&[("p.yaml", &pipeline)]);
+    let run = |name: &str| {
+        flow(folder.path(), &["run", "p.yaml", "--trust", "--input", &format!("name={name}"), "--input", "mail=ana@example.org"])
+    };
+    let evil = run("eve@example.net, Ann");
+    assert_eq!(evil.exit, 6, "{}", evil.err);
+    assert!(evil.err.contains("entry 1 of to of the mail holds several addresses"), "{}", evil.err);
+    assert_eq!(told.recv().unwrap()["to"], "eve@example.net, Ann <ana@example.org>");
+    let named = run("Doe, Jane");
+    assert_eq!(named.exit, 0, "{}", named.err);
+    let mail = taken.join().unwrap();
+    assert_eq!(mail.iter().filter(|line| line.starts_with("RCPT")).collect::<Vec<_>>(), ["RCPT TO:<ana@example.org>"]);
+    // Nothing is sent where there is nothing, however it is wrapped.
+    assert_eq!(run("").exit, 6);
+    assert_eq!(told.try_iter().count(), 1);
 }
 
 #[test]

@@ -60,6 +60,14 @@ pub trait Multilingual: Sized {
     }
 }
 
+/// A channel and a style guide as they speak to people of each language that one of them has, their own first.
+pub fn spoken_together<'s>(channel: &'s Channel, style: Option<&'s StyleGuide>) -> Vec<(&'s Channel, Option<&'s StyleGuide>)> {
+    let of_style = style.into_iter().flat_map(|style| &style.languages.0).map(|(code, _)| code.as_str());
+    let codes = channel.languages.0.iter().map(|(code, _)| code.as_str()).chain(of_style).map(Some);
+    let each = std::iter::once(None).chain(codes);
+    each.map(|code| (channel.in_language(code), style.map(|style| style.in_language(code)))).collect()
+}
+
 impl Multilingual for Channel {
     fn languages(&self) -> &Languages<Channel> {
         &self.languages

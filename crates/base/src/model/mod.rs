@@ -49,7 +49,7 @@ has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, FileMode, Guarant
 pub use agent_program::{AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, PrintMode, PromptOption};
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, Languages, LengthUnit, Markup, Multilingual, Phrase, Split, SplitAt, StyleGuide,
-    Tone, Words,
+    Tone, Words, spoken_together,
 };
 pub use conversation::{Conversation, History, HistoryBounds, LONGEST_SUMMARY, MessageRole, PastMessage, SUMMARY_STEP, newest};
 pub(crate) use defaults::MOST_PLANS;

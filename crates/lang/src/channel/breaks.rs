@@ -5,6 +5,7 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::document::{BlockKind, DocumentBlock, DocumentPosition, StyledRun, plain};
+use super::months::month;
 use super::sentence::sentence_ends;
 use crate::model::SplitAt;
 
@@ -108,17 +109,16 @@ fn is_inside_figure(text: &str, offset: usize) -> bool {
     let is_day = (2..=3).contains(&word.len()) && word.ends_with('.') && word[..word.len() - 1].bytes().all(|byte| byte.is_ascii_digit());
     let is_sign = digits > 0 && !word.is_empty() && (leads || is_day);
     let unit = after.split(|c: char| c.is_whitespace() || ",.;:!?)".contains(c)).next().unwrap_or_default();
-    let is_unit = UNITS.split(' ').any(|known| !known.is_empty() && known == unit);
+    let is_unit = UNITS.split(' ').any(|known| !known.is_empty() && known == unit) || month(unit).is_some();
     ends_in_digit && (is_group || is_unit) || is_sign
 }
 
 /// What is not parted from the figure behind it.
 const LEADS: &str = "- − – + ± ~ ≈ < > ≤ ≥ × * / minus plus EUR USD GBP CHF € $ £ No. Nr. no.";
 
-/// What a figure is not parted from.
+/// What a figure is not parted from, besides months.
 const UNITS: &str = " % ‰ ° °C °F € $ £ EUR USD GBP CHF k K M h min s hours hour minutes days people million millions billion billions bn trillion thousand hundred dozen lakh crore × k€ TEUR Mill Million Millionen Mio \
-Milliarde Milliarden Mrd Tsd Tausend Stunden Stunde Tage Uhr Euro kg g t km m cm mm l kWh MB GB TB kB am pm a.m p.m Januar Februar März April Mai Juni Juli \
-August September Oktober November Dezember January February March May June July October December ";
+Milliarde Milliarden Mrd Tsd Tausend Stunden Stunde Tage Uhr Euro kg g t km m cm mm l kWh MB GB TB kB am pm a.m p.m ";
 
 /// What is never cut: links and addresses.
 pub(super) struct Whole<'a> {

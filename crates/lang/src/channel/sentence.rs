@@ -2,6 +2,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::months::month;
+
 /// Words before a full stop that does not end a sentence, in small letters and without stops inside. English, German, French,
 /// Spanish and Italian.
 const ABBREVIATIONS: &str = " adj al approx apr art aug ave bros bspw bzw ca cap cf ch cm col dec dept dez dh dipl dott dr dra eg engl esp est \
@@ -45,15 +47,13 @@ fn is_end(said: &str, next: &str, is_line_start: bool) -> bool {
 /// Whether a stop belongs to the number of a day: a number or a month follows.
 fn is_day(words: &str, next: &str) -> bool {
     let day = words.trim_end_matches('.').rsplit(char::is_whitespace).next().unwrap_or_default();
-    let month = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let word = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is_month = word.starts_with(char::is_uppercase) && month(word).is_some();
     (1..=2).contains(&day.len())
         && day.bytes().all(|byte| byte.is_ascii_digit())
-        && (MONTHS.split(' ').any(|known| known == month)
-            || (1..=2).contains(&month.len()) && month.bytes().all(|byte| byte.is_ascii_digit()) && next[month.len()..].starts_with('.'))
+        && (is_month
+            || (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit()) && next[word.len()..].starts_with('.'))
 }
-
-/// Months behind the number of a day.
-const MONTHS: &str = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember";
 
 /// Whether a full stop after these words belongs to the last of them.
 fn is_abbreviated(words: &str, is_line_start: bool) -> bool {

@@ -3,22 +3,16 @@
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{format, measure};
 use crate::diagnostic::About;
-use crate::model::{Channel, LengthUnit, Multilingual, Phrase, StyleGuide};
+use crate::model::{Channel, LengthUnit, Phrase, StyleGuide, TOO_LONG, spoken_together};
 
 /// Characters of one SMS segment, at most (3GPP TS 23.038).
 const SEGMENT: u64 = 160;
-/// What is at the end of a shortened text where the channel says nothing else.
-const DEFAULT_TOO_LONG: &str = "The rest was left out.";
 
 /// F420, for the channels of a pipeline together with its style guide.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let style = pipeline.pipeline.style_guide.as_deref();
-    for channel in pipeline.pipeline.channels.iter().flat_map(|channel| channel.in_each_language()) {
-        no_room(channel, style, out);
-    }
-    let others = style.into_iter().flat_map(|style| style.in_each_language().skip(1));
-    for style in others {
-        pipeline.pipeline.channels.iter().for_each(|channel| no_room(channel, Some(style), out));
+    for channel in &pipeline.pipeline.channels {
+        spoken_together(channel, style).into_iter().for_each(|(channel, style)| no_room(channel, style, out));
     }
 }
 
@@ -45,7 +39,7 @@ pub(super) fn no_room(channel: &Channel, style: Option<&StyleGuide>, out: &mut V
             report(format!("the indicator {}", quoted(&indicator)));
         }
     }
-    if channel.too_long != DEFAULT_TOO_LONG && characters_at_most(channel, most) < least(channel, &channel.too_long) {
+    if channel.too_long != TOO_LONG && characters_at_most(channel, most) < least(channel, &channel.too_long) {
         report(format!("too_long {}", quoted(&channel.too_long)));
     }
     let Some(style) = style else { return };

@@ -27,6 +27,10 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     if file.asked.is_some() {
         return;
     }
+    if let Some(channel) = file.channels.iter().find(|channel| !channel.languages.0.is_empty()) {
+        let found = one_language(file, "channel", &channel.name, file.name.span);
+        out.extend(found.map(|found| found.related(channel.span, "this channel")));
+    }
     let writes = pipeline.steps.iter().find(|planned| !planned.step.kind.agents_with_tools().is_empty());
     for (style, place) in guides_of_replies(pipeline) {
         let name = quoted(&style.name);

@@ -9,7 +9,9 @@ use super::texts_past_gate::is_delivered;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{self, FormatError, Formatted};
 use crate::gate::{self, FilledCheck, JudgedText};
-use crate::model::{Channel, Check, Criterion, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, StepKind, StyleGuide, Text};
+use crate::model::{
+    Channel, Check, Criterion, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, StepKind, StyleGuide, Text, spoken_together,
+};
 use crate::plan::PlannedStep;
 use crate::source::Span;
 
@@ -146,7 +148,8 @@ fn formatted<'p>(
     };
     let style = format.style_guide.as_deref().or(file.style_guide.as_deref());
     let able = channels.iter().filter(|channel| channel::format("x", channel, None, None).is_ok());
-    able.map(move |channel| (&**channel, style, channel::format(text, channel, style, None)))
+    able.flat_map(move |channel| spoken_together(channel, style))
+        .map(move |(channel, style)| (channel, style, channel::format(text, channel, style, None)))
 }
 
 /// Once for each channel the text may be sent on.

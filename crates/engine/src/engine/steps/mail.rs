@@ -114,8 +114,8 @@ fn single(text: &str) -> Option<String> {
 }
 
 /// Writes what was put together of several values as a list of one: the commas of a value part no recipients.
-pub(super) fn as_written(written: &[(Spanned<String>, Filling)], with: &mut Map<String, Value>) {
-    for (name, filling) in written.iter().filter(|(name, _)| RECIPIENTS.contains(&&*name.value) || name.value == "reply_to") {
+pub(super) fn as_written<'w>(written: impl Iterator<Item = &'w (Spanned<String>, Filling)>, with: &mut Map<String, Value>) {
+    for (name, filling) in written.filter(|(name, _)| RECIPIENTS.contains(&&*name.value) || name.value == "reply_to") {
         // What is filled in whole has several only as bare addresses.
         let is_composed = |value: &str| match filling {
             Filling::Text(text) => text.form == Form::Template || text.form == Form::Sole && value.contains('<'),

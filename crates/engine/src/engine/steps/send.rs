@@ -52,8 +52,7 @@ struct Sending<'a> {
 
 impl Run {
     fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let (to, parts, mut given) = (&send.to.value, self.parts_to_send(at, send)?, self.arguments(at, &send.with)?);
-        mail::as_written(&send.with, &mut given);
+        let (to, parts, given) = (&send.to.value, self.parts_to_send(at, send)?, self.arguments(at, &send.with)?);
         if to == STDOUT || self.options.mocks.refuses_effects {
             self.call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents(&parts)), ms(CALL_TIMEOUT));
             return Ok(());
@@ -119,7 +118,7 @@ impl Run {
                     host_from: self.text_named_by(at, address, Giver::NOBODY),
                     login,
                     from: fill(from)?,
-                    head: mail::head(&with)?,
+                    head: mail_head(send, tool, with)?,
                     text: texts.join("\n\n"),
                     html,
                     key: key.text,
@@ -192,10 +191,8 @@ impl Run {
         let Some(tool) = self.tool(at, &send.to.value).ok().filter(|tool| matches!(tool.kind, ToolKind::Smtp { .. })) else {
             return Ok(vec![]);
         };
-        let mut given = self.arguments(at, &send.with)?;
-        mail::as_written(&send.with, &mut given);
-        let FilledArguments { with, shown: _ } = self.with_shown(at, tool, given)?;
-        let MailHead { to, cc, bcc, .. } = mail::head(&with)?;
+        let FilledArguments { with, shown: _ } = self.with_shown(at, tool, self.arguments(at, &send.with)?)?;
+        let MailHead { to, cc, bcc, .. } = mail_head(send, tool, with)?;
         Ok([to, cc, bcc].concat())
     }
 
@@ -236,6 +233,14 @@ impl Run {
         let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
         Ok(Some(json!({ "delivered": delivered })))
     }
+}
+
+/// The head of a mail, of what the step and its tool say.
+fn mail_head(send: &SendStep, tool: &Tool, mut with: Map<String, Value>) -> Result<MailHead, Failure> {
+    // What the tool fixes takes the place of what the step says.
+    let of_step = send.with.iter().filter(|(name, _)| !tool.with.iter().any(|(fixed, _)| fixed.value == name.value));
+    mail::as_written(of_step.chain(&tool.with), &mut with);
+    mail::head(&with)
 }
 
 /// How a file is written; where nothing is said, it holds the text alone.

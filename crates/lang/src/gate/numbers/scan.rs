@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::calendar::{WEEKDAYS, month, months};
+use super::calendar::WEEKDAYS;
 use super::decimal::readings;
 use super::key::FigureMeaning;
 use super::minus::signed;
 use super::scale::{CODES, MONEY, signs, words};
+use crate::channel::{month, months};
 
 /// A figure and where it stands.
 #[derive(Debug)]

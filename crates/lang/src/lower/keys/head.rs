@@ -111,12 +111,8 @@ pub static DATA: KeyTable = KeyTable::of("data").keys(&[
     key("separator", Word(Separator::VARIANTS), "what stands between the cells of a text file; left out: what its lines say"),
     key("encoding", Word(TextEncoding::VARIANTS), "the encoding of a text file; left out: UTF-8, or UTF-16 with its mark"),
     key("header_row", Limit, "the line or row with the names of the columns, from 1; what is above it is left out"),
-    key(
-        "fill_merged",
-        Boolean,
-        "whether a merged cell of an Excel file gives its value to all its rows and columns, or to the first alone",
-    ),
-    key("errors", Word(&["empty"]), "reads cells of an Excel file that have no value (errors, formulas without a stored value) as empty"),
+    key("fill_merged", Boolean, "whether a merged cell of an Excel file is in all its places, not in the first alone"),
+    key("errors", Word(&["empty"]), "reads cells of an Excel file without a value (errors, formulas) as empty"),
     key("engine", Word(SqlEngine::VARIANTS), "which program answers queries on it"),
 ]);
 

@@ -328,28 +328,14 @@ fn kinds_with(key: &str) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lower::keys::places::places_from;
 
     /// Every place that is in a table, each once.
     fn places() -> Vec<&'static KeyTable> {
-        fn inside(takes: &'static Takes) -> Vec<&'static KeyTable> {
-            match takes {
-                Takes::Keys(place) => vec![place],
-                Takes::Either(several) => several.iter().flat_map(inside).collect(),
-                other => other.each().map(inside).unwrap_or_default(),
-            }
-        }
         let roots = [&PIPELINE, &CHANNEL, &TEST, &REPLIES, &STYLE_GUIDE, &DEFINITIONS, &EVERY_STEP, &STEP, &CASE_STEPS, &REPLY];
-        let mut places: Vec<&'static KeyTable> = roots.into_iter().chain([KINDS, TOOL_KINDS, PROVIDERS].concat()).collect();
-        let mut named: Vec<&'static KeyTable> = vec![];
-        while let Some(place) = places.pop() {
-            for inner in place.keys.iter().flat_map(|key| inside(&key.takes)) {
-                if !named.iter().any(|old| std::ptr::eq(*old, inner)) {
-                    named.push(inner);
-                    places.push(inner);
-                }
-            }
-        }
-        named
+        let roots: Vec<&'static KeyTable> = roots.into_iter().chain([KINDS, TOOL_KINDS, PROVIDERS].concat()).collect();
+        let all = places_from(roots.clone());
+        all.into_iter().filter(|place| !roots.iter().any(|root| std::ptr::eq(*root, *place))).collect()
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub use files::{CHANNEL, PAST_MESSAGE, REPLIES, REPLY, STYLE_GUIDE, TEST, TEST_C
 pub(crate) use head::{COLUMN, FILE_ACCESS, NETWORK_ACCESS, RESOURCE_LIMITS};
 pub use head::{CONVERSATION, DATA, DEFINITIONS, FIELD, KNOWLEDGE, PERSON, PIPELINE, POLICY, SCHEMA_INPUTS};
 pub use json_schema::json_schema;
+#[cfg(test)]
+pub(crate) use places::places_from;
 pub use places::{key_names, keys_named};
 pub(crate) use settings::{
     LINT, LINT_PATH, PROJECT_JOURNAL, PROJECT_SETTINGS, SETTINGS_MODELS, USER_JOURNAL, USER_SANDBOX, USER_SETTINGS, USER_TELEMETRY,

@@ -7,10 +7,14 @@ use super::{
 use crate::diagnostic::listed;
 
 /// Every place that keys may stand in, each once: the files first, then what stands in them.
-pub fn places() -> Vec<&'static KeyTable> {
+fn places() -> Vec<&'static KeyTable> {
     let files = [&PIPELINE, &DEFINITIONS, &CHANNEL, &STYLE_GUIDE, &TEST, &REPLIES, &PROJECT_SETTINGS, &USER_SETTINGS];
     let parts = [&EVERY_STEP, &STEP, &CASE, &CASE_STEPS, &FIELD, &REPLY, &MOCK_ERROR, &SCHEMA_INPUTS];
-    let mut places: Vec<&'static KeyTable> = files.into_iter().chain(parts).chain([KINDS, TOOL_KINDS, PROVIDERS].concat()).collect();
+    places_from(files.into_iter().chain(parts).chain([KINDS, TOOL_KINDS, PROVIDERS].concat()).collect())
+}
+
+/// These places, and all that stand in them, each once.
+pub(crate) fn places_from(mut places: Vec<&'static KeyTable>) -> Vec<&'static KeyTable> {
     let mut at = 0;
     while let Some(place) = places.get(at) {
         for inner in place.keys.iter().flat_map(|key| inside(&key.takes)) {

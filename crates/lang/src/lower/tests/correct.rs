@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::keys::{self, KeyRule, KeyTable, Takes};
+use super::super::keys::{self, KeyRule, KeyTable};
 use super::*;
 
 const PIPELINE: &str = r#"flow: 1
@@ -18,8 +18,8 @@ inputs:
   day: { type: date, default: "2026-11-18" }
   report: file
 data:
-  customers: { file: data/customers.csv, pii: [name], columns: { zip: text }, engine: sqlite, untrusted: true }
-  orders: { file: data/orders.xlsx, sheet: All }
+  customers: { file: data/customers.csv, pii: [name], columns: { zip: text, paid: { type: amount, decimal: "," } }, engine: sqlite, untrusted: true, separator: ";", encoding: windows-1252, header_row: 2 }
+  orders: { file: data/orders.xlsx, sheet: All, fill_merged: true, errors: empty }
   stock: { file: data/stock.sqlite, table: items }
 knowledge:
   manual: { files: ["docs/**/*.md", terms.pdf], search: both, embed: third, description: How the desk works., untrusted: false }
@@ -114,6 +114,7 @@ tools:
     deny: [refund]
     timeout: 5s
     connect_timeout: 2s
+    approve: true
   tables: { sql: [orders] }
   files: { file: reports }
   lint: { program: [ruff, check, --, "{{ with.file }}"], arguments: { file: text }, output: { count: integer }, reads_only: true, ok_exits: [0, 1] }
@@ -155,6 +156,7 @@ policies:
     description: Reads only.
     allowed_tools: [read]
     disallowed_tools: [write]
+    approval_required: [read]
     permission_mode: deny
     resource_limits: { time: 10m, cost_usd: 1.5, tokens: 1000, memory: 2GB, file_size: 10MB }
     file_access: { read: ["src/**"], write: [] }
@@ -337,21 +339,7 @@ fn places() -> Vec<&'static KeyTable> {
     ];
     let kinds = keys::KINDS.iter().chain(keys::TOOL_KINDS).chain(keys::PROVIDERS);
     places.extend(kinds);
-    let mut at = 0;
-    while let Some(place) = places.get(at) {
-        let inner: Vec<&'static KeyTable> = place.keys.iter().flat_map(|key| inside(&key.takes)).collect();
-        places.extend(inner.into_iter().filter(|new| !places.iter().any(|old| std::ptr::eq(*old, *new))).collect::<Vec<_>>());
-        at += 1;
-    }
-    places
-}
-
-fn inside(takes: &'static Takes) -> Vec<&'static KeyTable> {
-    match takes {
-        Takes::Keys(place) => vec![place],
-        Takes::Either(all) => all.iter().flat_map(inside).collect(),
-        _ => vec![],
-    }
+    keys::places_from(places)
 }
 
 #[test]
