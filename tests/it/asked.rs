@@ -14,7 +14,7 @@ fn example() -> (TempDir, String) {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/asking_agents.md")).unwrap();
     let (yaml, console) = (blocks(&page, "yaml"), blocks(&page, "console"));
     let project = tempfile::tempdir().unwrap();
-    for (name, text) in [("flow.toml", ""), ("trip.yaml", yaml[0]), ("trip.replies.yaml", yaml[1])] {
+    for (name, text) in [("flow.toml", ""), ("trip.yaml", yaml[0])] {
         std::fs::write(project.path().join(name), text).unwrap();
     }
     let told: Vec<&str> = console[0].lines().skip(1).collect();

@@ -12,7 +12,7 @@ fn example() -> (TempDir, String, String) {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dialogues.md")).unwrap();
     let (yaml, console) = (blocks(&page, "yaml"), blocks(&page, "console"));
     let project = tempfile::tempdir().unwrap();
-    for (name, text) in [("flow.toml", ""), ("review.yaml", yaml[0]), ("review.replies.yaml", yaml[1])] {
+    for (name, text) in [("flow.toml", ""), ("review.yaml", yaml[0])] {
         std::fs::write(project.path().join(name), text).unwrap();
     }
     let told: Vec<&str> = console[0].lines().skip(1).collect();
@@ -60,8 +60,11 @@ cases:
 #[test]
 fn a_turn_that_fails_keeps_what_was_said() {
     let (project, ..) = example();
-    let replies = "flow: 1\nreplies:\n  review:\n    - It is not.\n    - { error: auth }\n";
-    std::fs::write(project.path().join("review.replies.yaml"), replies).unwrap();
+    let file = project.path().join("review.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let fails = text.replace("- I thought the lock covers it, but line 1 shows that the read comes first.", "- { error: auth }");
+    assert_ne!(fails, text);
+    std::fs::write(&file, fails).unwrap();
     let ran = flow(project.path(), &["run", "review.yaml"]);
     assert_eq!(ran.exit, 6, "{}", ran.err);
     assert!(ran.err.contains("review: failed (auth): agent \"second\": "), "{}", ran.err);

@@ -201,6 +201,21 @@ fn a_summary_that_hangs_leaves_time_for_the_answer() {
 }
 
 #[test]
+fn a_call_that_the_deadline_ends_is_shown_with_its_time() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let pipeline = format!(
+        "flow: 1\nname: p\nlimits: {{ deadline: 400ms }}\nmodels: {{ default: {{ provider: openai, model: m, base_url: 'http://{}/v1' }} }}\n\
+         agents: {{ w: {{ instructions: You write. }} }}\nsteps:\n  - {{ id: write, agent: w, prompt: Go. }}\noutputs: \"{{{{ steps.write.output }}}}\"\n",
+        silent.local_addr().unwrap()
+    );
+    let folder = place(&pipeline, "flow: 1\nreplies: {}\n");
+    assert_eq!(flow(folder.path(), &["run", "p.yaml", "--trust"]).exit, 7);
+    let call = &record(folder.path())["interactions"][0];
+    assert_eq!(call["error"], "no answer when the run ended");
+    assert!(call["duration_ms"].as_u64().unwrap() > 200, "{call}");
+}
+
+#[test]
 fn a_summary_that_is_too_long_is_not_kept() {
     let long = "x".repeat(20_000);
     let rambling: Vec<&str> = REPLIES.lines().filter(|line| !line.contains("conversation_summary")).collect();

@@ -1,4 +1,4 @@
-//! The pages of the manual: each stands in the table of contents, and every link leads somewhere.
+//! The pages of the manual: each stands in the table of contents, every link leads somewhere, every pipeline is whole.
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
+
+use crate::program::flow;
+use crate::readme::blocks;
 
 const CONTENTS: &str = "docs/SUMMARY.md";
 
@@ -77,4 +80,49 @@ fn every_link_of_the_manual_leads_somewhere() {
     }
     assert!(wrong.is_empty(), "links that lead nowhere:\n{}", wrong.join("\n"));
     assert!(count > 150, "only {count} links were found");
+}
+
+/// The pipelines of a page, whole files each, and the tables that stand beside them.
+fn pipelines(page: &Path) -> Vec<(String, Option<String>)> {
+    let text = text(page);
+    let table = blocks(&text, "csv").first().map(|csv| (*csv).to_owned());
+    let whole = |block: &&str| block.starts_with("flow: 1\n") && block.contains("\nsteps:\n");
+    blocks(&text, "yaml").into_iter().filter(whole).map(|block| (block.to_owned(), table.clone())).collect()
+}
+
+#[test]
+fn each_pipeline_of_the_manual_is_whole_and_runs_where_its_models_are_scripted() {
+    let file = Regex::new(r"file: (\w+\.csv)").unwrap();
+    let (mut checked, mut ran) = (0, vec![]);
+    for page in ["", "docs"].into_iter().flat_map(pages) {
+        for (pipeline, table) in pipelines(&page) {
+            let project = tempfile::tempdir().unwrap();
+            let write = |name: &str, text: &str| {
+                std::fs::create_dir_all(project.path().join(name).parent().unwrap()).unwrap();
+                std::fs::write(project.path().join(name), text).unwrap();
+            };
+            write("flow.toml", "");
+            write("p.yaml", &pipeline);
+            // What the pages say lies there, too.
+            write("docs/leave.md", "# Leave\nThirty days.\n");
+            write("policy.pdf", "%PDF-1.4");
+            if let Some((table, name)) = table.zip(file.captures(&pipeline)) {
+                write(&name[1], &table);
+            }
+            if pipeline.contains("imports: [policies/") {
+                assert_eq!(flow(project.path(), &["init", "--policies"]).exit, 0);
+            }
+            let found = flow(project.path(), &["validate", "p.yaml"]);
+            assert_eq!(found.exit, 0, "{}:\n{}{}", page.display(), found.out, found.err);
+            checked += 1;
+            if pipeline.contains("provider: scripted") {
+                let outcome = flow(project.path(), &["run", "p.yaml"]);
+                assert_eq!(outcome.exit, 0, "{}:\n{}{}", page.display(), outcome.out, outcome.err);
+                ran.push(page.file_stem().unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    ran.sort();
+    assert_eq!(ran, ["README", "asking_agents", "dialogues", "loops", "loops", "tasks"]);
+    assert!(checked >= 14, "only {checked} pipelines were found");
 }

@@ -92,7 +92,7 @@ fn the_example_of_the_manual_runs_as_it_says() {
     let page = std::fs::read_to_string(root().join("docs/tasks.md")).unwrap();
     let (yaml, csv, console) = (blocks(&page, "yaml"), blocks(&page, "csv"), blocks(&page, "console"));
     let project = tempfile::tempdir().unwrap();
-    for (name, text) in [("flow.toml", ""), ("hours.yaml", yaml[0]), ("hours.replies.yaml", yaml[1]), ("entries.csv", csv[0])] {
+    for (name, text) in [("flow.toml", ""), ("hours.yaml", yaml[0]), ("entries.csv", csv[0])] {
         std::fs::write(project.path().join(name), text).unwrap();
     }
     let (exit, out, err) = flow(project.path(), &["run", "hours.yaml"]);

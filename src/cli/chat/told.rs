@@ -206,7 +206,7 @@ impl Chat<'_> {
             self.tally.is_warned = true;
             let now = self.tally.messages;
             let begin = if self.opened.has_own_conversation() { "" } else { "; /clear begins a new session" };
-            self.line(&format!("{now} messages: a model sees the newest {most}, so older ones are soon left out{begin}"));
+            self.line(&format!("{now} messages: a model sees the newest {most}, so older ones are left out once there are more{begin}"));
         }
     }
 

@@ -74,7 +74,7 @@ pub struct Pipeline {
     pub lists_channels: bool,
     /// Its style guide.
     pub style_guide: Option<Arc<StyleGuide>>,
-    /// Where it names its style guide.
+    /// Where it names its style guide, though that may not be there.
     pub style_guide_at: Option<Span>,
     /// The names of those that there are, where it has none.
     pub style_guides_there: Vec<String>,

@@ -323,7 +323,11 @@ impl Cutter<'_> {
         let too_long = || parse(&self.channel.too_long).0.into_iter().next().map(|block| block.runs).unwrap_or_default();
         let with_end = |mut part: Vec<DocumentBlock>, dots: bool| {
             if dots && let Some(last) = part.last_mut().filter(|last| last.kind == BlockKind::Paragraph) {
-                push(&mut last.runs, StyledRun::plain("..."));
+                let said = plain(&last.runs);
+                // Three dots behind the sign for them, or behind themselves, would be six.
+                if !said.ends_with('…') && !said.ends_with("...") {
+                    push(&mut last.runs, StyledRun::plain("..."));
+                }
             }
             let said = too_long();
             if !said.is_empty() {

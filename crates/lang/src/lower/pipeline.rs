@@ -48,9 +48,8 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.policies = values(merged.policies);
     pipeline.channels = channels(&keys);
     pipeline.lists_channels = keys.get("channels").is_some();
-    let style_name = keys.name("style_guide");
-    pipeline.style_guide_at = style_name.as_ref().map(|name| name.span);
-    pipeline.style_guide = style_name.and_then(|name| style_guide(&lower, &name));
+    pipeline.style_guide_at = keys.get("style_guide").map(|node| node.span);
+    pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
     pipeline.policy = keys.name("policy");
     pipeline.limits = limits(&keys);
     pipeline.guarantees = guarantees(&keys);

@@ -18,8 +18,8 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
     }
     let sections = [
         ("person", file.person.is_none(), "person", String::new()),
-        ("channel", file.channels.is_empty(), "channels", "add channels: [email], or the ones that replies leave by".to_owned()),
-        ("style", file.style_guide.is_none(), "style_guide", style_guide_help(file)),
+        ("channel", !file.lists_channels, "channels", "add channels: [email], or the ones that replies leave by".to_owned()),
+        ("style", file.style_guide_at.is_none(), "style_guide", style_guide_help(file)),
         (
             "conversation",
             file.conversation.is_none(),

@@ -19,8 +19,11 @@ use crate::source::Span;
 const MOST_CHECKS: usize = 50_000;
 
 /// F413. An apology need not answer the question, so what a text must hold (`contains`, `min_length` and the like) is not asked of
-/// it; what no text may hold is.
+/// it; what no text may hold is. Nothing is asked where the style guide cannot be read.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    if pipeline.pipeline.style_guide.is_none() && pipeline.pipeline.style_guide_at.is_some() {
+        return;
+    }
     let mut left = MOST_CHECKS;
     for (ix, planned) in pipeline.numbered_steps().filter(|(_, planned)| planned.step.when.is_none()) {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };

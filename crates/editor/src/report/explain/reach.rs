@@ -19,8 +19,10 @@ fn steps(planned: &PipelinePlan) -> impl Iterator<Item = &Step> {
 /// Tables, files and folders that are read.
 pub(super) fn reads(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
+    let mut tables = BTreeSet::new();
     for (planned, pipeline, whose) in pipelines(plan) {
-        for (name, data) in &pipeline.data {
+        // A table that several pipelines import is told once.
+        for (name, data) in pipeline.data.iter().filter(|(name, data)| tables.insert((*name, &data.file.value))) {
             let kind = match data.kind {
                 DataKind::Csv | DataKind::Tsv => "a text file with columns",
                 DataKind::JsonLines => "a file of JSON lines",
