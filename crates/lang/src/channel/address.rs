@@ -6,6 +6,7 @@ use regex::Regex;
 
 use super::clean::{clean, shows};
 use super::document::{StyledRun, push};
+use super::emphasis::is_cjk;
 
 /// The address a link may lead to: `http`, `https`, `mailto` and `tel`, without white space and control characters. All else
 /// (scripts, data, places relative to nothing) is no link.
@@ -56,7 +57,8 @@ fn is_picture(character: char) -> bool {
 
 /// Bare addresses in the text are never cut, and links where links are allowed.
 pub(super) fn mark_addresses(runs: &mut Vec<StyledRun>) {
-    static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?i)\b(?:https?://|www\.)[^\s<>"`]+"#).ok());
+    static ADDRESS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?i)(?:https?://|www\.)[^\s<>"`、。，；：！？（）「」『』【】《》〈〉“”„‘’«»…؛،]+"#).ok());
     let Some(pattern) = ADDRESS.as_ref() else { return };
     if !runs.iter().any(|run| run.link.is_none() && pattern.is_match(&run.text)) {
         return;
@@ -68,12 +70,18 @@ pub(super) fn mark_addresses(runs: &mut Vec<StyledRun>) {
             continue;
         }
         let mut at = 0;
-        for found in pattern.find_iter(&run.text) {
-            let address = found.as_str().split(is_picture).next().unwrap_or_default();
-            let address = without_closing(address);
+        // Inside a word there is none, but in a sentence that is written without blanks.
+        let is_apart = |start: usize| run.text[..start].chars().next_back().is_none_or(|c| is_cjk(c) || !c.is_alphanumeric() && c != '_');
+        for found in pattern.find_iter(&run.text).filter(|found| is_apart(found.start())) {
+            let address = without_closing(without_last_pictures(found.as_str()));
             push(&mut made, StyledRun { text: run.text[at..found.start()].to_owned(), ..run.clone() });
             let link = if run.style.code { None } else { target(address) };
-            push(&mut made, StyledRun { text: address.to_owned(), link, whole: true, style: run.style });
+            // An emoji inside is written as addresses write it: a channel without emojis would break it.
+            let text: String = match link {
+                Some(_) => address.chars().map(|c| if is_picture(c) { in_percent(c) } else { c.to_string() }).collect(),
+                None => address.to_owned(),
+            };
+            push(&mut made, StyledRun { text, link, whole: true, style: run.style });
             at = found.start() + address.len();
         }
         push(&mut made, StyledRun { text: run.text[at..].to_owned(), ..run });
@@ -81,12 +89,19 @@ pub(super) fn mark_addresses(runs: &mut Vec<StyledRun>) {
     *runs = made;
 }
 
+/// An address without the emojis at its end, which belong to the sentence.
+fn without_last_pictures(address: &str) -> &str {
+    match address.find(is_picture) {
+        Some(first) if !address[first..].contains(|c: char| c.is_ascii_alphanumeric()) => &address[..first],
+        _ => address,
+    }
+}
+
 /// An address in running text without the punctuation that belongs to the sentence.
 fn without_closing(address: &str) -> &str {
     let mut address = address;
     while let Some(last) = address.chars().next_back() {
-        let sentence =
-            matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '*' | '_' | '~' | ']' | '}' | '。' | '，' | '”' | '’');
+        let sentence = matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '*' | '_' | '~' | ']' | '}' | '–' | '—');
         let unpaired = last == ')' && address.matches(')').count() > address.matches('(').count();
         if !sentence && !unpaired {
             break;

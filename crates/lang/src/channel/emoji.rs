@@ -40,7 +40,7 @@ fn is_keycap(emoji: &str) -> bool {
 }
 
 /// What a sign that is drawn as an emoji says as a character: it may not be left out.
-const SIGNS: [(char, &str); 16] = [
+const SIGNS: [(char, &str); 29] = [
     ('➕', "+"),
     ('➖', "-"),
     ('✖', "×"),
@@ -54,6 +54,20 @@ const SIGNS: [(char, &str); 16] = [
     ('❗', "!"),
     ('❓', "?"),
     ('🔟', "10"),
+    ('🅰', "A"),
+    ('🅱', "B"),
+    ('🅾', "O"),
+    ('🅿', "P"),
+    ('🔺', "▲"),
+    ('🔻', "▼"),
+    ('‼', "!!"),
+    ('⁉', "!?"),
+    ('↗', "↗"),
+    ('↘', "↘"),
+    ('↙', "↙"),
+    ('↖', "↖"),
+    // "✅ Breakfast, ❌ parking": without the second sign both would be there.
+    ('❌', "✗"),
     ('©', "©"),
     ('®', "®"),
     ('™', "™"),
@@ -167,6 +181,7 @@ mod tests {
             ("syn😀ergy", "syn ergy"),
             ("Room 🔟 at 5️⃣", "Room 10 at 5"),
             ("Acme™️ 5", "Acme™ 5"),
+            ("Group 🅰️ or 🅱️, loss 🔻3%, ✅ bed ❌ bath ↗️", "Group A or B, loss ▼3%, bed ✗ bath ↗"),
             ("(✅5)", "(5)"),
         ] {
             assert_eq!(removed(text), left);

@@ -13,11 +13,16 @@ pub(super) fn with_lookalikes<'b>(blocks: &'b [DocumentBlock], markup: &Markup) 
         return Cow::Borrowed(blocks);
     }
     let put = |runs: &mut Vec<StyledRun>, in_code: bool| {
+        let count = |character: char| runs.iter().map(|run| run.text.matches(character).count()).sum::<usize>();
+        // One alone has no partner; what begins a line needs none.
+        let alone: Vec<char> = markup.lookalike.iter().filter_map(|(from, _)| from.chars().next()).filter(|c| count(*c) < 2).collect();
         for run in runs.iter_mut().filter(|run| !is_address(run)) {
             run.text = replaced(&run.text, |character| {
                 let is_code_mark = markup.code.as_deref().is_some_and(|mark| mark.contains(character));
                 let found = markup.lookalike.iter().find(|(from, _)| from.starts_with(character));
-                found.filter(|_| !(run.style.code || in_code) || is_code_mark).map(|(_, sign)| sign.as_str())
+                let is_code = run.style.code || in_code;
+                let found = found.filter(|_| if is_code { is_code_mark } else { begins_line(character) || !alone.contains(&character) });
+                found.map(|(_, sign)| (sign.as_str(), is_code))
             });
         }
     };
@@ -31,19 +36,33 @@ fn is_address(run: &StyledRun) -> bool {
     run.whole && run.link.as_deref().is_none_or(|link| is_same_address(&run.text, link))
 }
 
-fn replaced<'a>(text: &str, sign: impl Fn(char) -> Option<&'a str>) -> String {
+/// Whether a sign means something at the start of a line only: of a list, or a quote.
+fn begins_line(sign: char) -> bool {
+    matches!(sign, '-' | '+' | '>')
+}
+
+/// A text with other signs for some characters; `true`: wherever they stand.
+fn replaced<'a>(text: &str, sign: impl Fn(char) -> Option<(&'a str, bool)>) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut before: Option<char> = None;
-    let mut rest = text.chars();
-    while let Some(now) = rest.next() {
-        let next = rest.clone().next();
-        let is_in_word = before.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
-        let is_alone = before.is_some_and(char::is_whitespace) && next.is_some_and(char::is_whitespace) && before != Some('\n');
-        match sign(now).filter(|_| !is_in_word && !is_alone) {
-            Some(sign) => out.push_str(sign),
-            None => out.push(now),
+    for word in text.split_inclusive(char::is_whitespace) {
+        let is_address = word.contains('@') && word.contains('.') || word.contains("://");
+        let mut before = out.chars().next_back();
+        let mut rest = word.chars();
+        while let Some(now) = rest.next() {
+            let next = rest.clone().next();
+            let at_line_start = before.is_none_or(|c| c == '\n');
+            let is_in_word = before.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
+            let is_apart = before.is_some_and(char::is_whitespace) && next.is_none_or(char::is_whitespace) && !at_line_start;
+            let is_mark = match begins_line(now) {
+                true => at_line_start && next.is_none_or(char::is_whitespace),
+                false => !is_in_word && !is_apart && !is_address,
+            };
+            match sign(now).filter(|(_, everywhere)| *everywhere || is_mark) {
+                Some((sign, _)) => out.push_str(sign),
+                None => out.push(now),
+            }
+            before = Some(now);
         }
-        before = Some(now);
     }
     out
 }
@@ -54,8 +73,11 @@ mod tests {
 
     fn sent(source: &str) -> String {
         replaced(source, |character| match character {
-            '*' => Some("∗"),
-            '_' => Some("ˍ"),
+            '*' => Some(("∗", false)),
+            '_' => Some(("ˍ", false)),
+            '-' => Some(("−", false)),
+            '>' => Some(("›", false)),
+            '`' => Some(("ˋ", true)),
             _ => None,
         })
     }
@@ -67,6 +89,8 @@ mod tests {
             ("__init__ (_x_), _a b_c", "ˍˍinitˍˍ (ˍxˍ), ˍa b_c"),
             ("client_id_x, 7*7, 2 * 3 * 4", "client_id_x, 7*7, 2 * 3 * 4"),
             ("* a\n* b", "∗ a\n∗ b"),
+            ("- 2 out - 3 in\n> 90: A, 5 > 3", "− 2 out - 3 in\n› 90: A, 5 > 3"),
+            ("_ops_@a.example, https://a.example/_x_, x`y", "_ops_@a.example, https://a.example/_x_, xˋy"),
         ] {
             assert_eq!(sent(source), expected);
         }

@@ -14,8 +14,8 @@ use super::degrade::shown;
 use super::document::{
     BlockKind, DocumentBlock, DocumentRow, ListItem, RunStyle, StyledRun, cut, drop_empty, each_text, plain, push, put, trim,
 };
-use super::glued::with_glued;
-use super::signs::{is_of_path, sign};
+use super::emphasis::with_emphasis;
+use super::stand_ins::{Guarded, restored};
 use super::tags::{self, HtmlPiece, Pairs};
 
 /// Deeper quotes and lists are joined to their parents: a text cannot make the room work without bound.
@@ -26,18 +26,21 @@ const DEEPEST: usize = 8;
 /// lone `<script>`, `a <b and c> d`) stays text. All that is left out is listed in `docs/language.md`, section 10.
 /// Returns the document and how many hostile characters it would have brought in by character references.
 pub(super) fn parse(text: &str) -> (Vec<DocumentBlock>, usize) {
-    parse_with(text, |events| with_glued(events, text))
+    let guarded = Guarded::of(text);
+    let (events, unused) = events(&guarded.text);
+    let unused = unused.into_iter().map(|(at, definition)| (guarded.in_source(at), restored(&definition).into_owned()));
+    read(text, with_emphasis(events, &guarded), unused.collect())
 }
 
-/// The same, as other readers of CommonMark read it: marks that touch a word are text.
+/// The same, as other readers of CommonMark read it.
 pub(super) fn parse_strictly(text: &str) -> Vec<DocumentBlock> {
-    parse_with(text, |events| events).0
+    let (events, unused) = events(text);
+    read(text, events, unused).0
 }
 
-fn parse_with<'t>(text: &'t str, read: impl Fn(Events<'t>) -> Events<'t>) -> (Vec<DocumentBlock>, usize) {
+/// The document of events, and of the definitions that no link uses.
+fn read(text: &str, events: Events<'_>, unused: Vec<(usize, String)>) -> (Vec<DocumentBlock>, usize) {
     let mut reader = MarkdownReader { pairs: Pairs::of(text), ..MarkdownReader::default() };
-    let (events, unused) = events(text);
-    let events = read(events);
     let mut unused = unused.into_iter().peekable();
     let uncounted = uncounted(&events, text);
     for (event, range) in events {
@@ -46,18 +49,12 @@ fn parse_with<'t>(text: &'t str, read: impl Fn(Events<'t>) -> Events<'t>) -> (Ve
             reader.definition(&definition);
         }
         reader.rest_of_row(&event, &range, text);
-        match (sign(&event, &range, text), event) {
-            (Some(sign), _) => reader.text(sign, false),
-            (None, Event::Text(escaped))
-                if text[..range.start].ends_with('\\') && reader.code.is_none() && is_of_path(text, range.start - 1) =>
-            {
-                reader.text(&format!("\\{escaped}"), false);
-            }
-            (None, Event::Start(Tag::List(_))) if uncounted.contains(&range.start) => reader.list(None, true),
-            (None, Event::Start(Tag::Item)) if reader.lists.last().is_some_and(|list| list.is_text) => {
+        match event {
+            Event::Start(Tag::List(_)) if uncounted.contains(&range.start) => reader.list(None, true),
+            Event::Start(Tag::Item) if reader.lists.last().is_some_and(|list| list.is_text) => {
                 reader.number(marker(text, range.start));
             }
-            (None, event) => reader.event(event),
+            event => reader.event(event),
         }
     }
     reader.flush(BlockKind::Paragraph);
@@ -149,6 +146,8 @@ struct MarkdownReader {
     number: String,
     code: Option<String>,
     html_block: Option<String>,
+    /// The open lists of HTML; the number of the next element, if it has one.
+    html_lists: Vec<Option<u64>>,
     table: u32,
     header: Arc<Vec<Vec<StyledRun>>>,
     cells: Vec<Vec<StyledRun>>,
@@ -479,7 +478,7 @@ impl MarkdownReader {
             match piece {
                 HtmlPiece::Text(text) => self.text(&text, false),
                 HtmlPiece::Nothing => self.is_gap = true,
-                HtmlPiece::Tag { name, is_end, href, src, alt } => {
+                HtmlPiece::Tag { name, is_end, href, src, alt, start } => {
                     if let Some(hidden) = &self.hidden {
                         if is_end && *hidden == name {
                             self.hidden = None;
@@ -502,6 +501,14 @@ impl MarkdownReader {
                         "sup" => self.raise("^", is_end),
                         "sub" => self.raise("_", is_end),
                         "td" | "th" => self.text(" ", false),
+                        "ol" | "ul" => {
+                            self.line();
+                            match is_end {
+                                true => drop(self.html_lists.pop()),
+                                false => self.html_lists.push((name == "ol").then_some(start.unwrap_or(1))),
+                            }
+                        }
+                        "li" if !is_end && !self.html_lists.is_empty() => self.html_item(),
                         _ if tags::hides(&name) && !is_end => self.hidden = Some(name),
                         _ if tags::breaks(&name) => self.line(),
                         _ => self.is_gap = true,
@@ -509,6 +516,16 @@ impl MarkdownReader {
                 }
             }
         }
+    }
+
+    /// An element of a list of HTML: a line with its number or bullet.
+    fn html_item(&mut self) {
+        self.line();
+        let depth = "  ".repeat(self.html_lists.len().min(DEEPEST).saturating_sub(1));
+        let Some(list) = self.html_lists.last_mut() else { return };
+        let mark = list.map_or("- ".to_owned(), |number| format!("{number}. "));
+        *list = list.map(|number| number.saturating_add(1));
+        self.text(&format!("{depth}{mark}"), false);
     }
 
     fn line(&mut self) {

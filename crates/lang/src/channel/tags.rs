@@ -12,7 +12,7 @@ pub(super) enum HtmlPiece {
     /// A comment or declaration.
     Nothing,
     /// A start or end tag of a known element, its name in small letters.
-    Tag { name: String, is_end: bool, href: Option<String>, src: Option<String>, alt: Option<String> },
+    Tag { name: String, is_end: bool, href: Option<String>, src: Option<String>, alt: Option<String>, start: Option<u64> },
 }
 
 /// The elements of HTML (WHATWG HTML, section 4, and the obsolete ones of section 16.2). Only these are tags.
@@ -83,23 +83,45 @@ pub(super) fn breaks(name: &str) -> bool {
     listed(BREAKING, name)
 }
 
+/// Where the last tag, comment and section of a text end: an end that does not follow is not looked for again behind every `<`.
+pub(super) struct TagEnds {
+    tag: Option<usize>,
+    comment: Option<usize>,
+    data: Option<usize>,
+}
+
+impl TagEnds {
+    pub(super) fn of(html: &str) -> TagEnds {
+        TagEnds { tag: html.rfind('>'), comment: html.rfind("-->"), data: html.rfind("]]>") }
+    }
+
+    /// Whether what begins at this byte, with `rest`, may end.
+    fn follow(&self, rest: &str, at: usize) -> bool {
+        let end = match rest {
+            _ if rest.starts_with("<!--") => self.comment,
+            _ if rest.starts_with("<![CDATA[") => self.data,
+            _ => self.tag,
+        };
+        Some(at) < end
+    }
+}
+
+/// How long the tag is that begins at a byte of a text, if there is one.
+pub(super) fn length(text: &str, at: usize, pairs: &Pairs, ends: &TagEnds) -> Option<usize> {
+    let rest = text.get(at..).filter(|rest| ends.follow(rest, at))?;
+    tag(rest, pairs).map(|(_, length)| length)
+}
+
 /// Reads HTML into text and tags; what is no tag stays text. `pairs` is of the text that the HTML stands in.
 pub(super) fn scan(html: &str, pairs: &Pairs) -> Vec<HtmlPiece> {
     let mut pieces = vec![];
     let mut text = String::new();
     let mut rest = html;
-    // Where the last of each ends: an end that does not follow is not looked for again behind every `<`.
-    let [last, comment, data] = [">", "-->", "]]>"].map(|end| html.rfind(end));
+    let ends = TagEnds::of(html);
     while let Some(at) = rest.find('<') {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
-        let at = Some(html.len() - rest.len());
-        let is_ended = match rest {
-            _ if rest.starts_with("<!--") => at < comment,
-            _ if rest.starts_with("<![CDATA[") => at < data,
-            _ => at < last,
-        };
-        match is_ended.then(|| tag(rest, pairs)).flatten() {
+        match ends.follow(rest, html.len() - rest.len()).then(|| tag(rest, pairs)).flatten() {
             Some((piece, length)) => {
                 flush(&mut text, &mut pieces);
                 pieces.push(piece);
@@ -143,7 +165,7 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(HtmlPiece, usize)> {
     if !listed(ELEMENTS, &name) {
         return None;
     }
-    let (mut href, mut src, mut alt) = (None, None, None);
+    let (mut href, mut src, mut alt, mut start) = (None, None, None, None);
     let mut at = from + length;
     // Attributes: name, name=value, name="value". What has no end is no tag, and neither is what another `<` is in without quotes.
     loop {
@@ -181,11 +203,12 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(HtmlPiece, usize)> {
             "href" => href = Some(read_references(value)),
             "src" => src = Some(read_references(value)),
             "alt" => alt = Some(read_references(value)),
+            "start" => start = value.parse().ok(),
             _ => {}
         }
     }
     let is_bare = html.get(from + length..at).is_some_and(|inside| inside.chars().all(|c| c.is_whitespace() || matches!(c, '/' | '>')));
-    (!is_bare || pairs.has_both(&name)).then_some((HtmlPiece::Tag { name, is_end, href, src, alt }, at))
+    (!is_bare || pairs.has_both(&name)).then_some((HtmlPiece::Tag { name, is_end, href, src, alt, start }, at))
 }
 
 fn is_attribute(key: &str) -> bool {
@@ -228,7 +251,7 @@ mod tests {
     #[test]
     fn known_elements_are_tags_and_all_else_is_text() {
         let pieces = alone("a <b class='x'>c</b> Vec<Item> 1 < 2 &amp; &#33;<!-- x -->");
-        let tag = |is_end| HtmlPiece::Tag { name: "b".into(), is_end, href: None, src: None, alt: None };
+        let tag = |is_end| HtmlPiece::Tag { name: "b".into(), is_end, href: None, src: None, alt: None, start: None };
         assert_eq!(
             pieces,
             [
@@ -258,11 +281,18 @@ mod tests {
         let pieces = alone("<a title=\"<x>\" HREF=https://a.example/x?a=1&amp;b=2>t<img/alt='é>'src=y>");
         assert_eq!(
             pieces[0],
-            HtmlPiece::Tag { name: "a".into(), is_end: false, href: Some("https://a.example/x?a=1&b=2".into()), src: None, alt: None }
+            HtmlPiece::Tag {
+                name: "a".into(),
+                is_end: false,
+                href: Some("https://a.example/x?a=1&b=2".into()),
+                src: None,
+                alt: None,
+                start: None
+            }
         );
         assert_eq!(
             pieces[2],
-            HtmlPiece::Tag { name: "img".into(), is_end: false, href: None, src: Some("y".into()), alt: Some("é>".into()) }
+            HtmlPiece::Tag { name: "img".into(), is_end: false, href: None, src: Some("y".into()), alt: Some("é>".into()), start: None }
         );
     }
 

@@ -156,7 +156,13 @@ fn is_in_name(text: &str, range: &Range<usize>) -> bool {
     let mut after = text[range.end..].chars();
     let (first, second) = (after.next(), after.next());
     let goes_on = second.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    before.is_some_and(|c| "@#$%&/\\+=~-.:".contains(c)) || first.is_some_and(|c| "@/\\+=~".contains(c) || "-.:#$%&".contains(c) && goes_on)
+    // Placeholders and code: `{{client}}`, `<client>`, `client()`, `client[0]`, `client->x`.
+    let is_code = before == Some('{')
+        || before == Some('<') && first == Some('>')
+        || ["()", "[", "->", "::"].iter().any(|sign| text[range.end..].starts_with(sign));
+    is_code
+        || before.is_some_and(|c| "@#$%&/\\+=~-.:".contains(c))
+        || first.is_some_and(|c| "@/\\+=~".contains(c) || "-.:#$%&".contains(c) && goes_on)
 }
 
 /// Small letters and single spaces, to compare by.
@@ -234,9 +240,10 @@ mod tests {
     fn names_stay_as_they_are() {
         let list = [("client", "customer")];
         for name in [
-            "client@client.example", "first.client@x.example", "client+tag@x.example", "client.example/client", "//client.example",
-            "@client", "#client", "$client", "/srv/client/data", "C:\\client\\x", "--client", "--for=client", "client/ID-client-7",
-            "sub-client", "client-facing", "client.pdf", "client:8080", "client_1",
+            "client@client.example", "{{client}}", "${client}", "<client>", "client()", "client[0]", "client->x", "client::x",
+            "first.client@x.example", "client+tag@x.example", "client.example/client", "//client.example", "@client", "#client", "$client",
+            "/srv/client/data", "C:\\client\\x", "--client", "--for=client", "client/ID-client-7", "sub-client", "client-facing",
+            "client.pdf", "client:8080", "client_1",
         ] {
             assert_eq!(apply(&list, &format!("The client: {name}, client.")), format!("The customer: {name}, customer."));
         }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use pulldown_cmark::{Event, LinkType, Parser, Tag};
+use pulldown_cmark::{Event, LinkType, Tag};
 use regex::Regex;
 use url::{Host, Url};
 
 use super::verdict::{CheckResult, JudgedText, listed, place, quoted};
-use crate::channel::{clean, markdown_options};
+use crate::channel::{clean, marked_events};
 
 /// Only links to these hosts; none at all if the list is empty. A link is a Markdown link or picture, an address with `://` or `www.`,
 /// and a bare name that programs for reading mail or messages make a link of (`acme.com`, `bit.ly/x`). A host of the list is that host
@@ -67,7 +67,7 @@ static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// All links: those of Markdown first, then the addresses in the text.
 fn found(text: &str) -> Vec<TextLink> {
     let mut found = vec![];
-    for (event, range) in Parser::new_ext(text, markdown_options()).into_offset_iter() {
+    for (event, range) in marked_events(text) {
         if let Event::Start(Tag::Link { dest_url, link_type, .. } | Tag::Image { dest_url, link_type, .. }) = event {
             let address = if link_type == LinkType::Email { format!("mailto:{dest_url}") } else { dest_url.to_string() };
             found.push(TextLink { address, range });

@@ -8,7 +8,7 @@ use super::verdict::{CheckResult, JudgedText, place};
 use crate::channel::marked_events;
 use crate::model::{Channel, Features, Markup};
 
-/// Uses no Markdown but what is allowed. Judged is the text with the marks that are sent, as CommonMark with tables and strike reads it, and marks that touch a word (`**Status:**OK`): a single `*` or
+/// Uses no Markdown but what is allowed. Judged is the text with the marks that are sent, as `format` reads it: a single `*` or
 /// `_`, an indented line or a line that begins with `16.` is no mark. In a formatted text of a channel with its own marks, those count
 /// (`*x*` may be bold); and where a formatted text shows lists as plain lines, lines are no mark either.
 pub(super) fn markdown(allowed: Features, judged: &JudgedText) -> CheckResult {

@@ -48,14 +48,15 @@ pub(super) fn render(blocks: &[DocumentBlock]) -> Value {
                 body.push(json!({ "type": "TextBlock", "text": text, "wrap": true, "fontType": "Monospace" }));
             }
             BlockKind::Row(row) => {
-                let mut rows = vec![cells(&row.header)];
+                let edge = quote(block);
+                let mut rows = vec![cells(&row.header, &edge)];
                 if !row.cells.is_empty() {
-                    rows.push(cells(&row.cells));
+                    rows.push(cells(&row.cells, &edge));
                 }
                 while let Some(BlockKind::Row(next)) = rest.first().map(|block| &block.kind)
                     && next.table == row.table
                 {
-                    rows.push(cells(&next.cells));
+                    rows.push(cells(&next.cells, &edge));
                     rest = &rest[1..];
                 }
                 let columns: Vec<Value> = row.header.iter().map(|_| json!({ "width": 1 })).collect();
@@ -95,10 +96,14 @@ fn own_lines(text: &str) -> String {
     text.split('\n').map(|line| if line.is_empty() { String::new() } else { line_start(line) }).collect::<Vec<_>>().join("\n")
 }
 
-fn cells(cells: &[Vec<StyledRun>]) -> Value {
+/// A row, with the sign of a quote before its first cell.
+fn cells(cells: &[Vec<StyledRun>], edge: &str) -> Value {
+    let edges = std::iter::once(edge).chain(std::iter::repeat(""));
     let cells: Vec<Value> = cells
         .iter()
-        .map(|cell| json!({ "type": "TableCell", "items": [{ "type": "TextBlock", "text": written(cell), "wrap": true }] }))
+        .zip(edges)
+        .map(|(cell, edge)| edge.to_owned() + &written(cell))
+        .map(|text| json!({ "type": "TableCell", "items": [{ "type": "TextBlock", "text": text, "wrap": true }] }))
         .collect();
     json!({ "type": "TableRow", "cells": cells })
 }

@@ -149,7 +149,11 @@ pub(super) fn read_alike(one: &str, other: &str) -> bool {
 
 /// The words of a text as readers of CommonMark read it, without white space.
 fn read_strictly(text: &str) -> String {
-    squeezed(&parse::parse_strictly(text).iter().map(|block| plain(&block.runs)).collect::<String>())
+    words_of(&parse::parse_strictly(text))
+}
+
+fn words_of(blocks: &[DocumentBlock]) -> String {
+    squeezed(&blocks.iter().map(|block| plain(&block.runs)).collect::<String>())
 }
 
 /// The words of runs without marks and addresses; struck text that has no mark is between `~~`.
@@ -171,11 +175,13 @@ fn write_line(runs: &[StyledRun], place: MarkdownPlace) -> String {
     written
 }
 
+/// Whether other readers and we read these words.
 fn reads_as(written: &str, place: MarkdownPlace, wanted: &str) -> bool {
+    let reads = |text: &str, wanted: &str| read_strictly(text) == wanted && words_of(&parse::parse(text).0) == wanted;
     match place {
-        MarkdownPlace::Paragraph => read_strictly(written) == wanted,
+        MarkdownPlace::Paragraph => reads(written, wanted),
         // What stands after something else on its line cannot begin a list, a heading or code.
-        MarkdownPlace::Heading | MarkdownPlace::Cell => read_strictly(&format!("x {written}")).strip_prefix('x') == Some(wanted),
+        MarkdownPlace::Heading | MarkdownPlace::Cell => reads(&format!("x {written}"), &format!("x{wanted}")),
     }
 }
 

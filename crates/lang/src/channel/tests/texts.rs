@@ -107,6 +107,97 @@ fn marks_that_touch_a_word_are_marks() {
 }
 
 #[test]
+fn what_is_not_certainly_a_mark_is_text() {
+    for same in [
+        // Sums, masks, wildcards, codes to dial, names.
+        "(5+3)*(2+1)*(4-1)",
+        "f(x)**2 + g(x)**2",
+        "x*(-1)*y*(-2)*z",
+        "***-**-6789",
+        "****-****-****-4242",
+        "+49 ***-***-12",
+        "Card ****4242, mail j***@x.example.",
+        "{\"Action\": \"s3:*\", \"Resource\": \"*\"} or \"arn:aws:iam::*:role/*\"",
+        "GRANT SELECT ON *.* TO x; see a.*",
+        "*.* and *.exe",
+        "\"*\" and \"*\"",
+        "^.*$ and .*?",
+        "find -name *_test* -o -name *_spec*",
+        "**61*+4930123**20#",
+        "**21*+4930123#",
+        "*#*#4636#*#*",
+        "\"_id_\" '__v__'",
+        "__name__ == \"__main__\"",
+        "def f(*args, **kwargs): g(*a, *b); x**2",
+        "from ~5 to 10~ kg, ~10時 / 20時~",
+        "-_- and ^_^",
+        // Addresses.
+        "https://en.wikipedia.example/wiki/A_(b)_C_(d)_E and https://en.wikipedia.example/wiki/F_(g)_H",
+        "https://x.example/a_-_b and https://x.example/x-_-y",
+        // Comparisons, fields of cron, sums over lines.
+        "Grades:\n> 90: A\n80-90: B",
+        ">= 5 kg: 10 €\nless: 5 €",
+        ">5 kg or < 5 kg",
+        "* * * * * /usr/bin/job",
+        "* * * * *",
+        "* 2 * * * /bin/b",
+        "Net 100 €\n- 10 € discount\n= 90 €",
+        "12 + 3\n=\n15",
+        "100\n-\n30\n=\n70",
+        "Price 5 €*\n\n* incl. VAT",
+        // Brackets that are no links.
+        "§ 5[2](b) and Art. 3[1](a)(ii)",
+        "handlers[0](event), see [2](b), [optional](required)",
+        "[Anna]: Hi\n[Bob]: Hello [Anna]",
+        "[10:32]: ok\n[10:40]: see [10:32]",
+        "[ERROR]: disk\nCount of [ERROR] is 5",
+        "Costs [1] are 50 €.\n\n[1]: net",
+        // Backslashes.
+        "cd ..\\..\\src",
+        "D:\\_x D:\\!a D:\\-x D:\\@x C:\\=x C:\\%x%",
+        "HKCU\\Software\\{GUID} %TEMP%\\{a} ACME\\$pc1 ..\\.git",
+        "C:\\Users\\_john_\\x C:\\#temp\\[old]",
+        "C:\\temp\\\nnext",
+        "^\\d\\{1,2\\}$",
+        // Named tags.
+        "Put it between <script> and </script>.",
+    ] {
+        assert_eq!(text(same, &plain()), same);
+        assert_eq!(one(same, &chat()).plain, same);
+        let written = text(same, &channel(Body::Markdown, Features::FULL));
+        assert_eq!(text(&written, &plain()), same, "{written}");
+    }
+    for (source, shown) in [
+        ("| cmd | use |\n|---|---|\n| `a | b` | pipe |", "cmd: a | b, use: pipe"),
+        ("> one\n> 32 hours", "> one\n> 32 hours"),
+        ("> 3. Dezember\n\n1. *a*\n2. **b**", "> 3. Dezember\n\n1. a\n2. b"),
+        ("* *a* b\n* c", "- a b\n- c"),
+        ("***a** b* and **c *d***", "a b and c d"),
+        ("**#1** of **€5**, **-5 %**, *(so)* and **„ja“**", "#1 of €5, -5 %, (so) and „ja“"),
+        ("**Projekt**-Leiter, *Projekt*-Leiter, **Yes**/no, **a**:b", "Projekt-Leiter, Projekt-Leiter, Yes/no, a:b"),
+        ("これは*重要*です。**注意**：次", "これは重要です。注意：次"),
+        ("<ol><li>Open</li><li>Close</li></ol>Repeat step 2.", "1. Open\n2. Close\nRepeat step 2."),
+        ("<ol start=\"3\"><li>a<ul><li>b</li></ul></li><li>c</li></ol>", "3. a\n  - b\n4. c"),
+        ("https://x.example/🎉/win and https://x.example/a🎉", "https://x.example/%F0%9F%8E%89/win and https://x.example/a🎉"),
+        ("[a](README.md), [b](/x), [c](#d), [e](mailto:f@g.example)", "a (README.md), b (/x), c (#d), e (f@g.example)"),
+    ] {
+        assert_eq!(text(source, &plain()), shown, "{source}");
+    }
+}
+
+#[test]
+fn a_link_ends_with_its_address() {
+    for (source, links) in [
+        ("见https://x.example/a、次。https://x.example/b）と「https://x.example/c」", vec!["a", "b", "c"]),
+        ("https://x.example/a， https://x.example/b– «https://x.example/c» https://x.example/d’s", vec!["a", "b", "c", "d"]),
+    ] {
+        let written = html(source);
+        let found: Vec<&str> = written.split("href=\"https://x.example/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(found, links, "{written}");
+    }
+}
+
+#[test]
 fn addresses_and_paths_keep_the_signs_that_are_marks_elsewhere() {
     for same in [
         "src/__init__.py",
@@ -154,7 +245,7 @@ fn figures_signs_and_addresses_do_not_join_what_stands_beside_them() {
         ("SO<sub>4</sub><sup>2-</sup>", "SO_(4)^(2-)"),
         ("Cost = a*b, tax = c*d; rm a*b c*d", "Cost = a*b, tax = c*d; rm a*b c*d"),
         ("Name (*) and e-mail (*) are required", "Name (*) and e-mail (*) are required"),
-        ("Start 500\n+ 50\n- 30\n= 520", "Start 500\n\n+ 50\n\n- 30\n= 520"),
+        ("Start 500\n+ 50\n- 30\n= 520", "Start 500\n\n+ 50\n- 30\n= 520"),
         ("Grew to 5 [1].\n\n[1]: https://x.example/a", "Grew to 5 [1] (https://x.example/a)."),
         ("Cost: €[99](https://x.example/r)", "Cost: €99 (https://x.example/r)"),
         ("<del>\n\n```\nold --force\n```\n\n</del>\n\nnew", "~~old --force~~\n\nnew"),
@@ -254,6 +345,8 @@ fn a_quote_in_a_card_can_be_told_from_what_is_said() {
     );
     let all: Vec<String> =
         card.parts[0].content["body"].as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap().to_owned()).collect();
+    let table = one("> | a | b |\n> |---|---|\n> | 1 | 2 |", &channel(Body::AdaptiveCard, Features::FULL)).parts[0].content.to_string();
+    assert!(table.contains("\"> a\"") && table.contains("\"> 1\"") && table.contains("\"2\""), "{table}");
     assert_eq!(all, ["You wrote:", "> Ha", "> one\n\n> two", "> - a", "> x\n\n> y", "No."]);
 }
 
@@ -390,7 +483,7 @@ fn figures_stay_what_they_are_and_signs_that_are_no_marks_are_not_written() {
         let in_chat = as_sent(figures, &chat());
         assert!(!in_chat.contains('_') && in_chat.chars().count() == figures.chars().count(), "{in_chat}");
     }
-    assert_eq!(as_sent("un*x*y and *x*, **b**: _i_, **3**rd", &chat()), "unxy and _x_, *b*: _i_, 3rd");
+    assert_eq!(as_sent("un*x*y and *x*, **b**: _i_, **3**rd", &chat()), "un*x*y and _x_, *b*: _i_, 3rd");
     assert_eq!(as_sent("a *3*4 **5**", &plain()), "a *3*4 5");
     assert_eq!(as_sent("Hi\n\n[x]: <a b>", &plain()), "Hi\n\n[x]: <a b>");
 }
