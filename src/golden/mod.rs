@@ -8,6 +8,7 @@
 //! | `calls` | what steps sent to models and services |
 //! | `judge` | a model that judges what a run gave |
 //! | `mutate` | outputs that are broken on purpose: does a gate notice? |
+//! | `reworded`, `negation` | texts with a wrong figure, subject, person, or meaning |
 //! | `baseline` | what became worse since somebody last looked |
 //! | `facts` | what plays of one trial came to, and what changed between them |
 //! | `taping` | recordings of cases |
@@ -28,9 +29,11 @@ mod judge;
 mod leftover;
 mod markdown;
 mod mutate;
+mod negation;
 mod outcome;
 mod play;
 pub mod report;
+mod reworded;
 mod run;
 mod suite;
 mod taping;

@@ -2,12 +2,10 @@
 //!
 //! How to add a way: a variant of [`OutputMutation`], its row in the table, in the same order, and its arm in `broken`.
 
-use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::Value;
 
+use super::negation::negated;
+use super::reworded::{Tongue, changed, figures, other_name, other_topic, swapped, tongue, with_figures};
 use crate::channel::{Output, count_emojis};
 use crate::engine::{PassedGate, Run};
 use crate::event::{Event, StepPath};
@@ -19,6 +17,7 @@ const SPANISH: &str = "Esta semana ha trabajado muchas horas en varios proyectos
 const ENGLISH: &str = "You have worked many hours on several projects this week, and some are still missing to reach your target.";
 /// A text that would have to be longer than this to be too long is left alone, in bytes.
 const LONGEST: usize = 1 << 20;
+const OTHER_LANGUAGE: &str = "the text is in neither English nor Spanish";
 
 /// How an output is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,11 +36,22 @@ pub enum OutputMutation {
     /// Where there are none.
     Emoji,
     Language,
+    /// A text about something else, without figures.
+    OtherTopic,
+    /// A text about something else with the figures of the text.
+    OtherTopicWithFigures,
+    SwappedFigures,
+    /// A sentence that says the opposite.
+    Negated,
+    /// The whole text three times.
+    Repeated,
+    /// That of somebody the text is not for. [`OutputMutation::Name`] is the person's own.
+    OtherName,
 }
 
 impl OutputMutation {
     /// Each way with its words for people, and what would notice it.
-    const TABLE: [(OutputMutation, &'static str, &'static str); 11] = [
+    const TABLE: [(OutputMutation, &'static str, &'static str); 17] = [
         (OutputMutation::TooLong, "a message that is too long", "fits_channel: true"),
         (OutputMutation::CutShort, "a text of which something is left out", "expression: not value.shortened"),
         (
@@ -57,6 +67,32 @@ impl OutputMutation {
         (OutputMutation::Link, "a link", "links: none, or a list of hosts"),
         (OutputMutation::Emoji, "an emoji where there are none", "fits_channel: true, or emojis: 0"),
         (OutputMutation::Language, "another language", "language, such as language: en"),
+        (
+            OutputMutation::OtherTopic,
+            "a text about something else",
+            "contains or regex, with what each answer says, such as the thing that was asked about",
+        ),
+        (
+            OutputMutation::OtherTopicWithFigures,
+            "a text about something else with the same figures",
+            "regex: '^\\D*$' with apart_from, the figures with the words that belong to them",
+        ),
+        (
+            OutputMutation::SwappedFigures,
+            "two figures in each other's place",
+            "regex: '^\\D*$' with apart_from, the figures with the words that belong to them",
+        ),
+        (
+            OutputMutation::Negated,
+            "a sentence that says the opposite",
+            "contains or regex, with the sentence of the data, or with the words that a text may have",
+        ),
+        (OutputMutation::Repeated, "the text three times", "an expression that no sentence is in text twice"),
+        (
+            OutputMutation::OtherName,
+            "another person's name",
+            "an expression that no names but those of the data are in text, or regex with the words that a text may have",
+        ),
     ];
 
     /// For people.
@@ -162,8 +198,19 @@ fn broken(run: &Run, gate: &PassedGate, way: OutputMutation) -> Result<Output, &
         OutputMutation::Link => add("See https://example.com/login for more."),
         OutputMutation::Language => {
             let figures: Vec<&str> = figures(draft).into_iter().filter_map(|range| draft.get(range)).collect();
-            let is_spanish = whatlang::detect_lang(draft) == Some(whatlang::Lang::Spa);
-            format!("{} {}", if is_spanish { ENGLISH } else { SPANISH }, figures.join(" "))
+            format!("{} {}", if tongue(draft) == Tongue::Spanish { ENGLISH } else { SPANISH }, figures.join(" "))
+        }
+        OutputMutation::OtherTopic => other_topic(draft).ok_or(OTHER_LANGUAGE)?.to_owned(),
+        OutputMutation::OtherTopicWithFigures => {
+            with_figures(other_topic(draft).ok_or(OTHER_LANGUAGE)?, draft).ok_or("the text has no figure")?
+        }
+        OutputMutation::SwappedFigures => swapped(draft).ok_or("the text has no two figures to exchange")?,
+        OutputMutation::Negated => negated(draft).ok_or("the text has no English statement with a word such as is or have")?,
+        OutputMutation::Repeated if draft.trim().is_empty() => return Err("the text is empty"),
+        OutputMutation::Repeated => [draft.trim(); 3].join("\n\n"),
+        OutputMutation::OtherName => {
+            let person = gate.person.get("name").and_then(Value::as_str).unwrap_or_default();
+            other_name(draft, person, &gate.with).ok_or("the text or its data have each name that could be put in")?
         }
     };
     if gate.draft.is_none() {
@@ -231,29 +278,6 @@ fn grow_last(content: &mut Value, more: &str) -> bool {
     }
 }
 
-/// A figure in a text, with its decimals.
-static FIGURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9]+(?:[.,:][0-9]+)*").ok());
-
-fn figures(text: &str) -> Vec<Range<usize>> {
-    FIGURE.as_ref().map(|pattern| pattern.find_iter(text).map(|found| found.range()).collect()).unwrap_or_default()
-}
-
-/// The first figure that is no number of a list, as another one that occurs nowhere in the data or the text.
-fn changed(draft: &str, data: &Value) -> Option<String> {
-    let found = figures(draft).into_iter().find(|range| {
-        let (before, after) = (draft.get(..range.start).unwrap_or_default(), draft.get(range.end..).unwrap_or_default());
-        let starts_line = before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
-        !(starts_line && after.starts_with(['.', ')']))
-    })?;
-    let data = data.to_string();
-    let whole: u64 = draft.get(found.clone())?.split(['.', ',', ':']).next()?.parse().ok()?;
-    let is_new = |figure: &String| !data.contains(figure.as_str()) && !draft.contains(figure.as_str());
-    let other = (1..1000).filter_map(|more| whole.checked_add(more)).map(|figure| figure.to_string()).find(is_new)?;
-    let mut text = draft.to_owned();
-    text.replace_range(found, &other);
-    Some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -265,14 +289,6 @@ mod tests {
         for (place, (way, ..)) in OutputMutation::TABLE.into_iter().enumerate() {
             assert_eq!(way as usize, place);
         }
-    }
-
-    #[test]
-    fn a_changed_figure_is_one_that_the_data_do_not_have() {
-        let data = json!({ "facts": { "logged": 32, "other": 33 } });
-        assert_eq!(changed("You logged 32.5 of 40 hours.", &data).unwrap(), "You logged 34 of 40 hours.");
-        assert_eq!(changed("1. First\n2. Then 7 hours", &data).unwrap(), "1. First\n2. Then 8 hours");
-        assert_eq!(changed("Nothing.", &data), None);
     }
 
     #[test]

@@ -574,6 +574,62 @@ tests:
 "#;
 
 #[test]
+fn a_weak_gate_lets_a_wrong_subject_person_figure_and_meaning_through_and_a_strict_one_notices_each() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    std::fs::write(folder.path().join("gates.yaml"), WEAK_AND_STRICT).unwrap();
+    std::fs::write(folder.path().join("people.csv"), "id,name\np1,Ana\n").unwrap();
+    let ran = flow(folder.path(), &["test", "gates.yaml", "--mutate", "--json"]);
+    assert_eq!(ran.exit, 1, "{}{}", ran.out, ran.err);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let mutants = report["tests"][0]["mutations"].as_array().unwrap();
+    let of = |gate: &str, way: &str| mutants.iter().find(|m| m["gate"] == gate && m["mutation"] == way).unwrap();
+    for (way, text, by) in [
+        ("a text about something else", "The roses behind the castle are in bloom", "answers"),
+        ("a text about something else with the same figures", "strolls along. Ask for 32 and 40.", "in_words"),
+        ("two figures in each other's place", "You have logged 40 of 32 hours this week, Ana.", "in_words"),
+        ("a sentence that says the opposite", "You have not logged 32 of 40 hours this week, Ana.", "in_words"),
+        ("the text three times", "this week, Ana.\n\nYou have logged 32 of 40 hours", "once"),
+        ("another person's name", "hours this week, Nora.", "names"),
+    ] {
+        let survived = of("weak", way);
+        assert!(survived["result"] == "survived" && survived["by"].as_str().unwrap().contains(text), "{survived}");
+        let noticed = of("strict", way);
+        assert!(noticed["result"] == "noticed" && noticed["by"].as_array().unwrap().contains(&by.into()), "{noticed}");
+        assert_eq!(
+            of("bare", way)["result"],
+            if way.contains("figure") || way.contains("opposite") { "not_applicable" } else { "survived" }
+        );
+    }
+}
+
+const WEAK_AND_STRICT: &str = r#"
+flow: 1
+name: gates
+models: { default: { provider: scripted, replies: { weak: passed, bare: passed } } }
+agents: { quality: { instructions: You judge. } }
+data: { people: { file: people.csv } }
+inputs: { text: { type: text, default: "You have logged 32 of 40 hours this week, Ana." } }
+person: { id: p1, from: people }
+scorecards:
+  weak:
+    judge: quality
+    criteria: [ { id: good, description: The reply answers the question., expected: An answer., judge: true } ]
+  strict:
+    criteria:
+      - { id: answers, description: The reply names the hours that are logged., check: { contains: "{{ with.words }}" } }
+      - { id: in_words, description: Each figure stands in its words., check: { regex: '^\D*$', apart_from: with.words } }
+      - { id: once, description: The words stand in the reply once., check: { expression: text | split(with.words) | length == 2 } }
+      - { id: names, description: The reply names nobody but the person., check: { regex: '^\p{Lu}\P{Lu}*$', apart_from: person.name } }
+steps:
+  - { id: weak, gate: weak, of: inputs.text }
+  - { id: bare, gate: weak, of: "'Well done.'" }
+  - { id: strict, gate: strict, of: inputs.text, with: { words: have logged 32 of 40 hours } }
+outputs: { all: "{{ steps.strict.output }}" }
+tests: [ { id: t, expect: { status: succeeded } } ]
+"#;
+
+#[test]
 fn the_gate_of_the_timesheet_notices_every_broken_output_on_every_channel() {
     let asked = ["test", "--mutate", "tests/golden/timesheet/questions.test.yaml", "--filter", "hours_this_week/"];
     let ran = flow(Path::new(env!("CARGO_MANIFEST_DIR")), &asked);
