@@ -134,6 +134,9 @@ impl Delimited {
         let may_be_header = cells > header && !self.is_header_said && is_usual();
         sentence.push_str(&if may_be_header {
             format!("If line {number} has the names of the columns, write header_row: {number} under data; else quote texts that contain \"{delimiter}\".")
+        } else if cells < header {
+            // Filled up, a text that goes on in the next line would be two rows, and one without a delimiter a row of shifted cells.
+            format!("If its last cells are empty, write a \"{delimiter}\" for each; if a text goes on in the next line, quote it.")
         } else {
             format!("Quote texts that contain \"{delimiter}\", or correct the line.")
         });
@@ -415,7 +418,8 @@ mod tests {
     fn a_line_with_too_few_or_too_many_cells_is_named() {
         assert_eq!(
             rows("a,b\n1,2\n3\n").unwrap_err(),
-            "x.csv, line 3 has 1 cell, but the header has 2. Quote texts that contain \",\", or correct the line."
+            "x.csv, line 3 has 1 cell, but the header has 2. If its last cells are empty, write a \",\" for each; if a text goes on in the next \
+             line, quote it."
         );
         assert!(rows("sep=,\na,b\n1,2,3\n").unwrap_err().starts_with("x.csv, line 3 has 3 cells"));
         assert!(rows("a,b\n\"1,2\n3,4\n").unwrap_err().contains("perhaps a quotation mark is not closed"));

@@ -248,7 +248,12 @@ fn two_tables_of_one_name_are_an_error() {
 fn empty_broken_and_misnamed_files_say_what_to_do() {
     for (file, content, sentence) in [
         ("t.csv", &b""[..], "t.csv is empty. The first line must be the names of the columns."),
-        ("t.csv", b"a,b\n1\n", "t.csv, line 2 has 1 cell, but the header has 2. Quote texts that contain \",\", or correct the line."),
+        (
+            "t.csv",
+            b"a,b\n1\n",
+            "t.csv, line 2 has 1 cell, but the header has 2. If its last cells are empty, write a \",\" for each; if a text goes on in the next \
+             line, quote it.",
+        ),
         ("t.csv", b"PK\x03\x04\0\0", "t.csv is not a text: its content is an Excel, Word or zip file. Correct its file extension."),
         ("t.sqlite", b"a,b\n", "t.sqlite is not a SQLite database."),
         ("t.xlsx", b"a,b\n", "t.xlsx is not an Excel file. Save it as \"Excel workbook (.xlsx)\", or correct its file extension."),
