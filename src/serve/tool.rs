@@ -6,7 +6,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use crate::engine::inputs_schema;
-use crate::model::{FieldKind, Filling, Form, Outputs, Pipeline, PipelineId, Shape, Text};
+use crate::model::{AgentStep, Field, FieldKind, Filling, Form, Outputs, Pipeline, PipelineId, Shape, Step, StepKind, Text};
 use crate::plan::Plan;
 use crate::rules::effects_of;
 
@@ -41,6 +41,10 @@ fn input(pipeline: &Pipeline) -> Map<String, Value> {
 
 /// An argument that may be left out is null only for flow; clients read one type more easily than two.
 fn without_null(property: &mut Value) {
+    if let Some(Value::Object(fields)) = property.get_mut("properties") {
+        fields.values_mut().for_each(without_null);
+    }
+    property.get_mut("items").into_iter().for_each(without_null);
     match property.get("type").and_then(Value::as_array).map(Vec::as_slice) {
         Some([kind, Value::Null | Value::String(_)]) if property["type"][1] == "null" => property["type"] = kind.clone(),
         _ => return,
@@ -72,16 +76,49 @@ fn given(pipeline: &Pipeline, filling: &Filling) -> Value {
     }
 }
 
-/// A text with more than one expression is a text; one that only reads an input that every run has is of its type.
+/// A text with more than one expression is a text; one that only reads an input that every run has, or what a step gives, is of its type.
 fn of_text(pipeline: &Pipeline, text: &Text) -> Value {
     match text.form {
         Form::Plain | Form::Template => return json!({ "type": "string" }),
         Form::Sole | Form::Bare => {}
     }
     let inner = text.source.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
-    let input = inner.strip_prefix("inputs.").and_then(|name| pipeline.input_fields().iter().find(|field| field.name == name));
-    let field = input.filter(|field| field.is_required || field.default.is_some());
-    field.and_then(|field| field_type(field.kind)).map_or_else(|| json!({}), |kind| json!({ "type": kind }))
+    let path: Vec<&str> = inner.split('.').collect();
+    match path.as_slice() {
+        ["inputs", name] => of_field(pipeline.input_fields(), name),
+        ["steps", id, "output", rest @ ..] => {
+            pipeline.steps.iter().find(|step| step.id.value == *id).map(|step| of_step(pipeline, step, rest))
+        }
+        _ => None,
+    }
+    .unwrap_or_else(|| json!({}))
+}
+
+fn of_field(fields: &[Field], name: &str) -> Option<Value> {
+    let field = fields.iter().find(|field| field.name == name && (field.is_required || field.default.is_some()))?;
+    field_type(field.kind).map(|kind| json!({ "type": kind }))
+}
+
+/// What a step gives, where that is certain; a step that does not succeed gives nothing.
+fn of_step(pipeline: &Pipeline, step: &Step, path: &[&str]) -> Value {
+    if step.for_each.is_some() {
+        return if path.is_empty() { json!({ "type": "array" }) } else { json!({}) };
+    }
+    let of_agent = |agent: &AgentStep| pipeline.agents.get(&agent.agent.value).map(|agent| agent.output.as_ref());
+    let (shape, is_agent) = match &step.kind {
+        StepKind::Agent(agent) => match agent.output.as_ref().map(Some).or_else(|| of_agent(agent)) {
+            Some(shape) => (shape, true),
+            None => return json!({}),
+        },
+        StepKind::Set(filling) if path.is_empty() => return given(pipeline, filling),
+        kind => (kind.facts().output, false),
+    };
+    match (shape, path) {
+        (None, []) if is_agent => json!({ "type": "string" }),
+        (Some(Shape::Fields(_)), []) => json!({ "type": "object" }),
+        (Some(Shape::Fields(fields)), [name]) => of_field(fields, name).unwrap_or_else(|| json!({})),
+        (Some(_) | None, _) => json!({}),
+    }
 }
 
 /// The type of a field in JSON Schema; `None`: it has no one type.

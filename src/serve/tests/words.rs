@@ -78,7 +78,7 @@ fn a_pipeline_is_a_tool_with_its_inputs_and_outputs() {
     assert_eq!(input["properties"]["n"], json!({ "type": "integer", "minimum": 1, "examples": [4] }));
     assert_eq!(input["properties"]["tone"], json!({ "type": "string", "default": "kind" }));
     assert!(input["properties"].get("channel").is_none(), "{input}");
-    assert_eq!(tool["outputSchema"], json!({ "type": "object", "properties": { "doubled": {} } }));
+    assert_eq!(tool["outputSchema"], json!({ "type": "object", "properties": { "doubled": { "type": "integer" } } }));
     assert_eq!(tool["annotations"], json!({ "readOnlyHint": true, "openWorldHint": false }));
 }
 
@@ -100,8 +100,22 @@ fn outputs_have_a_type_where_every_run_gives_it() {
         "{ n: '{{ inputs.n }}', tone: '{{ inputs.tone }}', note: '{{ inputs.note }}', text: 'n is {{ steps.a.output }}', sum: '{{ inputs.n + 1 }}', list: ['{{ inputs.n }}'], step: '{{ steps.a.output }}' }",
     );
     let kinds = json!({ "n": { "type": "integer" }, "tone": { "type": "string" }, "note": {}, "text": { "type": "string" }, "sum": {},
-        "list": { "type": "array" }, "step": {} });
+        "list": { "type": "array" }, "step": { "type": "integer" } });
     assert_eq!(typed["outputSchema"]["properties"], kinds);
     assert_eq!(typed["inputSchema"]["properties"]["note"], json!({ "type": "string", "enum": ["a", "b"] }));
+    let field = "{ type: object, fields: { k: { type: integer, required: false, minimum: 1 } } }";
+    let inside = tool_of(&format!("inputs:\n  o: {field}\n  l: {{ type: list, items: {field} }}\nsteps: [{{ id: a, set: 1 }}]\n"));
+    for place in ["/inputSchema/properties/o/properties/k", "/inputSchema/properties/l/items/properties/k"] {
+        assert_eq!(inside.pointer(place), Some(&json!({ "type": "integer", "minimum": 1 })));
+    }
+    let said = "agents: { w: {}, f: { output: { n: integer, maybe: { type: text, required: false } } } }
+steps:
+  - { id: said, agent: w, prompt: Hi }
+  - { id: own, agent: f, prompt: Hi }
+  - { id: each, for_each: '[1]', agent: w, prompt: Hi }
+outputs: { said: '{{ steps.said.output }}', own: '{{ steps.own.output }}', n: '{{ steps.own.output.n }}', maybe: '{{ steps.own.output.maybe }}', each: '{{ steps.each.output }}' }
+";
+    let kinds = json!({ "said": { "type": "string" }, "own": { "type": "object" }, "n": { "type": "integer" }, "maybe": {}, "each": { "type": "array" } });
+    assert_eq!(tool_of(said)["outputSchema"]["properties"], kinds);
     assert_eq!(outputs("'Number {{ inputs.n }}'")["outputSchema"]["properties"], json!({ "output": { "type": "string" } }));
 }
