@@ -151,6 +151,10 @@ impl Files for Page {
     fn names(&self, folder: &Path) -> Vec<String> {
         DiskFiles.names(folder)
     }
+    fn has_fitting(&self, pattern: &flow::model::FilePattern) -> bool {
+        // What a folder holds that only the page speaks of is not known.
+        !pattern.root.exists() || DiskFiles.has_fitting(pattern)
+    }
     fn columns(&self, table: &flow::port::TableSource) -> Option<Vec<String>> {
         DiskFiles.columns(table)
     }

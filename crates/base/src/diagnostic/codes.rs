@@ -86,6 +86,7 @@ codes! {
     HiddenCharacters = "F023", "hidden-characters", Error, true;
     UnsupportedYaml = "F024", "unsupported-yaml", Error, false;
     MissingFile = "F025", "missing-file", Error, false;
+    UnmatchedPattern = "F026", "unmatched-pattern", Warning, true;
     UnknownStep = "F100", "unknown-step", Error, false;
     Cycle = "F101", "cycle", Error, false;
     RedundantNeed = "F102", "redundant-need", Info, true;

@@ -5,7 +5,7 @@ use super::keys;
 use super::reader::KeyReader;
 use super::texts::is_filled;
 use super::world::OtherFileError;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{FilePattern, Knowledge, MOST_FOUND, SearchMode, SearchStep, Text, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -19,8 +19,11 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
     let embed = keys.name("embed");
     let written = keys.get("files").map(|node| lower.one_or_many("files", node)).unwrap_or_default();
     let (filled, written): (Vec<&Node>, Vec<&Node>) = written.iter().partition(|node| is_filled(node));
-    let files: Vec<Spanned<FilePattern>> = written.into_iter().filter_map(|node| pattern(lower, node)).collect();
+    let (files, unmatched): (Vec<_>, Vec<_>) =
+        written.into_iter().filter_map(|node| pattern(lower, node)).partition(|(_, unfitting)| unfitting.is_none());
     let given: Vec<Text> = filled.into_iter().filter_map(|node| lower.text("files", node)).collect();
+    fits_none(lower, &unmatched, !files.is_empty() || !given.is_empty());
+    let files: Vec<Spanned<FilePattern>> = files.into_iter().chain(unmatched).map(|(pattern, _)| pattern).collect();
     let Some(search) = search else { return tool };
     if search.needs_vectors() && !keys.has("embed") {
         let word: &str = search.into();
@@ -43,8 +46,8 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
     tool
 }
 
-/// A path or a pattern in the project (F604), which fits a file (F025).
-fn pattern(lower: &Lower, node: &Node) -> Option<Spanned<FilePattern>> {
+/// A path or a pattern in the project (F604); with its text if no file fits it.
+fn pattern(lower: &Lower, node: &Node) -> Option<(Spanned<FilePattern>, Option<String>)> {
     let written = lower.name("files", node)?;
     let (root, rest) = FilePattern::split(&written.value);
     let is_pattern = !rest.is_empty();
@@ -55,11 +58,24 @@ fn pattern(lower: &Lower, node: &Node) -> Option<Spanned<FilePattern>> {
         let help = "write * for a part of a name, ** for folders in folders: docs/**/*.md";
         return lower.reject(written.span, format!("{} is no pattern of files: {problem}", quoted(&written.value)), help);
     }
-    if is_pattern && !lower.world().has_fitting(&pattern) {
-        let message = format!("no file fits {}", quoted(&written.value));
-        lower.report(Diagnostic::missing_file(written.span, message).help("correct the pattern; hidden files and links do not count"));
+    let fits = !is_pattern || lower.world().has_fitting(&pattern);
+    let span = written.span;
+    Some((Spanned::new(pattern, span), Some(written.value).filter(|_| !fits)))
+}
+
+/// Patterns that fit no file: without any document nothing could be found (F025); beside others they may wait for theirs (F026).
+fn fits_none(lower: &Lower, unmatched: &[(Spanned<FilePattern>, Option<String>)], has_others: bool) {
+    for (pattern, written) in unmatched {
+        let message = format!("no file fits {}", quoted(written.as_deref().unwrap_or_default()));
+        let (found, help) = match has_others {
+            true => (
+                Diagnostic::new(Code::UnmatchedPattern, pattern.span, message),
+                "correct the pattern, or remove it; only the other files are searched",
+            ),
+            false => (Diagnostic::missing_file(pattern.span, message), "correct the pattern; hidden files and links do not count"),
+        };
+        lower.report(found.help(help));
     }
-    Some(Spanned::new(pattern, written.span))
 }
 
 fn file(lower: &Lower, path: &str) -> Result<std::path::PathBuf, OtherFileError> {
