@@ -1,5 +1,6 @@
 //! `flow conversations …`: what people and pipelines said to each other.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use super::arguments::{AgentOption, ConversationsCommand, SharedOptions, StoreOption};
 use super::refusal::Refusal;
 use super::{Exit, stdout};
+use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_conversations::SqliteConversations;
@@ -17,7 +19,9 @@ use crate::adapter::{environment, files};
 use crate::diagnostic::{counted, visible, visible_lines};
 use crate::journal::added;
 use crate::model::{MessageRole, PastMessage, read_json};
-use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, MessageThread, RunFilter, RunMatch, Store};
+use crate::port::{
+    Clock as _, ConversationRun, ConversationSummary, Conversations, KeptMessage, MessageThread, RunFilter, RunMatch, Store,
+};
 use crate::report::escape::json_visible;
 use crate::runtime::{catch_up, conversations_file, kept, shown as shown_path};
 
@@ -27,11 +31,11 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
     match command {
         ConversationsCommand::List { json, store } => list(&mut open(&journal, store, shared)?, *json),
         ConversationsCommand::Show { id, of, store } => {
-            let messages = messages(&mut open(&journal, store, shared)?, id, of)?;
+            let messages = messages(&mut open(&journal, store, shared)?, id, of, shared)?;
             Ok(stdout::print(&messages.iter().map(shown).collect::<String>()))
         }
         ConversationsCommand::Export { id, of, store } => {
-            let messages = messages(&mut open(&journal, store, shared)?, id, of)?;
+            let messages = messages(&mut open(&journal, store, shared)?, id, of, shared)?;
             Ok(stdout::print(&messages.iter().filter_map(line).collect::<String>()))
         }
         ConversationsCommand::Add { id, file, store } => add(&journal, id, file, store, shared),
@@ -39,8 +43,7 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
             let mut store = open(&journal, store, shared)?;
             let cleared = store.clear(id, of.agent.as_deref())?.ok_or_else(|| unknown(&mut store, id))?;
             if let (0, Some(agent)) = (cleared, &of.agent) {
-                let message = format!("conversation {} has no messages of agent \"{}\"", visible(id), visible(agent));
-                return Err(Refusal::usage(message));
+                return Err(nothing_of(id, agent, &store.agents(id)?));
             }
             if !shared.quiet {
                 tell!("removed {}", counted(cleared, "message", "messages"));
@@ -71,20 +74,41 @@ fn list(store: &mut SqliteConversations, as_json: bool) -> Result<Exit, Refusal>
     let row = |one: &ConversationSummary| {
         let id = one.id.as_deref().map_or_else(|| "(encrypted)".into(), visible).into_owned();
         let last = one.last.map(|time| time.format("%Y-%m-%d %H:%M").to_string()).unwrap_or_default();
-        [id, counted(one.messages, "message", "messages"), last, one.channel.as_deref().map(visible).unwrap_or_default().into_owned()]
+        let channel = one.channel.as_deref().map(visible).unwrap_or_default().into_owned();
+        let agents = if one.agents.is_empty() { String::new() } else { format!("and {}", of_agents(&one.agents)) };
+        [id, counted(one.messages, "message", "messages"), last, channel, agents]
     };
-    let rows: Vec<[String; 4]> = all.iter().map(row).collect();
+    let rows: Vec<[String; 5]> = all.iter().map(row).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (first, second, third) = (width(0), width(1), width(2));
-    let line = |[id, count, last, channel]: &[String; 4]| {
-        format!("{}\n", format!("{id:<first$}  {count:>second$}  {last:<third$}  {channel}").trim_end())
+    let (first, second, third, fourth) = (width(0), width(1), width(2), width(3));
+    let line = |[id, count, last, channel, agents]: &[String; 5]| {
+        format!("{}\n", format!("{id:<first$}  {count:>second$}  {last:<third$}  {channel:<fourth$}  {agents}").trim_end())
     };
     Ok(stdout::print(&rows.iter().map(line).collect::<String>()))
 }
 
-/// The messages of a conversation. Errors: there is none of that id (exit 2), or it cannot be read.
-fn messages(store: &mut SqliteConversations, id: &str, of: &AgentOption) -> Result<Vec<KeptMessage>, Refusal> {
-    store.all(id, of.agent.as_deref())?.ok_or_else(|| unknown(store, id))
+/// How many messages of which agents there are.
+fn of_agents(agents: &BTreeMap<String, u64>) -> String {
+    let of = |(name, count): (&String, &u64)| format!("{} of {}", counted(*count, "message", "messages"), visible(name));
+    agents.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// The messages of a conversation, or of an agent in it; of which other agents there are some is told on standard error.
+/// Errors: there is none of that id, or none of that agent (exit 2), or it cannot be read.
+fn messages(store: &mut SqliteConversations, id: &str, of: &AgentOption, shared: &SharedOptions) -> Result<Vec<KeptMessage>, Refusal> {
+    let messages = store.all(id, of.agent.as_deref())?.ok_or_else(|| unknown(store, id))?;
+    let agents = store.agents(id)?;
+    match &of.agent {
+        Some(agent) if messages.is_empty() => return Err(nothing_of(id, agent, &agents)),
+        None if !agents.is_empty() && !shared.quiet => tell!("not among these: {} (--agent NAME)", of_agents(&agents)),
+        Some(_) | None => {}
+    }
+    Ok(messages)
+}
+
+fn nothing_of(id: &str, agent: &str, agents: &BTreeMap<String, u64>) -> Refusal {
+    let others = if agents.is_empty() { String::new() } else { format!("; there are {}", of_agents(agents)) };
+    Refusal::usage(format!("conversation {} has no messages of agent \"{}\"{others}", visible(id), visible(agent)))
 }
 
 fn unknown(store: &mut SqliteConversations, id: &str) -> Refusal {
@@ -131,13 +155,13 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
     }
     let text = if file == Path::new("-") { files::read_input(MOST_ADDED) } else { files::read_named(file, MOST_ADDED) };
     let text = text.map_err(|error| Refusal::usage(format!("{}: it cannot be read: {error}", shown_path(file))))?;
-    let batch = environment::added_id();
+    let (batch, now) = (environment::added_id(), SystemClock::default().now());
     let mut messages = vec![];
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |what: &str| Refusal::usage(format!("{}, line {number}: {}; nothing was added", shown_path(file), visible(what)));
         let value = read_json(line).map_err(|error| wrong(&error.what))?;
         let added: AddedMessage = serde_json::from_value(value).map_err(|error| wrong(&error.to_string()))?;
-        messages.push(added.kept(&batch).map_err(wrong)?);
+        messages.push(added.kept(&batch, now).map_err(wrong)?);
     }
     let place = store.store.clone().unwrap_or_else(|| conversations_file(journal));
     let sealing = kept::of_additions(&shared.current_project())?;
@@ -151,8 +175,8 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
 }
 
 impl AddedMessage {
-    /// As it is kept. Errors: what is wrong with it.
-    fn kept(self, batch: &str) -> Result<KeptMessage, &'static str> {
+    /// As it is kept; without a time of its own it is said `now`. Errors: what is wrong with it.
+    fn kept(self, batch: &str, now: DateTime<Utc>) -> Result<KeptMessage, &'static str> {
         let AddedMessage { role, text, channel, person, time, agent, content, unanswered, run } = self;
         // Empty messages that were stored can be exported and added.
         if text.trim().is_empty() && run.is_none() {
@@ -165,7 +189,7 @@ impl AddedMessage {
             (None, true) => MessageThread::Unanswered,
             (None, false) => MessageThread::Talk,
         };
-        Ok(added(batch, PastMessage { role, text, agent, channel, person, time, content }, thread))
+        Ok(added(batch, PastMessage { role, text, agent, channel, person, time: time.or(Some(now)), content }, thread))
     }
 }
 

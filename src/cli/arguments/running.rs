@@ -441,7 +441,7 @@ pub enum ConversationsCommand {
 
 #[derive(Debug, Args)]
 pub struct AgentOption {
-    /// Only what this agent was asked and said (history: own)
+    /// Only what this agent was asked and said (history: own or kept)
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 }

@@ -59,9 +59,6 @@ pub struct SqliteConversations {
     turns: BTreeMap<String, RunLock>,
 }
 
-/// Number, mark, sealed id, number of messages.
-type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
-
 /// Run, part, body, thread, number.
 type KeptRow = (String, i64, Vec<u8>, String, i64);
 
@@ -509,23 +506,11 @@ impl Conversations for SqliteConversations {
     }
 
     fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<ListedConversation>> {
-            let text = "select number, mark, sealed,
-                        (select count(*) from messages m where m.conversation = conversations.number and m.thread in ('', 'unanswered'))
-                        from conversations
-                        order by (select max(m.number) from messages m where m.conversation = conversations.number) desc, number desc";
-            let mut query = self.connection.prepare(text)?;
-            query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
-        };
-        let rows = read().map_err(self.told())?;
-        let summary = |(number, mark, sealed, messages): ListedConversation| {
-            let id = self.id(&mark, sealed);
-            // A conversation whose messages cannot be read is listed as well.
-            let last = self.messages(number, 1, WantedMessages::Talk).ok().and_then(|mut last| last.pop()).map(|(_, last)| last.said);
-            let (last, channel) = last.map_or((None, None), |last| (last.time, last.channel));
-            ConversationSummary { id, messages: messages as u64, last, channel }
-        };
-        Ok(rows.into_iter().map(summary).collect())
+        self.listed()
+    }
+
+    fn agents(&mut self, conversation: &str) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.found(conversation)?.map_or_else(|| Ok(BTreeMap::new()), |number| self.agents_of(number))
     }
 
     fn all(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<Vec<KeptMessage>>, StoreError> {
@@ -596,5 +581,6 @@ impl Conversations for SqliteConversations {
     }
 }
 
+mod listed;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! Where conversations are kept.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,8 +14,10 @@ use crate::model::PastMessage;
 pub struct ConversationSummary {
     /// Its id; `None`: it is encrypted, and the key is not at hand.
     pub id: Option<String>,
-    /// How many messages it has.
+    /// How many messages it has, without those of agents.
     pub messages: u64,
+    /// How many messages of their own agents have in it, by the name of the agent.
+    pub agents: BTreeMap<String, u64>,
     /// When the last of them was said.
     pub last: Option<DateTime<Utc>>,
     /// The channel of the last.
@@ -117,6 +121,9 @@ pub trait Conversations: Send {
 
     /// The conversations, that with the newest message first.
     fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError>;
+
+    /// How many messages of their own agents have in a conversation, by the name of the agent.
+    fn agents(&mut self, conversation: &str) -> Result<BTreeMap<String, u64>, StoreError>;
 
     /// All messages of a conversation, or of an agent in it; `None`: there is no conversation of that id.
     fn all(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<Vec<KeptMessage>>, StoreError>;
