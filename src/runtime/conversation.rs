@@ -1,6 +1,6 @@
 //! The conversation that a run is part of: its turn in it, what was said before, and what is kept of the run.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,11 +83,11 @@ impl ConversationTurn {
         self.wait(stop, waits).await
     }
 
-    /// What was said before, within these bounds, and what these agents were asked and said; from now on the run is part of the conversation.
+    /// What was said before, within these bounds, and what these agents were asked and said, if they see it; from now on the run is part of the conversation.
     pub(super) fn begin(
         &mut self,
         bounds: HistoryBounds,
-        agents: BTreeSet<String>,
+        agents: BTreeMap<String, bool>,
         so_far: &mut ConversationSoFar,
     ) -> Result<(), StoreError> {
         self.catch_up()?;
@@ -100,7 +100,11 @@ impl ConversationTurn {
         so_far.messages = messages;
         so_far.summary = summary;
         so_far.personal = personal;
-        for agent in agents {
+        for (agent, sees_own) in agents {
+            if !sees_own {
+                so_far.agents.insert(agent, vec![]);
+                continue;
+            }
             let EarlierMessages { messages: mut own, personal, .. } = self.store.store().newest_of(&self.of, &agent, bounds.keep)?;
             newest(&mut own, bounds.keep, bounds.max_tokens);
             so_far.agents.insert(agent, own);

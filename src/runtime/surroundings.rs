@@ -29,7 +29,7 @@ use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values}
 use crate::event::{ConversationSoFar, Event, Happening, RunStart};
 use crate::journal::{AuditTrail, PersonalMask};
 use crate::load::WrittenRules;
-use crate::model::{DEFAULT_MODEL, History, Limits, Model, PastMessage, Pipeline, Policy, Step, StepKind, USER_POLICY};
+use crate::model::{DEFAULT_MODEL, History, Limits, Model, PastMessage, Pipeline, Policy, USER_POLICY};
 use crate::plan::{Plan, Wishes};
 use crate::port::{PrintError, Printer, Secret};
 use crate::redact::{Redactor, is_recognised};
@@ -180,14 +180,18 @@ impl Surroundings {
         self.replayed.as_ref().map(of_head).unwrap_or_default()
     }
 
-    /// The agents that see what they themselves were asked and said before.
-    pub(super) fn agents_with_own_history(&self) -> BTreeSet<String> {
-        let pipelines = &self.runner.workflow.checked.loaded.program.pipelines;
-        let own = |step: &Arc<Step>| {
-            let agent = if let StepKind::Agent(agent) = &step.kind { Some(agent) } else { None };
-            agent.filter(|agent| agent.history == History::Own).map(|agent| agent.agent.value.clone())
-        };
-        pipelines.iter().flat_map(|pipeline| pipeline.all_steps()).filter_map(own).collect()
+    /// The agents of which is kept what they were asked and said, and whether they see it.
+    pub(super) fn agents_with_own_history(&self) -> BTreeMap<String, bool> {
+        let mut found = BTreeMap::new();
+        for step in self.runner.workflow.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.all_steps()) {
+            let Some((history, agent)) = step.kind.history() else { continue };
+            match history {
+                History::Own => *found.entry(agent.value.clone()).or_default() = true,
+                History::Kept => drop(found.entry(agent.value.clone()).or_default()),
+                History::Nothing | History::Conversation => {}
+            }
+        }
+        found
     }
 
     /// What `run.now` of a run is that begins now. Errors: the recordings name no time.

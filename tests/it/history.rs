@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -331,7 +333,7 @@ cases:
 #[test]
 fn what_is_wrong_with_history_and_summary_is_reported() {
     for (from, to, says) in [
-        ("history: true", "history: mine", "true, false, or own"),
+        ("history: true", "history: mine", "true, false, own, or kept"),
         ("summary: scribe", "summary: scrib", "scribe"),
         ("id: say", "id: conversation_summary", "it is the step that sums up a conversation"),
     ] {
@@ -339,4 +341,144 @@ fn what_is_wrong_with_history_and_summary_is_reported() {
         let checked = flow(folder.path(), &["validate", "p.yaml"]);
         assert!(checked.exit == 1 && format!("{}{}", checked.out, checked.err).contains(says), "{to}: {}{}", checked.out, checked.err);
     }
+}
+
+/// A planner that remembers its plans, and a worker whose tries are kept and never shown to it.
+const WORKED: &str = "flow: 1
+name: worked
+description: Plans, works and answers.
+inputs: { who: text, message: text, nap: { type: text, default: 1ms } }
+conversation: { id: \"{{ inputs.who }}\", message: inputs.message }
+models: { default: { provider: scripted, replies: replies.yaml } }
+agents:
+  planner: { instructions: You plan. }
+  helper: { instructions: You help. }
+  worker: { instructions: You work. }
+steps:
+  - { id: plan, plan: planner, prompt: \"Plan {{ inputs.message }}.\", may_use: [helper], max_steps: 2, check: planner, history: own }
+  - id: work
+    task: worker
+    prompt: \"Work on {{ inputs.message }}.\"
+    artefact: text
+    accept: [{ id: short, description: It is short., check: { max_length: 5 } }]
+    max_attempts: 3
+    history: kept
+  - { id: nap, wait: \"{{ inputs.nap }}\" }
+outputs: { reply: \"{{ steps.work.output.result }}\" }
+";
+
+const WORK: &str = "flow: 1
+replies:
+  plan:
+    - { data: { strategy: parallel, reasoning: of nobody, steps: [{ id: a, use: nobody, depends_on: [], prompt: Go. }] } }
+    - { data: { strategy: parallel, reasoning: of the helper, steps: [{ id: a, use: helper, depends_on: [], prompt: Go. }] } }
+    - { data: { fulfilled: true, progress: All is done. } }
+  plan/a: Done.
+  work: [{ data: { thought: first, result: far too long } }, { data: { thought: second, result: ok } }]
+";
+
+/// The messages of each first request to an agent in the newest run, one text each.
+fn first_requests(events: &str, agent: &str) -> Vec<Vec<String>> {
+    let events = events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let asked = events.filter(|event| event["type"] == "model_called" && event["agent"] == agent && event["fresh"] == true);
+    asked.filter(|event| event["purpose"] != "check").map(|event| message_texts(&event["messages"])).collect()
+}
+
+fn message_texts(messages: &Value) -> Vec<String> {
+    messages.as_array().unwrap().iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_planner_sees_its_plans_again_and_of_a_worker_each_try_is_only_kept() {
+    let folder = place(WORKED, WORK);
+    let checked = flow(folder.path(), &["validate", "--deny-warnings", "p.yaml"]);
+    assert_eq!(checked.exit, 0, "{}{}", checked.out, checked.err);
+    said(folder.path(), "one");
+    let planned = exported(folder.path(), &["maria", "--agent", "planner"]);
+    let roles: Vec<&str> = planned.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"], "the refused plan, what was said to it, and the next one");
+    let parts = ["Plan one.", "of nobody", "Your plan was refused:", "of the helper"];
+    assert!(texts(&planned).iter().zip(parts).all(|(text, part)| text.contains(part)), "{planned:?}");
+    let worked = exported(folder.path(), &["maria", "--agent", "worker"]);
+    let parts = ["Work on one.", "far too long", "What you tried before was not accepted.", "second"];
+    assert!(worked.len() == 4 && texts(&worked).iter().zip(parts).all(|(text, part)| text.contains(part)), "{worked:?}");
+    // The checker has no history, though it is the same agent, and neither has who does a step of the plan.
+    let ran =
+        flow(folder.path(), &["run", "p.yaml", "--events", "-", "--events-content", "--input", "who=maria", "--input", "message=two"]);
+    let seen = first_requests(&ran.out, "planner").concat();
+    assert_eq!(seen.len(), 6, "{seen:?}");
+    assert!(seen[1].contains("Plan one.") && seen[4].contains("of the helper") && seen[5].contains("Plan two."), "{seen:?}");
+    let tried = first_requests(&ran.out, "worker");
+    assert_eq!(tried.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2], "instructions and prompt: {tried:?}");
+    assert!(!tried.concat().concat().contains("Work on one."));
+    assert_eq!(exported(folder.path(), &["maria", "--agent", "worker"]).len(), 8);
+    assert_eq!(record(folder.path())["conversation"]["agents"], json!({ "planner": 4, "worker": 0 }));
+}
+
+#[test]
+fn tries_of_a_run_that_was_resumed_or_replayed_are_kept_once() {
+    let folder = place(WORKED, WORK);
+    let words = ["run", "p.yaml", "--events", "-", "--input", "who=maria", "--input", "message=one", "--input", "nap=1s"];
+    let mut killed = command(folder.path(), &words).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(killed.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("step_paused")));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let runs: Value = serde_json::from_str(&flow(folder.path(), &["runs", "list", "--status", "killed", "--json"]).out).unwrap();
+    let run = runs[0]["run"].as_str().unwrap();
+    let kept = || ["planner", "worker"].map(|agent| exported(folder.path(), &["maria", "--agent", agent]).len());
+    for words in [["runs", "resume", run], ["runs", "replay", run]] {
+        let ran = flow(folder.path(), &words);
+        assert_eq!((ran.exit, kept()), (0, [4, 4]), "{words:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn the_shipped_analyst_keeps_what_its_planner_and_its_worker_were_asked_and_answered() {
+    let project = crate::reference_systems::project();
+    for question in ["What revenue is planned for 2026?", "Which region brings the most revenue?"] {
+        let input = format!("question={question}");
+        let words = ["run", "pipelines/analyst/pipeline.yaml", "--trust", "-q", "--input", &input];
+        let ran = flow(project.path(), &words);
+        assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
+    }
+    let planned = exported(project.path(), &["analyst", "--agent", "planner"]);
+    assert_eq!(planned.len(), 4);
+    assert!(texts(&planned)[0].contains("What revenue is planned for 2026?") && texts(&planned)[1].contains("\"strategy\""));
+    let worked = exported(project.path(), &["analyst", "--agent", "worker"]);
+    assert!(worked.len() >= 4 && texts(&worked).iter().any(|text| text.contains("\"sql_code\":\"select")), "{} messages", worked.len());
+    let listed = flow(project.path(), &["conversations", "list"]).out;
+    assert!(listed.contains("analyst  4 messages") && listed.contains("and 4 messages of planner, "), "{listed}");
+}
+
+#[test]
+fn messages_of_agents_are_counted_and_named_and_an_added_one_has_a_time() {
+    let folder = place(PLANNED, "");
+    let lines = [
+        json!({ "role": "user", "text": "Hello" }),
+        json!({ "role": "assistant", "text": "Hi", "time": "2026-01-05T09:00:00Z" }),
+        json!({ "role": "user", "text": "Plan", "agent": "planner" }),
+        json!({ "role": "assistant", "text": "Planned", "agent": "planner" }),
+        json!({ "role": "user", "text": "Work", "agent": "worker" }),
+    ];
+    std::fs::write(folder.path().join("earlier.jsonl"), lines.map(|line| line.to_string()).join("\n")).unwrap();
+    assert_eq!(flow(folder.path(), &["conversations", "add", "maria", "earlier.jsonl"]).err, "added 5 messages\n");
+    let listed = flow(folder.path(), &["conversations", "list"]).out;
+    assert_eq!(listed, "maria  2 messages  2026-01-05 09:00    and 2 messages of planner, 1 message of worker\n");
+    let listed: Value = serde_json::from_str(&flow(folder.path(), &["conversations", "list", "--json"]).out).unwrap();
+    assert_eq!((&listed[0]["messages"], &listed[0]["agents"]), (&json!(2), &json!({ "planner": 2, "worker": 1 })));
+    for word in ["show", "export"] {
+        let told = flow(folder.path(), &["conversations", word, "maria"]).err;
+        assert_eq!(told, "not among these: 2 messages of planner, 1 message of worker (--agent NAME)\n");
+        assert_eq!(flow(folder.path(), &["conversations", word, "maria", "-q"]).err, "");
+        let unknown = flow(folder.path(), &["conversations", word, "maria", "--agent", "plannre"]);
+        assert!(
+            unknown.exit == 2 && unknown.err.contains("no messages of agent \"plannre\"; there are 2 messages of planner"),
+            "{}",
+            unknown.err
+        );
+    }
+    let all = [exported(folder.path(), &["maria"]), exported(folder.path(), &["maria", "--agent", "worker"])].concat();
+    let times: Vec<&str> = all.iter().map(|message| message["time"].as_str().unwrap()).collect();
+    assert_eq!((times.len(), times[1]), (3, "2026-01-05T09:00:00Z"));
 }

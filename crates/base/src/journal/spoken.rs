@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{PersonalMask, RunMask};
-use crate::event::{ConversationSoFar, Event, Happening, Purpose, RunStart, RunStatus, StepPath};
+use crate::event::{ConversationSoFar, Event, Happening, ModelAnswer, Purpose, RunStart, RunStatus, StepPath};
 use crate::model::{MessageRole, PastMessage, SUMMARY_STEP};
 use crate::port::{KeptMessage, MessageThread};
 use crate::redact::Redactor;
@@ -42,7 +42,9 @@ pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     }
     spoken.extend(answers.into_iter().map(|message| keep(message, false)));
     if !is_unanswered {
-        spoken.extend(exchanges(own, start, events).map(|(said, is_marked)| kept(run, said, is_marked, &mask, MessageThread::Agent)));
+        spoken.extend(
+            exchanges(own, start, events).into_iter().map(|(said, is_marked)| kept(run, said, is_marked, &mask, MessageThread::Agent)),
+        );
     }
     spoken.extend(summary(own, events).map(|(said, until)| kept(run, said, false, &mask, MessageThread::Summary { until })));
     spoken
@@ -93,38 +95,81 @@ fn answers(start: &RunStart, events: &[Event]) -> Vec<PastMessage> {
     found.into_iter().map(whole).filter(|message| !message.text.trim().is_empty()).collect()
 }
 
-/// What agents with a history of their own were asked, and answered in the end, and whether the answer is marked as personal: of each step the first
-/// prompt and the last output.
-fn exchanges<'e>(own: &ConversationSoFar, start: &'e RunStart, events: &'e [Event]) -> impl Iterator<Item = (PastMessage, bool)> + use<'e> {
-    let mut found: Vec<(&StepPath, PastMessage, Option<PastMessage>)> = vec![];
-    for event in events.iter().filter(|_| !own.agents.is_empty()) {
-        match &event.happening {
-            Happening::ModelCalled { step, agent, purpose: Purpose::Turn, fresh: true, messages, .. }
-                if own.agents.contains_key(agent) && **step != *SUMMARY_STEP && !found.iter().any(|(known, ..)| *known == step) =>
-            {
-                let text = messages.last().map(|prompt| prompt.text.clone()).unwrap_or_default();
-                let asked = PastMessage { agent: Some(agent.clone()), text, time: Some(own_time(event, events)), ..answer(start) };
-                found.push((step, PastMessage { role: MessageRole::User, ..asked }, None));
+/// What an agent was asked in a step, and answered.
+struct Asking<'e> {
+    step: &'e StepPath,
+    /// Each prompt, and each answer that was sent back, with the last answer to it.
+    turns: Vec<(PastMessage, Option<PastMessage>)>,
+    /// Its last call, unless a judge was asked after it.
+    call: Option<u64>,
+    /// Whether each try was looked at: a plan, or the work of a task.
+    is_tried: bool,
+    /// What the step gave in the end.
+    output: Option<PastMessage>,
+}
+
+impl Asking<'_> {
+    /// Takes what happened to the step.
+    fn take(&mut self, happening: &Happening, said: impl Fn(&str) -> PastMessage) {
+        match happening {
+            // The results of tools, and the same request again, ask nothing new.
+            Happening::ModelCalled { call, purpose, fresh, messages, .. } => {
+                self.call = Some(*call).filter(|_| if *fresh { is_work(*purpose) } else { self.call.is_some() });
+                let asked = messages.last().filter(|asked| *fresh || asked.role == MessageRole::User).filter(|_| self.call.is_some());
+                let asked = asked.map(|asked| PastMessage { role: MessageRole::User, ..said(&asked.text) });
+                self.turns.extend(asked.map(|asked| (asked, None)));
             }
-            Happening::StepSucceeded { step, output, .. } => {
-                if let Some((_, asked, said)) = found.iter_mut().find(|(known, ..)| *known == step) {
-                    *said = Some(PastMessage {
-                        text: plain(output),
-                        time: Some(own_time(event, events)),
-                        agent: asked.agent.clone(),
-                        ..answer(start)
-                    });
-                }
+            Happening::ModelReplied { call, reply: ModelAnswer::Said { text, .. }, .. } if self.call == Some(*call) => {
+                self.turns.last_mut().into_iter().for_each(|(_, answered)| *answered = Some(said(text)));
             }
+            Happening::PlanAccepted { .. } | Happening::PlanRefused { .. } | Happening::TaskTried { .. } => self.is_tried = true,
+            Happening::StepSucceeded { output, .. } => self.output = Some(said(&plain(output))),
             _ => {}
         }
     }
+
+    /// Of a plan and a task every try, of another step the first prompt and the last output.
+    fn exchanges(mut self, agent: &str) -> impl Iterator<Item = [PastMessage; 2]> {
+        if !self.is_tried {
+            self.turns.truncate(1);
+            self.turns.iter_mut().for_each(|(_, said)| *said = self.output.take());
+        }
+        let of = |message: PastMessage| PastMessage { agent: Some(agent.to_owned()), ..message };
+        self.turns.into_iter().filter_map(move |(asked, said)| {
+            let said = said.filter(|said| !said.text.trim().is_empty())?;
+            Some([of(asked), of(said)])
+        })
+    }
+}
+
+/// Whether an agent is asked for the work of its step.
+fn is_work(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::Turn | Purpose::Plan)
+}
+
+/// What agents with a history of their own were asked, and answered, and whether the answer is marked as personal.
+fn exchanges(own: &ConversationSoFar, start: &RunStart, events: &[Event]) -> Vec<(PastMessage, bool)> {
+    let mut found: Vec<(&String, Asking)> = vec![];
+    for event in events.iter().filter(|_| !own.agents.is_empty()) {
+        let Some(step) = event.happening.step().filter(|step| ***step != *SUMMARY_STEP) else { continue };
+        let place = found.iter().position(|(_, known)| known.step == step);
+        let place = match (&event.happening, place) {
+            (Happening::ModelCalled { agent, purpose, fresh: true, .. }, None) if own.agents.contains_key(agent) && is_work(*purpose) => {
+                found.push((agent, Asking { step, turns: vec![], call: None, is_tried: false, output: None }));
+                found.len() - 1
+            }
+            (_, Some(place)) => place,
+            (_, None) => continue,
+        };
+        let time = Some(own_time(event, events));
+        found[place].1.take(&event.happening, |text| PastMessage { text: text.to_owned(), time, ..answer(start) });
+    }
     let is_marked = |step: &StepPath| start.marks.steps.iter().any(|marked| **step == **marked);
-    let pair = move |(step, asked, said): (&'e StepPath, PastMessage, Option<PastMessage>)| {
-        let said = said.filter(|said| !said.text.trim().is_empty())?;
-        Some([(asked, false), (said, is_marked(step))])
-    };
-    found.into_iter().filter_map(pair).flatten()
+    let marked = found.into_iter().flat_map(|(agent, asking)| {
+        let marked = is_marked(asking.step);
+        asking.exchanges(agent).flat_map(move |[asked, said]| [(asked, false), (said, marked)])
+    });
+    marked.collect()
 }
 
 /// The summary of what was left out, and the place of the last message that it covers.

@@ -38,6 +38,8 @@ pub enum History {
     Conversation,
     /// What the agent itself was asked before, and answered: `history: own`.
     Own,
+    /// Nothing, but what it is asked and answers is kept, as under `own`: `history: kept`.
+    Kept,
 }
 
 /// Who speaks in a message.

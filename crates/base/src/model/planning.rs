@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Filling, MOST_PLAN_STEPS, MOST_PLANS, Pipeline, Step, Text};
+use super::{Filling, History, MOST_PLAN_STEPS, MOST_PLANS, Pipeline, Step, Text};
 use crate::source::Spanned;
 
 /// `plan`: an agent writes steps, and they are run.
@@ -27,6 +27,8 @@ pub struct PlanStep {
     pub rounds: Option<u64>,
     /// The agent that says after each plan whether the work is done.
     pub check: Option<Spanned<String>>,
+    /// What who plans sees of the conversation.
+    pub history: History,
 }
 
 impl PlanStep {

@@ -74,17 +74,22 @@ impl StepKind {
         match self {
             StepKind::Agent(step) => {
                 let (timeout, agents) = (Some(MODEL_TIMEOUT), [Some(&step.agent), None]);
-                StepFacts { timeout, agents, model: step.model.as_ref(), output: step.output.as_ref(), ..of(Start) }
+                StepFacts { timeout, agents, history: step.history, model: step.model.as_ref(), output: step.output.as_ref(), ..of(Start) }
             }
             StepKind::Plan(step) => StepFacts {
                 agents: [Some(&step.agent), step.check.as_ref()],
+                history: step.history,
                 may_use: &step.may_use,
                 work: Some("the steps inside"),
                 ..of(Start)
             },
-            StepKind::Task(step) => {
-                StepFacts { agents: [Some(&step.agent), None], judges: Some(JudgingStep::Task(step)), work: Some("the tries"), ..of(Start) }
-            }
+            StepKind::Task(step) => StepFacts {
+                agents: [Some(&step.agent), None],
+                history: step.history,
+                judges: Some(JudgingStep::Task(step)),
+                work: Some("the tries"),
+                ..of(Start)
+            },
             StepKind::Dialogue(step) => {
                 let helpers = [step.until.judge.as_ref(), step.summary.as_ref()];
                 StepFacts { talkers: &step.agents, helpers, work: Some("the turns"), ..of(Start) }
@@ -131,6 +136,12 @@ impl StepKind {
         }
     }
 
+    /// What it sees of the conversation, and the agent that sees it; `None`: nothing of it is seen or kept.
+    pub fn history(&self) -> Option<(History, &Spanned<String>)> {
+        let StepFacts { history, agents: [asked, _], .. } = self.facts();
+        asked.filter(|_| history != History::Nothing).map(|asked| (history, asked))
+    }
+
     /// The bounds of its rounds, if it repeats its steps.
     pub fn repeat(&self) -> Option<&RepeatStep> {
         if let StepKind::Repeat(step) = self { Some(step) } else { None }
@@ -153,7 +164,17 @@ impl StepKind {
                 named(TextKey::Argument, with, visit);
                 texts(TextKey::IdempotencyKey, idempotency_key, visit);
             }
-            StepKind::Plan(PlanStep { agent: _, prompt, may_use: _, attach, max_steps: _, max_parallel: _, rounds: _, check: _ }) => {
+            StepKind::Plan(PlanStep {
+                agent: _,
+                prompt,
+                may_use: _,
+                attach,
+                max_steps: _,
+                max_parallel: _,
+                rounds: _,
+                check: _,
+                history: _,
+            }) => {
                 texts(TextKey::Prompt, [prompt], visit);
                 attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
             }
@@ -169,6 +190,7 @@ impl StepKind {
                 needs: _,
                 max_attempts: _,
                 stop_on_identical_failures: _,
+                history: _,
             }) => {
                 texts(TextKey::Prompt, [prompt], visit);
                 texts(TextKey::Value, [artefact], visit);
@@ -278,8 +300,10 @@ pub struct StepFacts<'s> {
     pub model: Option<&'s Text>,
     /// Time for its one call, where no tool says it.
     pub timeout: Option<Duration>,
-    /// The agents it asks itself, without judges.
+    /// The agents it asks itself, without judges; the first does its work.
     pub agents: [Option<&'s Spanned<String>>; 2],
+    /// What the first of them sees of the conversation.
+    pub history: History,
     /// The agents that it asks in turns.
     pub talkers: &'s [Spanned<String>],
     /// The agents that it asks beside them, which have no tools.

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use super::{Criterion, Filling, GateStep, IDENTICAL_FAILURES, Judging, PythonNeeds, Scorecard, ScorecardRef, Text};
+use super::{Criterion, Filling, GateStep, History, IDENTICAL_FAILURES, Judging, PythonNeeds, Scorecard, ScorecardRef, Text};
 use crate::source::Spanned;
 
 /// `task`: an agent tries until its work is accepted.
@@ -32,6 +32,8 @@ pub struct TaskStep {
     pub max_attempts: Option<u64>,
     /// Equal failures in a row after which it gives up (3).
     pub stop_on_identical_failures: Option<u64>,
+    /// What who works sees of the conversation; the judge sees nothing.
+    pub history: History,
 }
 
 /// What the work of a task must meet.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::search::{Back, Judges, ReadValue};
 use super::{Caller, ChainIx, Hop, Labels, Start, StartFrom};
-use crate::model::{Filling, History, OnFailure, StepKind, Text, Tool};
+use crate::model::{ArtefactKind, Filling, History, OnFailure, StepKind, Text, Tool};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
 /// The name under which is followed what a conversation keeps; no text can read it.
@@ -89,12 +89,12 @@ impl<'p> Labels<'p> {
 
     /// What an agent of a step is shown of earlier runs of the conversation: what was filled in then.
     pub(super) fn history(&self, chain: ChainIx, ix: StepIx) -> Option<Back> {
-        let StepKind::Agent(own) = &self.pipeline(chain).step(ix).step.kind else { return None };
+        let (history, agent) = self.pipeline(chain).step(ix).step.kind.history()?;
         let by = self.step_words(chain, ix);
-        match own.history {
-            History::Nothing => None,
+        match history {
+            History::Nothing | History::Kept => None,
             History::Conversation => Some(self.kept(chain, &by)),
-            History::Own => Some(self.of_run(chain, vec![ASKED.to_owned(), own.agent.value.clone()], &by)),
+            History::Own => Some(self.of_run(chain, vec![ASKED.to_owned(), agent.value.clone()], &by)),
         }
     }
 
@@ -114,6 +114,8 @@ impl<'p> Labels<'p> {
                 };
                 kind.each_text(step.step.span, &mut |authored| authored.text().into_iter().for_each(|text| add(StartFrom::Text(text))));
                 [StartFrom::Output, StartFrom::Failures].into_iter().for_each(&mut add);
+                let queries = matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
+                queries.then_some(StartFrom::ReadTables).into_iter().for_each(&mut add);
                 planned.is_told_again(ix).then_some(StartFrom::Refinement).into_iter().for_each(add);
             }
         }

@@ -5,7 +5,8 @@ use super::agents::{channel, style_guide};
 use super::approval::approval;
 use super::checks::scorecard_ref;
 use super::context::{Lower, quoted};
-use super::keys::{OWN_HISTORY, RESOURCE};
+use super::history::history;
+use super::keys::RESOURCE;
 use super::reader::KeyReader;
 use super::started::{command_line, python_code};
 use super::task::task;
@@ -13,8 +14,8 @@ use super::tools::{called, headers, request};
 use super::units::parse_duration;
 use super::values::{bad_duration, wrong_type};
 use crate::model::{
-    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, PythonStep, ReadStep, ResourceStep, SendStep,
-    StepKind, StopStep, Text, ToolStep, wrong_uri,
+    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, HttpStep, PlanStep, PythonStep, ReadStep, ResourceStep, SendStep, StepKind,
+    StopStep, Text, ToolStep, wrong_uri,
 };
 use crate::syntax::Node;
 
@@ -52,20 +53,7 @@ fn agent(keys: &KeyReader) -> Option<AgentStep> {
     let (agent, prompt, model) = (keys.name("agent"), keys.text("prompt"), keys.text("model"));
     let output = keys.output();
     let attach = keys.read("attach", Lower::expressions);
-    let history = keys.get("history").and_then(|node| history(keys, node)).unwrap_or_default();
-    Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach, history })
-}
-
-/// True, false or `own`.
-fn history(keys: &KeyReader, node: &Node) -> Option<History> {
-    match node.as_scalar().filter(|scalar| scalar.value.is_string()) {
-        Some(scalar) if *scalar.text == *OWN_HISTORY => Some(History::Own),
-        Some(_) => {
-            keys.lower.wrong("history", node, "true, false, or own");
-            None
-        }
-        None => keys.boolean("history").map(|sees| if sees { History::Conversation } else { History::Nothing }),
-    }
+    Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach, history: history(keys) })
 }
 
 fn tool(keys: &KeyReader) -> Option<ToolStep> {
@@ -132,7 +120,7 @@ fn plan(keys: &KeyReader) -> Option<PlanStep> {
     if rounds.is_some_and(|rounds| rounds > 1) && !keys.has("check") {
         keys.missing("has rounds but no \"check\"", "add check: with the agent that decides whether the work is done, or remove rounds");
     }
-    Some(PlanStep { agent: agent?, prompt: prompt?, may_use, attach, max_steps, max_parallel, rounds, check })
+    Some(PlanStep { agent: agent?, prompt: prompt?, may_use, attach, max_steps, max_parallel, rounds, check, history: history(keys) })
 }
 
 fn call(keys: &KeyReader) -> Option<CallStep> {

@@ -20,6 +20,7 @@ mod dialogue;
 mod endpoint;
 mod fields;
 mod foreign;
+mod history;
 mod ids;
 pub mod keys;
 mod kinds;

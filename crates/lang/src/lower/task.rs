@@ -4,6 +4,7 @@ use strum::VariantNames;
 
 use super::checks::{accept_items, scorecard_ref};
 use super::context::Lower;
+use super::history::history;
 use super::reader::KeyReader;
 use super::started::{check_variables, needs};
 use super::texts::is_filled;
@@ -31,6 +32,7 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
         needs: needs(keys),
         max_attempts,
         stop_on_identical_failures: identical,
+        history: history(keys),
     })
 }
 

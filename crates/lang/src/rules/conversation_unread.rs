@@ -1,7 +1,7 @@
 //! F322: a conversation is kept, and no step and no text sees what was said before.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{History, StepKind};
+use crate::model::StepKind;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -18,7 +18,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         .collect();
     // What a called pipeline sees of it is not looked at.
     let calls = pipeline.steps.iter().any(|planned| pipeline.called(&planned.step).is_some());
-    if is_read || calls || agents.iter().any(|(_, asked)| asked.history != History::Nothing) {
+    if is_read || calls || pipeline.steps.iter().any(|planned| planned.step.kind.history().is_some()) {
         return;
     }
     let reads_message = |asked: &crate::model::AgentStep| {

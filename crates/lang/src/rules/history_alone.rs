@@ -3,14 +3,13 @@
 use super::one_conversation::conversation_line;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::About;
-use crate::model::{History, StepKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     if pipeline.pipeline.conversation.is_some() {
         return;
     }
     for planned in &pipeline.steps {
-        if matches!(&planned.step.kind, StepKind::Agent(agent) if agent.history != History::Nothing) {
+        if planned.step.kind.history().is_some() {
             let message = format!("{} has history, but the pipeline has no conversation", quoted(&planned.step.id.value));
             out.push(
                 finding(Code::HistoryAlone, planned.step.id.span, &message)

@@ -4,9 +4,7 @@ use serde_json::Value;
 
 use super::{ended, listed, named};
 use crate::diagnostic::grouped;
-use crate::model::{
-    Channel, Features, Field, FieldKind, Filling, History, Outputs, PersonSource, Pipeline, Shape, Step, StepKind, StyleGuide,
-};
+use crate::model::{Channel, Features, Field, FieldKind, Filling, History, Outputs, PersonSource, Pipeline, Shape, Step, StyleGuide};
 use crate::report::graph::words::{filling, source};
 
 /// One sentence an input.
@@ -63,13 +61,19 @@ pub(super) fn person(pipeline: &Pipeline) -> Vec<String> {
 pub(super) fn conversation(pipeline: &Pipeline) -> Vec<String> {
     let Some(conversation) = &pipeline.conversation else { return vec![] };
     let steps = pipeline.all_steps();
-    let sees = |step: &Step| if let StepKind::Agent(agent) = &step.kind { agent.history } else { History::Nothing };
+    let of = |wanted: History| -> Vec<&str> {
+        let sees = |step: &Step| step.kind.history().is_some_and(|(history, _)| history == wanted);
+        steps.iter().filter(|step| sees(step)).map(|step| step.id.value.as_str()).collect()
+    };
     let bound = conversation.max_tokens.map(|most| format!(", and at most {most} tokens of them")).unwrap_or_default();
-    let seen: Vec<&str> = steps.iter().filter(|step| sees(step) == History::Conversation).map(|step| step.id.value.as_str()).collect();
+    let seen = of(History::Conversation);
     let seen = if seen.is_empty() { vec![] } else { vec![format!("Its agents see them at: {}.", seen.join(", "))] };
-    let own: Vec<&str> = steps.iter().filter(|step| sees(step) == History::Own).map(|step| step.id.value.as_str()).collect();
+    let own = of(History::Own);
     let own_seen =
         (!own.is_empty()).then(|| format!("Agents see what they themselves were asked and answered before at: {}.", own.join(", ")));
+    let kept = of(History::Kept);
+    let kept =
+        (!kept.is_empty()).then(|| format!("What agents are asked and answer is kept, and never shown to them, at: {}.", kept.join(", ")));
     let summary = conversation.summary.as_ref();
     let summary =
         summary.map(|agent| format!("Older messages are summed up by the agent {}, and the summary is kept with them.", agent.value));
@@ -83,6 +87,7 @@ pub(super) fn conversation(pipeline: &Pipeline) -> Vec<String> {
     .chain(summary)
     .chain(seen)
     .chain(own_seen)
+    .chain(kept)
     .collect()
 }
 

@@ -131,24 +131,20 @@ impl Run {
             own.text.push_str(&self.below_prompt(at));
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        let mut brief = self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)?;
-        if opens {
-            // Before the prompt, which comes last.
-            let place = brief.first.len().saturating_sub(1);
-            brief.first.splice(place..place, self.history(step));
-        }
-        Ok(brief)
+        self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)
     }
 
-    /// The earlier messages of the conversation, as an agent with `history` receives them. Results of tools are turned into text: the calls that they
+    /// The earlier messages of the conversation, as the agent that does the work of a step with `history` receives them. Results of tools are turned into text: the calls that they
     /// answer are not among the messages, and no provider accepts one without the other. A model wrote the summary from what people wrote, so it is
     /// not sent as an instruction.
-    fn history(&self, step: &AgentStep) -> Vec<Message> {
+    fn history(&self, at: NodeRef) -> Vec<Message> {
+        let step = self.step(at);
+        let Some((history, agent)) = step.kind.history() else { return vec![] };
         let Some(own) = self.state.start.as_ref().and_then(|start| start.conversation.as_deref()) else { return vec![] };
-        let (summary, messages) = match step.history {
-            History::Nothing => return vec![],
+        let (summary, messages) = match history {
+            History::Nothing | History::Kept => return vec![],
             History::Conversation => (self.summary_so_far(), own.messages.as_slice()),
-            History::Own => (None, own.agents.get(&step.agent.value).map(Vec::as_slice).unwrap_or_default()),
+            History::Own => (None, own.agents.get(&agent.value).map(Vec::as_slice).unwrap_or_default()),
         };
         let summary = summary.map(|text| message(MessageRole::User, format!("Summary of the earlier conversation:\n{text}")));
         let told = |past: &PastMessage| match past.role {
@@ -219,6 +215,9 @@ impl Run {
             let system: Vec<String> = own.into_iter().chain(of_servers).collect();
             if !system.is_empty() {
                 first.push(message(MessageRole::System, system.join("\n\n")));
+            }
+            if matches!(purpose, Purpose::Turn | Purpose::Plan) {
+                first.extend(self.history(at));
             }
             first.push(Message { pictures, ..message(MessageRole::User, text) });
         }

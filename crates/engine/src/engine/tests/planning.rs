@@ -9,7 +9,9 @@ use super::tools::tool;
 use super::world::{Says, World};
 use crate::engine::{CallReply, Input};
 use crate::event::{Event, FailureKind, Happening, RunStatus, StepStatus};
-use crate::model::{Agent, Field, FieldKind, OnFailure, Outputs, Pipeline, PipelineId, PlanStep, Policy, Shape, Step, StepKind, ToolKind};
+use crate::model::{
+    Agent, Field, FieldKind, History, OnFailure, Outputs, Pipeline, PipelineId, PlanStep, Policy, Shape, Step, StepKind, ToolKind,
+};
 use crate::plan::Plan;
 use crate::port::ModelReply;
 
@@ -24,6 +26,7 @@ pub(super) fn work() -> Step {
         max_parallel: None,
         rounds: None,
         check: None,
+        history: History::Nothing,
     };
     step("work", StepKind::Plan(plan))
 }

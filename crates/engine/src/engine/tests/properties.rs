@@ -10,7 +10,7 @@ use super::tasking::{judged, queried, rows, task, with_tables, wrote};
 use super::world::{Says, World, options, start};
 use crate::engine::{Input, Moment, Run, events_of, taken_over};
 use crate::event::{Event, Failure, FailureKind, Happening, StepStatus};
-use crate::model::{OnFailure, PlanStep, Step, StepKind, step_path};
+use crate::model::{History, OnFailure, PlanStep, Step, StepKind, step_path};
 
 /// What a random step is: its needs (places before it), whether it calls or plans, how it fails, what a failure means.
 #[derive(Debug, Clone)]
@@ -78,6 +78,7 @@ fn planning(id: &str, at_once: u64) -> Step {
         max_parallel: Some(at_once),
         rounds: None,
         check: None,
+        history: History::Nothing,
     };
     step(id, StepKind::Plan(plan))
 }

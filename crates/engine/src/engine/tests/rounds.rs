@@ -7,7 +7,7 @@ use super::build::*;
 use super::tools::tool;
 use super::world::{Says, World};
 use crate::event::{Happening, RunStatus};
-use crate::model::{CallStep, HttpStep, Method, Pipeline, PipelineId, PlanStep, RouteStep, Step, StepKind, ToolKind};
+use crate::model::{CallStep, History, HttpStep, Method, Pipeline, PipelineId, PlanStep, RouteStep, Step, StepKind, ToolKind};
 use crate::plan::Plan;
 
 const PLAN: &str = r#"{"strategy": "parallel", "reasoning": "x", "steps": [{"id": "note", "use": "fetch", "with": {}}]}"#;
@@ -51,6 +51,7 @@ fn plan(list: &str) -> Arc<Plan> {
         max_parallel: None,
         rounds: None,
         check: None,
+        history: History::Nothing,
     };
     let holders = [
         post("alone"),

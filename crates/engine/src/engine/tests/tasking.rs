@@ -12,8 +12,8 @@ use super::world::{Says, World, options};
 use crate::engine::{CallReply, Input, RunSettings};
 use crate::event::{Event, Failure, FailureKind, Happening, RunStatus, StepStatus, Usage};
 use crate::model::{
-    Accept, AcceptItem, Agent, Data, DataKind, Filling, Judging, Limits, OnFailure, Outputs, Pipeline, Policy, PythonNeeds, ScorecardRef,
-    Step, StepKind, TaskStep, ToolKind,
+    Accept, AcceptItem, Agent, Data, DataKind, Filling, History, Judging, Limits, OnFailure, Outputs, Pipeline, Policy, PythonNeeds,
+    ScorecardRef, Step, StepKind, TaskStep, ToolKind,
 };
 use crate::plan::Plan;
 use crate::port::{ModelReply, PythonError, PythonFault, PythonReply, Rows, Secret};
@@ -33,6 +33,7 @@ pub(super) fn task(id: &str, artefact: &str) -> Step {
         needs: PythonNeeds::default(),
         max_attempts: Some(4),
         stop_on_identical_failures: None,
+        history: History::Nothing,
     };
     step(id, StepKind::Task(task))
 }

@@ -11,8 +11,8 @@ use super::world::{Says, World, options, yes};
 use crate::engine::{CallReply, Input, Moment, Run};
 use crate::event::{FailureKind, Happening, MessageRole, RunStatus};
 use crate::model::{
-    CallStep, Field, FieldKind, Filling, HttpStep, Method, PermissionMode, Pipeline, PipelineId, PlanStep, Policy, Shape, Step, StepKind,
-    Tool, ToolKind, ToolStep, UntrustedAnswer, UntrustedRule,
+    CallStep, Field, FieldKind, Filling, History, HttpStep, Method, PermissionMode, Pipeline, PipelineId, PlanStep, Policy, Shape, Step,
+    StepKind, Tool, ToolKind, ToolStep, UntrustedAnswer, UntrustedRule,
 };
 
 /// A policy that allows everything but what these entries say.
@@ -411,6 +411,7 @@ fn what_a_plan_says_is_the_model_s() {
             max_parallel: None,
             rounds: None,
             check: None,
+            history: History::Nothing,
         };
         let mut pipeline = desk(&[("recipients", "deny")]);
         pipeline.steps = vec![step("work", StepKind::Plan(plan)).into()];

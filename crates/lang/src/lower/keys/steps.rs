@@ -37,10 +37,18 @@ pub static EVERY_STEP: KeyTable = KeyTable::of("step").keys(&[
 /// `history`: only what the agent itself was asked and said.
 pub(crate) const OWN_HISTORY: &str = "own";
 
+/// `history`: nothing, and what the agent is asked and says is kept.
+pub(crate) const KEPT_HISTORY: &str = "kept";
+
 const OUTPUT: KeyRule = key("output", Fields, "the fields of its output");
 const OUTPUT_SCHEMA: KeyRule = key("output_schema", Schema, "a JSON Schema of its output, instead of output");
 const IDEMPOTENCY_KEY: KeyRule = key("idempotency_key", Template, "a key by which the receiver knows a repeated call");
 const WITH: KeyRule = key("with", Named(&Value), "what it is given, by name");
+const HISTORY: KeyRule = key(
+    "history",
+    Either(&[Boolean, Word(&[OWN_HISTORY, KEPT_HISTORY])]),
+    "whether it sees the conversation; own: its own part of it; kept: none, but that is stored",
+);
 const ATTACH: KeyRule = key("attach", Many(&Expression), "files the model sees");
 
 /// The kinds of steps. The first key of each is the kind itself.
@@ -56,11 +64,7 @@ static AGENT: KeyTable = KeyTable::of("agent").keys(&[
     OUTPUT,
     OUTPUT_SCHEMA,
     ATTACH,
-    key(
-        "history",
-        Either(&[Boolean, Word(&[OWN_HISTORY])]),
-        "whether it sees the conversation; own: what this agent was asked and said in it",
-    ),
+    HISTORY,
 ]);
 
 static TOOL: KeyTable = KeyTable::of("tool").keys(&[key("tool", Of(Tool), "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY]);
@@ -118,6 +122,7 @@ static PLAN: KeyTable = KeyTable::of("plan").keys(&[
     key("max_parallel", Limit, "most steps at once"),
     key("rounds", Limit, "most plans"),
     key("check", Of(Agent), "an agent that says whether the work is done"),
+    HISTORY,
 ]);
 
 static TASK: KeyTable = KeyTable::of("task").keys(&[
@@ -133,6 +138,7 @@ static TASK: KeyTable = KeyTable::of("task").keys(&[
     REQUIRES,
     key("max_attempts", Limit, "most tries"),
     key("stop_on_identical_failures", Limit, "gives up after so many equal failures"),
+    HISTORY,
 ]);
 
 static DIALOGUE: KeyTable = KeyTable::of("dialogue").keys(&[

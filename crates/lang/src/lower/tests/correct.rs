@@ -210,9 +210,9 @@ steps:
   - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other, attach: steps.files.output, history: true, cache: 1d }
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
-  - { id: job, task: clerk, prompt: Go., artefact: text, accept: [The text is short.], judge: strict, attach: steps.files.output, with: { before: 1 }, pictures: true, venv: .venv, requires: [numpy], max_attempts: 3, stop_on_identical_failures: 2 }
+  - { id: job, task: clerk, prompt: Go., artefact: text, accept: [The text is short.], judge: strict, attach: steps.files.output, with: { before: 1 }, pictures: true, venv: .venv, requires: [numpy], max_attempts: 3, stop_on_identical_failures: 2, history: kept }
   - { id: talk, dialogue: [clerk, strict], topic: Go., attach: steps.files.output, max_turns: 6, until: { all_say: AGREED, judge: arbiter, repeats: 2, expression: turns | length > 3 }, limits: { deadline: 5m, max_tokens: 9000, max_cost_usd: 0.5 }, policy: narrow, summary: arbiter }
-  - { id: work, plan: clerk, prompt: Go., may_use: [strict, desk, files.read], attach: steps.files.output, max_steps: 3, max_parallel: 2, rounds: 2, check: strict }
+  - { id: work, plan: clerk, prompt: Go., may_use: [strict, desk, files.read], attach: steps.files.output, max_steps: 3, max_parallel: 2, rounds: 2, check: strict, history: own }
   - { id: ask, approval: Go on?, show: "{{ steps.fit.output.text }}", form: { note: { type: text, default: "{{ steps.fit.output.text }}" } }, timeout: 2h, on_timeout: pause }
   - { id: pause, wait: 5m }
   - { id: deliver, send: post, of: steps.check.output, with: { to: a@x.org, subject: Hi }, idempotency_key: x }

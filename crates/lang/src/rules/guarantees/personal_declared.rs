@@ -8,8 +8,8 @@ use crate::labels::{
     opened_by, opens, queried_by, readable_by, tables_of_run,
 };
 use crate::model::{
-    ArtefactKind, Check, History, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind,
-    Text, Tool, ToolKind,
+    ArtefactKind, Check, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind, Text,
+    Tool, ToolKind,
 };
 use crate::plan::{Plan, StepIx};
 
@@ -45,8 +45,7 @@ fn is_marked(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
     if let (Some(_), Some((above, caller))) = (&planned.pipeline.asked, labels.caller(chain)) {
         return is_marked(labels, above, caller.step());
     }
-    let is_declared =
-        |step: &Step| if let StepKind::Agent(own) = &step.kind { step.is_pii && own.history != History::Nothing } else { false };
+    let is_declared = |step: &Step| step.is_pii && step.kind.history().is_some();
     // No file holds the step that sums a conversation up: it is meant to have what a marked step is shown of it.
     let sums_up = planned.step(ix).step.id.value == SUMMARY_STEP && planned.steps.iter().any(|other| is_declared(&other.step));
     sums_up || planned.around(ix).any(|around| planned.step(around).step.is_pii)

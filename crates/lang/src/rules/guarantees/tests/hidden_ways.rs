@@ -419,6 +419,16 @@ fn a_conversation_keeps_what_called_pipelines_send_and_what_agents_were_asked_an
         let other = of(&format!("  - {{ id: d, agent: w, prompt: x }}\n  - {marked}\n"));
         assert!(!other.contains("step d gives"), "{marked}: {other}");
     }
+    // So is a planner, and who works on a task; what is only kept is shown to nobody.
+    let asked = "  - { id: k, agent: w, prompt: 'For {{ inputs.who }}', pii: true }\n";
+    for reader in [
+        "{ id: d, plan: w, prompt: x, may_use: [v], history: HISTORY }",
+        "{ id: d, task: w, prompt: x, artefact: text, accept: [It is kind.], judge: v, max_attempts: 2, history: HISTORY }",
+    ] {
+        let told = |history: &str| of(&format!("  - {}\n{asked}", reader.replace("HISTORY", history)));
+        assert!(told("own").contains("step d gives inputs.who"), "{reader}: {}", told("own"));
+        assert!(!told("kept").contains("step d gives"), "{reader}: {}", told("kept"));
+    }
 }
 
 #[test]
