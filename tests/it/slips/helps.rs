@@ -107,15 +107,12 @@ fn what_a_help_says_to_write_takes_the_finding_away() {
             let Some(after) = edited(&slipped.text, &edit.iter().collect::<Vec<_>>()) else { continue };
             tried.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let is = check_file(&slipped.path, &slipped.project, &with(&slipped.path, &after));
-            let start = checked.loaded.sources.start(found.span);
+            let line_of_found = checked.loaded.sources.start(found.span).line;
             // What "*" repeats may be right in one of its places only; then the finding of the other place is another one.
             let count = |checked: &Checked| {
-                // Further right in the line it is another one, which this one may have hidden.
-                let is_here = |other: &Diagnostic| {
-                    let place = checked.loaded.sources.start(other.span);
-                    other.span.file == FileId(0) && place.line == start.line && place.column <= start.column + 1
-                };
-                let same = |other: &&Diagnostic| other.code == found.code && other.message == found.message && is_here(other);
+                let line = |found: &Diagnostic| (found.span.file, checked.loaded.sources.start(found.span).line);
+                let own = (FileId(0), line_of_found);
+                let same = |other: &&Diagnostic| other.code == found.code && other.message == found.message && line(other) == own;
                 // What is wrong in the same way at other places of the line is told there.
                 let others = |found: &Diagnostic| found.related.iter().filter(|(_, label)| label.contains(", too: ")).count();
                 checked.diagnostics.iter().filter(same).map(|found| 1 + others(found)).sum::<usize>()
