@@ -5,12 +5,13 @@ with said as (select ' ' || {{ inputs.message | lower | regex_replace("[^\\pL0-9
                    from json_each({{ inputs.message | lower | regex_replace("[^\\pL0-9]+", " ") | trim | split(" ") | tojson }})),
      named as (select distinct means from words, said where instr(text, ' ' || phrase || ' ') > 0),
      times as (select means from named where means in ('today', 'yesterday', 'week', 'last_week', 'month', 'last_month')),
-     -- A short question with a word that no list knows; and where that word says whom or what it is about: "on Zeppelin", "did Zaphod".
+     -- A short question with a word that no list knows; and where that word says whom or what it is about: "on Zeppelin", "did Zaphod", "Zaphod's".
      unknown as (select place, word from each_word
                  where (select count(*) from each_word) <= 20
                    and not exists (select 1 from words where instr(' ' || phrase || ' ', ' ' || word || ' ') > 0)),
      strange as (select unknown.word from unknown join each_word before on before.place = unknown.place - 1
-                 where before.word in ('on', 'in', 'for', 'from', 'of', 'during', 'with', 'at', 'by', 'about', 'did', 'has', 'is', 'was', 'were', 'the'))
+                 where before.word in ('on', 'in', 'for', 'from', 'of', 'during', 'with', 'at', 'by', 'about', 'did', 'has', 'is', 'was', 'were', 'the')
+                 union select unknown.word from unknown join each_word after on after.place = unknown.place + 1 where after.word = 's')
 select
   coalesce((select means from times), '') as time,
   exists (select 1 from named where means = 'hours') as is_about_hours,
@@ -20,6 +21,10 @@ select
   exists (select 1 from named where means = 'other')
     or (exists (select 1 from named where means = 'maybe_other') and (select count(*) from each_word) <= 20)
     or (select count(*) from times) > 1
+    -- What is left is known of a week alone; and of a last entry, a list of projects or a summary only what the words name.
+    or exists (select 1 from said, times where (instr(text, ' left ') > 0 or instr(text, ' remaining ') > 0) and means not like '%week')
+    or (exists (select 1 from unknown) and (exists (select 1 from named where means in ('last_entry', 'projects'))
+                                            or exists (select 1 from said where instr(text, ' summary ') > 0 or instr(text, ' report ') > 0 or instr(text, ' weekly ') > 0 or instr(text, ' timesheet ') > 0)))
     or (select text glob '*[0-9]*' from said)
     or (exists (select 1 from named where means = 'last_entry') and exists (select 1 from times))
     or exists (select 1 from projects, said where instr(text, ' ' || lower(id) || ' ') > 0 or instr(text, ' ' || lower(name) || ' ') > 0
