@@ -122,7 +122,9 @@ fn criteria(file: &str) -> Vec<String> {
 
 #[test]
 fn every_shipped_criterion_has_a_reply_that_fails_exactly_that_one() {
-    let (own, mut planned) = (criteria("pipelines/timesheet/team.yaml"), criteria("pipelines/timesheet/demo.replies.yaml"));
+    let (mut own, mut planned) = (criteria("pipelines/timesheet/team.yaml"), criteria("pipelines/timesheet/demo.replies.yaml"));
+    // No reply of a model fails it: it holds for the fixed words alone, which `flow test --mutate` breaks.
+    own.retain(|id| id != "fixed_words");
     // Where nothing is looked up, fixed words answer, and no criterion of the plan is asked.
     planned.retain(|id| id != "stays_with_the_timesheet");
     assert!(own.len() >= 16 && planned.len() >= 5, "{own:?} {planned:?}");
