@@ -68,7 +68,8 @@ struct PlainText {
 
 /// Reads a number in any notation. `decimal`: the sign before decimals, if its author says so. `None`: it is no number.
 pub(super) fn notated(cell: &str, decimal: Option<char>) -> Option<Notated> {
-    let plain = plain(cell);
+    let flat = flat(cell);
+    let plain = plain(flat.as_deref().unwrap_or(cell));
     let mut beside = AroundDigits { is_negative_otherwise: plain.has_other_minus, ..AroundDigits::default() };
     let mut rest = plain.text.trim();
     // `-$(1.2k)`: each kind of sign stands once, whatever is outside.
@@ -82,7 +83,7 @@ pub(super) fn notated(cell: &str, decimal: Option<char>) -> Option<Notated> {
         () if beside.scale.is_some() => Some(NumberForm::Scaled),
         () if beside.is_negative_otherwise => Some(NumberForm::Negative),
         () if beside.is_before => Some(NumberForm::WithSign),
-        () if form.is_none() && (beside.is_behind || beside.has_plus && rest.contains(['.', ','])) => Some(NumberForm::Begins),
+        () if form.is_none() && (flat.is_some() || beside.is_behind || beside.has_plus && rest.contains(['.', ','])) => Some(NumberForm::Begins),
         () => form,
     };
     let signed = |value: f64| {
@@ -96,6 +97,18 @@ pub(super) fn notated(cell: &str, decimal: Option<char>) -> Option<Notated> {
         None => value.map(signed),
     };
     Some(Notated { form, value, currency: beside.currency })
+}
+
+/// `5.-`, `5,– €`: the dash stands for decimals that are zero, and is no minus. With zeros in its place.
+fn flat(cell: &str) -> Option<String> {
+    let is_dash = |c: char| matches!(c, '-' | '\u{2212}' | '\u{2010}'..='\u{2015}' | '\u{FE63}' | '\u{FF0D}');
+    let is_flat = |at: &usize| {
+        let digits = cell.get(..*at).and_then(|before| before.strip_suffix(['.', ',']));
+        digits.is_some_and(|digits| digits.ends_with(|c: char| c.is_numeric()))
+    };
+    let (before, rest) = cell.split_at_checked(cell.match_indices(is_dash).map(|(at, _)| at).find(is_flat)?)?;
+    let behind = rest.trim_start_matches(is_dash);
+    (!behind.starts_with(|c: char| c.is_numeric())).then(|| format!("{before}00{behind}"))
 }
 
 /// What stands around the digits of a number.
@@ -473,6 +486,21 @@ mod tests {
             ("1/2", Some(Fraction), 0.5),
             ("7½", Some(Fraction), 7.5),
             ("1 3/4", Some(Fraction), 1.75),
+            ("5.-", Some(Begins), 5.0),
+            ("5.–", Some(Begins), 5.0),
+            ("5.—", Some(Begins), 5.0),
+            ("5.--", Some(Begins), 5.0),
+            ("12.−", Some(Begins), 12.0),
+            ("5,-", Some(DecimalComma), 5.0),
+            ("5,– €", Some(DecimalComma), 5.0),
+            ("1.234,-", Some(PointsAndComma), 1234.0),
+            ("1'234.-", Some(OtherMarks), 1234.0),
+            ("CHF 1’234.–", Some(WithSign), 1234.0),
+            ("Fr. 5.-", Some(WithSign), 5.0),
+            ("SFr. -5.—", Some(WithSign), -5.0),
+            ("-5.-", Some(Begins), -5.0),
+            ("−5.-", Some(Negative), -5.0),
+            ("(5.-)", Some(Negative), -5.0),
         ] {
             let found = notated(cell, None).unwrap_or_else(|| panic!("{cell}"));
             assert_eq!((found.form, found.value), (form, Ok(value)), "{cell}");
@@ -501,7 +529,7 @@ mod tests {
     fn what_is_no_number_or_none_that_is_certain_has_no_value() {
         for cell in [
             "", "-", "n/a", "x", "EUR", "12a", "1-2", "18.11.2026", "2026-11-18", "1.2.3", "1,2,3", "12E5", "A12", "3/2", "18 of 35", "+",
-            "1 25", "1'25", "12,", "..", "1,250 50", "1e", "$", "()", "10.0.0.1",
+            "1 25", "1'25", "12,", "..", "1,250 50", "1e", "$", "()", "10.0.0.1", "5.-6", "5.-6.", ".-", "n.-",
         ] {
             assert_eq!(notated(cell, None).filter(|found| found.value.is_ok()), None, "{cell}");
         }
