@@ -16,8 +16,10 @@ pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
 pub(super) use signature::{Gives, Takes};
 
+use fixed_decimal::SignedRoundingMode;
+
 use super::Value;
-use super::number::Number;
+use super::number::{HALF_AWAY, Number};
 use super::print::kind;
 use super::stop::FillStop;
 use call::FilterCall;
@@ -124,26 +126,23 @@ fn default(call: FilterCall<'_>) -> Result<Value, FillStop> {
 }
 
 fn round(call: FilterCall<'_>) -> Result<Value, FillStop> {
-    let places = call.whole_argument(0)?.unwrap_or(0).clamp(-300, 300) as i32;
-    let method = call.text_argument(1)?.unwrap_or("common");
-    let number = match Number::of(&call.value) {
-        Some(Number::Whole(_)) if places >= 0 => return Ok(call.value),
-        Some(number) => number.float(),
-        None => return Err(call.wrong_value("a number")),
-    };
-    let factor = 10f64.powi(places);
-    let scaled = number * factor;
-    let rounded = match method {
-        "common" => scaled.round(),
-        "ceil" => scaled.ceil(),
-        "floor" => scaled.floor(),
+    let places = call.whole_argument(0)?.unwrap_or(0).clamp(-300, 300) as i16;
+    let mode = match call.text_argument(1)?.unwrap_or("common") {
+        "common" => HALF_AWAY,
+        "ceil" => SignedRoundingMode::Ceil,
+        "floor" => SignedRoundingMode::Floor,
         _ => return Err(FillStop::failed("method of the filter round is one of: common, ceil, floor")),
     };
-    match rounded / factor {
-        whole if places <= 0 && whole.abs() < 9e15 => Ok(Value::from(whole as i64)),
-        // A number with more digits than the rounding asks for stays as it is.
-        result if !result.is_finite() => Ok(call.value),
-        result => Ok(Value::from(result)),
+    let mut decimal = match Number::of(&call.value) {
+        Some(Number::Whole(_)) if places >= 0 => return Ok(call.value),
+        Some(number) => number.decimal().ok_or_else(|| call.wrong_value("a number"))?,
+        None => return Err(call.wrong_value("a number")),
+    };
+    decimal.round_with_mode(-places, mode);
+    match decimal.to_string().parse::<f64>() {
+        Ok(whole) if places <= 0 && whole.abs() < 9e15 => Ok(Value::from(whole as i64)),
+        Ok(result) => Number::Float(result).into_value(),
+        Err(_) => Ok(call.value),
     }
 }
 

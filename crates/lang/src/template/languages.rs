@@ -3,7 +3,6 @@
 use std::fmt;
 
 use chrono::{Datelike, NaiveDate};
-use fixed_decimal::{Decimal, FloatPrecision};
 use icu_calendar::{Date, Gregorian};
 use icu_datetime::fieldsets::enums::DateFieldSet;
 use icu_datetime::{FixedCalendarDateTimeFormatter, fieldsets, parts};
@@ -12,7 +11,7 @@ use icu_decimal::options::{DecimalFormatterOptions, GroupingStrategy};
 use icu_locale_core::Locale;
 use writeable::{Part, PartsWrite, Writeable};
 
-use super::number::Number;
+use super::number::{HALF_AWAY, Number};
 use super::print::shortened;
 use super::stop::FillStop;
 
@@ -92,13 +91,10 @@ impl Language {
 
     /// A number with so many places behind the decimal sign; `width`: at least so many digits before it, and no marks between them.
     pub(super) fn number(&self, number: Number, places: Option<i64>, width: Option<i64>) -> Result<String, FillStop> {
-        let mut decimal = match number {
-            Number::Whole(whole) => Decimal::from(whole),
-            Number::Float(float) => Decimal::try_from_f64(float, FloatPrecision::RoundTrip).map_err(|_| cannot())?,
-        };
+        let mut decimal = number.decimal().ok_or_else(cannot)?;
         let bounded = |count: i64| count.clamp(0, MOST_PLACES) as i16;
         if let Some(places) = places.map(bounded) {
-            decimal.round(-places);
+            decimal.round_with_mode(-places, HALF_AWAY);
             decimal.absolute.pad_end(-places);
             // What is rounded to nothing is not below it.
             if decimal.absolute.is_zero() {

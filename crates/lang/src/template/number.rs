@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use fixed_decimal::{Decimal, FloatPrecision, SignedRoundingMode, UnsignedRoundingMode};
 use minijinja::Value;
 
 use super::stop::FillStop;
@@ -16,6 +17,9 @@ pub(super) enum Number {
     Whole(i128),
     Float(f64),
 }
+
+/// Half away from zero.
+pub(super) const HALF_AWAY: SignedRoundingMode = SignedRoundingMode::Unsigned(UnsignedRoundingMode::HalfExpand);
 
 /// An operator on two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +77,14 @@ impl Number {
         match self {
             Number::Whole(whole) => whole as f64,
             Number::Float(float) => float,
+        }
+    }
+
+    /// The decimal that it is written as: 10.075, and not the float a little below it. `None`: it is endless.
+    pub(super) fn decimal(self) -> Option<Decimal> {
+        match self {
+            Number::Whole(whole) => Some(Decimal::from(whole)),
+            Number::Float(float) => Decimal::try_from_f64(float, FloatPrecision::RoundTrip).ok(),
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn calculate(operator: Arithmetic, a: &Value, b: &Value, budget: &mut
 fn unfit(sign: &str, a: &Value, b: &Value) -> FillStop {
     let wanted = match sign {
         "+" => "two numbers, two texts or two lists",
-        "*" => "two numbers, or a text or list and a whole number",
+        "*" => "two numbers, or a list and a whole number",
         _ => "two numbers",
     };
     FillStop::failed(format!("\"{sign}\" takes {wanted}; here are {} and {}", kind(a), kind(b)))
@@ -57,10 +57,6 @@ fn add(a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, FillStop> {
 
 fn repeat(value: &Value, times: i128, budget: &mut Budget) -> Result<Value, FillStop> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
-    if let Some(text) = value.as_str() {
-        budget.text(text.len().saturating_mul(times))?;
-        return Ok(Value::from(if text.is_empty() { String::new() } else { text.repeat(times) }));
-    }
     if is_list(value) {
         budget.list(value.len().unwrap_or(0).saturating_mul(times))?;
         let items: Vec<Value> = value.try_iter().into_iter().flatten().collect();

@@ -72,6 +72,7 @@ impl<'s> TemplateBuilder<'s> {
             self.tested.truncate(tested);
             return if matches!(binary.op, Kind::ScAnd) { Expr::And(left, right) } else { Expr::Or(left, right) };
         }
+        self.filter_of_part(binary);
         let left = self.boxed(&binary.left);
         let right = self.boxed(&binary.right);
         let calculate = |operator, left, right| Expr::Arithmetic(operator, left, right);
@@ -94,6 +95,25 @@ impl<'s> TemplateBuilder<'s> {
             Kind::ScAnd => Expr::And(left, right),
             Kind::ScOr => Expr::Or(left, right),
         }
+    }
+
+    /// `share * 100 | round(1)`: a filter is for the value before it alone, and one that makes whole or writes a number is seldom meant so.
+    fn filter_of_part(&mut self, binary: &ast::BinOp<'s>) {
+        use ast::BinOpKind as Kind;
+        let ast::Expr::Filter(filter) = &binary.right else { return };
+        let is_sum = matches!(binary.op, Kind::Add | Kind::Sub | Kind::Mul | Kind::Div | Kind::FloorDiv | Kind::Rem | Kind::Pow);
+        let (Some(value), true) = (&filter.expr, is_sum && matches!(filter.name, "round" | "number" | "int")) else { return };
+        let ((start, middle), (from, to)) = (self.span(&binary.left), (self.span(value).1, self.span(&binary.right).1));
+        let (before, written) = (self.source.get(middle..from).unwrap_or_default(), self.source.get(from..to).unwrap_or_default());
+        let (closed, rest) = written.split_at(written.find('|').unwrap_or(0));
+        let operand = before.trim_start_matches(|c: char| c.is_whitespace() || c == ')');
+        if opened(operand) + opened(closed) > 0 {
+            return;
+        }
+        let part = self.source.get(start..from + closed.trim_end().len()).filter(|part| opened(part) == 0).unwrap_or("a * b");
+        let help = format!("put brackets around all that it is for, as in ({part}) {rest}; or around this value and its filter");
+        let message = format!("the filter {} is for the value before it alone, and not for what is calculated here", filter.name);
+        self.problems.push(TemplateProblem::syntax((from, to), message).help(help));
     }
 
     fn choice(&mut self, choice: &ast::IfExpr<'s>, is_guarded: bool) -> Expr {
@@ -205,6 +225,24 @@ impl<'s> TemplateBuilder<'s> {
             }
         }
     }
+}
+
+/// How many brackets are opened and not closed, outside of quotes.
+fn opened(text: &str) -> i32 {
+    let mut quote = None;
+    text.chars().fold(0, |depth, c| match (quote, c) {
+        (Some(mark), _) => {
+            quote = Some(mark).filter(|mark| *mark != c);
+            depth
+        }
+        (None, '"' | '\'') => {
+            quote = Some(c);
+            depth
+        }
+        (None, '(') => depth + 1,
+        (None, ')') => depth - 1,
+        (None, _) => depth,
+    })
 }
 
 fn no_method(name: &str) -> String {

@@ -177,6 +177,37 @@ fn wrong_values_for_filters_and_tests_are_found_before_the_run() {
 }
 
 #[test]
+fn a_filter_of_a_part_of_a_sum_needs_brackets() {
+    for (source, help) in [
+        ("{{ n * 100 | number(1, \"de\") }}", "(n * 100) | number(1, \"de\")"),
+        ("{{ 2 / 3 | round(1) }}", "(2 / 3) | round(1)"),
+        ("{{ 1.19 * n | float | round }}", "(1.19 * n | float) | round"),
+        ("{{ (a + b) / (c) | round(1) }}", "| round(1)"),
+        ("{{ a - (b * c) | int }}", "(a - (b * c)) | int"),
+        ("{{ a + b * c | round }}", "(b * c) | round"),
+        ("{% if (a - b | round(1)) > 2 %}x{% endif %}", "(a - b) | round(1)"),
+    ] {
+        let (_, found) = checked(source);
+        assert_eq!(found.len(), 1, "{source}");
+        assert_eq!(found[0].code, Code::TemplateSyntax, "{source}");
+        assert!(found[0].help[0].contains(help), "{source}: {:?}", found[0].help);
+    }
+    for source in [
+        "{{ (n * 100) | number(1) }}",
+        "{{ n * (x | round(1)) }}",
+        "{{ n * ((x | float) | round(1)) }}",
+        "{{ (a | round(1)) * b }}",
+        "{{ a | round(1) * b }}",
+        "{{ a + b | float }}",
+        "{{ 100 * a | length / b | length }}",
+        "{{ \"(\" ~ (a * (b | int)) }}",
+        "{{ \"a: \" ~ n | number(1) }}",
+    ] {
+        assert_eq!(checked(source).1.len(), 0, "{source}");
+    }
+}
+
+#[test]
 fn braces_around_a_bare_expression_are_mended_where_they_hold_all_of_it() {
     let source = "{{ steps.score.output > 7 }}";
     let (text, found) = checked_bare(source);

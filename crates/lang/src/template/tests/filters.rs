@@ -82,6 +82,23 @@ fn filters_of_numbers() {
     gives("2.1 | round(method='ceil')", json!(3));
     gives("2.9 | round(0, 'floor')", json!(2));
     gives("7 | round", json!(7));
+    // Of the decimal that is written, by both filters alike.
+    for (number, places, rounded) in [
+        ("12.345", 2, 12.35),
+        ("8.125", 2, 8.13),
+        ("10.075", 2, 10.08),
+        ("1.005", 2, 1.01),
+        ("2.675", 2, 2.68),
+        ("-2.345", 2, -2.35),
+        ("0.5", 0, 1.0),
+        ("2.5", 0, 3.0),
+    ] {
+        gives(&format!("{number} | round({places}) | float"), json!(rounded));
+        gives(&format!("{number} | number({places})"), json!(format!("{rounded:.*}", places)));
+    }
+    gives("0.29 | round(2, 'floor')", json!(0.29));
+    gives("1.1 | round(1, 'ceil')", json!(1.1));
+    gives("1250 | round(-2)", json!(1300));
     gives("' 12 ' | int", json!(12));
     gives("'3.9' | int", json!(3));
     gives("true | int", json!(1));

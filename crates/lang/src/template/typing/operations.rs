@@ -42,7 +42,10 @@ impl TypingWalk<'_> {
         if one.is_open() || other.is_open() {
             let known = if one.is_open() { &other } else { &one };
             let sums = matches!(operator, Arithmetic::Add | Arithmetic::Multiply);
-            let fits = matches!(known, Type::Text | Type::OneOf(_) | Type::Date | Type::List(_)) && sums;
+            let fits = match known {
+                Type::List(_) => sums,
+                kind => kind.is_text() && operator == Arithmetic::Add,
+            };
             if known.is_open() || is_number(known) || fits {
                 return if sums { Type::Any } else { Type::Number };
             }
@@ -56,10 +59,9 @@ impl TypingWalk<'_> {
                 }
             }
             Arithmetic::Multiply => {
-                let repeats = |one: &Type, other: &Type| is_number(other) && (one.is_text() || matches!(one, Type::List(_)));
+                let repeats = |one: &Type, other: &Type| is_number(other) && matches!(one, Type::List(_));
                 if repeats(&one, &other) || repeats(&other, &one) {
-                    let kind = if is_number(&one) { other } else { one };
-                    return if kind.is_text() { Type::Text } else { kind };
+                    return if is_number(&one) { other } else { one };
                 }
             }
             Arithmetic::Subtract | Arithmetic::Divide | Arithmetic::FloorDivide | Arithmetic::Remainder | Arithmetic::Power => {}
