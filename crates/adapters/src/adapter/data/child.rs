@@ -21,7 +21,7 @@ use super::super::held;
 use super::super::os;
 use super::super::sandbox::{FirstStage, LIBRARIES, ProgramTalk, Sandbox};
 use super::blocking::CancelFlag;
-use super::columns::Datum;
+use super::datum::Datum;
 use super::parsed::{self, ParsedContent, ParsedKind};
 use super::sentence::{file_name, internal, unavailable, wrong_type};
 use super::typed::{TypedColumns, ValueSource};

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::blocking::CancelFlag;
 use super::counts::CountedNumber;
+use super::datum::Datum;
 use super::notation::{hours, notated};
 use crate::event::Failure;
 use crate::model::{ColumnForm, ColumnKind, PlainMoment};
@@ -16,91 +16,6 @@ const MOST_DIGITS: usize = 15;
 
 /// Maximum number of columns of a table (SQLite's own limit).
 pub(super) const MOST_COLUMNS: usize = 2_000;
-
-/// The value of a cell, for any SQL engine.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Datum<'a> {
-    Null,
-    Boolean(bool),
-    Integer(i64),
-    Number(f64),
-    Text(Cow<'a, str>),
-    /// A cell that is not what its column is declared to be: its line or row, and what is wrong, as a sentence.
-    Unreadable {
-        row: u64,
-        why: Cow<'a, str>,
-    },
-}
-
-impl Datum<'_> {
-    /// What is wrong with the cell, if it is not what its column is declared to be.
-    pub(super) fn unreadable(&self) -> Option<&str> {
-        if let Datum::Unreadable { why, .. } = self { Some(why) } else { None }
-    }
-}
-
-impl Serialize for Datum<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Datum::Null => to.serialize_unit(),
-            Datum::Boolean(value) => to.serialize_bool(*value),
-            Datum::Integer(value) => to.serialize_i64(*value),
-            Datum::Number(value) => to.serialize_f64(*value),
-            Datum::Text(text) => to.serialize_str(text),
-            Datum::Unreadable { row, why } => (row, why).serialize(to),
-        }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Datum<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Datum<'a>, D::Error> {
-        from.deserialize_any(DatumVisitor)
-    }
-}
-
-/// Reads what [`Datum`] writes: a whole number of type `Number` has a fraction, as in `5.0`.
-struct DatumVisitor;
-
-impl<'de> Visitor<'de> for DatumVisitor {
-    type Value = Datum<'de>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a value of a table")
-    }
-
-    fn visit_unit<E>(self) -> Result<Datum<'de>, E> {
-        Ok(Datum::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Datum<'de>, E> {
-        Ok(Datum::Boolean(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Datum<'de>, E> {
-        Ok(Datum::Integer(value))
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Datum<'de>, E> {
-        i64::try_from(value).map(Datum::Integer).map_err(E::custom)
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Datum<'de>, E> {
-        Ok(Datum::Number(value))
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Datum<'de>, E> {
-        Ok(Datum::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Datum<'de>, E> {
-        Ok(Datum::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Datum<'de>, A::Error> {
-        let (row, why) = (parts.next_element::<u64>()?, parts.next_element::<String>()?);
-        Ok(Datum::Unreadable { row: row.unwrap_or_default(), why: Cow::Owned(why.unwrap_or_default()) })
-    }
-}
 
 /// The type of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +59,10 @@ impl ColumnType {
         match (self, cell) {
             (_, Cell::Empty) => Ok(Datum::Null),
             (ColumnType::Integer, Cell::Whole(value)) => Ok(Datum::Integer(*value)),
-            (ColumnType::Integer, Cell::Number(value)) => whole(*value).map(Datum::Integer).ok_or_else(|| "a whole number".to_owned()),
+            (ColumnType::Integer, Cell::Number(value)) => {
+                let why = if value.fract() == 0.0 { NOT_KEPT } else { "a whole number" };
+                whole(*value).map(Datum::Integer).ok_or_else(|| why.to_owned())
+            }
             (ColumnType::Integer, cell) => declared_integer(cell.text().trim()).map(Datum::Integer),
             (ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_), Cell::Number(value)) => {
                 Ok(Datum::Number(*value))
@@ -162,14 +80,20 @@ impl ColumnType {
             (ColumnType::Boolean, cell) => boolean(cell).map(Datum::Boolean).ok_or_else(|| "true or false".to_owned()),
             (ColumnType::Date(format), cell) => day(cell, format.as_deref()).map(|day| Datum::Text(Cow::Owned(day))),
             (ColumnType::Datetime(format), cell) => moment(cell, format.as_deref()).map(|time| Datum::Text(Cow::Owned(time))),
+            (ColumnType::Text | ColumnType::Unknown, Cell::Number(value)) if value.fract() == 0.0 && whole(*value).is_none() => {
+                Err(NOT_KEPT.to_owned())
+            }
             (ColumnType::Text | ColumnType::Unknown, cell) => Ok(Datum::Text(cell.text())),
         }
     }
 }
 
+/// Why a large number of a workbook or of JSON is none whose digits are known.
+const NOT_KEPT: &str = "certain: a number keeps about 15 of its digits there. Write it in quotes, as a text, in the file";
+
 fn whole(value: f64) -> Option<i64> {
-    // Up to 2^53, an f64 represents every whole number exactly.
-    (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
+    // Below 2^53, an f64 represents every whole number exactly; 2^53 may have been 2^53 + 1.
+    (value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0).then_some(value as i64)
 }
 
 /// A whole number as a number, if it is kept exactly.
@@ -229,20 +153,33 @@ fn wanted_day(text: &str) -> String {
     format!("a date like 2026-11-18{format}")
 }
 
-/// A time as it stands there, or of a format as `2026-11-18 09:30:00`.
+/// A time in the one form that orders and that the functions of SQL read: `2026-11-18 09:30:00`, and with an offset `2026-11-18T08:30:00Z`.
 fn moment(cell: &Cell<'_>, format: Option<&str>) -> Result<String, String> {
     let text = cell.text();
     let text = text.trim();
     let is_full = |text: &str| text.as_bytes().get(7) == Some(&b'-') && !text.as_bytes().get(10).is_some_and(u8::is_ascii_digit);
-    let as_it_is = || PlainMoment::of(text).filter(|_| is_full(text)).map(|_| text.to_owned());
+    let as_it_is = || PlainMoment::of(text).filter(|_| is_full(text));
     let Some(format) = format else {
-        return as_it_is().ok_or_else(|| "a date and time like 2026-11-18 09:30 or 2026-11-18T09:30:00Z".to_owned());
+        let found = as_it_is().map(stored);
+        return found.ok_or_else(|| "a date and time like 2026-11-18 09:30 or 2026-11-18T09:30:00Z".to_owned());
     };
-    let with_zone = || chrono::DateTime::parse_from_str(text, format).ok().map(|time| time.to_rfc3339());
-    let local = || chrono::NaiveDateTime::parse_from_str(text, format).ok().map(|time| time.format("%Y-%m-%d %H:%M:%S%.f").to_string());
-    let found = with_zone().or_else(local).filter(|time| !time.starts_with('0'));
+    // Of a name such as CET only the length is read.
+    if format.contains("%Z") {
+        return Err("a time that is certain: %Z reads no zone. Write offsets such as +01:00, and %z".to_owned());
+    }
+    let with_zone = || chrono::DateTime::parse_from_str(text, format).ok().map(PlainMoment::Fixed);
+    let local = || chrono::NaiveDateTime::parse_from_str(text, format).ok().map(PlainMoment::Local);
+    let found = with_zone().or_else(local).filter(|time| chrono::Datelike::year(&time.day()) >= 1000);
     let of_workbook = || if matches!(cell, Cell::Text(_)) { as_it_is() } else { None };
-    found.or_else(of_workbook).ok_or_else(|| format!("a date and time of the form {format}"))
+    found.or_else(of_workbook).map(stored).ok_or_else(|| format!("a date and time of the form {format}"))
+}
+
+fn stored(time: PlainMoment) -> String {
+    match time {
+        PlainMoment::Day(day) => day.format("%Y-%m-%d 00:00:00").to_string(),
+        PlainMoment::Local(time) => time.format("%Y-%m-%d %H:%M:%S%.f").to_string(),
+        PlainMoment::Fixed(time) => time.to_utc().to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true),
+    }
 }
 
 /// The types that fit all cells of a column seen so far.
@@ -502,8 +439,25 @@ mod tests {
             (ColumnKind::Date.into(), "2026-11-18", "2026-11-18", "18.11.2026", "a date like 2026-11-18; name its form beside the type"),
             (with_format(ColumnKind::Date, "%d.%m.%Y"), "8.1.2026", "2026-01-08", "8.1.26", "a date of the form %d.%m.%Y"),
             (with_format(ColumnKind::Date, "%m/%d/%Y"), "11/18/2026", "2026-11-18", "18/11/2026", "a date of the form %m/%d/%Y"),
-            (ColumnKind::Datetime.into(), "2026-11-18T09:30:00+01:00", "2026-11-18T09:30:00+01:00", "18.11.2026", "a date and time like"),
-            (ColumnKind::Datetime.into(), "2026-11-18", "2026-11-18", "2026-11-18 9", "a date and time like"),
+            (ColumnKind::Datetime.into(), "2026-11-18T09:30:00+01:00", "2026-11-18T08:30:00Z", "18.11.2026", "a date and time like"),
+            (ColumnKind::Datetime.into(), "2026-11-18", "2026-11-18 00:00:00", "2026-11-18 9", "a date and time like"),
+            (ColumnKind::Datetime.into(), "2026-11-18 9:30", "2026-11-18 09:30:00", "9:30", "a date and time like"),
+            (ColumnKind::Datetime.into(), "2026-11-18T09:30", "2026-11-18 09:30:00", "2026-12-3 09:30", "a date and time like"),
+            (ColumnKind::Datetime.into(), "2026-11-18 09:30:00 -0500", "2026-11-18T14:30:00Z", "soon", "a date and time like"),
+            (
+                with_format(ColumnKind::Datetime, "%d.%m.%Y %H:%M %z"),
+                "18.11.2026 09:30 +0500",
+                "2026-11-18T04:30:00Z",
+                "x",
+                "a date and time",
+            ),
+            (
+                with_format(ColumnKind::Datetime, "%Y-%m-%d %H:%M"),
+                "2026-11-18 09:30",
+                "2026-11-18 09:30:00",
+                "2026-11-18",
+                "a date and time",
+            ),
             (
                 with_format(ColumnKind::Datetime, "%d.%m.%Y %H:%M"),
                 "18.11.2026 09:30",
@@ -545,6 +499,19 @@ mod tests {
         assert_eq!(guessed(&["1234567890123456", "7.5"]), ColumnType::Number('.'));
         assert_eq!(guessed(&["9007199254740993", "-1"]), ColumnType::Integer);
         assert_eq!(guessed(&["9007199254740993", "7.5"]), ColumnType::Text, "one of them would lose a digit");
+    }
+
+    #[test]
+    fn digits_that_a_file_did_not_keep_are_no_text_and_no_whole_number() {
+        for kind in [ColumnType::Text, ColumnType::Integer] {
+            for number in [9_007_199_254_740_992.0, 1.234_567_890_123_456_8e16, -1.23e23] {
+                let why = kind.value(&Cell::Number(number)).unwrap_err();
+                assert!(why.starts_with("certain: a number keeps about 15"), "{why}");
+            }
+            assert!(kind.value(&Cell::Number(123_456_789_012_345.0)).is_ok());
+        }
+        let zone = ColumnType::Datetime(Some("%d.%m.%Y %H:%M %Z".to_owned()));
+        assert!(zone.value(&Cell::Guess("18.11.2026 09:30 CET")).unwrap_err().contains("%Z reads no zone"));
     }
 
     #[test]

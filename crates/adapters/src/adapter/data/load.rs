@@ -5,7 +5,8 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::blocking::CancelFlag;
 use super::child;
-use super::columns::{ColumnType, Datum, RowSource};
+use super::columns::{ColumnType, RowSource};
+use super::datum::Datum;
 use super::delimited::Delimited;
 use super::guard::UNREADABLE;
 use super::json_lines::JsonLines;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use chrono::NaiveDate;
 
 use super::blocking::CancelFlag;
-use super::columns::{Cell, ColumnType, Datum, Guess, RowSource};
+use super::columns::{Cell, ColumnType, Guess, RowSource};
+use super::datum::Datum;
 use super::delimited::Delimited;
 use super::header::beginning;
 use super::load::OpenTable;

@@ -19,6 +19,7 @@ mod child;
 mod columns;
 mod counts;
 mod database;
+mod datum;
 mod delimited;
 mod described;
 mod document;

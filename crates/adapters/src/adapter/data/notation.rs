@@ -83,7 +83,9 @@ pub(super) fn notated(cell: &str, decimal: Option<char>) -> Option<Notated> {
         () if beside.scale.is_some() => Some(NumberForm::Scaled),
         () if beside.is_negative_otherwise => Some(NumberForm::Negative),
         () if beside.is_before => Some(NumberForm::WithSign),
-        () if form.is_none() && (flat.is_some() || beside.is_behind || beside.has_plus && rest.contains(['.', ','])) => Some(NumberForm::Begins),
+        () if form.is_none() && (flat.is_some() || beside.is_behind || beside.has_plus && rest.contains(['.', ','])) => {
+            Some(NumberForm::Begins)
+        }
         () => form,
     };
     let signed = |value: f64| {

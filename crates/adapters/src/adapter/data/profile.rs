@@ -6,8 +6,9 @@
 use serde_json::{Number, Value};
 
 use super::blocking::CancelFlag;
-use super::columns::{Cell, ColumnType, Datum, Guess, RowSource};
+use super::columns::{Cell, ColumnType, Guess, RowSource};
 use super::counts::{CountedNumber, CountedValue, Counts, Merged};
+use super::datum::Datum;
 use super::sentence::internal;
 use super::summary::{SAMPLE_ROWS, markdown, share, short};
 use super::typed::{named, no_header};

@@ -24,7 +24,8 @@ impl TableLines {
     }
 }
 
-/// The delimiter by which most lines have as many cells as the header; of several, the one that is most frequent in the header. Where no header has
+/// The delimiter by which most lines have as many cells as the header; of several, the one that is most frequent in the header, and a comma last:
+/// it also stands in numbers and names (`Menge, kg;Preis, EUR`), and other delimiters hardly in all lines. Where no header has
 /// two cells, the one by which most lines have equally many.
 pub(super) fn separator_of(text: &[u8]) -> u8 {
     let best = Separator::ALL.into_iter().map(Separator::byte).max_by_key(|delimiter| {
@@ -36,6 +37,7 @@ pub(super) fn separator_of(text: &[u8]) -> u8 {
         (
             is_of_all,
             header > 1,
+            is_of_all && *delimiter != b',',
             if header > 1 { if is_of_all { header } else { of_header } } else { most.unwrap_or(0) },
             header,
             std::cmp::Reverse(place(*delimiter)),
@@ -100,6 +102,10 @@ mod tests {
             ("name;hours, planned\nAna;8\nBo;7,5\n", b';'),
             ("day;amount\n1;1,50\n2;2,50\n", b';'),
             ("id|note\n1|a, b\n2|c, d\n", b'|'),
+            ("Menge, kg;Preis, EUR\n1,5;2,5\n", b';'),
+            ("Datum;Betrag, EUR\n18.11.2026;12,50\n", b';'),
+            ("Name, Vorname;Wohnort\nBauer, Ana;Bonn\n", b';'),
+            ("x, m\ty, m, z\n1,5\t2,5,3\n", b'\t'),
             ("a,b\n1,2\n3,4,5\n", b','),
             ("room,view\n12,garden, quiet\n", b','),
             ("Report\n\na;b;c\n1;2;3\n", b';'),

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::blocking::CancelFlag;
-use super::columns::{Cell, ColumnType, Datum, Guess, MOST_COLUMNS, RowSource};
+use super::columns::{Cell, ColumnType, Guess, MOST_COLUMNS, RowSource};
+use super::datum::Datum;
 use super::names::column_names;
 use super::notation::notated;
 use super::sentence::{bad_request, file_name, listed, shown, too_large, wrong_type};

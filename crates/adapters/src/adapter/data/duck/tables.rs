@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use duckdb::{Config, Connection, appender_params_from_iter};
 
 use super::super::blocking::CancelFlag;
-use super::super::columns::{ColumnType, Datum};
+use super::super::columns::ColumnType;
 use super::super::database::wanted_table;
+use super::super::datum::Datum;
 use super::super::engines::fits;
 use super::super::load::OpenTable;
 use super::super::personal::lacking;

@@ -6,7 +6,7 @@ use duckdb::arrow::datatypes::{DataType, Field};
 use duckdb::types::{Decimal, TimeUnit, ToSql, ToSqlOutput, Value as Sql, ValueRef};
 use serde_json::{Map, Number, Value};
 
-use super::super::columns::Datum;
+use super::super::datum::Datum;
 use super::super::query::{MOST_VALUE_BYTES, too_long};
 use super::super::sentence::bad_request;
 use crate::event::Failure;
