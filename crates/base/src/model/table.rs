@@ -236,7 +236,11 @@ pub enum TableOddity {
         example: String,
         /// Whether the file takes a comma as the decimal mark.
         may_use_comma: bool,
+        /// What its author may declare it to be, as it is written under `columns`: types that read all its cells.
+        kinds: Vec<&'static str>,
     },
+    /// It is too large to be read by a check, so nobody looked at all cells.
+    NotRead,
 }
 
 /// How numbers are written that are none to a query.
@@ -274,6 +278,12 @@ pub enum NumberForm {
     Begins,
     /// Numbers, and some texts.
     SomeTexts,
+    /// Plain numbers that are texts in their file, or codes: a sum is right, and the order is that of letters.
+    Digits,
+    /// Digits in any other form, as days, clocks and units: neither a sum nor the order nor a function of dates need be right.
+    Unknown,
+    /// The same, all of one shape, as `A-001`, so that they order as texts do.
+    OneShape,
 }
 
 /// What a check sees of the file of a table.

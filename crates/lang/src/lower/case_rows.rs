@@ -285,6 +285,7 @@ pub(super) fn odd_place(file: FileId, text: &str, odd: &TableOddity) -> Option<S
         }
         TableOddity::Unreadable(_) => records.find(|(_, cells)| cells.len() != names.len()).map(|(row, _)| row),
         TableOddity::NoNames => Some(first),
+        TableOddity::NotRead => None,
         TableOddity::Repeated { column, .. } => names.get(place_of(column)?).map(|(_, span)| *span),
         TableOddity::TextNumbers { column, example, .. } => {
             let place = place_of(column)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::case_rows;
 use super::context::Lower;
-use crate::model::{DataKind, PersonSource, Pipeline, SqlEngine, TableOddity};
+use crate::model::{DataKind, NumberForm, PersonSource, Pipeline, SqlEngine, TableOddity};
 use crate::sql;
 
 /// Looks at the columns of the tables that queries and the person read, and has the queries compiled that SQLite would answer.
@@ -16,8 +16,7 @@ pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
     };
     for (name, data) in &mut pipeline.data {
         let is_read = || of_person == Some(name) || queries.iter().any(|query| sql::mentions(query, name));
-        // A workbook is read by a process of its own, which a check starts only for columns that its author names.
-        if !data.pii.is_empty() || !data.columns.is_empty() || data.kind != DataKind::Excel && is_read() {
+        if !data.pii.is_empty() || !data.columns.is_empty() || is_read() {
             data.header = lower.world().columns(name, data);
             let look = lower.world().look_of(name, data);
             let mut odd = look.oddities;
@@ -26,7 +25,8 @@ pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
             if data.kind != DataKind::JsonLines && data.header.iter().flatten().any(|name| name.parse::<f64>().is_ok()) {
                 odd.push(TableOddity::NoNames);
             }
-            let text = if odd.is_empty() || !data.is_read_as_it_stands() { None } else { lower.world().table_text(data) };
+            let is_quiet = |odd: &TableOddity| matches!(odd, TableOddity::TextNumbers { form: NumberForm::OneShape, .. });
+            let text = if odd.iter().all(is_quiet) || !data.is_read_as_it_stands() { None } else { lower.world().table_text(data) };
             let place = |odd: &TableOddity| text.as_ref().and_then(|(file, text)| case_rows::odd_place(*file, text, odd));
             data.oddities = odd.into_iter().map(|odd| (place(&odd), odd)).map(|(place, odd)| (odd, place)).collect();
         }

@@ -23,13 +23,12 @@ const fn not_duckdb(names: &'static [&'static str], duckdb: &'static str) -> For
     Foreign { names, sqlite: None, duckdb: Some(duckdb) }
 }
 
-const NOW: &str = "write datetime('now'), which is UTC, or pass the time with $now";
+const NOW: &str = "write {{ run.now }}";
 /// The day of the run, filled into a query.
 pub(super) const RUN_DAY: &str = "{{ run.today }}";
 const TODAY: &str = "write {{ run.today }}";
-const SHIFT: &str =
-    "write date({1|'now'}, {2|'-7 days'}), or with the day of the run date($today, {2|'-7 days'}) and with: { today: \"{{ run.today }}\" }";
-const INTERVAL: &str = "write date({1|'now'}, {2|'-7 days'}) in place of {3|it}, or with the day of the run date($today, {2|'-7 days'}) and with: { today: \"{{ run.today }}\" }";
+const SHIFT: &str = "write date({1|day}, {2|'-7 days'})";
+const INTERVAL: &str = "write date({1|day}, {2|'-7 days'}) in place of {3|it}";
 
 const TOP: &str = "take top {1|5} out, and write limit {1|5} at the end of the query";
 
@@ -225,7 +224,7 @@ pub(super) fn values(text: &str, at: usize) -> Vec<String> {
         "interval" => {
             let sign = before.chars().next_back().filter(|sign| ['+', '-'].contains(sign)).unwrap_or('-');
             let from = named(before.trim_end_matches(['+', '-']).trim_end());
-            let from = if from.is_empty() || from.eq_ignore_ascii_case("current_date") { "'now'".to_owned() } else { from };
+            let from = if from.is_empty() || from.eq_ignore_ascii_case("current_date") { RUN_DAY.to_owned() } else { from };
             let span = behind.trim_start_matches('\'').split('\'').next().unwrap_or_default();
             // All that it takes the place of: what stands before the sign, too.
             let left = before.trim_end_matches(['+', '-']).trim_end();
@@ -301,6 +300,6 @@ mod tests {
             ["person", "day desc", "entries where hours > 7", "*"]
         );
         assert_eq!(values("select distinct on (person) * from entries", 7), ["person", "person", "entries", "*"]);
-        assert_eq!(values("where day >= now() - interval '7 days'", 21), ["'now'", "'-7 days'", "now() - interval '7 days'"]);
+        assert_eq!(values("where day >= now() - interval '7 days'", 21), ["{{ run.today }}", "'-7 days'", "now() - interval '7 days'"]);
     }
 }

@@ -10,7 +10,10 @@ pub(super) fn is_wrong(form: NumberForm, used: ColumnUse, query: &str, example: 
     match form {
         // The number that such a cell begins with is the right one.
         NumberForm::Begins => used != ColumnUse::Sum,
+        NumberForm::Digits => matches!(used, ColumnUse::Order | ColumnUse::Time),
         NumberForm::Clock => used == ColumnUse::Sum,
+        NumberForm::OneShape => matches!(used, ColumnUse::Sum | ColumnUse::Time),
+        NumberForm::Unknown => used != ColumnUse::Equal,
         NumberForm::SomeTexts => {
             let is_named = query.contains(&format!("'{}'", example.to_lowercase())) || query.contains("typeof");
             used != ColumnUse::Equal && !is_named
@@ -51,12 +54,26 @@ pub(super) fn marks(form: NumberForm, example: &str) -> usize {
         | NumberForm::OtherDigits
         | NumberForm::TooLong
         | NumberForm::Begins
+        | NumberForm::Digits
+        | NumberForm::Unknown
+        | NumberForm::OneShape
         | NumberForm::SomeTexts => 1,
     }
 }
 
+/// A column whose numbers are texts, as a check sees it.
+#[derive(Clone, Copy)]
+pub(super) struct TextNumbers<'o> {
+    pub(super) column: &'o str,
+    pub(super) form: NumberForm,
+    pub(super) example: &'o str,
+    pub(super) may_use_comma: bool,
+    pub(super) kinds: &'o [&'static str],
+}
+
 /// What is wrong, and what to do.
-pub(super) fn told(form: NumberForm, used: ColumnUse, column: &str, example: &str, may_use_comma: bool) -> (String, String) {
+pub(super) fn told(odd: TextNumbers<'_>, used: ColumnUse) -> (String, String) {
+    let TextNumbers { column, form, example, may_use_comma, kinds } = odd;
     let ordered = "so it is text, and is compared letter by letter";
     let so = |sum: &'static str| if used == ColumnUse::Sum { sum } else { ordered };
     let ends = |what: &str| format!("has {what}, {}", so("so it is text, and a sum ends at the comma"));
@@ -116,6 +133,22 @@ pub(super) fn told(form: NumberForm, used: ColumnUse, column: &str, example: &st
             // Of a percent nobody can say which number is meant.
             let kind = if example.contains(['%', '‰']) { "text" } else { "amount" };
             (format!("has numbers such as {example}, {ordered}"), format!("{}, or write the number alone", declare(kind)))
+        }
+        NumberForm::Digits | NumberForm::Unknown | NumberForm::OneShape => {
+            let so = match used {
+                ColumnUse::Time => "which no function of dates reads",
+                ColumnUse::Sum | ColumnUse::Order | ColumnUse::Equal => {
+                    so("so it is text, and a sum counts only the digits it begins with")
+                }
+            };
+            let help = match kinds {
+                [] => format!("write them as plain numbers, or as 2026-11-18 and 09:30; or {} if texts are meant", declare("text")),
+                kinds => {
+                    let kinds: Vec<String> = kinds.iter().map(|kind| declare(kind)).collect();
+                    format!("{}, or {column}: text if texts are meant", kinds.join(", or "))
+                }
+            };
+            (format!("has texts such as {}, {so}", quoted(example)), help)
         }
         NumberForm::SomeTexts => {
             let so = so("so it is text, and a sum or an average counts that as 0");

@@ -36,10 +36,10 @@ impl QueryView<'_, '_, '_> {
                 && let Some((Operand::Column(column), next)) = QueryWalk(arguments).operand(0)
                 && arguments.len() == next
                 && SUMS.iter().any(|sum| name.is(sum))
-                && self.form(&Operand::Column(column)) == Some(CellForm::TrueFalse)
+                && let Some((what, one, _)) = self.truth(column)
             {
-                let help = format!("write {}({} = 'true')", name.text, column.text);
-                self.say(within(column), &format!("{} holds the texts true and false, which count as 0", column.text), help);
+                let help = format!("write {}({} = '{one}')", name.text, column.text);
+                self.say(within(column), &format!("{} holds {what}, which count as 0", column.text), help);
             }
         }
         nodes.iter().filter_map(QueryNode::inner).for_each(|inner| self.list(inner));
@@ -73,7 +73,22 @@ impl QueryView<'_, '_, '_> {
         }
     }
 
-    /// `where done`, where done holds the texts true and false.
+    /// What a column of texts holds, and the texts that stand for true and false, where one is used as a truth value.
+    fn truth(&self, column: Name) -> Option<(&'static str, &str, &str)> {
+        let look = self.look(column.text)?;
+        match look.form {
+            CellForm::TrueFalse => Some(("the texts true and false", "true", "false")),
+            CellForm::Words | CellForm::Day | CellForm::DayFirst => {
+                let is_no = |text: &&String| ["no", "n", "nein", "falsch", "off", "0", "f"].contains(&text.to_lowercase().as_str());
+                let no = look.values.iter().find(is_no);
+                let yes = look.values.iter().find(|text| Some(*text) != no);
+                Some(("texts", yes.map_or("…", String::as_str), no.map_or("…", String::as_str)))
+            }
+            CellForm::Codes => None,
+        }
+    }
+
+    /// `where done`, where done holds the texts true and false, or others.
     fn condition(&mut self, nodes: &[QueryNode], at: usize) {
         let walk = QueryWalk(nodes);
         let Some((Operand::Column(column), next)) = walk.operand(at) else { return };
@@ -86,14 +101,18 @@ impl QueryView<'_, '_, '_> {
         let is_last = nodes.get(next).is_none_or(|next| next.is_one_of(&BEHIND) || *next == QueryNode::Mark(';'));
         // `between a and done`
         let is_bound = nodes[..at].iter().rev().take(5).any(|node| node.is("between"));
-        if is_first && is_last && !is_bound && self.form(&Operand::Column(column)) == Some(CellForm::TrueFalse) {
+        if is_first
+            && is_last
+            && !is_bound
+            && let Some((holds, one, other)) = self.truth(column)
+        {
             let is_not = before.is_some_and(|before| before.is("not"));
             let what = if is_not { "always" } else { "never" };
-            let message = format!("{} holds the texts true and false, so this {what} holds", column.text);
+            let message = format!("{} holds {holds}, so this {what} holds", column.text);
             let help = if is_not {
-                format!("write {} = 'false' in place of not {0}", column.text)
+                format!("write {} = '{other}' in place of not {0}", column.text)
             } else {
-                format!("write {} = 'true'", column.text)
+                format!("write {} = '{one}'", column.text)
             };
             self.say(within(column), &message, help);
         }

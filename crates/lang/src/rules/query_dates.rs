@@ -1,5 +1,6 @@
 //! F223: days and times of a query that are none to SQLite, or are compared with what they never are.
 
+use super::dialects::RUN_DAY;
 use super::query_operands::{CompareSign, Operand, QueryWalk, unquoted, values, within};
 use super::query_view::QueryView;
 use crate::diagnostic::did_you_mean;
@@ -10,6 +11,8 @@ use crate::template::{help_for_day, is_day};
 
 /// Functions whose modifiers stand behind the time.
 const TIMES: [&str; 5] = ["date", "time", "datetime", "julianday", "unixepoch"];
+/// Words that are the clock of the machine.
+const CLOCKS: [&str; 3] = ["current_date", "current_time", "current_timestamp"];
 /// Words that a modifier may be.
 #[rustfmt::skip]
 const MODIFIERS: [&str; 13] = [
@@ -26,6 +29,7 @@ pub(super) fn at(view: &mut QueryView, nodes: &[QueryNode], at: usize) {
         return view.say((day, end), message, format!("write '{}'", view.written((day, end)).replace(' ', "")));
     }
     let walk = QueryWalk(nodes);
+    clock(view, walk, at);
     match walk.operand(at) {
         Some((Operand::Call(name, inner), _)) if name.is("cast") => cast(view, name, inner),
         Some((Operand::Call(name, inner), _)) if name.is("strftime") => {
@@ -43,6 +47,30 @@ pub(super) fn at(view: &mut QueryView, nodes: &[QueryNode], at: usize) {
         Some((operand, next)) => moved(view, nodes, at, &operand, next),
         None => {}
     }
+}
+
+/// `date('now')`, `current_date`: the clock of the machine, which is none of the run's.
+fn clock(view: &mut QueryView, walk: QueryWalk, at: usize) {
+    let (place, is_day) = match (walk.operand(at), walk.0.get(at)) {
+        (Some((Operand::Call(name, inner), _)), _) if name.is("strftime") || TIMES.iter().any(|time| name.is(time)) => {
+            let is_now = |text: &str| unquoted(text).is_some_and(|text| text.eq_ignore_ascii_case("now"));
+            let found = inner
+                .iter()
+                .find_map(|node| if let QueryNode::Value(value) = node { Some(*value) } else { None }.filter(|v| is_now(v.text)));
+            let Some(now) = found else { return };
+            (now, name.is("date"))
+        }
+        (Some((Operand::Column(name), _)), Some(QueryNode::Word(_))) if CLOCKS.iter().any(|clock| name.is(clock)) => {
+            (name, name.is("current_date"))
+        }
+        _ => return,
+    };
+    if view.columns.iter().any(|column| column.eq_ignore_ascii_case(place.text)) {
+        return;
+    }
+    let value = if is_day { RUN_DAY } else { "{{ run.now }}" };
+    let message = format!("{} is the clock of this machine in UTC: the time zone of the run and --now do not change it", place.text);
+    view.say(within(place), &message, format!("write {value} in place of {}", place.text));
 }
 
 /// `2026-11-16`: where it begins and ends.

@@ -10,6 +10,8 @@ const ORDERED: [&str; 8] = ["min", "max", "rank", "first_value", "last_value", "
 /// Functions that make another text of one, beside `replace`.
 const CHANGING: [&str; 11] =
     ["substr", "substring", "trim", "ltrim", "rtrim", "instr", "unixepoch", "julianday", "strftime", "time", "printf"];
+/// Functions that read a day or a time.
+const TIMES: [&str; 7] = ["date", "time", "datetime", "julianday", "unixepoch", "strftime", "timediff"];
 
 /// What a column of a query is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(super) enum ColumnUse {
     Order,
     /// `x = 5`.
     Equal,
+    /// `date(x)`, `strftime('%Y', x)`.
+    Time,
 }
 
 /// What the query uses the column for as it stands in its file. Where the query itself makes another value of it under its name, nothing is said.
@@ -48,6 +52,18 @@ impl LookedFor<'_> {
 
     fn is_in(&self, node: &QueryNode) -> bool {
         node.name().is_some_and(|name| name.is(self.column)) || node.inner().is_some_and(|inner| inner.iter().any(|node| self.is_in(node)))
+    }
+
+    /// Whether it stands in these pieces as a value, and not only on a side of a comparison: `sum(x = 'a')`.
+    fn is_value_in(&self, nodes: &[QueryNode]) -> bool {
+        let walk = QueryWalk(nodes);
+        let is_compared = |at: usize, next: usize| {
+            let is_sign = |node: &QueryNode| matches!(node, QueryNode::Mark('=' | '<' | '>' | '!'));
+            at.checked_sub(1).is_some_and(|at| is_sign(&nodes[at]))
+                || nodes.get(next).is_some_and(|node| is_sign(node) || node.is_one_of(&["in", "is", "not", "like", "glob", "between"]))
+        };
+        let is_value = |at: usize| walk.operand(at).is_some_and(|(operand, next)| self.is(&operand) && !is_compared(at, next));
+        (0..nodes.len()).any(is_value) || nodes.iter().filter_map(QueryNode::inner).any(|inner| self.is_value_in(inner))
     }
 
     /// Whether functions in these pieces make another text of the column.
@@ -103,7 +119,10 @@ impl LookedFor<'_> {
             Some(then) if inner.first().is_some_and(|first| first.is("case")) => &inner[then..],
             _ => inner,
         };
-        if !values.iter().any(|node| self.is_in(node)) || self.is_changed(values) {
+        if is(&TIMES) && inner.iter().any(|node| node.name().is_some_and(|name| name.is(self.column))) {
+            found.push(ColumnUse::Time);
+        }
+        if !self.is_value_in(values) || self.is_changed(values) {
             return;
         }
         if is(&SUMS) || function.is("cast") && !inner.last().is_some_and(|last| last.is("text")) {
@@ -165,7 +184,7 @@ fn is_plain_number(node: &QueryNode) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::ColumnUse::{Equal, Order, Sum};
+    use super::ColumnUse::{Equal, Order, Sum, Time};
     use super::*;
 
     #[test]
@@ -189,6 +208,8 @@ mod tests {
             ("select y from t where x between 1 and 9", vec![Order]),
             ("select y from t where x = 5", vec![Equal]),
             ("select y from t where x in (5, 6)", vec![Equal]),
+            ("select date(x), strftime('%Y', t.x) from t", vec![Time, Time]),
+            ("select sum(x = 'a'), avg(y in ('b', 'c')) from t", vec![]),
         ] {
             assert_eq!(uses(query, "x", 1), expected, "{query}");
         }

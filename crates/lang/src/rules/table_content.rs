@@ -29,7 +29,10 @@ fn said(odd: &TableOddity, data: &Data, reading: &[&WrittenQuery]) -> Option<(St
     Some(match odd {
         // Its author says what the cells are, so a person or a later query may read them.
         TableOddity::BadCells { first, more, .. } => {
-            let (what, help) = first.split_once(". ").unwrap_or((first, "correct the cell"));
+            // A cell may hold a full stop, too.
+            let end = first.find(" is not ").unwrap_or(0);
+            let cut = first[end..].find(". ").map(|at| (&first[..end + at], &first[end + at + 2..]));
+            let (what, help) = cut.unwrap_or((first, "correct the cell"));
             let more = if *more > 0 { format!("; {more} more of its cells are like it") } else { String::new() };
             (format!("{what}{more}"), help.trim_end_matches('.').to_owned())
         }
@@ -46,13 +49,19 @@ fn said(odd: &TableOddity, data: &Data, reading: &[&WrittenQuery]) -> Option<(St
             format!("{file} has two columns {}; the second is {} in queries", quoted(column), quoted(read_as)),
             format!("give each column of the file its own name, or write {read_as} where the second is meant"),
         ),
-        TableOddity::TextNumbers { column, form, example, may_use_comma } => {
+        TableOddity::TextNumbers { column, form, example, may_use_comma, kinds } => {
             let marks = number_forms::marks(*form, example);
             let uses = reading.iter().flat_map(|query| uses(query.text, column, marks).into_iter().map(move |used| (used, query.text)));
             let used = uses.filter(|(used, query)| number_forms::is_wrong(*form, *used, query, example)).map(|(used, _)| used).next()?;
-            let (what, help) = number_forms::told(*form, used, column, example, *may_use_comma);
+            let odd = number_forms::TextNumbers { column, form: *form, example, may_use_comma: *may_use_comma, kinds };
+            let (what, help) = number_forms::told(odd, used);
             (format!("{} of {file} {what}", quoted(column)), help)
         }
+        TableOddity::NotRead if data.columns.is_empty() => (
+            format!("{file} is too large to be looked through by a check, so a text among its numbers would not be told"),
+            "write the type of each column that is added up, ordered by or compared, as columns: { amount: amount }".to_owned(),
+        ),
+        TableOddity::NotRead => return None,
         // F215, where a query reads a column.
         TableOddity::NoNames | TableOddity::Repeated { .. } => return None,
     })

@@ -135,15 +135,20 @@ fn boolean(cell: &Cell<'_>) -> Option<bool> {
 fn day(cell: &Cell<'_>, format: Option<&str>) -> Result<String, String> {
     let text = cell.text();
     let text = text.trim();
-    let as_it_is = || text.len() == 10 && matches!(PlainMoment::of(text), Some(PlainMoment::Day(_)));
-    let Some(format) = format else {
-        return if as_it_is() { Ok(text.to_owned()) } else { Err(wanted_day(text)) };
+    // Programs write a day as its midnight.
+    let as_it_is = || match PlainMoment::of(text)? {
+        PlainMoment::Day(day) if text.len() == 10 => Some(day.to_string()),
+        PlainMoment::Local(time) if time.time() == chrono::NaiveTime::MIN && text.len() >= 16 => Some(time.date().to_string()),
+        PlainMoment::Day(_) | PlainMoment::Local(_) | PlainMoment::Fixed(_) => None,
     };
+    let Some(format) = format else { return as_it_is().ok_or_else(|| wanted_day(text)) };
     let found = chrono::NaiveDate::parse_from_str(text, format).ok().filter(|day| chrono::Datelike::year(day) >= 1000);
     match found {
         Some(day) => Ok(day.format("%Y-%m-%d").to_string()),
-        None if matches!(cell, Cell::Text(_)) && as_it_is() => Ok(text.to_owned()),
-        None => Err(format!("a date of the form {format}")),
+        None => {
+            let of_workbook = if matches!(cell, Cell::Text(_)) { as_it_is() } else { None };
+            of_workbook.ok_or_else(|| format!("a date of the form {format}"))
+        }
     }
 }
 
@@ -437,6 +442,7 @@ mod tests {
             (with_decimal(ColumnKind::Number, ','), "7,5", "7.5", "7.5", "a number"),
             (ColumnKind::Boolean.into(), "Yes", "true", "maybe", "true or false"),
             (ColumnKind::Date.into(), "2026-11-18", "2026-11-18", "18.11.2026", "a date like 2026-11-18; name its form beside the type"),
+            (ColumnKind::Date.into(), "2026-11-18 00:00:00", "2026-11-18", "2026-11-18 09:30:00", "a date like 2026-11-18"),
             (with_format(ColumnKind::Date, "%d.%m.%Y"), "8.1.2026", "2026-01-08", "8.1.26", "a date of the form %d.%m.%Y"),
             (with_format(ColumnKind::Date, "%m/%d/%Y"), "11/18/2026", "2026-11-18", "18/11/2026", "a date of the form %m/%d/%Y"),
             (ColumnKind::Datetime.into(), "2026-11-18T09:30:00+01:00", "2026-11-18T08:30:00Z", "18.11.2026", "a date and time like"),

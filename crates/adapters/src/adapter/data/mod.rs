@@ -17,6 +17,7 @@ mod archive;
 mod blocking;
 mod child;
 mod columns;
+mod common_shape;
 mod counts;
 mod database;
 mod datum;

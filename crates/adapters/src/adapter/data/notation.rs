@@ -356,7 +356,8 @@ pub(super) fn hours(cell: &str, decimal: Option<char>) -> Result<f64, &'static s
     let plain = plain(cell);
     let text = plain.text.trim().to_lowercase();
     let (is_negative, text) = text.strip_prefix('-').map_or((false, text.as_str()), |rest| (true, rest.trim()));
-    let found = clock(text).map(Ok).or_else(|| of_iso(text).map(Ok)).or_else(|| of_units(text, decimal)).ok_or(WANTED)?;
+    let found =
+        of_days(text).or_else(|| clock(text)).map(Ok).or_else(|| of_iso(text).map(Ok)).or_else(|| of_units(text, decimal)).ok_or(WANTED)?;
     found.map(|hours| if is_negative { -hours } else { hours })
 }
 
@@ -365,9 +366,16 @@ pub(super) fn is_hours(cell: &str) -> bool {
     cell.contains(|c: char| c == ':' || c.is_alphabetic()) && hours(cell, None).is_ok()
 }
 
-/// `1:30`, `26:15:00`.
+/// `1 days 03:30:00`, as pandas writes it.
+fn of_days(text: &str) -> Option<f64> {
+    let (days, time) = text.split_once(" days ").or_else(|| text.split_once(" day "))?;
+    Some(f64::from(days.parse::<u16>().ok()?) * 24.0 + clock(time).filter(|hours| *hours < 24.0)?)
+}
+
+/// `1:30`, `26:15:00`, `01:30:00.000`.
 fn clock(text: &str) -> Option<f64> {
     let text = text.strip_suffix(" h").or_else(|| text.strip_suffix('h')).unwrap_or(text).trim_end();
+    let text = text.split_once('.').filter(|(_, part)| part.bytes().all(|byte| byte == b'0')).map_or(text, |(whole, _)| whole);
     let parts: Vec<&str> = text.split(':').collect();
     let (hours, rest) = parts.split_first().filter(|(_, rest)| matches!(rest.len(), 1 | 2))?;
     let whole = |part: &str, most: usize| {
@@ -564,6 +572,9 @@ mod tests {
             ("PT90M", 1.5),
             ("P1DT2H", 26.0),
             ("PT0.5H", 0.5),
+            ("1 days 03:30:00", 27.5),
+            ("0 days 08:00:00", 8.0),
+            ("01:30:00.000", 1.5),
             ("-0:30", -0.5),
             ("−1:30", -1.5),
             ("8", 8.0),

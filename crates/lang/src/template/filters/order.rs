@@ -7,8 +7,9 @@ use minijinja::value::ValueKind;
 use super::super::Value;
 use super::super::budget::Budget;
 use super::super::number::Number;
-use super::super::print::{kind, pairs, printed};
+use super::super::print::{kind, pairs, printed, shortened};
 use super::super::stop::FillStop;
+use crate::model::PlainMoment;
 
 /// Whether two values are the same; values of different kinds never are.
 pub(in super::super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, FillStop> {
@@ -51,14 +52,38 @@ pub(in super::super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Resu
     }
 }
 
-/// Which of two numbers or two texts comes first.
+/// Which of two numbers or two texts comes first. Times come first that are earlier, however they are written.
 pub(in super::super) fn compare(a: &Value, b: &Value) -> Result<Ordering, FillStop> {
     if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-        return Ok(a.cmp(b));
+        return match (time(a), time(b)) {
+            (Some(PlainMoment::Fixed(a)), Some(PlainMoment::Fixed(b))) => Ok(a.cmp(&b)),
+            (Some(PlainMoment::Local(a)), Some(PlainMoment::Local(b))) => Ok(a.cmp(&b)),
+            (Some(_), Some(_)) => Err(FillStop::failed(format!(
+                "{} and {} cannot be put in order: one is in a time zone, and the other says none; compare both with | date(\"%Y-%m-%d %H:%M\")",
+                shortened(a),
+                shortened(b)
+            ))),
+            (None, _) | (_, None) => Ok(a.cmp(b)),
+        };
     }
     match (Number::of(a), Number::of(b)) {
         (Some(a), Some(b)) => Ok(a.order(b)),
         _ => Err(FillStop::failed(format!("{} and {} cannot be put in order; compare two numbers or two texts", kind(a), kind(b)))),
+    }
+}
+
+/// A time of a day in a text; days alone order as texts do.
+fn time(text: &str) -> Option<PlainMoment> {
+    let may_be = text.len() < 50 && text.as_bytes().get(4) == Some(&b'-') && text.contains(':');
+    if may_be { PlainMoment::of(text) } else { None }
+}
+
+/// A text in the form by which it is sorted: times in one.
+fn sorted_as(text: &str) -> String {
+    match time(text) {
+        Some(PlainMoment::Fixed(time)) => time.to_utc().format("%Y-%m-%dT%H:%M:%S%.fZ").to_string(),
+        Some(PlainMoment::Local(time)) => time.format("%Y-%m-%dT%H:%M:%S%.f").to_string(),
+        Some(PlainMoment::Day(_)) | None => text.to_owned(),
     }
 }
 
@@ -80,7 +105,7 @@ impl SortKey {
             ValueKind::Bool => SortKey::Truth(value.is_true()),
             _ => match (Number::of(value), value.as_str()) {
                 (Some(number), _) => SortKey::Number(number),
-                (_, Some(text)) => SortKey::Text(if case_sensitive { text.to_owned() } else { text.to_lowercase() }),
+                (_, Some(text)) => SortKey::Text(sorted_as(&if case_sensitive { text.to_owned() } else { text.to_lowercase() })),
                 _ => SortKey::Other(printed(value)?),
             },
         };

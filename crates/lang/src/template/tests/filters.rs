@@ -391,3 +391,21 @@ fn dates_are_moved_in_days_weeks_and_months() {
     assert!(error("{{ '9999-12-31' | days(n) }}", json!({"n": 1})).contains("the years 0 to 9999"));
     assert!(error("{{ '2026-11-18' | days_until(n) }}", json!({"n": "soon"})).contains("other of the filter days_until"));
 }
+
+#[test]
+fn times_order_by_when_they_are_however_they_are_written() {
+    let rows = json!({"now": "2026-11-18T23:30:00+01:00", "due": "2026-11-18T22:45:00Z", "local": "2026-11-18 09:30", "rows": [
+        {"at": "2026-11-18T09:30:00+05:00"}, {"at": "2026-11-18T09:30:00-08:00"}, {"at": "2026-11-18T05:00:00Z"},
+    ]});
+    for (source, value) in [
+        ("{{ due > now }}", json!(true)),
+        ("{{ '2026-11-18 9:30' < '2026-11-18T10:00:00' }}", json!(true)),
+        ("{{ '2026-11-18' < local }}", json!(true)),
+        ("{{ rows | map(attribute='at') | max }}", json!("2026-11-18T09:30:00-08:00")),
+        ("{{ (rows | sort(attribute='at') | first).at }}", json!("2026-11-18T09:30:00+05:00")),
+        ("{{ rows | selectattr('at', 'gt', '2026-11-18T06:00:00Z') | list | length }}", json!(1)),
+    ] {
+        assert_eq!(fill(source, rows.clone()), value, "{source}");
+    }
+    assert!(error("{{ local > now }}", rows).contains("one is in a time zone"));
+}
