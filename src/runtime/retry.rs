@@ -37,6 +37,10 @@ impl RunSession {
         }
         let retry = match retry_of(&on.plan(), events) {
             Ok(retry) => retry,
+            Err(NothingToRetry::Gone(id)) => {
+                unchanged(&on, origin, start, store, &BTreeSet::from([id.clone()]))?;
+                return Err(refused(&NothingToRetry::Gone(id).to_string()));
+            }
             Err(nothing) => return Ok(Err(nothing)),
         };
         if let (false, [first, more @ ..]) = (acts_again, retry.acts_again.as_slice()) {

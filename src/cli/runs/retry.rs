@@ -40,7 +40,7 @@ pub(super) fn run(
             tell!("nothing to retry in run {origin}: {why}");
             return Ok(Exit::Ok);
         }
-        Err(why @ (NothingToRetry::NoElements | NothingToRetry::Refined(_))) => {
+        Err(why @ (NothingToRetry::NoElements | NothingToRetry::Gone(_) | NothingToRetry::Refined(_))) => {
             return Err(Refusal::usage(format!("run {origin} cannot be retried: {}; see flow runs fork", visible(&why.to_string()))));
         }
     };

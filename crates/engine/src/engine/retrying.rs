@@ -12,8 +12,11 @@ use crate::engine::forking::{events_that_count, taken_without};
 use crate::engine::state::NodeRef;
 use crate::engine::state::kept::{KeptResults, KeptStep};
 use crate::event::{Event, FailureKind, Happening, KeptState, SharedValue, StepPath, StepStatus};
-use crate::model::{Pipeline, PipelineId, StepKind, step_path};
+use crate::model::{Pipeline, PipelineId, STDOUT, StepKind, step_path};
 use crate::plan::{BlockIx, PipelinePlan, Plan, PlannedStep};
+
+/// What calls are named in events that change nothing.
+const READS: [&str; 5] = ["sql", "read", "search", "person", STDOUT];
 
 /// What a run that retries another one begins with.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +44,9 @@ pub enum NothingToRetry {
     /// All elements succeeded.
     #[error("none of its elements failed")]
     AllSucceeded,
+    /// A list that ran is none of the pipeline any more: its elements are known by the id of their step.
+    #[error("step \"{0}\" ran the elements of a list in it, and is no such step any more")]
+    Gone(String),
     /// The list ran in the second round of a refinement, whose texts would be made anew.
     #[error("step \"{0}\" ran in a refinement, whose second round cannot be repeated alone")]
     Refined(String),
@@ -53,6 +59,10 @@ pub enum NothingToRetry {
 pub fn retry_of(plan: &Plan, events: &[Event]) -> Result<RetryScope, NothingToRetry> {
     let planned = plan.pipeline(PipelineId(0));
     let course = Course::of(events);
+    let is_there = |id: &StepPath| planned.steps_of(planned.main).any(|(_, own)| own.id == *id && own.step.for_each.is_some());
+    if let Some(gone) = course.lists.keys().filter(|id| !is_there(id)).min() {
+        return Err(NothingToRetry::Gone(gone.to_string()));
+    }
     let lists: Vec<(usize, &PlannedStep)> = planned.steps_of(planned.main).filter(|(_, own)| course.lists.contains_key(&own.id)).collect();
     if lists.is_empty() {
         return Err(NothingToRetry::NoElements);
@@ -94,9 +104,20 @@ fn acts_again(plan: &Plan, events: &[Event], retry: &RetryScope) -> Vec<StepPath
         .iter()
         .flat_map(|planned| planned.steps.iter().filter(|step| changes(planned, step)).map(|step| &*step.step.id.value))
         .collect();
-    let mut acted: BTreeMap<StepPath, bool> = BTreeMap::new();
+    let known: HashSet<&str> = plan.pipelines.iter().flat_map(|planned| &planned.steps).map(|step| &*step.step.id.value).collect();
+    let (mut acted, mut begun, mut called) = (BTreeMap::<StepPath, bool>::new(), HashSet::new(), HashSet::new());
     for event in events_that_count(events) {
         match &event.happening {
+            Happening::StepStarted { step, .. } => {
+                begun.insert(step);
+                None
+            }
+            Happening::ToolCalled { step, tool, .. } => {
+                called.extend(Some(step).filter(|_| !READS.contains(&tool.as_str())));
+                None
+            }
+            // A list without elements, and what an earlier run did, began nothing.
+            Happening::StepSucceeded { step, .. } if !begun.contains(step) => None,
             Happening::StepSucceeded { step, .. } => acted.insert(step.clone(), true),
             Happening::StepFailed { step, failure, .. } if failure.kind == FailureKind::UnknownOutcome => acted.insert(step.clone(), false),
             _ => None,
@@ -117,7 +138,12 @@ fn acts_again(plan: &Plan, events: &[Event], retry: &RetryScope) -> Vec<StepPath
             || around.into_iter().any(|path| kept.contains(path))
     };
     let has_key = |path: &str, is_done: bool| !is_done && step_path::outermost_element(path).is_some();
-    let is_told = |(path, is_done): &(StepPath, bool)| acting.contains(step_path::id(path)) && !is_kept(path) && !has_key(path, *is_done);
+    // Of a step that is not in the file any more, its calls tell.
+    let may_act = |path: &StepPath| {
+        let id = step_path::id(path);
+        acting.contains(id) || !known.contains(id) && called.contains(path)
+    };
+    let is_told = |(path, is_done): &(StepPath, bool)| may_act(path) && !is_kept(path) && !has_key(path, *is_done);
     acted.into_iter().filter(is_told).map(|(path, _)| path).collect()
 }
 

@@ -168,6 +168,45 @@ fn what_acted_beside_the_elements_and_would_act_again_is_told() {
 }
 
 #[test]
+fn a_list_that_had_no_elements_did_not_act() {
+    let steps = |after: &str| {
+        let done = "steps.each.output | selectattr('status', 'eq', 'succeeded') | list";
+        vec![
+            continues(for_each(agent("each", "{{ item }}"), "[1, 2]", false, Some(1))),
+            needs(continues(for_each(post(after, None), done, false, Some(1))), &["each"]),
+        ]
+    };
+    let mut world = World::new(planned(vec![pipeline("p", steps("post"))]));
+    let fails = ["each[0]", "each[1]"].map(|path| (path, FailureKind::BadRequest));
+    play(&mut world, &BTreeMap::from(fails), &[]);
+    assert_eq!(world.output("post"), Some(json!([])));
+    let retry = retry_of(&world.plan, &world.events).unwrap();
+    assert_eq!((retry.acts_again, retry.elements), (vec![], 2));
+}
+
+#[test]
+fn what_a_step_did_is_not_forgotten_when_it_gets_another_id() {
+    let plan = |each: &str, post_id: &str, last: &str| {
+        let done = format!("steps.{each}.output | selectattr('status', 'eq', 'succeeded') | list");
+        let steps = vec![
+            continues(for_each(agent(each, "{{ item }}"), "[1, 2]", false, Some(1))),
+            needs(continues(for_each(post(post_id, None), &done, false, Some(1))), &[each]),
+            needs(post(last, None), &[post_id]),
+        ];
+        planned(vec![pipeline("p", steps)])
+    };
+    let mut world = World::new(plan("each", "post", "report"));
+    play(&mut world, &BTreeMap::from([("each[1]", FailureKind::BadRequest)]), &[]);
+    let as_now = |each, post, last| retry_of(&plan(each, post, last), &world.events);
+    assert_eq!(as_now("all", "post", "report"), Err(NothingToRetry::Gone("each".into())));
+    assert_eq!(as_now("each", "send", "report"), Err(NothingToRetry::Gone("post".into())));
+    for last in ["report", "tell"] {
+        let acts: Vec<String> = as_now("each", "post", last).unwrap().acts_again.iter().map(|path| path.to_string()).collect();
+        assert_eq!(acts, ["report"], "{last}");
+    }
+}
+
+#[test]
 fn where_nothing_failed_nothing_is_retried() {
     let mut world = World::new(orders(None, "[1, 2]", false));
     play(&mut world, &BTreeMap::new(), &[]);
