@@ -14,7 +14,7 @@ use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, ModelAnswer, RunStatus};
 use crate::journal::{FailureRecord, Record, RunMask, StepRecord, record};
-use crate::model::step_path;
+use crate::model::{STDOUT, step_path};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
@@ -76,13 +76,19 @@ impl OutputTargets<'_> {
         }
     }
 
+    /// Prints the object of a run that waits for a person. `false`: it cannot be printed.
+    pub(super) fn waits(&self, played: &PlayedRun) -> bool {
+        let printed = if self.options.json { Stdout::default().print(&[object(played)]) } else { Ok(()) };
+        printed.inspect_err(|why| tell!("{why}")).is_ok()
+    }
+
     /// Prints and writes what a run gave, and gives the exit code.
-    pub(super) fn finish(self, shared: &SharedOptions, played: &PlayedRun, sends: bool) -> Exit {
+    pub(super) fn finish(self, shared: &SharedOptions, played: &PlayedRun, sent: bool) -> Exit {
         let outcome = &played.outcome;
         let (options, on_stdout) = (self.options, self.options.events_on_stdout());
         let outputs = || serde_json::to_string_pretty(&*outcome.outputs).unwrap_or_default();
         let mut is_lost = self.is_cut;
-        let mut is_printed = !sends && !on_stdout;
+        let mut is_printed = !sent && !on_stdout;
         if let Some(path) = &options.output
             && let Err(error) = put(path, &(outputs() + "\n"))
         {
@@ -94,7 +100,7 @@ impl OutputTargets<'_> {
             }
         }
         let text = match options.json {
-            true => Some(stdout::json(&summary(outcome, played.redactor())).trim_end().to_owned()),
+            true => Some(object(played)),
             false => outcome.text().filter(|_| is_printed),
         };
         // With `--quiet` only why there is no result.
@@ -121,6 +127,16 @@ impl OutputTargets<'_> {
         rejected_keys(outcome).iter().filter(|_| is_told).for_each(|line| tell!("{line}"));
         exit.unless(is_lost)
     }
+}
+
+/// Whether a step has written to standard output what the run has to say.
+pub(super) fn has_printed(event: &Event) -> bool {
+    matches!(&event.happening, Happening::OutputWritten { to, .. } if to == STDOUT)
+}
+
+/// The object of `--json`, as text.
+fn object(played: &PlayedRun) -> String {
+    stdout::json(&summary(&played.outcome, played.redactor())).trim_end().to_owned()
 }
 
 /// The exit code of a run that was asked for with options.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::{OutputOptions, RunOptions, SharedOptions};
 use super::asking::AskedAtTerminal;
-use super::outcome::OutputTargets;
+use super::outcome::{OutputTargets, has_printed};
 use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
@@ -142,7 +142,10 @@ pub(super) fn waits(ahead: &str, process: &str, is_quiet: bool) {
 
 /// Plays a run to its end, or until a person must decide, and tells what became of it.
 pub(super) fn play(session: RunSession, printed: OutputTargets, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    watched(session, printed, shared, |played, printed, sends| told(played, printed, sends, shared))
+    watched(session, printed, shared, |played, printed| {
+        let sent = played.outcome.events.iter().any(has_printed);
+        told(played, printed, sent, shared)
+    })
 }
 
 /// Plays a run to its end, or until a person must decide. `then` is given what became of it and whether its steps print what it has to say;
@@ -151,7 +154,7 @@ pub(super) fn watched<'a, T>(
     mut session: RunSession,
     printed: OutputTargets<'a>,
     shared: &SharedOptions,
-    then: impl FnOnce(PlayedRun, OutputTargets<'a>, bool) -> T,
+    then: impl FnOnce(PlayedRun, OutputTargets<'a>) -> T,
 ) -> T {
     let on = &mut session.on;
     if !shared.quiet {
@@ -169,7 +172,6 @@ pub(super) fn watched<'a, T>(
         Some(progress) => progress.beside(Arc::new(StdoutBesideQuestion::default())),
         None => Arc::new(StdoutBesideQuestion::default()),
     };
-    let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let mut person = AskedAtTerminal::new(progress.clone(), printed.reach.clone());
     let mut terminal = AtTerminal { signals: listen(sender), progress, is_quiet: shared.quiet, printed };
@@ -179,11 +181,11 @@ pub(super) fn watched<'a, T>(
     printed.is_below_progress = progress.as_ref().is_some_and(|progress| progress.is_above_reply());
     drop(stop);
     drop(progress);
-    then(played, printed, sends)
+    then(played, printed)
 }
 
-/// Tells what became of a run. `sends`: its steps print what it has to say.
-pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+/// Tells what became of a run. `sent`: steps have printed what it has to say.
+pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sent: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let outcome = &mut played.outcome;
     if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
         tell!("recorded {} in {}", counted(recorded.calls, "call", "calls"), recorded.folder.display());
@@ -195,9 +197,10 @@ pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, s
         if is_recorded(&outcome.events) {
             tell!("nothing was recorded: a recording is of one whole run, and this one waits for a person");
         }
-        return loss.map_or(Ok(Exit::Waiting), Err);
+        let is_lost = !printed.waits(&played);
+        return loss.map_or(Ok(Exit::Waiting.unless(is_lost)), Err);
     }
-    let exit = printed.finish(shared, &played, sends);
+    let exit = printed.finish(shared, &played, sent);
     let outcome = played.outcome;
     let is_lost = loss.is_some();
     loss.iter().flat_map(|Refusal(_, lines)| lines).for_each(|line| tell!("{line}"));

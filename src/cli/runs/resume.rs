@@ -3,7 +3,7 @@
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::cli::arguments::{OutputOptions, SharedOptions};
-use crate::cli::outcome::{OutputTargets, exit_of, line_of_end};
+use crate::cli::outcome::{OutputTargets, exit_of, has_printed, line_of_end};
 use crate::cli::refusal::Refusal;
 use crate::cli::{Exit, run, stdout, tell};
 use crate::diagnostic::visible;
@@ -48,11 +48,6 @@ pub(super) fn show_changes(error: &RunError, shared: &SharedOptions) {
     for (name, difference) in &changed.differences {
         tell::drawn(&format!("{name}, as it was and as it is:\n{}", difference.draw(shared.look_of_stderr().is_coloured)));
     }
-}
-
-/// Whether a step has written to standard output what the run has to say.
-fn has_printed(event: &Event) -> bool {
-    matches!(&event.happening, Happening::OutputWritten { to, .. } if to == "stdout")
 }
 
 /// Continues with every run that was cut off, and with those that waited for a person and need not wait any more, oldest first. One that
@@ -117,7 +112,7 @@ fn continued(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared
         (Ok(session), Ok(printed)) => (session, printed),
         (Err(refusal), _) | (_, Err(refusal)) => return (false, refused(refusal)),
     };
-    run::watched(session, printed, shared, |played, _, _| ended(played, output, reach))
+    run::watched(session, printed, shared, |played, _| ended(played, output, reach))
 }
 
 fn ended(mut played: PlayedRun, output: &OutputOptions, reach: &str) -> (bool, (Exit, String)) {
