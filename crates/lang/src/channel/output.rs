@@ -108,6 +108,8 @@ impl Output {
     pub fn text(&self) -> String {
         match self {
             Output::Plain(Value::String(text)) => text.clone(),
+            // As everywhere: what is empty prints nothing.
+            Output::Plain(Value::Null) => String::new(),
             Output::Plain(other) => other.to_string(),
             Output::Formatted(_, made) if made.plain.is_empty() => made.text.clone(),
             Output::Formatted(_, made) => made.plain.clone(),

@@ -63,7 +63,8 @@ pub(super) fn equals(expected: &Value, judged: &JudgedText) -> CheckResult {
     // A text that differs somewhere inside is shown there.
     let differs = wanted.bytes().zip(judged.text.bytes()).take_while(|(a, b)| a == b).count();
     let differs = judged.text.floor_char_boundary(differs);
-    CheckResult::failed(format!("The value is not {}.", quoted(&wanted)), place(judged.text, differs..differs))
+    let told = if expected.is_string() { quoted(&wanted) } else { wanted };
+    CheckResult::failed(format!("The value is not {told}."), place(judged.text, differs..differs))
 }
 
 fn is_same(a: &Value, b: &Value) -> bool {
