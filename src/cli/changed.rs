@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
+use serde_json::Value;
+
 use super::Exit;
 use super::arguments::{ChangedOption, SharedOptions};
 use super::refusal::Refusal;
@@ -12,10 +14,13 @@ use crate::adapter::git::{GitChanges, GitError, changed_since};
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{counted, visible};
 use crate::load;
+use crate::model::{Leaf, Tool, ToolKind};
 use crate::port::{AskedFiles, AskedPaths, Overlay};
 use crate::runtime::{is_test_file, place_of};
 use crate::source::Span;
 
+/// Longer texts are no paths.
+const LONGEST_PATH: usize = 4096;
 /// Most links that are followed on one path.
 const MOST_LINKS: usize = 40;
 
@@ -80,6 +85,29 @@ impl Changes {
         folders.into_iter().any(|folder| self.are_in(folder, |inside| is_data(&place(folder).join(inside))))
     }
 
+    /// Whether a path that tests or their pipelines name has changed, or something in a folder that they name: an input, the default of one, what a `read`, a
+    /// program or a `file` tool is given. Of a text with braces counts what stands before them.
+    pub(super) fn touch_named(&self, path: &Path, checked: &Checked) -> bool {
+        let loaded = &checked.loaded;
+        let of_test = path.parent().unwrap_or(Path::new(""));
+        let cases = loaded.tests.iter().flat_map(|tests| &tests.cases);
+        let inputs: Vec<&str> = cases.flat_map(|case| case.inputs.values()).flat_map(|value| texts_in(&value.value)).collect();
+        let mut named = BTreeSet::new();
+        for pipeline in &loaded.program.pipelines {
+            let mut texts = inputs.clone();
+            texts.extend(pipeline.input_fields().iter().filter_map(|field| field.default.as_ref()).flat_map(texts_in));
+            pipeline.each_text(&mut |authored| match authored.leaf {
+                Leaf::Text(text) => texts.extend(before_braces(&text.source)),
+                Leaf::Constant(value) => texts.extend(texts_in(value)),
+            });
+            let folders = [of_test, &pipeline.folder, &pipeline.project];
+            named.extend(texts.iter().flat_map(|text| folders.map(|folder| folder.join(text))));
+            let of_tool = |tool: &Tool| if let ToolKind::File(folder) = &tool.kind { Some(folder.clone()) } else { None };
+            named.extend(pipeline.tools.values().filter_map(of_tool));
+        }
+        named.iter().map(|path| place(path)).any(|path| self.git.paths.iter().any(|changed| changed.starts_with(&path)))
+    }
+
     /// Whether something in or below a folder has changed that is meant.
     fn are_in(&self, folder: &Path, is_meant: impl Fn(&Path) -> bool) -> bool {
         let folder = place(folder);
@@ -112,6 +140,27 @@ impl Changes {
         let verb = if touched == 1 { "is" } else { "are" };
         format!("{touched} of {} {verb} touched by what has changed since {}", counted(all, "file", "files"), visible(&self.revision))
     }
+}
+
+/// Texts in a value that may be paths.
+fn texts_in(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
+    match value {
+        Value::String(text) => {
+            Box::new(std::iter::once(text.as_str()).filter(|text| !text.trim().is_empty() && text.len() <= LONGEST_PATH))
+        }
+        Value::Array(list) => Box::new(list.iter().flat_map(texts_in)),
+        Value::Object(map) => Box::new(map.values().flat_map(texts_in)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Box::new(std::iter::empty()),
+    }
+}
+
+/// What a text names as a path before its first braces: all of it, or a folder.
+fn before_braces(text: &str) -> Option<&str> {
+    let named = match text.split_once("{{") {
+        Some((before, _)) => before.rsplit_once('/').map_or("", |(folder, _)| folder),
+        None => text,
+    };
+    Some(named.trim()).filter(|named| named.len() <= LONGEST_PATH && named.contains(char::is_alphanumeric))
 }
 
 /// The settings of a project count with all that they name.

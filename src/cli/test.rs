@@ -51,7 +51,9 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         let project = shared.project_of(path);
         let asked = AskedFiles::over(&DiskFiles);
         let mut checked = check_file(path, &project, &asked);
-        let is_touched = |changes: &Changes| changes.touch_file(path, &checked, asked) || changes.touch_data(path, &checked);
+        let is_touched = |changes: &Changes| {
+            changes.touch_file(path, &checked, asked) || changes.touch_data(path, &checked) || changes.touch_named(path, &checked)
+        };
         if !changes.as_ref().is_none_or(is_touched) {
             continue;
         }

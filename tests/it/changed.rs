@@ -254,6 +254,43 @@ fn tests_that_a_change_does_not_touch_are_not_run() {
 }
 
 #[test]
+fn tests_that_name_a_changed_file_are_run_wherever_it_is() {
+    if !has(&[Extra::Git]) {
+        return;
+    }
+    let own = Repository(tempfile::tempdir().unwrap());
+    let pipeline = "flow: 1
+name: reads
+inputs: { f: { type: file, default: ../files/default.txt }, path: { type: text, required: false } }
+tools: { notes: { file: ../notes } }
+steps:
+  - { id: a, read: '{{ inputs.f }}' }
+  - { id: b, when: inputs.path, read: '{{ inputs.path }}' }
+  - { id: c, program: [cat, ../texts/t.txt], reads_only: true, when: false }
+  - { id: d, read: '../parts/{{ inputs.path }}', when: false }
+";
+    let test = |inputs: &str| {
+        format!("flow: 1\ntest: ../pipelines/reads.yaml\ncases: [{{ id: one, inputs: {{ {inputs} }}, expect: {{ status: succeeded }} }}]\n")
+    };
+    own.write("flow.toml", "");
+    own.write("pipelines/reads.yaml", pipeline);
+    own.write("tests/plain.test.yaml", &test(""));
+    own.write("tests/named.test.yaml", &test("f: ../other/in.txt, path: other/text.txt"));
+    let read = ["files/default.txt", "other/in.txt", "other/text.txt", "notes/n.txt", "texts/t.txt", "parts/p.txt"];
+    for name in read.into_iter().chain(["unread/u.txt"]) {
+        own.write(name, "x\n");
+    }
+    own.git(&["init", "-q", "-b", "main"]);
+    own.commit();
+    for (name, touched) in read.into_iter().zip(["2 of ", "1 of ", "1 of ", "2 of ", "2 of ", "2 of "]).chain([("unread/u.txt", "0 of ")]) {
+        own.write(name, "y\n");
+        let ran = own.flow(&["test", "--changed-since", "HEAD"]);
+        assert!(ran.err.contains(touched), "{name}: {}{}", ran.out, ran.err);
+        own.write(name, "x\n");
+    }
+}
+
+#[test]
 fn a_summary_tells_what_a_change_made_of_the_goldens() {
     if !has(&[Extra::Git]) {
         return;
