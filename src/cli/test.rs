@@ -78,18 +78,20 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     for file in options.junit.iter().chain(&options.summary) {
         may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
     }
+    let own = own_files(Path::new("."), None, shared.env_file.as_deref(), None)?;
     let how = golden::TrialOptions {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         ports: world::ports(
             Arc::new(Silent),
-            own_files(Path::new("."), None, shared.env_file.as_deref(), None)?,
+            own.clone(),
             private_hosts,
             Arc::default(),
             None,
             LoginCommand::default(),
             &settings::of_user()?.readable,
         ),
+        rules: world::rules_of_ports(own),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,

@@ -163,9 +163,23 @@ impl Comparing<'_> {
     /// All that was denied, and nothing else.
     fn blocked(&mut self) {
         let Some(wanted) = &self.expect.blocked else { return };
-        let decisions = self.played.record.iter().flat_map(|record| &record.decisions);
-        let denied = decisions.filter(|decision| !decision.allowed).map(|decision| (decision.target.clone(), decision.rule.clone()));
-        self.exactly("blocked", wanted, &denied.collect(), "denied");
+        let decisions = || self.played.record.iter().flat_map(|record| &record.decisions).filter(|decision| !decision.allowed);
+        let mut denied: BTreeMap<String, String> = decisions().map(|decision| (decision.target.clone(), decision.rule.clone())).collect();
+        // Of what a step may never do, whatever the rules are, the record has no decision.
+        let Noted { refused, unanswered, .. } = &self.played.noted;
+        let mut told: Vec<&str> = decisions().map(|decision| decision.step.as_str()).collect();
+        told.extend(refused.iter().chain(unanswered.iter().map(|(step, _)| step)).map(|step| &**step));
+        let steps = self.played.record.iter().flat_map(|record| &record.steps);
+        let failed: Vec<_> = steps.filter(|step| step.error.as_ref().is_some_and(|error| error["kind"] == "denied")).collect();
+        let inner: Vec<&str> = failed.iter().map(|step| step.step.as_str()).chain(told).collect();
+        let is_told = |step: &str| {
+            inner.iter().filter(|other| **other == step).count() > 1 || inner.iter().any(|other| step_path::leads_into(other, step))
+        };
+        for step in failed.iter().filter(|step| !is_told(&step.step)) {
+            let why = step.error.as_ref().and_then(|error| error["message"].as_str()).unwrap_or_default();
+            denied.insert(step.step.clone(), why.to_owned());
+        }
+        self.exactly("blocked", wanted, &denied, "denied");
     }
 
     /// What steps sent, all agents that were asked, and how many calls were out at once.
@@ -300,8 +314,16 @@ impl Comparing<'_> {
                     (result, _) => (result.feedback, None),
                 },
             };
-            let found = if diff.is_none() { format!("; found {}", shortened(&text)) } else { String::new() };
-            self.complain(check, format!("{what}: {}{found}", visible(&feedback)));
+            // A number and the text of it look alike, but for the quotes.
+            let found = match value {
+                _ if diff.is_some() => String::new(),
+                Value::Null => "; found nothing (empty)".to_owned(),
+                Value::String(_) => format!("; found {}", shortened(&text)),
+                Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => format!("; found {}", begun(&text)),
+            };
+            let feedback = visible(&feedback);
+            let feedback = if found.is_empty() { &*feedback } else { feedback.trim_end_matches('.') };
+            self.complain(check, format!("{what}: {feedback}{found}"));
             if let Some(last) = self.complaints.last_mut() {
                 last.diff = diff.map(|diff| ("expected".to_string(), diff));
             }
@@ -354,10 +376,15 @@ fn lines_of(value: &Value) -> String {
     }
 }
 
-/// The beginning of a text, on one line.
+/// The beginning of a text in quotes, on one line.
 fn shortened(text: &str) -> String {
+    format!("\"{}\"", begun(text))
+}
+
+/// The beginning of a text, on one line.
+fn begun(text: &str) -> String {
     const MOST: usize = 200;
     let shown: String = text.chars().take(MOST).collect();
     let more = if shown.len() < text.len() { " …" } else { "" };
-    format!("\"{}{more}\"", visible(&shown))
+    format!("{}{more}", visible(&shown))
 }

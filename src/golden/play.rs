@@ -94,7 +94,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
         Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, older, agents, ..ConversationSoFar::default() })
     });
     let begun = start.clone();
-    let settings = |model| taping.settings(suite, case, model);
+    let settings = |model| taping.settings(suite, case, model, &how.rules);
     let virtual_run = |plan, settings| VirtualRun::new("r_test", plan, settings, now, tape.clone(), taping.door.clone(), number);
     let mut played = virtual_run(suite.plan.clone(), settings(trial.model.clone()));
     let mut stage = TrialStage {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::{FileError, cannot, open, stays_in};
 use crate::driver::Ports;
+use crate::engine::PortRules;
 use crate::load::Loaded;
 use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
 use crate::plan::Plan;
@@ -110,6 +111,8 @@ pub struct TrialOptions<'a> {
     pub update: bool,
     /// Tables and files, and models that are asked live.
     pub ports: Ports,
+    /// What they would reject of what is not sent.
+    pub rules: PortRules,
     /// How often each trial is played; 0 counts as 1.
     pub repeat: usize,
     /// Breaks what gates let through, and asks them again.

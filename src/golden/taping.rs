@@ -12,7 +12,7 @@ use super::suite::{LiveModels, Suite, Trial};
 use crate::adapter::cassette::{Cassette, Head, head, is_free};
 use crate::adapter::files::cannot;
 use crate::driver::Door;
-use crate::engine::{Mocks, RunSettings, Unscripted, secret_values};
+use crate::engine::{Mocks, PortRules, RunSettings, Unscripted, secret_values};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Replies, TestCase};
 use crate::port::{Secret, Tape};
@@ -63,7 +63,7 @@ impl<'a> TrialTape<'a> {
     }
 
     /// What the run is given. Only where models are really asked, the environment counts, and what the user allows.
-    pub(super) fn settings(&self, suite: &Suite, case: &TestCase, every_model: Option<String>) -> RunSettings {
+    pub(super) fn settings(&self, suite: &Suite, case: &TestCase, every_model: Option<String>, rules: &PortRules) -> RunSettings {
         let (live, is_replay) = (self.live, self.taping.is_replay());
         let by_step = case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect();
         let by_name = case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect();
@@ -83,7 +83,7 @@ impl<'a> TrialTape<'a> {
             user_policies: live.iter().flat_map(|live| live.policy.clone()).collect(),
             unscripted: if live.is_some() || is_replay { self.taping.unscripted() } else { Unscripted::Nobody },
             replies: Some(Arc::new(Replies { by_step, ..Replies::default() })),
-            mocks: Mocks { by_name, refuses_effects: true, ..Mocks::default() },
+            mocks: Mocks { by_name, recorded: None, refuses_effects: true, ports: Some(rules.clone()) },
             written: Box::new(WrittenRules),
             limits: Limits::default(),
             most_calls: u64::MAX,

@@ -60,7 +60,7 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     }
     let (answers, callers) = (RefCell::new(answers), RefCell::new(Callers::default()));
     let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
-    options.mocks = Mocks { by_name: BTreeMap::new(), recorded: Some(recorded), refuses_effects: true };
+    options.mocks = Mocks { by_name: BTreeMap::new(), recorded: Some(recorded), refuses_effects: true, ports: None };
     let mut start = start.clone();
     begun(on, &mut start);
     let (now, door) = (start.now, on.ports.door.clone());

@@ -17,7 +17,7 @@ use crate::adapter::clock::SystemClock;
 use crate::adapter::data::{DataFiles, check_engines, reader};
 use crate::adapter::environment;
 use crate::adapter::folder::DiskFolder;
-use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
+use crate::adapter::http::{self, Http, HttpSettings, StepHttpClient};
 use crate::adapter::knowledge::Documents;
 use crate::adapter::mcp::McpServers;
 use crate::adapter::mcp::auth::LoginCommand;
@@ -26,13 +26,14 @@ use crate::adapter::model::embeddings::HttpEmbedder;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::python::PythonRuns;
 use crate::adapter::sandbox::{FirstStage, Sandbox, stage};
-use crate::adapter::smtp::SmtpMailSender;
+use crate::adapter::smtp::{self, SmtpMailSender};
 use crate::check::Checked;
 use crate::driver::{Door, Ports};
+use crate::engine::{CallRequest, PortRules, address_without_stand_ins, without_stand_ins};
 use crate::event::Failure;
 use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Pipeline, Program, Provider, Service, StepKind, Text, ToolCalls};
 use crate::plan::{PipelinePlan, asks_default};
-use crate::port::{Clock, Printer, Programs, Secret};
+use crate::port::{Clock, FileToWrite, HttpRequest, Mail, MailHead, Printer, Programs, Secret};
 
 /// Must be the first thing that `main` calls in each program that runs pipelines: `Some` if the process was started as the first stage of a program in a
 /// sandbox, or to read files there; then `main` returns this code. Otherwise it notes that this program can be started so.
@@ -77,6 +78,42 @@ pub(crate) fn ports(
         trace: None,
         door: Door::default(),
     }
+}
+
+/// What the ports would reject of a request that a test does not send. What stands for a secret or a variable is taken for one that fits.
+pub(crate) fn rules_of_ports(own: Arc<OwnFiles>) -> PortRules {
+    let known = |text: &str| address_without_stand_ins(text).unwrap_or_else(|| text.to_owned());
+    let one = |address: &String| without_stand_ins(address).map_or_else(|| address.clone(), |_| "somebody@example.com".to_owned());
+    let all = move |list: &[String]| list.iter().map(one).collect();
+    PortRules(Arc::new(move |request| match request {
+        CallRequest::Http(http) => http::may_be_sent(&HttpRequest { url: known(&http.url), ..http.clone() }),
+        CallRequest::Mail(mail) => {
+            let head = &mail.head;
+            let (to, cc, bcc, reply_to) = (all(&head.to), all(&head.cc), all(&head.bcc), all(&head.reply_to));
+            let known = Mail { from: one(&mail.from), head: MailHead { to, cc, bcc, reply_to, ..head.clone() }, ..mail.clone() };
+            smtp::may_be_sent(&known, SystemClock::new().now())
+        }
+        CallRequest::Read(files) => files.iter().try_for_each(|file| own.may_read(&file.path)),
+        CallRequest::List { folder } => own.may_read(folder),
+        CallRequest::Open { folder, name } => own.may_read(&folder.join(name)),
+        CallRequest::Write { folder, name, content } => match content {
+            FileToWrite::Text(text) | FileToWrite::Added { text, .. } => own.may_write(&folder.join(name), text),
+            FileToWrite::Picture { .. } => own.may_write(&folder.join(name), ""),
+        },
+        CallRequest::Model(_)
+        | CallRequest::Agent(_)
+        | CallRequest::Scripted(_)
+        | CallRequest::Recall { .. }
+        | CallRequest::Query(_)
+        | CallRequest::Program(_)
+        | CallRequest::Python(_)
+        | CallRequest::Search(_)
+        | CallRequest::Tools(_)
+        | CallRequest::Tool(_)
+        | CallRequest::Resource(_)
+        | CallRequest::Print(_)
+        | CallRequest::Held { .. } => Ok(()),
+    }))
 }
 
 /// Where the user's logins are kept, if there is such a place.

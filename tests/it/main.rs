@@ -92,6 +92,7 @@ mod tasks;
 #[cfg(feature = "telemetry")]
 mod telemetry;
 mod terminal;
+mod tested_alike;
 mod tidy;
 mod timesheet_answers;
 mod timesheet_data;

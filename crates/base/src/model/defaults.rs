@@ -92,3 +92,5 @@ impl Retry {
         }
     }
 }
+/// The statuses of an answer that leads elsewhere. They are not followed, so a request that gets one fails.
+pub const REDIRECTS: [u64; 5] = [301, 302, 303, 307, 308];

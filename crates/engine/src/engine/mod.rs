@@ -62,7 +62,9 @@ pub use inputs::{
 pub use marks::marks;
 pub use preview::{PreviewInputs, known_names, with_style};
 pub use retrying::{NothingToRetry, RetryScope, retry_of};
-pub use run::{MissingReply, MockedRequest, Mocks, Moment, Noted, RecordedEnd, RecordedRun, ResumeError, Run, RunSettings, Unscripted};
-pub use secrets::secret_values;
+pub use run::{
+    MissingReply, MockedRequest, Mocks, Moment, Noted, PortRules, RecordedEnd, RecordedRun, ResumeError, Run, RunSettings, Unscripted,
+};
+pub use secrets::{address_without_stand_ins, secret_values, without_stand_ins};
 pub use state::RunState;
 pub use tools::servers::servers;

@@ -6,11 +6,12 @@ use chrono::{DateTime, Datelike, Days, NaiveDate, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
+use crate::engine::run::{Answerer, NOT_KNOWN_HERE};
 use crate::engine::secrets::named_by;
 use crate::engine::state::{FrameKind, NodeRef};
 use crate::engine::words::plain;
 use crate::event::{ConversationSoFar, Failure, FailureKind, StepStatus};
-use crate::model::{Channel, Filling, Form, PastMessage, Phrase, SUMMARY_STEP, StyleGuide, Text};
+use crate::model::{Channel, Filling, Form, PastMessage, Phrase, Read, SUMMARY_STEP, StyleGuide, Text};
 use crate::port::Secret;
 use crate::template::{self, Compiled, FillError, Scope, Value as Named};
 
@@ -49,8 +50,18 @@ impl Run {
     ) -> Result<T, Failure> {
         let scope = self.scope(instance, at, text, extra);
         let filled = template::compile(text).and_then(|compiled| fill(&compiled, &scope));
-        let kind = |error: &FillError| if error.is_too_large { FailureKind::TooLarge } else { FailureKind::WrongType };
+        let kind = |error: &FillError| match error.is_too_large {
+            true => FailureKind::TooLarge,
+            false if self.is_stood_in(text) => NOT_KNOWN_HERE,
+            false => FailureKind::WrongType,
+        };
         filled.map_err(|error| Failure::new(kind(&error), error.message))
+    }
+
+    /// Whether names stand for the secrets and variables of a text, as in a request that is not sent.
+    pub(crate) fn is_stood_in(&self, text: &Text) -> bool {
+        let is_unset = |read: &Read| !read.is_guarded && read.path.first().is_some_and(|root| self.secrets_below(root).is_some());
+        self.answerer != Answerer::World && text.reads.iter().any(is_unset)
     }
 
     /// Fills in a text and returns what it prints.
@@ -114,7 +125,7 @@ impl Run {
                     None => reads_all_steps = true,
                 }
             } else if let Some(values) = self.secrets_below(root).filter(|_| extra.iter().any(|(name, _)| name == root)) {
-                scope.set(root, named_by(root, values, &text.reads, self.is_mocked));
+                scope.set(root, named_by(root, values, &text.reads, self.answerer != Answerer::World));
             } else if let Some((name, value)) = extra.iter().find(|(name, _)| name == root) {
                 scope.set(name, value.clone());
             } else if let Some(value) = self.named(instance_ix, at, root) {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::engine::Run;
 use crate::engine::names::Extra;
+use crate::engine::run::NOT_KNOWN_HERE;
 use crate::engine::secrets::named_by;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::AskedStage;
@@ -64,7 +65,9 @@ impl Run {
             return Ok((text.source.to_string(), HostSource::File));
         }
         let scope = self.scope(self.state.instance_of(at), Some(at), text, extra);
-        let wrong = |error: FillError| Failure::new(FailureKind::BadRequest, error.message);
+        // What stands for a secret or a variable may not be what a filter takes.
+        let is_unknown = || self.is_stood_in(text) && template::compile(text).and_then(|compiled| compiled.fill_text(&scope)).is_err();
+        let wrong = |error: FillError| Failure::new(if is_unknown() { NOT_KNOWN_HERE } else { FailureKind::BadRequest }, error.message);
         let filled = template::compile(text).and_then(|compiled| compiled.fill_address(&scope)).map_err(wrong)?;
         let FilledAddress { text, host_reads } = filled;
         Ok((text, self.named_by(at, host_reads, giver)))

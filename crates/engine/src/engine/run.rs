@@ -82,6 +82,32 @@ pub struct Mocks {
     ///
     /// [`CallRequest::Print`]: crate::engine::CallRequest::Print
     pub refuses_effects: bool,
+    /// What the ports would reject of a request before anything of it leaves this machine.
+    pub ports: Option<PortRules>,
+}
+
+/// What the ports say of a request that is not sent.
+#[derive(Clone)]
+pub struct PortRules(pub Arc<dyn Fn(&CallRequest) -> Result<(), Failure> + Send + Sync>);
+
+impl std::fmt::Debug for PortRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PortRules")
+    }
+}
+
+/// The kind of a fault that only a test can have: what a request is made of is not known there.
+pub(crate) const NOT_KNOWN_HERE: FailureKind = FailureKind::Unavailable;
+
+/// Who answers the request that is being decided about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answerer {
+    /// Whom it is sent to.
+    World,
+    /// A mock: the request is not sent, and nobody is asked.
+    Mock,
+    /// In a test, nobody: the request is not sent.
+    Nobody,
 }
 
 /// What the record of a run answers with, in the order of then. One answer alone is given again and again.
@@ -120,7 +146,7 @@ pub struct Noted {
     pub missing_replies: Vec<MissingReply>,
     /// How many answers of a record were given, by name.
     pub given: BTreeMap<String, usize>,
-    /// Requests that mocks answered, in order.
+    /// Requests that mocks answered, and those of `send`, in order.
     pub requests: Vec<MockedRequest>,
     /// Steps that have side effects and no mock.
     pub refused: Vec<StepPath>,
@@ -128,7 +154,7 @@ pub struct Noted {
     pub unanswered: Vec<(StepPath, String)>,
 }
 
-/// A request that would have been made if no mock had answered it.
+/// A request that would have been made, but for a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MockedRequest {
     /// The step that makes it, or whose agent does.
@@ -194,8 +220,7 @@ pub struct Run {
     /// Whether only a person's answer is missing.
     pub(crate) is_paused: bool,
     pub(crate) noted: RefCell<Noted>,
-    /// Whether a mock answers the request that is being decided about: it is not sent, and nobody is asked.
-    pub(crate) is_mocked: bool,
+    pub(crate) answerer: Answerer,
 }
 
 impl Run {
@@ -217,7 +242,7 @@ impl Run {
             swept: HashMap::new(),
             early_lists: BTreeMap::new(),
             is_paused: false,
-            is_mocked: false,
+            answerer: Answerer::World,
             noted: RefCell::default(),
         }
     }

@@ -62,21 +62,54 @@ fn log_ins(value: &str) -> Vec<Secret> {
     found.chain(user).chain(password).map(Secret::new).collect()
 }
 
-/// The values of `secrets` or `env` that a text sees: those that it names itself, without variables of `flow`'s own. `is_mocked`: a mock answers what is
-/// filled in, and a test has no secrets, so their names stand in for them. No host has such a name.
+/// The values of `secrets` or `env` that a text sees: those that it names itself, without variables of `flow`'s own. `is_unsent`: what is
+/// filled in is not sent, and a test has no secrets, so their names stand in for them. No host has such a name.
 pub(crate) fn named_by<'r>(
     root: &str,
     values: &BTreeMap<String, Secret>,
     reads: impl IntoIterator<Item = &'r Read>,
-    is_mocked: bool,
+    is_unsent: bool,
 ) -> template::Value {
     let reads = reads.into_iter().filter(|read| read.path.first().is_some_and(|first| first == root));
     let seen = reads.filter_map(|read| {
         let name = read.path.get(1).filter(|name| !is_own_variable(name))?;
-        let stand_in = || (is_mocked && !read.is_guarded).then(|| format!("<{root}.{name}>"));
+        let stand_in = || (is_unsent && !read.is_guarded).then(|| format!("<{root}.{name}>"));
         Some((name.clone(), Value::from(values.get(name).map(|value| value.reveal().to_owned()).or_else(stand_in)?)))
     });
     template::from_json(&Value::Object(seen.collect::<Map<_, _>>()))
+}
+
+/// An address with something in place of the names that stand for secrets and variables; `None`: there are none. Where they name the host, nothing is
+/// known of it.
+pub fn address_without_stand_ins(address: &str) -> Option<String> {
+    let made = without_stand_ins(address)?;
+    Some(match (address.starts_with('<'), made.strip_prefix("x://")) {
+        (true, Some(rest)) => format!("https://{rest}"),
+        (true, None) => format!("https://{made}"),
+        (false, _) => made,
+    })
+}
+
+/// A text with an `x` in place of each name that stands for a secret or a variable; `None`: there are none.
+pub fn without_stand_ins(text: &str) -> Option<String> {
+    // As they are written, and as they are in an address.
+    const FORMS: [(&str, &str); 4] = [("<secrets.", ">"), ("<env.", ">"), ("%3Csecrets.", "%3E"), ("%3Cenv.", "%3E")];
+    let next = |rest: &str| {
+        let found = FORMS.iter().filter_map(|(open, close)| {
+            let from = rest.find(open)?;
+            let to = from + rest[from..].find(close)? + close.len();
+            Some((from, to))
+        });
+        found.min()
+    };
+    let (mut made, mut rest) = (String::new(), text);
+    while let Some((from, to)) = next(rest) {
+        made.push_str(&rest[..from]);
+        made.push('x');
+        rest = &rest[to..];
+    }
+    made.push_str(rest);
+    (made != text).then_some(made)
 }
 
 #[cfg(test)]
@@ -141,6 +174,19 @@ steps:
         assert!((1..=4).all(|number| found.contains(&&*format!("aZ9bY8cX7dW{number}"))), "{found:?}");
         let others = ["openai", "llm.example.com", "eu-central-1", "aZ9bY8cX7dW5", "mail.example.com"];
         assert!(others.iter().all(|other| !found.contains(other)), "{found:?}");
+    }
+
+    #[test]
+    fn an_address_is_one_whatever_stands_in_it_for_a_variable() {
+        for (address, made) in [
+            ("<env.BASE>/tickets/7", Some("https://x/tickets/7")),
+            ("<env.SCHEME>://a.example/<x", Some("https://a.example/<x")),
+            ("https://%3Cenv.HOST%3E/x?key=%3Csecrets.KEY%3E", Some("https://x/x?key=x")),
+            ("https://a.example/<b>", None),
+            ("not a url", None),
+        ] {
+            assert_eq!(address_without_stand_ins(address).as_deref(), made, "{address}");
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use super::reading::{self, Reading};
 use super::schema_problems;
 use super::shape::{accept_tasks, schema};
 use crate::model::{
-    Agent, Case, DialogueEnd, DialogueStep, FieldKind, GroupStep, OnFailure, OutputWord, Outputs, ProgramOutput, RepeatStep, Shape, Step,
-    StepKind,
+    Agent, Case, DialogueEnd, DialogueStep, FailureKind, FieldKind, GroupStep, Mock, OnFailure, OutputWord, Outputs, ProgramOutput,
+    REDIRECTS, RepeatStep, Shape, Step, StepKind,
 };
 use crate::source::Spanned;
 
@@ -55,6 +55,39 @@ fn members(inner: &Case, value: Value) -> Result<Value, Vec<String>> {
     let unknown = outputs.keys().filter(|name| inner.steps.iter().all(|step| step.id.value != **name));
     let problems: Vec<String> = unknown.map(|name| format!("no step inside is called \"{name}\"")).collect();
     if problems.is_empty() { Ok(value) } else { Err(problems) }
+}
+
+/// The mock of one element of a `for_each`, of the entry of the list for all: its output, or how it fails. Under `on_failure: continue` it may be
+/// written as the list is read, `{ item, status, output, error }`.
+pub fn of_element(step: &Step, entry: Value) -> Mock {
+    let Value::Object(own) = &entry else { return Mock::Output(entry) };
+    let kind = |value: Option<&Value>| value?.as_str()?.parse::<FailureKind>().ok();
+    if let (1, Some(kind)) = (own.len(), kind(own.get("error"))) {
+        return Mock::Error(kind);
+    }
+    let is_key = |key: &String| ["item", "status", "output", "error"].contains(&key.as_str());
+    let status = own.get("status").and_then(Value::as_str).filter(|_| step.on_failure == OnFailure::Continue && own.keys().all(is_key));
+    match status {
+        Some("succeeded") => Mock::Output(own.get("output").cloned().unwrap_or_default()),
+        Some("failed") => Mock::Error(kind(own.get("error").and_then(|error| error.get("kind"))).unwrap_or(FailureKind::Internal)),
+        _ => Mock::Output(entry),
+    }
+}
+
+/// The mocks of a whole `for_each`.
+///
+/// # Errors
+/// They do not fit.
+pub fn mocked_elements(step: &Step, around: ResultContext, value: Value) -> Result<(), Vec<String>> {
+    let Value::Array(list) = value else { return Err(vec!["a step with for_each returns a list".to_owned()]) };
+    let mut problems = vec![];
+    for (place, entry) in list.into_iter().enumerate() {
+        if let Mock::Output(value) = of_element(step, entry) {
+            let own = result(step, around, value).err().unwrap_or_default();
+            problems.extend(own.into_iter().map(|problem| format!("{place}: {problem}")));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// The result of a whole `for_each`: a list of results of its step; under `on_failure: continue` each with its element and status.
@@ -173,7 +206,7 @@ fn fitted(output: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
     }
 }
 
-/// What an `http` step gives. 400 and above are failures.
+/// What an `http` step gives. Redirects are not followed, and 400 and above are failures.
 fn reply(output: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
     let wrong = |told: &str| Err(vec![told.to_owned()]);
     let Value::Object(mut reply) = value else { return wrong(WANTED_REPLY) };
@@ -181,8 +214,8 @@ fn reply(output: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
     if !has_all || reply.len() > 3 || !reply["headers"].is_object() {
         return wrong(WANTED_REPLY);
     }
-    if !reply["status"].as_u64().is_some_and(|status| (100..400).contains(&status)) {
-        return wrong("status must be a whole number from 100 to 399; a request that fails has an error, and no result");
+    if !reply["status"].as_u64().is_some_and(|status| (200..400).contains(&status) && !REDIRECTS.contains(&status)) {
+        return wrong("status must be a whole number from 200 to 399 and no redirect; a request that fails has an error, and no result");
     }
     let told = |problems: Vec<String>| problems.into_iter().map(|problem| format!("body: {problem}")).collect::<Vec<_>>();
     let body = fitted(output, reply["body"].take()).map_err(told)?;

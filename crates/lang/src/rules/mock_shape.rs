@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::one_line;
-use crate::gate::result::{ResultContext, result, results};
+use crate::gate::result::{ResultContext, mocked_elements, result};
 use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};
 use crate::source::Span;
 
@@ -22,12 +22,15 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                 let agent = asked.and_then(|asked| mocked.pipeline.pipeline.agents.get(&asked.agent.value));
                 let called = mocked.pipeline.called(mocked.step).map(|id| &plan.pipeline(id).pipeline.outputs);
                 let around = ResultContext { agent, called };
-                let held = if mocked.is_whole { results } else { result };
                 let is_known = !is_lost(mocked.step, around);
-                let problems = held(mocked.step, around, value.clone()).err().filter(|_| is_known)?;
-                Some((mocked.step, problems, mocked.is_whole && !value.is_array()))
+                let held = match mocked.is_whole {
+                    true => mocked_elements(mocked.step, around, value.clone()),
+                    false => result(mocked.step, around, value.clone()).map(|_| ()),
+                };
+                let problems = held.err().filter(|_| is_known)?;
+                Some((mocked.step, problems, mocked.is_whole && !value.is_array(), mocked.is_whole))
             });
-            let Some((step, problems, is_one)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
+            let Some((step, problems, is_one, is_list)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
             let of = if step.id.value == *name {
                 "the step's output".to_owned()
             } else {
@@ -36,7 +39,7 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
             let what = format!("the mock of {} does not match {of}: {}", quoted(name), problems.join("; "));
             let help = match is_one {
                 true => format!("write a list with an output for each element, or one mock for each: \"{name}[0]\", \"{name}[1]\""),
-                false => mended(name, step, value).unwrap_or_else(|| {
+                false => mended(name, step, value).filter(|_| !is_list).unwrap_or_else(|| {
                     "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed".to_owned()
                 }),
             };

@@ -15,7 +15,7 @@ use super::sse::{SseDecoder, SseError, SseEvent, SseMarks};
 use crate::adapter::scrub::{MOST_BESIDE, Scrub};
 use crate::diagnostic::cut;
 use crate::event::Failure;
-use crate::model::FailureKind;
+use crate::model::{FailureKind, REDIRECTS};
 
 /// Maximum number of bytes read of an error's body, and the time limit for them.
 const ERROR_BODY: usize = 64 << 10;
@@ -66,7 +66,7 @@ impl HttpAnswer {
             return Err(answer.fault(FailureKind::TooLarge, format!("sent more than {} bytes of headers", answer.settings.max_headers)));
         }
         let status = answer.status();
-        if matches!(status, 301 | 302 | 303 | 307 | 308) {
+        if REDIRECTS.contains(&status.into()) {
             let to = answer.scrub.quote(answer.header(LOCATION).unwrap_or("nowhere"), false);
             let message = format!("answered with a redirect ({status}) to {to}; redirects are not followed");
             return Err(HttpFault::before_sending(answer.failure(FailureKind::Blocked, message)));

@@ -28,8 +28,8 @@ pub(crate) use connection::{HostLookup, SystemLookup, connect_time, is_refused, 
 pub(crate) use fault::{HttpFault, certificate_fault, in_words, status_class};
 pub(crate) use json::read_json;
 pub(crate) use sse::{SseEvent, SseMarks};
-pub use step::StepHttpClient;
 pub(crate) use step::honest;
+pub use step::{StepHttpClient, may_be_sent};
 
 use super::held;
 use super::scrub::Scrub;
@@ -152,12 +152,8 @@ impl Http {
     /// Like [`Http::send`], but returns answers with any status except a redirect, for callers that read errors themselves.
     pub(crate) async fn send_any(&self, call: HttpCall<'_>) -> Result<HttpAnswer, HttpFault> {
         let before = |kind, message: String| HttpFault::before_sending(call.scrub.failure(kind, message));
-        let url = address::checked(call.url, &self.settings.private_hosts)
-            .map_err(|reason| before(FailureKind::Blocked, format!("the address {} cannot be called: {reason}", origin_of(call.url))))?;
+        let (method, url, headers) = head_of(&call, &self.settings.private_hosts)?;
         let origin = url.origin().ascii_serialization();
-        let method = reqwest::Method::from_bytes(call.method.as_bytes())
-            .map_err(|_| before(FailureKind::BadRequest, format!("{} is not an HTTP method", call.method)))?;
-        let headers = self.headers(&call)?;
         let is_tls = url.scheme() == "https";
         let client = self
             .connections
@@ -191,29 +187,6 @@ impl Http {
         held(&self.answered).insert(origin.clone());
         HttpAnswer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone())
     }
-
-    fn headers(&self, call: &HttpCall<'_>) -> Result<reqwest::header::HeaderMap, HttpFault> {
-        use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-        let refuse = |message: String| HttpFault::before_sending(call.scrub.failure(FailureKind::BadRequest, message));
-        let mut headers = HeaderMap::with_capacity(call.headers.len() + 1);
-        for (name, value) in &call.headers {
-            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse(format!("{name:?} is not a valid header name")))?;
-            if OWN_HEADERS.contains(&header.as_str()) || header.as_str().starts_with("proxy-") {
-                return Err(refuse(format!("the header {header} is set by flow and cannot be changed")));
-            }
-            let mut value = HeaderValue::from_bytes(value.reveal().as_bytes())
-                .map_err(|_| refuse(format!("the value of the header {header} contains a line break or another control character")))?;
-            value.set_sensitive(true);
-            headers.append(header, value);
-        }
-        if let Some((content_type, _)) = &call.body
-            && !headers.contains_key(CONTENT_TYPE)
-        {
-            let value = HeaderValue::from_str(content_type).map_err(|_| refuse(format!("{content_type:?} is not a valid content type")))?;
-            headers.insert(CONTENT_TYPE, value);
-        }
-        Ok(headers)
-    }
 }
 
 /// The part of an unchecked address that may be shown: nothing after its host, and nothing before an `@`.
@@ -223,4 +196,40 @@ fn origin_of(text: &str) -> String {
     let host = authority.rsplit('@').next().unwrap_or("");
     let end = if scheme.is_empty() { "" } else { "://" };
     format!("{:?}", format!("{scheme}{end}{host}").chars().take(200).collect::<String>())
+}
+
+/// The first line and the headers of a call, checked; nothing is sent before.
+fn head_of(
+    call: &HttpCall<'_>,
+    private_hosts: &[String],
+) -> Result<(reqwest::Method, reqwest::Url, reqwest::header::HeaderMap), HttpFault> {
+    let before = |kind, message: String| HttpFault::before_sending(call.scrub.failure(kind, message));
+    let url = address::checked(call.url, private_hosts)
+        .map_err(|reason| before(FailureKind::Blocked, format!("the address {} cannot be called: {reason}", origin_of(call.url))))?;
+    let method = reqwest::Method::from_bytes(call.method.as_bytes())
+        .map_err(|_| before(FailureKind::BadRequest, format!("{} is not an HTTP method", call.method)))?;
+    Ok((method, url, headers(call)?))
+}
+
+fn headers(call: &HttpCall<'_>) -> Result<reqwest::header::HeaderMap, HttpFault> {
+    use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+    let refuse = |message: String| HttpFault::before_sending(call.scrub.failure(FailureKind::BadRequest, message));
+    let mut headers = HeaderMap::with_capacity(call.headers.len() + 1);
+    for (name, value) in &call.headers {
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse(format!("{name:?} is not a valid header name")))?;
+        if OWN_HEADERS.contains(&header.as_str()) || header.as_str().starts_with("proxy-") {
+            return Err(refuse(format!("the header {header} is set by flow and cannot be changed")));
+        }
+        let mut value = HeaderValue::from_bytes(value.reveal().as_bytes())
+            .map_err(|_| refuse(format!("the value of the header {header} contains a line break or another control character")))?;
+        value.set_sensitive(true);
+        headers.append(header, value);
+    }
+    if let Some((content_type, _)) = &call.body
+        && !headers.contains_key(CONTENT_TYPE)
+    {
+        let value = HeaderValue::from_str(content_type).map_err(|_| refuse(format!("{content_type:?} is not a valid content type")))?;
+        headers.insert(CONTENT_TYPE, value);
+    }
+    Ok(headers)
 }

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::fault::{HttpFault, in_words};
 use super::json::{TextError, read_text};
-use super::{Http, HttpAnswer, HttpCall, connect_time};
+use super::{Http, HttpAnswer, HttpCall, connect_time, head_of};
 use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{HttpClient, HttpReply, HttpRequest, Pending};
+use crate::port::{HttpClient, HttpReply, HttpRequest, Pending, Secret};
 
 /// Headers whose values are not secrets: hiding them would remove ordinary words from messages.
 const PLAIN_HEADERS: [&str; 6] = ["accept", "accept-language", "content-type", "if-none-match", "if-modified-since", "user-agent"];
@@ -32,8 +32,7 @@ impl HttpClient for StepHttpClient {
         let http = self.http.clone();
         Box::pin(async move {
             let is_safe = request.method.is_safe();
-            let is_plain = |name: &str| PLAIN_HEADERS.iter().any(|plain| plain.eq_ignore_ascii_case(name));
-            let scrub = http.scrub(request.headers.iter().filter(|(name, _)| !is_plain(name)).map(|(_, value)| value));
+            let scrub = http.scrub(hidden(&request));
             let time = request.timeout;
             let too_slow =
                 |_| HttpFault::after_sending(scrub.failure(FailureKind::Timeout, format!("no whole answer within {}", in_words(time))));
@@ -60,17 +59,36 @@ pub(crate) fn honest(fault: HttpFault) -> Failure {
     fault.failure
 }
 
-async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<HttpReply, HttpFault> {
-    let call = HttpCall {
+/// The values of headers that messages hide.
+fn hidden(request: &HttpRequest) -> impl Iterator<Item = &Secret> {
+    let is_plain = |name: &str| PLAIN_HEADERS.iter().any(|plain| plain.eq_ignore_ascii_case(name));
+    request.headers.iter().filter(move |(name, _)| !is_plain(name)).map(|(_, value)| value)
+}
+
+fn call_of<'a>(request: &'a HttpRequest, scrub: &'a Scrub) -> HttpCall<'a> {
+    HttpCall {
         method: request.method.word(),
         url: &request.url,
-        headers: request.headers,
-        body: request.body,
+        headers: request.headers.clone(),
+        body: request.body.clone(),
         is_repeatable: false,
         connect_timeout: connect_time(request.connect_timeout, request.timeout),
         scrub,
-    };
-    let mut answer = http.send(call).await?;
+    }
+}
+
+/// Checks what must hold of a request before anything of it leaves this machine. Which hosts of private networks the user allows is not asked.
+///
+/// # Errors
+/// It would not be sent, whatever the user's settings are.
+pub fn may_be_sent(request: &HttpRequest) -> Result<(), Failure> {
+    let own = reqwest::Url::parse(&request.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let scrub = Scrub::new(&hidden(request).cloned().collect::<Vec<_>>());
+    head_of(&call_of(request, &scrub), own.as_slice()).map(|_| ()).map_err(|fault| fault.failure)
+}
+
+async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<HttpReply, HttpFault> {
+    let mut answer = http.send(call_of(&request, scrub)).await?;
     let text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).map(str::to_owned).ok();
     let headers = answer.headers().iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?))).collect();
     let status = answer.status();

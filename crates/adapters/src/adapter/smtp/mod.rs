@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
+use chrono::{DateTime, Utc};
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, TlsParameters};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
@@ -61,6 +62,14 @@ impl MailSender for SmtpMailSender {
             tokio::time::timeout(mail.timeout, session.run()).await.map_err(too_slow).flatten()
         })
     }
+}
+
+/// Checks what must hold of a mail before anything of it leaves this machine.
+///
+/// # Errors
+/// It would not be sent.
+pub fn may_be_sent(mail: &Mail, now: DateTime<Utc>) -> Result<(), Failure> {
+    written(mail, &message_id(mail), now).map(|_| ()).map_err(|what| Failure::new(FailureKind::BadRequest, what))
 }
 
 /// One attempt to send a mail.

@@ -24,11 +24,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::counted;
 use crate::engine::command::{CallReply, CallRequest};
+use crate::engine::run::{Answerer, NOT_KNOWN_HERE};
 use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
 use crate::engine::{RecordedEnd, RecordedRun, Run};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
+use crate::gate::result;
 use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
 
 /// Output and details of a step, or `None` when it continues.
@@ -158,20 +161,41 @@ impl Run {
             }
             return Ok(());
         }
-        if let Some(mock) = self.mock(at) {
+        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        let mock = self.mock(at);
+        // The list of a `for_each` has a mock for each element.
+        let of_elements = match &mock {
+            Some((name, Mock::Output(Value::Array(list)))) if is_whole => Some((name.clone(), list.len())),
+            _ => None,
+        };
+        if let Some((name, mock)) = mock.filter(|_| of_elements.is_none()) {
             self.begin_attempt(at, &step, None);
-            match (self.rejected(at, &step), mock) {
-                (Some(failure), _) => self.fail_attempt(at, failure),
-                (None, Mock::Output(output)) => self.give_mock(at, &step, output, None),
-                (None, Mock::Error(kind)) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
+            if let Err(failure) = self.judged(at, &step, Answerer::Mock) {
+                self.fail_attempt(at, failure);
+                return Ok(());
+            }
+            self.answers(name);
+            match mock {
+                Mock::Output(output) => self.give_mock(at, &step, output, None),
+                Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
             }
             return Ok(());
         }
-        if let Some(for_each) = step.for_each.as_ref().filter(|_| !self.state.is_element(at)) {
+        if let Some(for_each) = step.for_each.as_ref().filter(|_| is_whole) {
             let list = self.filling(at, &for_each.list)?;
             let Value::Array(list) = list else {
                 return Err(Failure::new(FailureKind::WrongType, format!("for_each takes a list, found {}", kind_of(&list))));
             };
+            if let Some((name, mocked)) = of_elements {
+                self.answers(name);
+                if mocked != list.len() {
+                    self.begin_attempt(at, &step, None);
+                    let (elements, mocks) = (counted(list.len(), "element", "elements"), counted(mocked, "entry", "entries"));
+                    let message = format!("the list has {elements}, and its mock {mocks}; a mock of a for_each has one for each");
+                    self.fail_attempt(at, Failure::new(FailureKind::BadShape, message));
+                    return Ok(());
+                }
+            }
             if list.is_empty() {
                 // As after a list of which no element failed.
                 let details = (step.on_failure == OnFailure::Continue).then(|| json!({ "failed": 0 }));
@@ -182,10 +206,16 @@ impl Run {
             return Ok(());
         }
         if self.options.mocks.refuses_effects && self.goes_outside(at, &step) {
+            self.begin_attempt(at, &step, None);
+            if let Err(failure) = self.judged(at, &step, Answerer::Nobody) {
+                self.fail_attempt(at, failure);
+                return Ok(());
+            }
             let path = self.path(at);
             let message = format!("\"{path}\" has side effects; add a mock");
             self.noted.borrow_mut().refused.push(path);
-            return Err(Failure::new(FailureKind::Denied, message));
+            self.fail(at, Failure::new(FailureKind::Denied, message), None);
+            return Ok(());
         }
         if self.options.mocks.refuses_effects && matches!(step.kind, StepKind::Approval(_)) {
             let path = self.path(at);
@@ -219,9 +249,9 @@ impl Run {
         of(&step.kind, |kind| kind.start(self, at, step))
     }
 
-    /// Sends a request of a step.
+    /// Sends a request of a step, unless it is one that is not sent in a test.
     pub(crate) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: CallRequest, timeout_ms: u64) {
-        if self.recalls(at, &request) {
+        if self.answerer != Answerer::World || self.recalls(at, &request) {
             return;
         }
         let node = self.state.node(at);
@@ -241,9 +271,11 @@ impl Run {
         self.send_out(at, tool, call, request);
     }
 
-    /// What rules reject of a step that a mock answers: they decide first, as where there is no mock. Other faults of its request are the mock's to say:
-    /// a test has no secrets, say.
-    fn rejected(&mut self, at: NodeRef, step: &Step) -> Option<Failure> {
+    /// Does all that a run does with a step up to the call that it makes: its request is filled in and checked, and rules decide about it.
+    ///
+    /// # Errors
+    /// The run would fail before the call, too.
+    pub(super) fn judged(&mut self, at: NodeRef, step: &Step, answerer: Answerer) -> Result<(), Failure> {
         match &step.kind {
             StepKind::Tool(_)
             | StepKind::Http(_)
@@ -252,7 +284,9 @@ impl Run {
             | StepKind::Python(_)
             | StepKind::Read(_)
             | StepKind::Search(_)
-            | StepKind::Resource(_) => {}
+            | StepKind::Resource(_)
+            | StepKind::Call(_)
+            | StepKind::Send(_) => {}
             // They ask for nothing themselves, or for more than one thing.
             StepKind::Agent(_)
             | StepKind::Set(_)
@@ -262,27 +296,30 @@ impl Run {
             | StepKind::Route(_)
             | StepKind::Group(_)
             | StepKind::Repeat(_)
-            | StepKind::Call(_)
             | StepKind::Format(_)
             | StepKind::Gate(_)
             | StepKind::Approval(_)
-            | StepKind::Send(_)
             | StepKind::Wait(_)
             | StepKind::Stop(_)
-            | StepKind::Broken => return None,
+            | StepKind::Broken => return Ok(()),
         }
         // A list is asked for by its elements.
         if step.for_each.is_some() && !self.state.is_element(at) {
-            return None;
+            return Ok(());
         }
-        self.is_mocked = true;
-        let started = self.start_kind(at, step);
-        self.is_mocked = false;
-        started.err().filter(|failure| failure.kind == FailureKind::Denied)
+        self.unsent(answerer, |run| run.start_kind(at, step))
+    }
+
+    /// Begins a call that is not sent. What nobody knows in a test, such as the value of a secret, is no fault of it.
+    pub(crate) fn unsent(&mut self, answerer: Answerer, begin: impl FnOnce(&mut Run) -> Result<(), Failure>) -> Result<(), Failure> {
+        self.answerer = answerer;
+        let begun = begin(self);
+        self.answerer = Answerer::World;
+        begun.or_else(|failure| if failure.kind == NOT_KNOWN_HERE { Ok(()) } else { Err(failure) })
     }
 
     /// The mock of a step, by its path or by the tool it uses; that of a whole `for_each` only by its path.
-    fn mock(&self, at: NodeRef) -> Option<Mock> {
+    fn mock(&self, at: NodeRef) -> Option<(String, Mock)> {
         let step = self.step(at);
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
         let tool = if let StepKind::Tool(tool) = &step.kind {
@@ -292,16 +329,31 @@ impl Run {
         } else {
             None
         };
-        self.mock_named(&self.path(at)).or_else(|| self.mock_named(&tool.filter(|_| !is_whole)?))
+        let path = self.path(at);
+        let (name, mock) = self.mock_named(&path).or_else(|| self.mock_named(&tool.filter(|_| !is_whole)?))?;
+        // The whole list has a mock, and this is one of its elements.
+        let is_listed = step.for_each.is_some() && !is_whole && path.ends_with(']') && !name.ends_with(']');
+        match mock {
+            Mock::Output(Value::Array(list)) if is_listed && step_path::id(&name) == step_path::id(&path) => {
+                let entry = list.into_iter().nth(at.node as usize)?;
+                Some((name, result::of_element(&step, entry)))
+            }
+            mock => Some((name, mock)),
+        }
     }
 
-    /// The mock with this name: a path, also one that is written once for all elements and rounds, or a tool that an agent calls.
-    pub(crate) fn mock_named(&self, tool: &str) -> Option<Mock> {
+    /// The mock with this name: a path, also one that is written once for all elements and rounds, or a tool that an agent calls; and its name in the
+    /// test.
+    pub(crate) fn mock_named(&self, tool: &str) -> Option<(String, Mock)> {
         let mocks = &self.options.mocks.by_name;
         let name = step_path::written_for(tool, |name| mocks.contains_key(name))?;
         let (name, mock) = mocks.get_key_value(&*name)?;
-        self.noted.borrow_mut().mocks_used.insert(name.clone());
-        Some(mock.clone())
+        Some((name.clone(), mock.clone()))
+    }
+
+    /// Notes that a mock answers.
+    pub(crate) fn answers(&self, mock: String) {
+        self.noted.borrow_mut().mocks_used.insert(mock);
     }
 
     /// The next of the answers with this name in the record that is replayed.

@@ -14,6 +14,7 @@ use crate::engine::Run;
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
+use crate::engine::run::Answerer;
 use crate::engine::state::NodeRef;
 use crate::engine::state::made::is_gap;
 use crate::engine::words::{ms, plain};
@@ -53,7 +54,11 @@ struct Sending<'a> {
 impl Run {
     fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
         let (to, parts, given) = (&send.to.value, self.parts_to_send(at, send)?, self.arguments(at, &send.with)?);
-        if to == STDOUT || self.options.mocks.refuses_effects {
+        let is_test = self.options.mocks.refuses_effects && self.answerer == Answerer::World;
+        if to == STDOUT || is_test {
+            if to != STDOUT {
+                self.judged(at, step, Answerer::Nobody)?;
+            }
             self.call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents(&parts)), ms(CALL_TIMEOUT));
             return Ok(());
         }
@@ -64,9 +69,22 @@ impl Run {
             self.succeed(at, json!({ "delivered": [] }), None);
             return Ok(());
         }
+        // In a test all parts are decided about at once.
+        let is_each = self.answerer != Answerer::World && matches!(tool.kind, ToolKind::Http { .. });
+        let last = if is_each { parts.len() } else { done + 1 };
+        for done in done..last {
+            self.send_part(at, &Sending { send, tool: &tool, parts: &parts, done, timeout }, given.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Sends the next part, or all at once, if that is allowed.
+    fn send_part(&mut self, at: NodeRef, sending: &Sending, given: Map<String, Value>) -> Result<(), Failure> {
+        let Sending { send, tool, parts, done, timeout } = *sending;
+        let to = &send.to.value;
         let key = self.repeat_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
-        let FilledArguments { with, shown: mut told } = self.with_shown(at, &tool, given)?;
-        let request = self.sent_request(at, &Sending { send, tool: &tool, parts: &parts, done, timeout }, with, key)?;
+        let FilledArguments { with, shown: mut told } = self.with_shown(at, tool, given)?;
+        let request = self.sent_request(at, sending, with, key)?;
         if let CallRequest::Mail(mail) = &request {
             mail::show(&mail.head, &mut told);
         }
@@ -74,7 +92,7 @@ impl Run {
         // A person is asked once, about all parts.
         let mut whole = Value::Object(told.clone());
         whole["parts"] = parts.len().into();
-        whole["content"] = contents(&parts).join("\n\n").into();
+        whole["content"] = contents(parts).join("\n\n").into();
         told.extend(shown.as_object().cloned().unwrap_or_default());
         let told = Value::Object(told);
         if !self.permit(

@@ -121,7 +121,6 @@ fn a_mock_is_of_the_form_of_its_kind() {
     let sql = |one| SqlStep { query: text("select 1"), with: vec![], filled: vec![], one, max_rows: None };
     let one = |one: bool| step("a", StepKind::Sql(sql(one.then(crate::source::Span::default))));
     let each = |step| for_each(step, "[1, 2]", false, None);
-    let continues = |step| Step { on_failure: OnFailure::Continue, ..step };
     let reply = |status: u16| json!({ "status": status, "headers": {}, "body": { "degrees": 1, "unit": "F" } });
     for (step, value, fits) in [
         (one(false), json!([{ "x": 1 }]), true),
@@ -138,14 +137,34 @@ fn a_mock_is_of_the_form_of_its_kind() {
         (each(write(None)), json!(["a", "b"]), true),
         (each(write(None)), json!("a"), false),
         (each(write(None)), json!(["a", 2]), false),
-        (continues(each(write(None))), json!([{ "item": 1, "status": "succeeded", "output": "a", "error": null }]), true),
-        (continues(each(write(None))), json!([{ "item": 1, "status": "succeeded", "output": 2, "error": null }]), false),
-        (continues(each(write(None))), json!([{ "item": 1, "status": "failed", "output": null, "error": {} }]), true),
+        (each(write(None)), json!(["a", { "error": "timeout" }]), false),
+        (each(write(None)), json!(["a"]), false),
+        (each(write(None)), json!([]), false),
+        (each(write(None)), json!(["a", "b", "c"]), false),
         (set("a", "x"), json!({ "any": "thing" }), true),
     ] {
         let world = world(step, Some(value.clone()));
         let expected = if fits { StepStatus::Succeeded } else { StepStatus::Failed };
         assert_eq!(world.step("a"), Some(expected), "{value}");
+        world.check();
+    }
+}
+
+#[test]
+fn under_continue_the_mocks_of_a_list_end_its_elements_alone() {
+    let failed = |kind: &str| json!({ "item": 2, "status": "failed", "output": null, "error": { "kind": kind } });
+    for (second, status) in [
+        (json!("b"), RunStatus::Succeeded),
+        (json!({ "item": 2, "status": "succeeded", "output": "b", "error": null }), RunStatus::Succeeded),
+        (json!({ "item": 2, "status": "succeeded", "output": 2, "error": null }), RunStatus::Partial),
+        (json!({ "error": "timeout" }), RunStatus::Partial),
+        (failed("timeout"), RunStatus::Partial),
+    ] {
+        let step = Step { on_failure: OnFailure::Continue, ..for_each(write(None), "[1, 2]", false, None) };
+        let world = world(step, Some(json!(["a", second.clone()])));
+        assert_eq!((world.step("a"), world.status()), (Some(StepStatus::Succeeded), status), "{second}");
+        let entry = &world.output("a").unwrap()[1];
+        assert_eq!((entry["item"] == 2, entry["status"] == "failed"), (true, status == RunStatus::Partial), "{entry}");
         world.check();
     }
 }

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::opening::Opening;
+use crate::engine::run::{Answerer, NOT_KNOWN_HERE};
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
 use crate::engine::steps::requests::RepeatKey;
@@ -27,7 +28,7 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, Shared
 use crate::gate::result;
 use crate::model::{Agent, FilePart, Knowledge, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
 use crate::policy::{may_allow, may_call};
-use crate::port::{Rows, ServerReply, ToolDescription};
+use crate::port::{Rows, ServerAnswers, ServerReply, ToolDescription};
 use crate::source::Spanned;
 
 /// How often a step's agent may make a call with the same arguments; more is a loop.
@@ -199,18 +200,13 @@ impl Run {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
         // A failure that ends the step must do so before any call of this answer is sent.
-        let mocks = &self.options.mocks;
-        let is_refused = |asked: &&RequestedCall| {
-            let tool = &asked.asked.tool;
-            let is_tested = mocks.refuses_effects && mocks.recorded.is_none();
-            is_tested && !mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
-        };
-        if let Some(refused) = talk.asked().iter().find(is_refused) {
-            let message = format!("tool \"{}\" has side effects; add a mock", refused.asked.tool);
+        let asked: Vec<ToolCall> = talk.asked().iter().map(|asked| asked.asked.clone()).collect();
+        if let Some(refused) = asked.into_iter().find(|asked| self.lacks_mock(at, asked) && !self.is_rejected_unsent(at, asked)) {
+            let message = format!("tool \"{}\" has side effects; add a mock", refused.tool);
             self.noted.borrow_mut().refused.push(self.path(at));
             return Err(Failure::new(FailureKind::Denied, message));
         }
-        for place in 0..talk.asked().len() {
+        for place in 0..self.asked(at).len() {
             let asked = self.asked(at);
             if asked[place].stage != AskedStage::Open {
                 continue;
@@ -253,7 +249,7 @@ impl Run {
     fn use_tool(&mut self, at: NodeRef, place: usize) -> Result<(), Failure> {
         let Some(talk) = self.state.talk(at) else { return Ok(()) };
         let asked = talk.asked()[place].asked.clone();
-        let (agent_name, turn) = (talk.agent.clone(), talk.turns);
+        let agent_name = talk.agent.clone();
         let bad = |message: String| Err(Failure::new(FailureKind::BadRequest, message));
         let is_same = |used: &&SharedValue| used["tool"] == asked.tool.as_str() && used["with"] == asked.arguments;
         if talk.uses.iter().filter(is_same).count() >= MOST_SAME {
@@ -270,7 +266,7 @@ impl Run {
             let there = if names.is_empty() { "there is none".to_owned() } else { format!("there are: {}", names.join(", ")) };
             return bad(format!("there is no tool \"{}\"; {there}", asked.tool));
         };
-        let Value::Object(given) = &asked.arguments else { return bad("the arguments are not a JSON object".to_string()) };
+        let Value::Object(_) = &asked.arguments else { return bad("the arguments are not a JSON object".to_string()) };
         let problems = shape::problems(&offered.description.parameters, &asked.arguments);
         if !problems.is_empty() {
             return bad(format!("the arguments do not fit: {}", problems.join("; ")));
@@ -286,8 +282,9 @@ impl Run {
             self.asked_replied(at, call, place, gave, vec![]);
             return Ok(());
         }
-        if let Some(mock) = self.mock_named(&asked.tool) {
-            self.permit_mocked(at, &agent_name, &asked, given)?;
+        if let Some((name, mock)) = self.mock_named(&asked.tool) {
+            self.unsent(Answerer::Mock, |run| run.make_call(at, place, &asked, answers))?;
+            self.answers(name);
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
             let result = match mock {
                 Mock::Output(output) => self.given_by(at, &asked.tool, output),
@@ -296,15 +293,21 @@ impl Run {
             self.asked_replied(at, call, place, result, vec![]);
             return Ok(());
         }
-        if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
-            return self.use_pipeline(at, place, called, &asked, &agent_name);
+        if self.lacks_mock(at, &asked) {
+            return self.unsent(Answerer::Nobody, |run| run.make_call(at, place, &asked, answers));
         }
-        let conversation = match self.conversation(at) {
-            0 => String::new(),
-            number => format!("{number}-"),
-        };
-        let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
-        let (request, shown) = self.tool_request(at, &asked.tool, given.clone(), key, timeout)?;
+        self.make_call(at, place, &asked, answers)
+    }
+
+    /// Makes a call that may be made as far as the model's answer tells, if rules allow it.
+    fn make_call(&mut self, at: NodeRef, place: usize, asked: &ToolCall, answers: Option<ServerAnswers>) -> Result<(), Failure> {
+        let Some(talk) = self.state.talk(at) else { return Ok(()) };
+        let agent_name = talk.agent.clone();
+        if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
+            return self.use_pipeline(at, place, called, asked, &agent_name);
+        }
+        let timeout = self.time_of_tool(at, &asked.tool)?;
+        let (request, shown) = self.asked_request(at, place, asked, timeout)?;
         let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: answers.is_some(), is_program: false };
         let request = request.with_answers(answers);
         if !self.permit(at, Some(&agent_name), Some(used), &request)? {
@@ -316,26 +319,39 @@ impl Run {
         Ok(())
     }
 
-    /// Decides about a call that a mock answers. Where its request cannot be made here, only the tool and its arguments are decided on.
-    ///
-    /// # Errors
-    /// Rules reject it (`denied`).
-    fn permit_mocked(&mut self, at: NodeRef, agent: &str, asked: &ToolCall, given: &Map<String, Value>) -> Result<(), Failure> {
-        let key = RepeatKey { text: String::new(), is_written: false };
-        let timeout = self.time_of_tool(at, &asked.tool)?;
-        self.is_mocked = true;
-        let request = self.tool_request(at, &asked.tool, given.clone(), key, timeout);
-        self.is_mocked = false;
-        let (request, shown) = match request {
-            Ok(request) => request,
-            Err(failure) if failure.kind == FailureKind::Denied => return Err(failure),
-            Err(_) => (CallRequest::Print(vec![]), asked.arguments.clone()),
+    /// The request of a call that an agent requested, and its arguments as they are recorded.
+    fn asked_request(&self, at: NodeRef, place: usize, asked: &ToolCall, timeout: Duration) -> Result<(CallRequest, Value), Failure> {
+        let turn = self.state.talk(at).map_or(0, |talk| talk.turns);
+        let conversation = match self.conversation(at) {
+            0 => String::new(),
+            number => format!("{number}-"),
         };
-        let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: false, is_program: false };
-        self.is_mocked = true;
-        let decided = self.permit(at, Some(agent), Some(used), &request);
-        self.is_mocked = false;
-        decided.map(|_| ())
+        let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
+        let given = asked.arguments.as_object().cloned().unwrap_or_default();
+        self.tool_request(at, &asked.tool, given, key, timeout)
+    }
+
+    /// Whether nothing answers a call in a test.
+    fn lacks_mock(&self, at: NodeRef, asked: &ToolCall) -> bool {
+        let mocks = &self.options.mocks;
+        let is_tested = mocks.refuses_effects && mocks.recorded.is_none();
+        is_tested && self.mock_named(&asked.tool).is_none() && self.tool_goes_outside(at, &asked.tool)
+    }
+
+    /// Whether a call that nothing answers in a test would not be made in a run.
+    fn is_rejected_unsent(&mut self, at: NodeRef, asked: &ToolCall) -> bool {
+        let Some(agent) = self.state.talk(at).map(|talk| talk.agent.clone()) else { return false };
+        let Ok(timeout) = self.time_of_tool(at, &asked.tool) else { return false };
+        self.answerer = Answerer::Nobody;
+        let is_rejected = match self.asked_request(at, 0, asked, timeout) {
+            Err(failure) => failure.kind != NOT_KNOWN_HERE,
+            Ok((request, shown)) => {
+                let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: false, is_program: false };
+                self.is_rejected(at, &agent, used, &request)
+            }
+        };
+        self.answerer = Answerer::World;
+        is_rejected
     }
 
     /// The result of a mock that replaces a tool; for a pipeline, its outputs.

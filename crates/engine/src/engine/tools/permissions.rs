@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use crate::engine::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::engine::command::CallRequest;
+use crate::engine::run::Answerer;
+use crate::engine::secrets::{address_without_stand_ins, without_stand_ins};
 use crate::engine::state::NodeRef;
 use crate::engine::steps::mail::each_form;
 use crate::engine::steps::requests::IDEMPOTENCY_KEY;
 use crate::engine::tools::consent::not_allowed;
-use crate::engine::{MockedRequest, Run};
+use crate::engine::{MockedRequest, PortRules, Run};
 use crate::event::{Failure, FailureKind, Happening, StepPath};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch, USER_POLICY};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, denies_program, from_project, may_reach, opens_call};
@@ -30,7 +32,8 @@ enum Deed {
 }
 
 impl Run {
-    /// Whether a request of a step, or of its agent, may be sent. Returns `false` if a person has been asked and the step waits, or if a mock answers.
+    /// Whether a request of a step, or of its agent, may be sent. Returns `false` if a person has been asked and the step waits, or if it is not sent in a
+    /// test.
     ///
     /// # Errors
     /// Fails if a policy, or the tool's own `allow` and `deny`, reject it (`denied`), if a person said no (`rejected`), or if its address cannot be
@@ -42,11 +45,13 @@ impl Run {
         tool: Option<CalledTool>,
         request: &CallRequest,
     ) -> Result<bool, Failure> {
-        let noted = self.is_mocked.then(|| mocked_request(self.path(at), tool, request));
-        let permitted = self.permitted(at, agent, tool, request);
-        let is_denied = permitted.as_ref().is_err_and(|failure| failure.kind == FailureKind::Denied);
-        self.noted.borrow_mut().requests.extend(noted.filter(|_| !is_denied));
-        permitted
+        let is_unsent = self.answerer != Answerer::World;
+        let permitted = self.permitted(at, agent, tool, request)?;
+        if is_unsent {
+            let unsent = mocked_request(self.path(at), tool, request);
+            self.noted.borrow_mut().requests.push(unsent);
+        }
+        Ok(permitted && !is_unsent)
     }
 
     fn permitted(&mut self, at: NodeRef, agent: Option<&str>, tool: Option<CalledTool>, request: &CallRequest) -> Result<bool, Failure> {
@@ -59,24 +64,13 @@ impl Run {
         }
         self.permit_model(at, agent, request)?;
         let decided = self.decided(at, agent, tool, request)?;
-        if self.is_mocked {
-            for DecidedAct { act, target, decision, .. } in decided {
-                match decision.answer {
-                    PolicyAnswer::Allow | PolicyAnswer::Deny => self.record_decision(at, agent, (act, target), decision, String::new())?,
-                    PolicyAnswer::Ask => {}
-                }
-            }
-            return Ok(false);
-        }
         // A person is not asked about a request that is rejected anyway.
         let is_denied = decided.iter().any(|one| one.decision.is_denied());
-        if let (false, CallRequest::Open { name, .. }) = (is_denied, request) {
-            plain_name(name)?;
+        if !is_denied {
+            self.taken_by_ports(request)?;
         }
-        if let (false, CallRequest::Write { name, .. }) = (is_denied, request) {
-            new_name(name)?;
-        }
-        let said = if is_denied { None } else { self.person_says(at, agent, tool, request, &decided)? };
+        let nobody_asks = is_denied || self.answerer == Answerer::Mock;
+        let said = if nobody_asks { None } else { self.person_says(at, agent, tool, request, &decided)? };
         let (word, by) = match &said {
             Some(PersonSays::Nothing) => return Ok(false),
             Some(PersonSays::No { by, .. }) => (Some((false, "a person said no")), by.as_str()),
@@ -94,7 +88,7 @@ impl Run {
                     // A rejection by a person is returned as its own failure, below.
                     let _ = self.record_decision(at, agent, (act, target), decision, by.to_owned());
                 }
-                // Another act of the request is rejected.
+                // Another act of the request is rejected, or a mock has the answer.
                 (PolicyAnswer::Ask, None) => {}
             }
         }
@@ -103,6 +97,31 @@ impl Run {
             Some(PersonSays::IsAway) => Err(not_allowed(tool, request, None)),
             Some(PersonSays::Yes(_) | PersonSays::Nothing) | None => Ok(true),
         }
+    }
+
+    /// That the ports would not reject a request before anything of it leaves this machine. Of one that is sent they say so themselves.
+    fn taken_by_ports(&self, request: &CallRequest) -> Result<(), Failure> {
+        let is_unsent = self.answerer != Answerer::World;
+        let known = |name: &str| Some(name).filter(|_| is_unsent).and_then(without_stand_ins).unwrap_or_else(|| name.to_owned());
+        if let CallRequest::Open { name, .. } = request {
+            plain_name(&known(name))?;
+        }
+        if let CallRequest::Write { name, .. } = request {
+            new_name(&known(name))?;
+        }
+        match &self.options.mocks.ports {
+            Some(PortRules(rules)) if is_unsent => rules(request),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether rules reject a request that nothing answers in a test.
+    pub(crate) fn is_rejected(&self, at: NodeRef, agent: &str, tool: CalledTool, request: &CallRequest) -> bool {
+        let opened = self.tool(at, tool.name).map(|opened| opens_call(opened, tool.name, tool.whole));
+        let decided = self.decided(at, Some(agent), Some(tool), request);
+        opened.is_ok_and(|opened| opened.is_denied())
+            || decided.map_or(true, |decided| decided.iter().any(|one| one.decision.is_denied()))
+            || self.taken_by_ports(request).is_err()
     }
 
     /// The decision of the rules about each act of a request; empty if no rule applies.
@@ -261,7 +280,7 @@ impl Run {
         // What is in a folder; the project itself has no name.
         let below = |folder: &Path, what: &str| inside(&folder.join(what));
         Ok(match request {
-            CallRequest::Http(request) => vec![Deed::Host(of_web(&request.url)?, request.host_from)],
+            CallRequest::Http(request) => of_host(&request.url, request.host_from)?,
             CallRequest::Tools(server) => of_server(server)?,
             CallRequest::Tool(call) => of_server(&call.server)?,
             CallRequest::Resource(call) => {
@@ -269,6 +288,7 @@ impl Run {
                 deeds.extend(of_server(&call.server)?);
                 deeds
             }
+            CallRequest::Mail(mail) if self.answerer != Answerer::World && without_stand_ins(&mail.server).is_some() => vec![],
             CallRequest::Mail(mail) => {
                 let missing = || Failure::new(FailureKind::BadRequest, "the mail server has no host");
                 vec![Deed::Host(Origin::of_mail(&mail.server).ok_or_else(missing)?, mail.host_from)]
@@ -338,7 +358,7 @@ fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
         ServerTransport::Http { url, host_from, auth, headers: _ } => {
             let named = auth.iter().flat_map(|auth| auth.issuer.iter().chain(&auth.token_url));
             let named = named.map(|address| Ok(Deed::Host(of_web(address)?, HostSource::File)));
-            std::iter::once(Ok(Deed::Host(of_web(url)?, *host_from))).chain(named).collect()
+            of_host(url, *host_from)?.into_iter().map(Ok).chain(named).collect()
         }
         ServerTransport::Program { .. } => Ok(vec![]),
     }
@@ -350,6 +370,15 @@ fn of_program(call: &ProgramCall, below: &dyn Fn(&Path, &str) -> String) -> Vec<
     let writes = call.writes.iter().map(|folder| Deed::Write(below(folder, "**"), 0));
     let network = Origin::of_program(&call.network).into_iter().map(|origin| Deed::Host(origin, HostSource::Input));
     reads.chain(writes).chain(network).collect()
+}
+
+/// That an address is called. Of one that is not sent, the host may be that of a variable, which nobody knows.
+fn of_host(address: &str, host_from: HostSource) -> Result<Vec<Deed>, Failure> {
+    let stood_in = if Origin::of(address).is_none() { address_without_stand_ins(address) } else { None };
+    match stood_in {
+        Some(made) => of_web(&made).map(|_| vec![]),
+        None => Ok(vec![Deed::Host(of_web(address)?, host_from)]),
+    }
 }
 
 fn of_web(address: &str) -> Result<Origin, Failure> {
@@ -376,7 +405,8 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
     };
     (Touch::Read, files)
 }
-/// What a test may expect of a request that a mock answers.
+
+/// What a test may expect of a request that is not sent.
 fn mocked_request(step: StepPath, tool: Option<CalledTool>, request: &CallRequest) -> MockedRequest {
     let http = if let CallRequest::Http(http) = request { Some(http) } else { None };
     let as_value =

@@ -11,6 +11,7 @@ use crate::channel::{clean, cleaned};
 use crate::diagnostic::{counted, cut, did_you_mean};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
+use crate::engine::run::Answerer;
 use crate::engine::state::talk::Offered;
 use crate::engine::state::{NodeRef, StepWork};
 use crate::engine::tools::servers::of_file;
@@ -349,14 +350,18 @@ impl Run {
         }
         let none = || Failure::new(FailureKind::BadRequest, format!("server \"{server}\" has no tool \"{part}\""));
         let missing = || self.absence(at, server).or_else(|| self.refused_unpinned(at, &format!("{server}.{part}"))).unwrap_or_else(none);
-        let found = self.server_tool(at, server, part).ok_or_else(missing)?;
-        let problems = shape::problems(&found.input, &arguments);
+        let found = self.server_tool(at, server, part);
+        // In a test no server is asked what it has.
+        if found.is_none() && self.answerer == Answerer::World {
+            return Err(missing());
+        }
+        let problems = found.map(|found| shape::problems(&found.input, &arguments)).unwrap_or_default();
         if !problems.is_empty() {
             let message = format!("the arguments of \"{server}.{part}\" do not fit: {}", problems.join("; "));
             return Err(Failure::new(FailureKind::BadRequest, message));
         }
         let Value::Object(arguments) = arguments else { return Err(missing()) };
-        let hash = found.hash.clone();
+        let hash = found.map(|found| found.hash.clone()).unwrap_or_default();
         Ok(CallRequest::Tool(ServerCall {
             server: self.server(at, server)?,
             tool: part.to_string(),
