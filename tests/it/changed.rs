@@ -265,7 +265,7 @@ inputs: { f: { type: file, default: ../files/default.txt }, path: { type: text, 
 tools: { notes: { file: ../notes } }
 steps:
   - { id: a, read: '{{ inputs.f }}' }
-  - { id: b, when: inputs.path, read: '{{ inputs.path }}' }
+  - { id: b, read: '{{ inputs.path }}', when: false }
   - { id: c, program: [cat, ../texts/t.txt], reads_only: true, when: false }
   - { id: d, read: '../parts/{{ inputs.path }}', when: false }
 ";
@@ -286,7 +286,7 @@ steps:
         own.write(name, "y\n");
         let ran = own.flow(&["test", "--changed-since", "HEAD"]);
         assert!(ran.err.contains(touched), "{name}: {}{}", ran.out, ran.err);
-        own.write(name, "x\n");
+        own.restore();
     }
 }
 

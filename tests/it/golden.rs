@@ -253,7 +253,7 @@ fn a_pipeline_may_hold_its_own_tests_and_waits_take_no_time() {
         "own.yaml",
         "flow: 1\nname: own\ndescription: Waits a year.\nsteps:\n  - { id: nap, wait: 365d }\n  - { id: each, for_each: [1, 2, 3], agent: writer, prompt: \"{{ item }}\" }\n\
          agents:\n  writer: { instructions: You write. }\noutputs: { words: \"{{ steps.each.output }}\" }\n\
-         tests:\n  - id: slow\n    golden: true\n    replies: { each: [one, two, three] }\n    expect: { outputs: { words: [one, two, three] } }\n  - id: mocked\n    mocks: { each: [four], nap: null }\n    expect: { outputs: { words: [four] } }\n",
+         tests:\n  - id: slow\n    golden: true\n    replies: { each: [one, two, three] }\n    expect: { outputs: { words: [one, two, three] } }\n  - id: mocked\n    mocks: { each: [four, five, six], nap: null }\n    expect: { outputs: { words: [four, five, six] } }\n",
     );
     let ran = bench.run(&["own.yaml", "--update"]);
     assert_eq!((ran.exit, ran.err.as_str()), (0, "2 passed, 0 failed, 1 golden written\n"), "{}", ran.out);
@@ -263,7 +263,7 @@ fn a_pipeline_may_hold_its_own_tests_and_waits_take_no_time() {
     FAIL own.yaml/slow
 
     FAIL own.yaml/slow
-      own.yaml:14: output "words": The value is not "["one",2,"three"]".
+      own.yaml:14: output "words": The value is not ["one",2,"three"].
             - expected   + this run
           1   [
           2     "one",

@@ -9,12 +9,11 @@ use crate::program::{Ran, flow};
 const HEAD: &str = "flow: 1
 name: desk
 secrets: { TOKEN: The key of the desk. }
-inputs: { none: { type: text, required: false }, at: { type: text, default: '7' }, host: { type: text, default: 'https://desk.example' } }
+inputs: { list: { type: list, default: [1, 2] }, any: { type: any, default: many }, hi: { type: text, default: Hello }, none: { type: text, required: false }, at: { type: text, default: '7' }, host: { type: text, default: 'https://desk.example' } }
 tools:
   notes: { file: notes, allow: [write, read] }
   hook: { http: 'POST https://hook.example/{{ with.place }}', arguments: { place: { type: text, required: false } }, with: { key: '{{ env.KEY }}' } }
   asks: { http: POST https://asks.example/, approve: true }
-  shut: { http: POST https://shut.example/, arguments: { n: number }, deny: [{ n: 1 }] }
   post: { smtp: 'mail.example:587', from: '{{ env.SENDER }}' }
 ";
 
@@ -35,24 +34,18 @@ const FAILED: &str = "status: failed, steps: { a: failed }";
 
 #[test]
 fn a_send_is_judged_by_the_rules_as_in_a_run() {
-    let only = |rule: &str| format!("policies: {{ p: {{ permission_mode: auto, {rule} }} }}\npolicy: p");
-    let file = "send: notes, of: Hello, with: { name: b.txt }";
-    for (policy, step, target) in [
-        (only("file_access: { write: ['notes/a*'] }"), file, "notes/b.txt"),
-        (only("disallowed_tools: [notes]"), file, "notes"),
-        (only("network_access: { hosts: [other.example] }"), "send: hook, of: Hello, with: { place: '{{ inputs.at }}' }", ""),
-    ] {
-        let blocked = if target.is_empty() { "status: succeeded".to_owned() } else { format!("{FAILED}, blocked: ['{target}']") };
-        let ran = tested(&policy, step, "", &blocked);
-        assert_eq!(ran.exit, 0, "{step}: {}", ran.out);
-    }
-    let allowed = tested(&only("file_access: { write: ['notes/b*'] }"), file, "", "sent: Hello, blocked: []");
+    let only =
+        |names: &str| format!("policies: {{ p: {{ allowed_tools: [notes], file_access: {{ write: ['notes/{names}'] }} }} }}\npolicy: p");
+    let file = "send: notes, of: inputs.hi, with: { name: b.txt }";
+    let denied = tested(&only("a*"), file, "", &format!("{FAILED}, blocked: [notes/b.txt]"));
+    assert_eq!(denied.exit, 0, "{}", denied.out);
+    let allowed = tested(&only("b*"), file, "", "sent: Hello, blocked: []");
     assert_eq!(allowed.exit, 0, "{}", allowed.out);
-    let asked = tested("", "send: asks, of: Hello", "", "status: succeeded");
+    let asked = tested("", "send: asks, of: inputs.hi", "", "status: succeeded");
     assert!(asked.out.contains("step \"a\" asks a person about tool \"asks\", which has no mock"), "{}", asked.out);
     let answered = tested(
         "",
-        "send: asks, of: Hello",
+        "send: asks, of: inputs.hi",
         "mocks: { a: { delivered: [] } }, ",
         "calls: { a: { body: { part: 1, parts: 1, content: Hello } } }",
     );
@@ -80,18 +73,18 @@ fn a_mock_answers_no_call_that_a_run_would_not_make() {
     refused.push(("http: POST https://desk.example/, idempotency_key: '{{ inputs.at }}'", at(" "), OK));
     let any = "mocks: { a: { any: thing } }, ";
     refused.push(("tool: hook, with: { place: '{{ inputs.at }}' }", at("a/b"), any));
-    refused.push(("send: hook, of: Hi, with: { place: '{{ inputs.at }}' }", at("a/b"), ""));
+    refused.push(("send: hook, of: inputs.hi, with: { place: '{{ inputs.at }}' }", at("a/b"), ""));
     for name in ["../x.txt", "a*b.txt", ".env", ""] {
-        refused.push(("send: notes, of: Hi, with: { name: '{{ inputs.at }}' }", at(name), ""));
+        refused.push(("send: notes, of: inputs.hi, with: { name: '{{ inputs.at }}' }", at(name), ""));
         refused.push(("tool: notes.write, with: { name: '{{ inputs.at }}', text: Hi }", at(name), any));
     }
     refused.push((
-        "send: post, of: Hi, with: { to: ana@desk.example, subject: '{{ inputs.at }}' }",
+        "send: post, of: inputs.hi, with: { to: ana@desk.example, subject: '{{ inputs.at }}' }",
         "inputs: { at: \"a\\r\\nb\" }, ".to_owned(),
         "",
     ));
-    refused.push(("call: called.yaml, with: { n: '{{ inputs.at }}' }", at("many"), "mocks: { a: {} }, "));
-    refused.push(("read: .env", String::new(), any));
+    refused.push(("call: called.yaml, with: { n: '{{ inputs.any }}' }", String::new(), "mocks: { a: {} }, "));
+    refused.push(("read: '{{ inputs.at }}'", at(".env"), any));
     for (step, inputs, mocks) in refused {
         let ran = tested("", step, &format!("{inputs}{mocks}"), FAILED);
         // The mock of a call that is not made is not used.
@@ -112,8 +105,8 @@ fn what_a_test_does_not_know_is_no_fault_of_a_request() {
         assert_eq!(ran.exit, 0, "{step}: {}", ran.out);
     }
     for (step, sent) in [
-        ("send: hook, of: Hi, with: { place: here }", "calls: { a: { request: POST https://hook.example/here } }"),
-        ("send: post, of: Hi, with: { to: ana@desk.example, subject: Hours }", "sent: Hi"),
+        ("send: hook, of: inputs.hi, with: { place: here }", "calls: { a: { request: POST https://hook.example/here } }"),
+        ("send: post, of: inputs.hi, with: { to: ana@desk.example, subject: Hours }", "sent: Hello"),
     ] {
         let ran = tested("", step, "", sent);
         assert_eq!(ran.exit, 0, "{step}: {}", ran.out);
@@ -122,21 +115,20 @@ fn what_a_test_does_not_know_is_no_fault_of_a_request() {
 
 #[test]
 fn what_rules_deny_needs_no_mock() {
-    let policy = "policies: { p: { disallowed_tools: [hook] } }\npolicy: p";
-    for (more, step, target) in [(policy, "tool: hook, with: { place: x }", "hook"), ("", "tool: shut, with: { n: 1 }", "shut")] {
-        let expect = format!("{FAILED}, blocked: [{target}]");
-        let ran = tested(more, step, "", &expect);
-        assert_eq!(ran.exit, 0, "{step}: {}", ran.out);
-        let ran = tested(more, step, "mocks: { a: 1 }, ", &expect);
-        assert!(ran.out.contains("the mock of \"a\" is left over"), "{step}: {}", ran.out);
-    }
-    let lacks = tested("", "tool: shut, with: { n: 2 }", "", FAILED);
+    let policy = "policies: { p: { allowed_tools: ['notes.*'], file_access: { write: ['notes/a*'] } } }\npolicy: p";
+    let write = |name: &str| format!("tool: notes.write, with: {{ name: {name}, text: Hi }}");
+    let expect = format!("{FAILED}, blocked: [notes/b.txt]");
+    let ran = tested(policy, &write("b.txt"), "", &expect);
+    assert_eq!(ran.exit, 0, "{}", ran.out);
+    let ran = tested(policy, &write("b.txt"), "mocks: { a: 1 }, ", &expect);
+    assert!(ran.out.contains("the mock of \"a\" is left over"), "{}", ran.out);
+    let lacks = tested(policy, &write("a.txt"), "", FAILED);
     assert!(lacks.out.contains("step \"a\" has side effects and no mock"), "{}", lacks.out);
 }
 
 #[test]
 fn the_mock_of_a_list_answers_each_of_its_elements() {
-    let step = "for_each: '{{ [1, 2] }}', http: 'POST https://desk.example/{{ item }}'";
+    let step = "for_each: inputs.list, http: 'POST https://desk.example/{{ item }}'";
     let ok = "{ status: 200, headers: {}, body: null }";
     let expect = |extra: &str| format!("calls: {{ a: {{ request: {{ contains: desk.example/2 }} }} }}{extra}");
     let ran = tested("", step, &format!("mocks: {{ a: [{ok}, {ok}] }}, "), &expect(""));
@@ -155,21 +147,13 @@ fn the_mock_of_a_list_answers_each_of_its_elements() {
 
 #[test]
 fn what_no_step_may_do_is_blocked_without_a_rule() {
-    for (step, expect) in [("read: '{{ inputs.at }}'", "blocked: [a]"), ("send: notes, of: Hi, with: { name: .env }", "blocked: [a]")] {
-        let ran = tested(
-            "",
-            &format!("for_each: [/etc/passwd], as: one, {}", step.replace("inputs.at", "one")),
-            "",
-            &format!("status: failed, {}", expect.replace("[a]", "['a[0]']")),
-        );
+    for (step, id) in
+        [("set: /etc/passwd }\n  - { id: b, read: '{{ steps.a.output }}'", "b"), ("send: notes, of: inputs.hi, with: { name: .env }", "a")]
+    {
+        let ran = tested("", step, "", &format!("status: failed, blocked: [{id}]"));
         assert_eq!(ran.exit, 0, "{step}: {}", ran.out);
-        let ran = tested(
-            "",
-            &format!("for_each: [/etc/passwd], as: one, {}", step.replace("inputs.at", "one")),
-            "",
-            "status: failed, blocked: []",
-        );
-        assert!(ran.out.contains("blocked: \"a[0]\" was denied, too"), "{step}: {}", ran.out);
+        let ran = tested("", step, "", "status: failed, blocked: []");
+        assert!(ran.out.contains(&format!("blocked: \"{id}\" was denied, too")), "{step}: {}", ran.out);
     }
 }
 
@@ -179,6 +163,6 @@ fn what_is_empty_is_not_the_text_null() {
         let ran = tested("outputs: { o: '{{ inputs.none }}' }", "set: 1", "", &format!("outputs: {{ o: {check} }}"));
         assert!(ran.out.contains("; found nothing (empty)"), "{check}: {}{}", ran.out, ran.err);
     }
-    let ran = tested("outputs: { o: 3 }", "set: 1", "", "outputs: { o: '4' }");
-    assert!(ran.out.contains("output \"o\": The value is not \"4\"; found 3"), "{}{}", ran.out, ran.err);
+    let ran = tested("outputs: { o: 3 }", "set: 1", "", "outputs: { o: { contains: '4' } }");
+    assert!(ran.out.contains("; found 3\n"), "{}{}", ran.out, ran.err);
 }
