@@ -105,14 +105,18 @@ fn of_step(pipeline: &Pipeline, step: &Step, path: &[&str]) -> Value {
         return if path.is_empty() { json!({ "type": "array" }) } else { json!({}) };
     }
     let of_agent = |agent: &AgentStep| pipeline.agents.get(&agent.agent.value).map(|agent| agent.output.as_ref());
-    let (shape, is_agent) = match &step.kind {
-        StepKind::Agent(agent) => match agent.output.as_ref().map(Some).or_else(|| of_agent(agent)) {
-            Some(shape) => (shape, true),
-            None => return json!({}),
-        },
-        StepKind::Set(filling) if path.is_empty() => return given(pipeline, filling),
-        kind => (kind.facts().output, false),
+    if let StepKind::Set(filling) = &step.kind
+        && path.is_empty()
+    {
+        return given(pipeline, filling);
+    }
+    let agent = if let StepKind::Agent(agent) = &step.kind { Some(agent) } else { None };
+    let shape = match agent.map(|agent| agent.output.as_ref().map(Some).or_else(|| of_agent(agent))) {
+        Some(Some(shape)) => shape,
+        Some(None) => return json!({}),
+        None => step.kind.facts().output,
     };
+    let is_agent = agent.is_some();
     match (shape, path) {
         (None, []) if is_agent => json!({ "type": "string" }),
         (Some(Shape::Fields(_)), []) => json!({ "type": "object" }),

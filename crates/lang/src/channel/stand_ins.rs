@@ -49,7 +49,7 @@ impl Guarded {
             true => text.chars().map(|c| if sign_of(c).is_some() { FOREIGN } else { c }).collect::<String>().into(),
             false => text.into(),
         };
-        let guard = Guard { text: &source, pairs: Pairs::of(&source), ends: TagEnds::of(&source), at: vec![], footnote: footnote(&source) };
+        let guard = SignReader { text: &source, pairs: Pairs::of(&source), ends: TagEnds::of(&source), at: vec![], footnote: footnote(&source) };
         let at = guard.places();
         let mut guarded = Guarded { text: String::with_capacity(source.len() + 2 * at.len()), longer: Vec::with_capacity(at.len()) };
         let mut from = 0;
@@ -71,7 +71,7 @@ impl Guarded {
     }
 }
 
-struct Guard<'t> {
+struct SignReader<'t> {
     text: &'t str,
     pairs: Pairs,
     ends: TagEnds,
@@ -82,7 +82,7 @@ struct Guard<'t> {
 }
 
 /// A line of a block: what stands before and behind it decides what its first sign is.
-struct Line<'t> {
+struct BlockLine<'t> {
     at: usize,
     text: &'t str,
     before: &'t str,
@@ -93,7 +93,7 @@ struct Line<'t> {
     in_quote: bool,
 }
 
-impl Guard<'_> {
+impl SignReader<'_> {
     fn places(mut self) -> Vec<usize> {
         let lines: Vec<&str> = self.text.split_inclusive('\n').collect();
         let sums = sums(&lines);
@@ -103,7 +103,7 @@ impl Guard<'_> {
             let line = |index: Option<usize>| index.and_then(|index| lines.get(index)).copied().unwrap_or_default();
             let (before, after) = (line(index.checked_sub(1)), line(index.checked_add(1)));
             let in_sum = sums.get(index).is_some_and(|is| *is);
-            let from = self.line_start(&Line { at: start, text, before, after, in_sum, in_quote });
+            let from = self.line_start(&BlockLine { at: start, text, before, after, in_sum, in_quote });
             in_quote = text.trim_start().starts_with('>') && !self.at.contains(&(start + text.len() - text.trim_start().len()));
             self.inside(from.unwrap_or(start + text.len()), start + text.len());
             start += text.len();
@@ -114,7 +114,7 @@ impl Guard<'_> {
     }
 
     /// Signs that begin a block. Gives where the text of the line begins; `None`: it has none.
-    fn line_start(&mut self, line: &Line<'_>) -> Option<usize> {
+    fn line_start(&mut self, line: &BlockLine<'_>) -> Option<usize> {
         let whole = line.text.trim();
         if is_rule(whole) {
             return None;
@@ -259,7 +259,7 @@ fn is_of_signs(rest: &str) -> bool {
 }
 
 /// Whether no line beside it begins with a `*`, too.
-fn is_alone(line: &Line<'_>) -> bool {
+fn is_alone(line: &BlockLine<'_>) -> bool {
     ![line.before, line.after].iter().any(|other| other.trim_start().starts_with("* "))
 }
 
