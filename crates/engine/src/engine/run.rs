@@ -88,7 +88,10 @@ pub struct Mocks {
 
 /// What the ports say of a request that is not sent.
 #[derive(Clone)]
-pub struct PortRules(pub Arc<dyn Fn(&CallRequest) -> Result<(), Failure> + Send + Sync>);
+pub struct PortRules(pub Arc<PortRule>);
+
+/// Whether a request would be sent; why not.
+pub type PortRule = dyn Fn(&CallRequest) -> Result<(), Failure> + Send + Sync;
 
 impl std::fmt::Debug for PortRules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -35,6 +35,9 @@ struct MarkRun {
     within: usize,
 }
 
+/// Where in the text of an event marks stand, and what they begin and end.
+type ReadMarks = (Range<usize>, Vec<Event<'static>>);
+
 /// A pair of marks: which ones, and how many signs of each.
 #[derive(Clone, Copy)]
 struct MarkPair {
@@ -48,7 +51,7 @@ pub(super) fn with_emphasis(events: Events<'_>, guarded: &Guarded) -> Events<'st
     let mut told = String::new();
     let runs = runs(&events, &mut told);
     let pairs = sure(pairs(&runs, &told), &runs);
-    let mut marks: HashMap<usize, Vec<(Range<usize>, Vec<Event<'static>>)>> = HashMap::new();
+    let mut marks: HashMap<usize, Vec<ReadMarks>> = HashMap::new();
     let mut made: Vec<Vec<Event<'static>>> = runs.iter().map(|_| vec![]).collect();
     for pair in &pairs {
         let tags = || tags(runs[pair.open].sign, pair.count).into_iter();
@@ -212,7 +215,7 @@ fn sure(mut pairs: Vec<MarkPair>, runs: &[MarkRun]) -> Vec<MarkPair> {
         let is_sure = |index: usize| {
             let before = index.checked_sub(1).is_none_or(|before| !touches(before, index) || is_whole(before));
             let after = index + 1 >= runs.len() || !touches(index, index + 1) || is_whole(index + 1);
-            is_whole(index) && (before && after && round < ROUNDS || before && after && !touches_any(index))
+            is_whole(index) && before && after && (round < ROUNDS || !touches_any(index))
         };
         let count = pairs.len();
         pairs.retain(|pair| is_sure(pair.open) && is_sure(pair.close));

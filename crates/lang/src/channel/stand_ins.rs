@@ -49,7 +49,8 @@ impl Guarded {
             true => text.chars().map(|c| if sign_of(c).is_some() { FOREIGN } else { c }).collect::<String>().into(),
             false => text.into(),
         };
-        let guard = SignReader { text: &source, pairs: Pairs::of(&source), ends: TagEnds::of(&source), at: vec![], footnote: footnote(&source) };
+        let guard =
+            SignReader { text: &source, pairs: Pairs::of(&source), ends: TagEnds::of(&source), at: vec![], footnote: footnote(&source) };
         let at = guard.places();
         let mut guarded = Guarded { text: String::with_capacity(source.len() + 2 * at.len()), longer: Vec::with_capacity(at.len()) };
         let mut from = 0;
