@@ -310,7 +310,7 @@ fn in_a_test_a_policy_decides_before_a_mock() {
     let test = |blocked: &str| {
         let answer = "{ status: 200, headers: {}, body: ok }";
         format!(
-            "flow: 1\ntest: p.yaml\nmocks: {{ hook: ok, far: {answer}, near: {answer}, notes.write: {{ written: a }} }}\ncases:\n\
+            "flow: 1\ntest: p.yaml\nmocks: {{ near: {answer} }}\ncases:\n\
              \x20 - id: all\n    inputs: {{ name: x, host: b.example }}\n    expect:\n      status: partial\n      blocked: {blocked}\n      outputs: {{ near: 200, said: Done. }}\n\
              \x20     steps: {{ own: failed, far: failed, near: succeeded }}\n"
         )

@@ -129,7 +129,7 @@ fn a_refined_reply_leaves_both_rounds_and_its_failure_record() {
     assert_eq!(json!([failure["refinement_tried"], failure["refinement_worked"]]), json!([true, true]));
     let rounds = list(&failure["verdicts"]);
     assert_eq!(rounds.len(), 2);
-    assert_eq!(ids(&rounds[0], false), ["states_hours", "plain_words", "no_personal_data"]);
+    assert_eq!(ids(&rounds[0], false), ["states_hours", "plain_words", "plain_signs", "no_personal_data"]);
     assert_eq!(ids(&rounds[1], false), [""; 0]);
     assert_eq!(failure["cause"], "not met: states_hours, plain_words, no_personal_data");
     assert!(failure["sent"].as_str().is_some_and(|sent| sent.contains("32 of 40 hours")), "{}", failure["sent"]);
@@ -141,7 +141,7 @@ fn a_refined_reply_leaves_both_rounds_and_its_failure_record() {
     let asked = ran.events_of("refinement_started").collect::<Vec<_>>();
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["target"], "compose");
-    assert_eq!(ids(&asked[0]["failed"], false), ["states_hours", "plain_words", "no_personal_data"]);
+    assert_eq!(ids(&asked[0]["failed"], false), ["states_hours", "plain_words", "plain_signs", "no_personal_data"]);
     assert!(asked[0]["feedback"].as_str().is_some_and(|text| text.contains("- states_hours: ") && text.contains("- no_personal_data: ")));
     let told = list(&asked[0]["failed"])[0]["feedback"].as_str();
     assert_eq!(told, Some("32 does not occur in the text."));

@@ -234,7 +234,7 @@ fn is_meant(open: &MarkRun, close: &MarkRun, told: &str) -> bool {
     let is_quoted = || before.ends_with(['"', '\'']) && after.starts_with(['"', '\'']) && !inside.contains(char::is_whitespace);
     let is_name = open.sign == '_' && is_name(inside) && (open.count == 2 || is_quoted());
     let is_power = open.sign == '*' && is_letter_alone(before.chars().rev()) && is_letter_alone(after.chars());
-    !inside.is_empty() && !is_name && !is_power
+    inside.contains(|c: char| c.is_alphanumeric() || !c.is_ascii() && sign_of(c).is_none() || "*_~".contains(c)) && !is_name && !is_power
 }
 
 /// Whether the first word is one ASCII letter or digit, as the names in formulas are.
@@ -253,6 +253,10 @@ struct Sides<'t> {
 /// Written without blanks between words.
 pub(super) fn is_cjk(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+fn is_stand_in(c: char) -> bool {
+    sign_of(c).is_some()
 }
 
 /// The characters without the marks that come first.
@@ -295,11 +299,13 @@ impl Sides<'_> {
         let goes_on = second.is_some_and(|c| c.is_alphanumeric() || "$€£.".contains(c));
         match first {
             None => false,
+            // Escaped, so a mark before it was meant.
+            Some('*' | '_' | '~') if !self.after.starts_with(is_stand_in) => true,
+            Some(c) if self.count > 1 && self.sign == '*' => !c.is_whitespace() && !"/,;)]}”’»›」』）】》、。，；：！？…".contains(c),
             Some(c) if c.is_alphanumeric() || "`[({„“‘‚«‹「『（《【¿¡§€£¥".contains(c) => true,
             // Of two straight quotes side by side one would be outside.
             Some('"' | '\'') => !self.before.ends_with(['"', '\'']),
             Some(c) if "+-−#@$&<~".contains(c) => goes_on,
-            Some(c) if ".:!=".contains(c) => self.count > 1 && goes_on,
             Some(c) => !c.is_ascii() && !c.is_whitespace() && !"”’»›」』）》】、。，；：！？…–—".contains(c),
         }
     }
@@ -307,7 +313,9 @@ impl Sides<'_> {
     fn ends_word(&self) -> bool {
         match self.back().next() {
             None => false,
+            Some('*' | '_' | '~') if !self.before.ends_with(is_stand_in) => true,
             Some(',') => !self.on().next().is_some_and(char::is_alphanumeric),
+            Some(c) if self.count > 1 && self.sign == '*' => !c.is_whitespace() && !"/([{„‘‚«‹「『（《【¿¡".contains(c),
             Some(c) if c.is_alphanumeric() || "`])}\"'.!?:;%$+>#-".contains(c) => true,
             Some(c) => !c.is_ascii() && !c.is_whitespace() && !"„‘‚«‹「『（《【¿¡".contains(c),
         }

@@ -120,8 +120,9 @@ impl SignReader<'_> {
         if is_rule(whole) {
             return None;
         }
-        // One or two signs below a line are no underline of a heading, and none alone begins a list.
-        if matches!(whole, "=" | "==" | "-" | "--" | "+" | "*") {
+        // One or two signs between lines are no underline of a heading, and begin no list.
+        let is_between = !line.before.trim().is_empty() || !line.after.trim().is_empty();
+        if is_between && matches!(whole, "=" | "==" | "-" | "--" | "+" | "*") {
             let from = line.at + line.text.len() - line.text.trim_start().len();
             self.at.extend(from..from + whole.len());
             return None;
@@ -235,7 +236,7 @@ impl SignReader<'_> {
         }
         let is_escape = "\\`*_{}[]()#+-.!|~<>&$=\"':".contains(next);
         // `ACME\$pc1`: only what is escaped within words.
-        let is_in_word = before.ends_with(char::is_alphanumeric) && !"\\`*_[]()#+-.!|~<>".contains(next);
+        let is_in_word = before.ends_with(char::is_alphanumeric) && "${}=\"'".contains(next);
         !is_escape || is_in_word || is_in_path(self.text, at)
     }
 }
