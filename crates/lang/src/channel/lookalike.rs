@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::degrade::is_same_address;
-use super::document::{BlockKind, DocumentBlock, StyledRun, each_text};
+use super::document::{BlockKind, DocumentBlock, RunStyle, StyledRun, each_text};
 use crate::model::Markup;
 
 /// Puts the lookalikes of a channel in place, wherever a character could begin or end a mark: not inside a word (`client_id`), not
@@ -16,8 +16,13 @@ pub(super) fn with_lookalikes<'b>(blocks: &'b [DocumentBlock], markup: &Markup) 
         let count = |character: char| runs.iter().map(|run| run.text.matches(character).count()).sum::<usize>();
         // One alone has no partner; what begins a line needs none.
         let alone: Vec<char> = markup.lookalike.iter().filter_map(|(from, _)| from.chars().next()).filter(|c| count(*c) < 2).collect();
-        for run in runs.iter_mut().filter(|run| !is_address(run)) {
-            run.text = replaced(&run.text, |character| {
+        let mut begins = true;
+        for run in runs.iter_mut() {
+            let is_first = std::mem::replace(&mut begins, run.text.ends_with('\n')) && run.style == RunStyle::default();
+            if is_address(run) {
+                continue;
+            }
+            run.text = replaced(&run.text, is_first, |character| {
                 let is_code_mark = markup.code.as_deref().is_some_and(|mark| mark.contains(character));
                 let found = markup.lookalike.iter().find(|(from, _)| from.starts_with(character));
                 let is_code = run.style.code || in_code;
@@ -41,8 +46,8 @@ fn begins_line(sign: char) -> bool {
     matches!(sign, '-' | '+' | '>')
 }
 
-/// A text with other signs for some characters; `true`: wherever they stand.
-fn replaced<'a>(text: &str, sign: impl Fn(char) -> Option<(&'a str, bool)>) -> String {
+/// A text, which may begin a line, with other signs for some characters; `true`: wherever they stand.
+fn replaced<'a>(text: &str, starts: bool, sign: impl Fn(char) -> Option<(&'a str, bool)>) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_inclusive(char::is_whitespace) {
         let is_address = word.contains('@') && word.contains('.') || word.contains("://");
@@ -50,7 +55,7 @@ fn replaced<'a>(text: &str, sign: impl Fn(char) -> Option<(&'a str, bool)>) -> S
         let mut rest = word.chars();
         while let Some(now) = rest.next() {
             let next = rest.clone().next();
-            let at_line_start = before.is_none_or(|c| c == '\n');
+            let at_line_start = before.map_or(starts, |c| c == '\n');
             let is_in_word = before.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
             let is_apart = before.is_some_and(char::is_whitespace) && next.is_none_or(char::is_whitespace) && !at_line_start;
             let is_mark = match begins_line(now) {
@@ -72,7 +77,7 @@ mod tests {
     use super::*;
 
     fn sent(source: &str) -> String {
-        replaced(source, |character| match character {
+        replaced(source, true, |character| match character {
             '*' => Some(("∗", false)),
             '_' => Some(("ˍ", false)),
             '-' => Some(("−", false)),

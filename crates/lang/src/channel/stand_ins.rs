@@ -121,7 +121,7 @@ impl SignReader<'_> {
             return None;
         }
         // One or two signs between lines are no underline of a heading, and begin no list.
-        let is_between = !line.before.trim().is_empty() || !line.after.trim().is_empty();
+        let is_between = [line.before, line.after].iter().any(|other| other.contains(char::is_alphanumeric));
         if is_between && matches!(whole, "=" | "==" | "-" | "--" | "+" | "*") {
             let from = line.at + line.text.len() - line.text.trim_start().len();
             self.at.extend(from..from + whole.len());
