@@ -336,10 +336,13 @@ fn word_around(text: &str, at: usize) -> &str {
 }
 
 /// Whether a backslash stands in a path of Windows whose backslashes stand alone: `C:\x`, `\\server\share`, `..\src`, `%TEMP%\a`, `HKCU\Software`.
-/// Where each is doubled, Markdown was escaped.
+/// Where each is doubled, Markdown was escaped; and `a:\_` with nothing else is an escaped `a:_`, as `escape_markdown` writes it.
 fn is_in_path(text: &str, at: usize) -> bool {
-    static PATH: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"^(?:[A-Za-z]:\\|\.{1,2}\\[A-Za-z0-9.]|~\\|%\w+%\\)|[\w%.)]\\[A-Za-z0-9]|^\\\\[\w.-]+\\[\w$]").ok());
+    static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let other = r"[^\[\]`~*_<&|\\]";
+        let start = format!(r"[A-Za-z]:\\{other}|\.{{1,2}}\\[A-Za-z0-9.]|~\\[A-Za-z0-9]|%\w+%\\{other}|\\\\[\w.-]+\\[A-Za-z0-9$]");
+        Regex::new(&format!(r"^(?:{start})|[\w%.)]\\[A-Za-z0-9]")).ok()
+    });
     let word = word_around(text, at);
     let path = word.trim_start_matches(['"', '\'', '(', '*', '_', '„', '“', '[']);
     let share = path.strip_prefix("\\\\").filter(|rest| !rest.starts_with('\\'));

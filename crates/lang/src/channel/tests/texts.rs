@@ -154,7 +154,7 @@ fn what_is_not_certainly_a_mark_is_text() {
         "Costs [1] are 50 €.\n\n[1]: net",
         // Backslashes.
         "cd ..\\..\\src",
-        "D:\\_x D:\\!a D:\\-x D:\\@x C:\\=x C:\\%x%",
+        "D:\\!a D:\\-x D:\\@x C:\\=x C:\\%x%",
         "HKCU\\Software\\{GUID} %TEMP%\\{a} ACME\\$pc1 ..\\.git",
         "C:\\Users\\_john_\\x C:\\#temp\\[old]",
         "C:\\temp\\\nnext",
