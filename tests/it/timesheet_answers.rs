@@ -127,7 +127,7 @@ fn every_shipped_criterion_has_a_reply_that_fails_exactly_that_one() {
     own.retain(|id| id != "fixed_words");
     // Where nothing is looked up, fixed words answer, and no criterion of the plan is asked.
     planned.retain(|id| id != "stays_with_the_timesheet");
-    assert!(own.len() >= 16 && planned.len() >= 5, "{own:?} {planned:?}");
+    assert!(own.len() >= 16 && planned.len() >= 4, "{own:?} {planned:?}");
     let tests = shipped("tests/golden/timesheet/gate.test.yaml");
     let ran = flow(Path::new(env!("CARGO_MANIFEST_DIR")), &["test", "tests/golden/timesheet/gate.test.yaml", "--filter", "criterion_"]);
     assert_eq!(ran.exit, 0, "{}", ran.out);
