@@ -20,9 +20,6 @@ use crate::event::{
 };
 use crate::model::{ActKind, step_path};
 
-/// What is wrong with a call while nothing has come back.
-const NO_ANSWER_YET: &str = "no answer yet";
-
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -363,7 +360,7 @@ impl RecordBuilder {
                     output: Value::Null,
                     duration_ms: 0,
                     success: false,
-                    error: Some(NO_ANSWER_YET.into()),
+                    error: Some("no answer yet".into()),
                     model: model.clone(),
                     time: event.time,
                     usage: Usage::default(),
@@ -410,7 +407,7 @@ impl RecordBuilder {
     }
 
     fn model_replied(&mut self, call: u64, reply: &ModelAnswer, duration_ms: u64, usage: &Usage) {
-        let Some(interaction) = self.calls.get(&call).map(|place| &mut self.record.interactions[*place]) else { return };
+        let Some(interaction) = self.calls.remove(&call).map(|place| &mut self.record.interactions[place]) else { return };
         interaction.duration_ms = duration_ms;
         interaction.usage = *usage;
         match reply {
@@ -443,11 +440,11 @@ impl RecordBuilder {
         }
         let is_completed = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
         self.phase(if is_completed { "completed" } else { "failed" }, event, &"".into());
-        let cut = self.record.interactions.iter_mut().filter(|asked| asked.error.as_deref() == Some(NO_ANSWER_YET));
-        cut.for_each(|asked| {
+        for (_, place) in self.calls.drain() {
+            let asked = &mut self.record.interactions[place];
             asked.duration_ms = u64::try_from((event.time - asked.time).num_milliseconds()).unwrap_or_default();
             asked.error = Some("no answer when the run ended".into());
-        });
+        }
         self.record.ended = Some(event.time);
         self.record.status = Some(end.status);
         self.record.outputs = (*end.outputs).clone();

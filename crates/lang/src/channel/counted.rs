@@ -19,30 +19,14 @@ struct OpenNumbers {
 }
 
 /// Where lists begin that are text. Numbered ones: whose numbers do not follow each other, of a single element but 0 and 1, and those with an element
-/// that is empty, or begins with another number. With `+`: those with a figure behind it (`+ 5 %`), and those beside a list with `-`.
+/// that is empty, or begins with another number.
 pub(super) fn uncounted(events: &Events<'_>, text: &str) -> HashSet<usize> {
     let (mut open, mut found) = (Vec::<OpenNumbers>::new(), HashSet::new());
     // Whether each open element shows something.
     let mut shown: Vec<bool> = vec![];
     let mut begins_item = false;
-    // The last list that ended: where, and its sign.
-    let mut last: Option<(usize, usize, char)> = None;
     for (event, range) in events {
         match event {
-            Event::Start(Tag::List(None)) => {
-                let sign = text[range.start..].trim_start().chars().next().unwrap_or_default();
-                let is_beside = last.filter(|(_, end, _)| text.get(*end..range.start).is_some_and(|between| between.trim().is_empty()));
-                let figure = |item: &str| item.trim_start().starts_with(|c: char| c.is_ascii_digit() || "$€£".contains(c));
-                let has_figure = text[range.clone()].lines().any(|line| line.trim_start().strip_prefix("+ ").is_some_and(figure));
-                match is_beside {
-                    Some((at, _, '+')) if sign == '-' => found.extend([at, range.start]),
-                    Some((at, _, '-')) if sign == '+' => found.extend([at, range.start]),
-                    _ if sign == '+' && has_figure => found.extend([range.start]),
-                    _ => {}
-                }
-                last = Some((range.start, range.end, sign));
-                open.push(OpenNumbers { at: range.start, numbers: None, is_text: false });
-            }
             Event::Start(Tag::List(first)) => {
                 let is_text = begins_item && first.is_some() && open.last().is_some_and(|outer| outer.numbers.is_some());
                 open.iter_mut().last().into_iter().for_each(|outer| outer.is_text |= is_text);
@@ -85,12 +69,9 @@ fn follow(numbers: &[u64]) -> bool {
         && (numbers.len() > 1 || numbers.first().is_none_or(|first| *first <= 1))
 }
 
-/// What an element begins with, as it is written: `18.`, `3)`, `+`, `-`.
+/// What an element begins with, as it is written: `18.`, `3)`.
 pub(super) fn marker(text: &str, at: usize) -> &str {
     let rest = text.get(at..).unwrap_or_default().trim_start_matches([' ', '\t']);
-    if rest.starts_with(['+', '-']) {
-        return &rest[..1];
-    }
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     rest.get(..digits + 1).filter(|marker| digits > 0 && marker.ends_with(['.', ')'])).unwrap_or_default()
 }

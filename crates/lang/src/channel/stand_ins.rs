@@ -11,7 +11,7 @@ use regex::Regex;
 use super::tags::{self, Pairs, TagEnds};
 
 /// The signs, and the first of their stand-ins: noncharacters of Unicode (U+FDD0 to U+FDEF), which no text that is sent may hold.
-const SIGNS: [char; 10] = ['*', '_', '~', '\\', '>', '-', '=', ']', '|', '<'];
+const SIGNS: [char; 11] = ['*', '_', '~', '\\', '>', '-', '+', '=', ']', '|', '<'];
 const FIRST: char = '\u{FDD0}';
 /// In place of such a noncharacter in the text itself.
 const FOREIGN: char = '\u{FFFD}';
@@ -88,7 +88,7 @@ struct BlockLine<'t> {
     text: &'t str,
     before: &'t str,
     after: &'t str,
-    /// The lines around it without an empty one hold the result of a sum.
+    /// Signs at the start of the lines around it, up to an empty one, add and take away.
     in_sum: bool,
     /// It goes on with a quote.
     in_quote: bool,
@@ -142,14 +142,14 @@ impl SignReader<'_> {
                 '*' | '-' | '+' if inner.starts_with([' ', '\t']) && !inner.trim().is_empty() => {
                     let is_text = match sign {
                         '*' => is_of_signs(inner) || self.footnote && is_alone(line),
-                        '-' => line.in_sum && begins_with_figure(inner),
-                        _ => false,
+                        '-' => line.in_sum,
+                        _ => line.in_sum || begins_with_figure(inner),
                     };
                     if !is_text {
                         rest = inner;
                         continue;
                     }
-                    self.at.extend((sign != '+').then_some(at));
+                    self.at.push(at);
                     return Some(at + 1);
                 }
                 '~' if rest.starts_with("~~~") => return Some(at + rest.len() - rest.trim_start_matches('~').len()),
@@ -272,11 +272,14 @@ fn footnote(text: &str) -> bool {
     text.contains('*') && text.lines().filter(|line| !line.trim_start().starts_with("* ")).any(is_noted)
 }
 
-/// Which lines stand in a sum: one of those around them, up to an empty line, begins with `=`.
+/// Which lines stand in a sum or a comparison: of those around them, up to an empty line, one begins with `=` and a figure, or some with `+` and
+/// others with `-`.
 fn sums(lines: &[&str]) -> Vec<bool> {
     let mut found = Vec::with_capacity(lines.len());
     for block in lines.split_inclusive(|line| line.trim().is_empty()) {
-        let is_sum = block.iter().any(|line| line.trim_start().strip_prefix('=').is_some_and(begins_with_figure));
+        let begins = |sign: &str| block.iter().any(|line| line.trim_start().starts_with(sign));
+        let has_result = block.iter().any(|line| line.trim_start().strip_prefix('=').is_some_and(begins_with_figure));
+        let is_sum = has_result || begins("+ ") && begins("- ");
         found.extend(std::iter::repeat_n(is_sum, block.len()));
     }
     found
