@@ -129,7 +129,7 @@ fn outcomes(case: &Case, channel: &Channel, mood: Mood, sandbox: &str) -> BTreeM
     let before = places.files(case.writes);
     let question = match channel.asked {
         Asked::Usual(question) => question,
-        Asked::Text => &format!("What is there in Boston? {text}"),
+        Asked::Text(words) => &format!("{words} {text}"),
         Asked::Before(question) => {
             let tame = Obedient::new(around(Mood::Tame));
             run(case, channel, &places, (&tame.url, &service, sandbox), &format!("Hello. {text}"));
