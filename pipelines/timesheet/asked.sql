@@ -18,6 +18,7 @@ select
   exists (select 1 from named where means = 'status') as is_about_status,
   exists (select 1 from named where means = 'last_entry') as is_about_last_entry,
   exists (select 1 from named where means = 'projects') as is_about_projects,
+  exists (select 1 from named where means = 'thanks') as is_thanks,
   exists (select 1 from named where means = 'other')
     or (exists (select 1 from named where means = 'maybe_other') and (select count(*) from each_word) <= 20)
     or (select count(*) from times) > 1
