@@ -3,15 +3,16 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Words that open a letter or a message.
-const OPENINGS: [&str; 40] = [
+const OPENINGS: [&str; 56] = [
     "hello", "hi", "hey", "dear", "greetings", "good morning", "good afternoon", "good evening", "good day", "hallo", "guten tag",
     "guten morgen", "guten abend", "grüß gott", "grüezi", "moin", "servus", "liebe", "lieber", "sehr geehrte", "sehr geehrter", "bonjour",
     "bonsoir", "salut", "cher", "chère", "hola", "buenos días", "buenas tardes", "estimado", "estimada", "ciao", "buongiorno", "buonasera",
-    "gentile", "olá", "bom dia", "boa tarde", "prezado", "prezada",
+    "gentile", "olá", "bom dia", "boa tarde", "prezado", "prezada", "hoi", "geachte", "goedemorgen", "goedemiddag", "goedenavond", "hej",
+    "hejsan", "hei", "god morgen", "god morgon", "cześć", "dzień dobry", "merhaba", "здравствуйте", "привет", "добрый день",
 ];
 
 /// Words that close a letter.
-const CLOSINGS: [&str; 40] = [
+const CLOSINGS: [&str; 50] = [
     "best",
     "best regards",
     "kind regards",
@@ -52,6 +53,16 @@ const CLOSINGS: [&str; 40] = [
     "atentamente",
     "cordiali saluti",
     "atenciosamente",
+    "met vriendelijke groet",
+    "met vriendelijke groeten",
+    "groetjes",
+    "med vänlig hälsning",
+    "med vänliga hälsningar",
+    "med venlig hilsen",
+    "vennlig hilsen",
+    "pozdrawiam",
+    "saygılarımla",
+    "с уважением",
 ];
 
 /// Closings that are a sentence of their own where no name follows.
@@ -131,6 +142,8 @@ mod tests {
             "Good morning! You have 32 hours.",
             "Sehr geehrte Frau Dr. Maier, …",
             "Hola Ana\nTienes 32 horas.",
+            "Hoi Ana,\nJe hebt 32 uur.",
+            "Добрый день! У вас 32 часа.",
         ] {
             assert!(opening(text).is_some(), "{text}");
         }
@@ -157,6 +170,8 @@ mod tests {
             "You have 32 hours.\nKind regards",
             "32 hours.\n\nCheers,\nThe Acme team",
             "32 Stunden.\n\nViele Grüße, Ana",
+            "32 uur.\n\nMet vriendelijke groet,\nAna",
+            "32 godzin.\n\nPozdrawiam\nAna",
             "32 hours.\n\nThanks,\nBob",
         ];
         for text in closed {
