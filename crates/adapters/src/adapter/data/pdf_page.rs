@@ -4,23 +4,23 @@
 use std::collections::{BTreeMap, HashSet};
 
 use lopdf::content::Content;
-use lopdf::{Dictionary, Document, Encoding, Error, Object, ObjectId, Stream};
+use lopdf::{Dictionary, Document, Error, Object, ObjectId, Stream};
 
 use super::blocking::CancelFlag;
+use super::pdf_font::{Font, MOST_FONT_BYTES};
+use super::pdf_layout::Drawn;
+use super::pdf_state::{Matrix, State, States};
 use crate::event::Failure;
 use crate::port::PageText;
 
 /// Maximum size of what a page draws, its forms included, in bytes.
 const MOST_PAGE_BYTES: usize = 8 << 20;
-/// Maximum size of what all pages draw together, and of the tables of all fonts, in bytes.
+/// Maximum size of what all pages draw together, in bytes.
 const MOST_DRAWN: usize = 256 << 20;
-const MOST_FONT_BYTES: usize = 32 << 20;
 /// How many forms may lie in each other.
 const MOST_DEPTH: usize = 16;
 /// What a form counts at least towards the size of a page, in bytes: an empty one takes time, too.
 const LEAST_FORM: usize = 256;
-/// A shift to the left of more than this many thousandths of the letters' size is a space between words.
-const WORD_SPACE: f32 = -100.0;
 
 /// Why a page has no text.
 pub(super) enum Unread {
@@ -41,8 +41,8 @@ impl From<Failure> for Unread {
 pub(super) struct PageReader<'a> {
     document: &'a Document,
     cancel: &'a CancelFlag,
-    /// How each font of the document says which letters it shows; `None` if that cannot be read. By the place of its dictionary.
-    fonts: BTreeMap<*const Dictionary, Option<Encoding<'a>>>,
+    /// The fonts of the document; `None` if one cannot be read. By the place of its dictionary.
+    fonts: BTreeMap<*const Dictionary, Option<Font<'a>>>,
     font_bytes_left: usize,
     bytes_left: usize,
 }
@@ -63,7 +63,7 @@ impl<'a> Resources<'a> {
 /// A page that is being read.
 #[derive(Default)]
 struct ShownObject {
-    text: String,
+    drawn: Drawn,
     inline_images: u64,
     bytes_left: usize,
 }
@@ -79,14 +79,28 @@ impl<'a> PageReader<'a> {
         let (direct, referenced) = self.document.get_page_resources(id).unwrap_or_default();
         let referenced = referenced.into_iter().filter_map(|id| self.document.get_dictionary(id).ok());
         let resources = Resources(direct.into_iter().chain(referenced).collect());
+        let state = State::at(Matrix::turned(self.turned(id)));
         let mut shown = ShownObject { bytes_left: MOST_PAGE_BYTES, ..ShownObject::default() };
         match self.document.get_page_content_with_limit(id, MOST_PAGE_BYTES.min(self.bytes_left)) {
-            Ok(content) => self.content(&content, &resources, &mut shown, 0, None)?,
+            Ok(content) => self.content(&content, &resources, &mut shown, 0, state)?,
             Err(Error::Decompress(_)) => return Err(self.too_much()),
             Err(_) => {}
         }
         let images = shown.inline_images + resources.0.first().map_or(0, |nearest| self.images(nearest));
-        Ok(PageText { number, text: shown.text.trim().to_owned(), images })
+        Ok(PageText { number, text: shown.drawn.reading_order().trim_matches('\n').to_owned(), images })
+    }
+
+    /// By how many degrees a page is turned. A page without a word about it is turned as those above it in the tree of pages.
+    fn turned(&self, id: ObjectId) -> i64 {
+        let mut node = self.document.get_dictionary(id).ok();
+        for _ in 0..MOST_DEPTH {
+            let Some(found) = node else { break };
+            if let Ok(turned) = found.get_deref(b"Rotate", self.document) {
+                return turned.as_float().map_or(0, |degrees| degrees as i64);
+            }
+            node = found.get_deref(b"Parent", self.document).and_then(Object::as_dict).ok();
+        }
+        0
     }
 
     fn too_much(&self) -> Unread {
@@ -103,16 +117,17 @@ impl<'a> PageReader<'a> {
         Ok(())
     }
 
-    /// Reads a content. A form begins with the font of its surroundings.
+    /// Reads a content, which begins with the state of its surroundings.
     fn content(
         &mut self,
         content: &[u8],
         resources: &Resources<'a>,
         shown: &mut ShownObject,
         depth: usize,
-        mut font: Option<*const Dictionary>,
+        state: State,
     ) -> Result<(), Unread> {
         self.draw(content.len(), shown)?;
+        let mut states = States::new(state);
         for (count, operation) in Content::decode_iter(content).enumerate() {
             if count % 1024 == 0 {
                 self.cancel.check()?;
@@ -120,19 +135,12 @@ impl<'a> PageReader<'a> {
             // What comes behind a mistake cannot be read.
             let Ok(operation) = operation else { break };
             let operands = operation.operands.as_slice();
+            states.set(&operation.operator, operands);
             match operation.operator.as_str() {
-                "Tf" => font = self.font(operands.first(), resources),
-                "Tj" | "TJ" => self.write(font, operands, shown),
-                "'" => {
-                    new_line(&mut shown.text);
-                    self.write(font, operands, shown);
-                }
+                "Tf" => states.current.font = self.font(operands.first(), resources),
+                "Tj" | "TJ" | "'" => self.write(&mut states, operands, shown),
                 // Its first two operands are spaces.
-                "\"" => {
-                    new_line(&mut shown.text);
-                    self.write(font, operands.get(2..).unwrap_or_default(), shown);
-                }
-                "T*" | "ET" => new_line(&mut shown.text),
+                "\"" => self.write(&mut states, operands.get(2..).unwrap_or_default(), shown),
                 "BI" => shown.inline_images += 1,
                 "Do" if depth < MOST_DEPTH => {
                     let named = operands.first().and_then(|name| name.as_name().ok());
@@ -140,7 +148,7 @@ impl<'a> PageReader<'a> {
                     if let Some(Object::Stream(form)) = object
                         && is_form(form)
                     {
-                        self.form(form, resources, shown, depth, font)?;
+                        self.form(form, resources, shown, depth, states.current)?;
                     }
                 }
                 _ => {}
@@ -155,46 +163,36 @@ impl<'a> PageReader<'a> {
         around: &Resources<'a>,
         shown: &mut ShownObject,
         depth: usize,
-        font: Option<*const Dictionary>,
+        mut state: State,
     ) -> Result<(), Unread> {
         self.draw(LEAST_FORM, shown)?;
+        let matrix = form.dict.get_deref(b"Matrix", self.document).and_then(Object::as_array);
+        if let Some(matrix) = matrix.ok().and_then(|numbers| Matrix::of(numbers)) {
+            state.place = matrix.then(state.place);
+        }
         // A form without resources of its own uses those around it.
         let resources =
             self.document.get_dict_in_dict(&form.dict, b"Resources").map_or_else(|_| around.clone(), |own| Resources(vec![own]));
         match form.get_plain_content_with_limit(shown.bytes_left.min(self.bytes_left)) {
-            Ok(content) => self.content(&content, &resources, shown, depth + 1, font),
+            Ok(content) => self.content(&content, &resources, shown, depth + 1, state),
             Err(Error::Decompress(_)) => Err(self.too_much()),
             Err(_) => Ok(()),
         }
     }
 
-    /// Learns how a font says which letters it shows.
     fn font(&mut self, name: Option<&Object>, resources: &Resources<'a>) -> Option<*const Dictionary> {
         let font = resources.get(self.document, b"Font", name?.as_name().ok()?)?.as_dict().ok()?;
         let place = std::ptr::from_ref(font);
         if !self.fonts.contains_key(&place) {
-            let encoding =
-                self.has_small_table(font).then(|| font.get_font_encoding_with_limit(self.document, MOST_FONT_BYTES).ok()).flatten();
-            self.fonts.insert(place, encoding);
+            let read = Font::of(self.document, font, &mut self.font_bytes_left);
+            self.fonts.insert(place, read);
         }
         Some(place)
     }
 
-    /// Whether the table of a font may still be unpacked. The tables of all fonts stay in memory.
-    fn has_small_table(&mut self, font: &Dictionary) -> bool {
-        let Ok(table) = font.get_deref(b"ToUnicode", self.document).and_then(Object::as_stream) else { return true };
-        match table.get_plain_content_with_limit(self.font_bytes_left) {
-            Ok(content) => {
-                self.font_bytes_left -= content.len();
-                true
-            }
-            Err(error) => !matches!(error, Error::Decompress(_)),
-        }
-    }
-
-    fn write(&self, font: Option<*const Dictionary>, operands: &[Object], shown: &mut ShownObject) {
-        if let Some(Some(encoding)) = font.and_then(|place| self.fonts.get(&place)) {
-            write(encoding, operands, &mut shown.text);
+    fn write(&self, states: &mut States, operands: &[Object], shown: &mut ShownObject) {
+        if let Some(Some(font)) = states.current.font.and_then(|place| self.fonts.get(&place)) {
+            states.write(font, operands, &mut shown.drawn);
         }
     }
 
@@ -220,28 +218,6 @@ impl<'a> PageReader<'a> {
 
 fn is_form(stream: &Stream) -> bool {
     stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|kind| kind == b"Form")
-}
-
-fn new_line(text: &mut String) {
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-}
-
-fn write(encoding: &Encoding<'_>, operands: &[Object], text: &mut String) {
-    for operand in operands {
-        match operand {
-            // Bytes that are no letter of the font are left out.
-            Object::String(bytes, _) => drop(encoding.write_to_string(bytes, text)),
-            Object::Array(parts) => {
-                write(encoding, parts, text);
-                text.push(' ');
-            }
-            Object::Integer(shift) if (*shift as f32) < WORD_SPACE => text.push(' '),
-            Object::Real(shift) if *shift < WORD_SPACE => text.push(' '),
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]
@@ -288,12 +264,12 @@ mod tests {
     fn texts_and_pictures_of_forms_and_pictures_between_letters_are_seen() {
         let inner = dictionary! { "XObject" => dictionary! { "I" => stream("Image", dictionary! {}, "") } };
         let document = page_of(
-            "BT /F1 9 Tf (before) Tj ET /X Do BT (after) Tj T* [(wo) -250 (rd) 20 (s)] TJ ET BI /W 1 /H 1 /BPC 8 /CS /G ID X EI BT (end) Tj ET",
+            "BT /F1 9 Tf 0 90 Td (before) Tj ET 1 0 0 1 0 80 cm /X Do BT 0 -10 Td (after) Tj 9 TL T* [(wo) -250 (rd) 20 (s)] TJ ET BI /W 1 /H 1 /BPC 8 /CS /G ID X EI BT 0 -30 Td (end) Tj ET",
             // The form has no font of its own, and the second picture is not in it.
             vec![("X", stream(FORM, inner, "BT (inside) Tj ET")), ("P", stream("Image", dictionary! {}, ""))],
         );
         let page = read(&document).unwrap();
-        assert_eq!(page.text, "before\ninside\nafter\nwo rds \nend");
+        assert_eq!(page.text, "before\ninside\nafter\nwo rds\nend");
         assert_eq!(page.images, 3);
     }
 
