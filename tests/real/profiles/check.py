@@ -1,10 +1,11 @@
-"""Compares what a `read` step says about files with what pandas, pypdf and Pillow read in them.
+"""Compares what a `read` step says about files with what pandas, pypdf, pdfplumber and Pillow read in them.
 
     python3 -m venv .real/profiles && .real/profiles/bin/pip install -r tests/real/profiles/requirements.txt
     .real/profiles/bin/python tests/real/profiles/check.py target/debug/flow
 
 Tables: rows, the first ten of them, and of each column the share of distinct values, least, greatest and the three most frequent values with
-their counts. PDFs: pages, text and pictures of each, and the lengths of the texts. Pictures: their size. Broken files: that it is said.
+their counts. PDFs: pages, text and pictures of each, the lengths of the texts,
+and the order in which they are read. Pictures: their size. Broken files: that it is said.
 
 Where both may be right, the file says so in CHOICES, and the comparison follows `read`. What `read` does not do yet stands in MISSING; such a
 difference is printed, and one that is no longer there fails the check, so that its line is removed. Everything else that differs fails.
@@ -21,10 +22,12 @@ import tempfile
 from pathlib import Path
 
 import pandas
+import pdfplumber
 import pypdf
 from PIL import Image
 
 import files
+import reading
 
 FLOW = Path(sys.argv[1]).resolve()
 PIPELINE = """flow: 1
@@ -47,7 +50,7 @@ CHOICES = {
     "moments": "a moment of a workbook is written as pandas prints it, one that is formatted as a day as a day; times and durations as hours, minutes and seconds",
     "mixed": "a column of a workbook that holds numbers and texts is one of texts",
     "ties": "among values that are equally frequent the smaller ones come first; pandas leaves their order open",
-    "pdf spaces": "blanks and line ends of a PDF's text are not compared: they are not in the file, each reader infers them from places",
+    "pdf blanks": "the words of a PDF are compared, in their order; which blanks and line ends stand between them is a choice of each reader",
 }
 MISSING = {}
 
@@ -192,12 +195,13 @@ def sample_same(ours, theirs):
 # ---- Documents
 
 
-def compare_document(place, file, reader):
+def compare_document(place, file, path):
     if file["type"] != "document":
         differs("type", place, (file["type"], file["summary"]), "document")
         return
-    texts = [page.extract_text() for page in reader.pages]
-    images = [len(page.images) for page in reader.pages]
+    with pdfplumber.open(path) as document:
+        texts = [page.extract_text() for page in document.pages]
+    images = [len(page.images) for page in pypdf.PdfReader(path).pages]
     if [page["number"] for page in file["pages"]] != list(range(1, len(texts) + 1)):
         differs("pages", place, len(file["pages"]), len(texts))
         return
@@ -206,7 +210,7 @@ def compare_document(place, file, reader):
         is_inside = place == "inside.pdf"
         if page["images"] != count:
             differs("inside forms" if is_inside else "images", where, page["images"], count)
-        if without_blanks(page["text"]) != without_blanks(text):
+        if page["text"].split() != text.split():
             differs("inside forms" if is_inside else "text", where, around(page["text"], text), around(text, page["text"]))
     lengths = [len(page["text"]) for page in file["pages"]]
     figures = {
@@ -219,6 +223,13 @@ def compare_document(place, file, reader):
     ours = {name: file.get(name) for name in figures}
     if ours != figures:
         differs("document figures" if set(ours.values()) == {None} else "figures", place, ours, figures)
+
+
+def compare_order(place, file, path, expected):
+    text = "\n".join(page["text"] for page in file.get("pages", []))
+    seen = reading.difference(path, text, expected)
+    if seen is not None:
+        differs("reading order", place, text, seen)
 
 
 def without_blanks(text):
@@ -258,11 +269,14 @@ def altered(folder, seen):
             wrong.append(("columns", columns[:number] + [dict(column, **{key: value})] + columns[number + 1 :]))
     for key, value in wrong:
         noticed((key, value), compare_table, "few.csv", alter("few.csv", "tables", 0, key, value=value)["tables"][0], frame)
-    reader = pypdf.PdfReader(folder / "pages.pdf")
+    pages = folder / "pages.pdf"
     text = seen["pages.pdf"]["pages"][0]["text"]
     for path, value in ((("text",), text.replace("revenue", "avenue", 1)), (("text",), ""), (("images",), 7), (("number",), 2)):
-        noticed((path, value), compare_document, "pages.pdf", alter("pages.pdf", "pages", 0, *path, value=value), reader)
-    noticed("pages", compare_document, "pages.pdf", alter("pages.pdf", "pages", value=seen["pages.pdf"]["pages"][:-1]), reader)
+        noticed((path, value), compare_document, "pages.pdf", alter("pages.pdf", "pages", 0, *path, value=value), pages)
+    ordered = {"pages": [{"text": "Sum 12 500"}]}
+    for expected in (["Sum", "12500"], ["12", "500", "Sum"], "Sum 12  500"):
+        noticed(expected, compare_order, "pages.pdf", ordered, pages, expected)
+    noticed("pages", compare_document, "pages.pdf", alter("pages.pdf", "pages", value=seen["pages.pdf"]["pages"][:-1]), pages)
 
 
 def noticed(what, compare, *arguments):
@@ -281,11 +295,12 @@ def main():
         tables = dict(files.tables(folder))
         books = dict(files.workbooks(folder))
         documents, pictures, broken = list(files.documents(folder)), list(files.pictures(folder)), dict(files.unreadable(folder))
+        ordered = dict(reading.documents(folder))
         for name in ("orders.csv", "targets.xlsx", "review.pdf", "chart.png"):
             (folder / name).write_bytes((project / name).read_bytes())
         tables["orders.csv"] = {}
         books["targets.xlsx"] = {"targets_targets": "targets", "targets_regions": "regions"}
-        names = [*tables, *books, *documents, "review.pdf", *pictures, "chart.png", *broken]
+        names = [*tables, *books, *documents, *ordered, "review.pdf", *pictures, "chart.png", *broken]
         seen = run(folder, names)
         altered(folder, seen)
         found.clear()
@@ -312,7 +327,9 @@ def main():
                 compare_table("%s, sheet %s" % (name, sheet), ours[table], frame)
                 compared += 1
         for name in [*documents, "review.pdf"]:
-            compare_document(name, seen[name], pypdf.PdfReader(folder / name))
+            compare_document(name, seen[name], folder / name)
+        for name, expected in ordered.items():
+            compare_order(name, seen[name], folder / name, expected)
         for name in [*pictures, "chart.png"]:
             with Image.open(folder / name) as image:
                 size = image.size
@@ -330,8 +347,8 @@ def main():
     if wrong:
         sys.exit("\n".join(wrong[:60]) + "\n%d differences" % len(wrong))
     print(
-        "%d tables, %d documents, %d pictures and %d broken files: read says what pandas, pypdf and Pillow do"
-        % (compared, len(documents) + 1, len(pictures) + 1, len(broken))
+        "%d tables, %d documents, %d pictures and %d broken files: read says what pandas, pypdf, pdfplumber and Pillow do"
+        % (compared, len(documents) + len(ordered) + 1, len(pictures) + 1, len(broken))
     )
 
 

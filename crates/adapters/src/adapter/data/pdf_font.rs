@@ -55,7 +55,12 @@ impl<'a> Font<'a> {
             return None;
         }
         let is_large = font.get(b"Subtype").and_then(Object::as_name).is_ok_and(|kind| kind == b"Type0");
-        let encoding = font.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()?;
+        let encoding = match font.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()? {
+            // What the library uses where it cannot read an encoding.
+            Encoding::OneByteEncoding(_) | Encoding::Differences(_) if is_large => to_unicode(document, font)?,
+            named @ Encoding::SimpleEncoding(_) if is_large => to_unicode(document, font).unwrap_or(named),
+            encoding => encoding,
+        };
         let has_both = !is_large && font.has(b"ToUnicode") && font.has(b"Encoding");
         let first = has_both.then(|| to_unicode(document, font)).flatten();
         let is_vertical = is_large && font.get(b"Encoding").and_then(Object::as_name).is_ok_and(|name| name.ends_with(b"V"));
@@ -242,3 +247,71 @@ const TIMES_BOLD_ITALIC: [u16; 95] = [
     667, 889, 667, 611, 611, 333, 278, 333, 570, 500, 333, 500, 500, 444, 500, 444, 333, 500, 556, 278, 278, 500, 278, 778, 556, 500, 500,
     500, 389, 389, 278, 556, 444, 667, 500, 444, 389, 348, 220, 348, 570,
 ];
+
+#[cfg(test)]
+mod tests {
+    use lopdf::{Stream, dictionary};
+
+    use super::*;
+
+    fn widths(font: &Font<'_>, bytes: &[u8]) -> Vec<f64> {
+        font.widths(bytes).map(|(width, _)| width.round()).collect()
+    }
+
+    /// A table in which the code 1 is `ffi`, and 2 the sign of the euro.
+    fn table(document: &mut Document, code: &str) -> Object {
+        let table = format!(
+            "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapType 2 def 2 beginbfchar\n<{code}01> <FB03>\n<{code}02> <20AC>\nendbfchar\n\
+             endcmap CMapName currentdict /CMap defineresource pop end end"
+        );
+        document.add_object(Stream::new(dictionary! {}, table.into_bytes())).into()
+    }
+
+    #[test]
+    fn a_table_of_letters_goes_before_an_encoding_and_joined_letters_are_letters() {
+        let mut document = Document::new();
+        let table = table(&mut document, "");
+        let font = dictionary! { "Type" => "Font", "Subtype" => "Type1", "Encoding" => "WinAnsiEncoding", "ToUnicode" => table };
+        let font = Font::of(&document, &font, &mut 1000).unwrap();
+        assert_eq!(font.text(b"O\x01ce \xFCber 5 \x02"), "Office über 5 €");
+    }
+
+    #[test]
+    fn widths_are_those_of_the_file_or_of_the_fonts_that_each_reader_knows() {
+        let mut document = Document::new();
+        let descriptor = document.add_object(dictionary! { "MissingWidth" => 250 });
+        let list = |widths: &[i64]| Object::Array(widths.iter().map(|width| (*width).into()).collect());
+        let listed = dictionary! { "Type" => "Font", "FirstChar" => 65, "Widths" => list(&[700, 300]), "FontDescriptor" => descriptor };
+        let drawn = dictionary! { "Type" => "Font", "FirstChar" => 65, "Widths" => list(&[7, 3]), "FontMatrix" => vec![0.1.into()] };
+        let named = |name: &str| dictionary! { "Type" => "Font", "BaseFont" => name };
+        let large = |name: &str, inner: Dictionary, table: &Object| {
+            dictionary! {
+                "Type" => "Font", "Subtype" => "Type0", "Encoding" => name, "ToUnicode" => table.clone(),
+                "DescendantFonts" => vec![Object::Dictionary(inner)],
+            }
+        };
+        let table = table(&mut document, "00");
+        let ranges = Object::Array(vec![1.into(), list(&[11, 22]), 5.into(), 6.into(), 33.into()]);
+        for (font, bytes, expected) in [
+            (listed, &b"ABC"[..], [700.0, 300.0, 250.0].as_slice()),
+            (drawn, b"AB", &[700.0, 300.0]),
+            (named("Helvetica"), b"i1 \xFC", &[222.0, 556.0, 278.0, 556.0]),
+            (named("Times-BoldItalic"), b"i1", &[278.0, 500.0]),
+            (named("ABCDEF+CourierNew"), b"i1\xFC", &[600.0; 3]),
+            (large("Identity-H", dictionary! { "W" => ranges }, &table), b"\0\x01\0\x02\0\x06\0\x07", &[11.0, 22.0, 33.0, 1000.0]),
+            (large("Own-H", dictionary! { "DW" => 700 }, &table), b"\0\x01", &[700.0]),
+            (large("Identity-V", dictionary! { "DW" => 500 }, &table), b"\0\x01\0", &[500.0, 500.0]),
+        ] {
+            let font = Font::of(&document, &font, &mut 10_000).unwrap();
+            assert_eq!(widths(&font, bytes), expected, "{}", String::from_utf8_lossy(bytes));
+        }
+        // Without a table that can be read, a font of two bytes has no letters.
+        let empty = document.add_object(Stream::new(dictionary! {}, vec![])).into();
+        assert!(Font::of(&document, &large("Identity-H", dictionary! {}, &empty), &mut 1000).is_none());
+        // What is left of the tables' bytes bounds the widths, too.
+        let font = large("Identity-H", dictionary! { "W" => Object::Array(vec![0.into(), 65_535.into(), 9.into()]) }, &table);
+        let mut left = 1000;
+        assert_eq!(widths(&Font::of(&document, &font, &mut left).unwrap(), b"\0\x01"), [1000.0]);
+        assert!(left < 1000);
+    }
+}

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::pdf_columns::{Cell, Line, write_lines};
 
-/// Distances, as shares of the letters' size. A greater one than this is a blank.
+/// Distances, as shares of the letters' width or size. A greater one than this is a blank.
 const WORD: f32 = 0.12;
 /// From this one on it parts cells; where a blank is drawn, which full lines widen, and between two digits, in whose figure it may stand, from these.
 const CELL: f32 = 0.5;
@@ -42,9 +42,10 @@ pub(super) struct Stretch {
     pub(super) ends: [(f64, f64); 4],
     /// In which direction it goes. Its length is 1.
     pub(super) along: (f64, f64),
-    /// The size of its letters.
+    /// The size of its letters: how high they are, and how wide one is that is as wide as high in its font.
     pub(super) size: f64,
-    /// How wide the blank of its font is, as a share of the size.
+    pub(super) wide: f64,
+    /// How wide the blank of its font is, as a share of that.
     pub(super) blank: f64,
 }
 
@@ -64,6 +65,7 @@ struct Run {
     pen: Point,
     along: Point,
     size: f32,
+    wide: f32,
     blank: f32,
     blank_before: bool,
     blanks_behind: usize,
@@ -107,14 +109,14 @@ impl Drawn {
         let [begin, from, to, pen] = stretch.ends.map(Point::of);
         let is_turned = (stretch.along.0.hypot(stretch.along.1) - 1.0).abs() < 0.01;
         let along = if is_turned { Point::of(stretch.along) } else { Point(1.0, 0.0) };
-        let size = if stretch.size > 0.0 { stretch.size.min(FARTHEST) as f32 } else { 1.0 };
+        let [size, wide] = [stretch.size, stretch.wide].map(|size| if size > 0.0 { size.min(FARTHEST) as f32 } else { 1.0 });
         let last_piece = (self.letters.len(), from);
         if let Some(run) = self.runs.last_mut().filter(|run| run.is_like(along, size)) {
             if !text.is_empty() && self.letters.get(run.last.0..) == Some(text) && is_twice(from, to, run.last.1, along, size) {
                 return;
             }
             let (gap, above) = begin.minus(run.pen).seen_along(along);
-            if above.abs() <= 0.05 * size && (KERNING * size..WORD * size).contains(&gap) {
+            if above.abs() <= 0.05 * size && (KERNING * wide..WORD * wide).contains(&gap) {
                 run.pen = pen;
                 if text.is_empty() {
                     run.blanks_behind += before;
@@ -131,7 +133,7 @@ impl Drawn {
             self.letters.push_str(text);
             let text = last_piece.0..self.letters.len();
             let (blank_before, blank) = (before > 0, stretch.blank as f32);
-            self.runs.push(Run { text, from, to, pen, along, size, blank, blank_before, blanks_behind: behind, last: last_piece });
+            self.runs.push(Run { text, from, to, pen, along, size, wide, blank, blank_before, blanks_behind: behind, last: last_piece });
         }
     }
 
@@ -295,7 +297,7 @@ fn between(one: &Placed<'_>, other: &Placed<'_>, spaced: f32) -> Between {
 
 /// How far two neighbours are apart, as a share of the size of the smaller one.
 fn distance(one: &Placed<'_>, other: &Placed<'_>) -> f32 {
-    (other.x0 - one.x1).max(one.x0 - other.x1) / one.run.size.min(other.run.size)
+    (other.x0 - one.x1).max(one.x0 - other.x1) / one.run.wide.min(other.run.wide)
 }
 
 /// How far the letters of a line stand apart, if they are drawn one by one and spaced.
@@ -326,7 +328,7 @@ mod tests {
         let count = |text: &str| text.chars().count();
         let (before, behind) = (count(text) - count(text.trim_start()), count(text) - count(text.trim_end()));
         let ends = [at(0), at(before), at(count(text) - behind), at(count(text))];
-        drawn.add(Stretch { ends, along: (1.0, 0.0), size, blank: 0.3 }, text.trim(), before, behind);
+        drawn.add(Stretch { ends, along: (1.0, 0.0), size, wide: size, blank: 0.3 }, text.trim(), before, behind);
     }
 
     fn read(texts: &[(f64, f64, &str)]) -> String {
@@ -442,8 +444,13 @@ mod tests {
     #[test]
     fn turned_texts_come_last_and_letters_that_go_left_keep_their_order() {
         let mut drawn = Drawn::default();
-        let turned =
-            Stretch { ends: [(0.0, 0.0), (0.0, 0.0), (50.0, 50.0), (50.0, 50.0)], along: (0.7071, 0.7071), size: 60.0, blank: 0.3 };
+        let turned = Stretch {
+            ends: [(0.0, 0.0), (0.0, 0.0), (50.0, 50.0), (50.0, 50.0)],
+            along: (0.7071, 0.7071),
+            size: 60.0,
+            wide: 60.0,
+            blank: 0.3,
+        };
         drawn.add(turned, "DRAFT", 0, 0);
         draw(&mut drawn, 50.0, 700.0, 10.0, "12");
         draw(&mut drawn, 90.0, 600.0, 10.0, "\u{5D0}");
@@ -456,7 +463,7 @@ mod tests {
         let mut drawn = Drawn::default();
         for (number, place) in [f64::NAN, f64::INFINITY, 1e300].into_iter().enumerate() {
             let ends = [(place, place); 4];
-            drawn.add(Stretch { ends, along: (place, 0.0), size: place, blank: place }, &format!("text{number}"), 0, 0);
+            drawn.add(Stretch { ends, along: (place, 0.0), size: place, wide: place, blank: place }, &format!("text{number}"), 0, 0);
         }
         let text = drawn.reading_order();
         assert!((0..3).all(|number| text.contains(&format!("text{number}"))), "{text}");

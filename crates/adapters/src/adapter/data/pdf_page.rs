@@ -296,4 +296,56 @@ mod tests {
         let document = page_of("BT /F1 9 Tf (good) Tj ET ) ] >> BT (lost) Tj ET", vec![]);
         assert_eq!(read(&document).unwrap().text, "good");
     }
+
+    fn text_of(content: &str) -> String {
+        read(&page_of(content, vec![])).unwrap().text
+    }
+
+    #[test]
+    fn each_way_to_move_to_a_new_line_makes_one() {
+        for (content, expected) in [
+            ("1 0 0 1 50 700 Tm (12) Tj 1 0 0 1 50 680 Tm (500) Tj", "12\n500"),
+            ("50 700 Td (12) Tj 0 -20 Td (500) Tj 60 0 Td (7) Tj", "12\n500  7"),
+            ("50 700 Td (12) Tj 0 -12 TD (500) Tj T* (7) Tj", "12\n500\n7"),
+            ("9 TL 50 700 Td (12) Tj (500) ' 0 0 (7) \"", "12\n500\n7"),
+        ] {
+            assert_eq!(text_of(&format!("BT /F1 10 Tf {content} ET")), expected, "{content}");
+        }
+    }
+
+    #[test]
+    fn distances_and_sizes_are_those_of_the_page() {
+        for (content, expected) in [
+            // Set back with the state; a sheet that is drawn upside down; letters of a negative size.
+            ("q /F1 10 Tf 9 Tc Q 50 700 Td /F1 10 Tf (12) Tj 12 0 Td (500) Tj", "12500"),
+            ("q .2 0 0 -.2 0 800 cm /F1 50 Tf 1 0 0 -1 9 300 Tm (12) Tj 1 0 0 -1 9 370 Tm (500) Tj Q", "12\n500"),
+            ("/F1 -10 Tf -1 0 0 -1 9 300 Tm (12) Tj -12 0 Td (500) Tj 0 20 Td (7) Tj", "12500\n7"),
+            // Wide letters, narrow letters, spaced letters, wide blanks, a higher text.
+            ("/F1 10 Tf 9 700 Td 200 Tz (12) Tj 24 0 Td (500) Tj", "12500"),
+            ("/F1 10 Tf 9 700 Td 50 Tz (12) Tj 12 0 Td (500) Tj", "12  500"),
+            ("/F1 10 Tf 9 700 Td 6 Tc (12) Tj 24 0 Td (500) Tj", "12500"),
+            ("/F1 10 Tf 9 700 Td 30 Tw (12 500) Tj", "12  500"),
+            ("/F1 10 Tf 9 700 Td (12) Tj 8 Ts (500) Tj", "500\n12"),
+            ("/F1 10 Tf 9 700 Td [(1) 20 (2) -300 (500) -2000 (7)] TJ 3 Tr (seen) Tj", "12 500  7seen"),
+        ] {
+            assert_eq!(text_of(&format!("BT {content} ET")), expected, "{content}");
+        }
+    }
+
+    #[test]
+    fn a_turned_page_and_a_form_with_a_place_of_its_own_are_read_as_they_are_shown() {
+        let mut document = page_of("BT /F1 10 Tf 0 1 -1 0 100 50 Tm (12) Tj 0 -20 Td (500) Tj 60 0 Td (7) Tj ET", vec![]);
+        let (page, tree) =
+            (document.page_iter().next().unwrap(), document.catalog().unwrap().get(b"Pages").unwrap().as_reference().unwrap());
+        document.get_dictionary_mut(tree).unwrap().set("Rotate", 90);
+        assert_eq!(read(&document).unwrap().text, "12\n500  7");
+        document.get_dictionary_mut(page).unwrap().set("Rotate", 0);
+        assert_eq!(read(&document).unwrap().text, "12\n500  7");
+
+        let mut form = stream(FORM, dictionary! {}, "BT /F1 10 Tf (form) Tj ET").as_stream().unwrap().clone();
+        form.dict.set("Matrix", vec![1.into(), 0.into(), 0.into(), 1.into(), 0.into(), 90.into()]);
+        form.dict.remove(b"Resources");
+        let document = page_of("BT /F1 10 Tf 0 50 Td (page) Tj ET /X Do q 1 0 0 1 0 -80 cm /X Do Q", vec![("X", form.into())]);
+        assert_eq!(read(&document).unwrap().text, "form\npage\nform");
+    }
 }

@@ -192,7 +192,8 @@ impl States {
         let turned = if is_vertical { state.size } else { state.size * state.stretch };
         let length = along.0.hypot(along.1).copysign(turned);
         let along = (along.0 / length, along.1 / length);
-        Stretch { ends: ends.map(at), along, size: state.size.abs() * area / length.abs(), blank: font.blank() / 1000.0 }
+        let (size, wide) = (state.size.abs() * area / length.abs(), length.abs() * turned.abs());
+        Stretch { ends: ends.map(at), along, size, wide, blank: font.blank() / 1000.0 }
     }
 }
 
