@@ -17,6 +17,9 @@ const LEAST_SHARE: f32 = 0.7;
 /// Which share of the width of its column a full line of prose fills, and which share of its lines are full.
 const FULL: f32 = 0.7;
 const FULL_LINES: f32 = 0.6;
+/// Which share of its lines begin within a sentence, with a small letter; and which share of the lines may begin a sentence in all columns.
+const WITHIN_SENTENCE: f32 = 0.4;
+const BEGIN_TOGETHER: f32 = 0.25;
 /// How wide a sign of a table is, as a share of the letters' size.
 const LEAST_SIGN: f32 = 0.4;
 const MOST_SIGN: f32 = 0.6;
@@ -64,7 +67,7 @@ pub(super) fn write_lines(lines: &[Line], text: &mut String) {
 /// The lines of a block whose columns are to be read one after the other.
 fn prose(block: &[Line], columns: &[Span]) -> Vec<Range<usize>> {
     let is_prose = |lines: &[Line]| columns.iter().all(|column| is_prose(lines, *column));
-    if columns.len() < 2 || !is_prose(block) {
+    if columns.len() < 2 || !is_prose(block) || begin_together(block, columns) {
         return vec![];
     }
     let is_far = |one: &Line, other: &Line| one.y - other.y > FARTHEST_IN_PARAGRAPH * one.size.max(other.size);
@@ -83,8 +86,9 @@ fn prose(block: &[Line], columns: &[Span]) -> Vec<Range<usize>> {
     }
     // What stands alone above or below is a header or a footer.
     let is_alone = |part: Option<&Range<usize>>| part.is_some_and(|part| part.len() == 1);
-    let start = if is_alone(parts.first()) { 1 } else { 0 };
-    vec![start..if is_alone(parts.last()) { block.len() - 1 } else { block.len() }]
+    let start = usize::from(is_alone(parts.first()));
+    let end = block.len() - usize::from(is_alone(parts.last()));
+    Some(start..end).into_iter().collect()
 }
 
 /// How many lines from the first one on stand in the same columns, and where these are.
@@ -124,9 +128,21 @@ fn within(line: &Line, (x0, x1): Span) -> impl Iterator<Item = &Cell> {
     line.cells.iter().filter(move |cell| x0 <= cell.x0 && cell.x1 <= x1)
 }
 
-/// Whether the lines of a column are running text: full lines of several words.
+/// Whether so many lines begin anew in all columns that they are rows of a table.
+fn begin_together(lines: &[Line], columns: &[Span]) -> bool {
+    let begins = |line: &&Line| columns.iter().all(|column| begins_anew(line, *column) == Some(true));
+    lines.iter().skip(1).filter(begins).count() as f32 > BEGIN_TOGETHER * lines.len() as f32
+}
+
+/// Whether a line of a column begins with something else than a small letter.
+fn begins_anew(line: &Line, column: Span) -> Option<bool> {
+    let first = within(line, column).next()?.text.chars().next()?;
+    Some(!first.is_alphabetic() || first.is_uppercase())
+}
+
+/// Whether the lines of a column are running text: full lines of several words, most of which begin within a sentence.
 fn is_prose(lines: &[Line], column: Span) -> bool {
-    let (mut count, mut full, mut signs, mut letters, mut words) = (0, 0, 0, 0, 0);
+    let (mut count, mut full, mut signs, mut letters, mut words, mut inner) = (0, 0, 0, 0, 0, 0);
     for line in lines {
         let width = within(line, column).map(|cell| cell.x1).fold(column.0, f32::max) - column.0;
         let texts = || within(line, column).flat_map(|cell| cell.text.split_whitespace());
@@ -136,8 +152,10 @@ fn is_prose(lines: &[Line], column: Span) -> bool {
         signs += seen().count();
         letters += seen().filter(|sign| sign.is_alphabetic()).count();
         words += texts().count();
+        inner += usize::from(begins_anew(line, column) == Some(false));
     }
     count >= LEAST_LINES
+        && inner as f32 >= WITHIN_SENTENCE * count as f32
         && full as f32 >= FULL_LINES * count as f32
         && letters as f32 >= LEAST_SHARE * signs as f32
         && letters >= LEAST_LETTERS * count

@@ -31,12 +31,14 @@ pub(super) struct Font<'a> {
     pub(super) is_large: bool,
     /// Whether its lines go down.
     pub(super) is_vertical: bool,
+    /// How large its letters are at the size of 1: those that the file itself draws have a measure of their own.
+    pub(super) scale: f64,
 }
 
 /// Which letters the codes are.
 struct Letters<'a> {
     encoding: Encoding<'a>,
-    /// A table of a font of one byte that goes before its encoding.
+    /// The table of a font of one byte, which goes before its encoding.
     first: Option<Encoding<'a>>,
 }
 
@@ -48,39 +50,47 @@ enum Widths {
     Standard(&'static [u16; 95], f64),
 }
 
+impl Widths {
+    /// How wide a letter is on average.
+    fn middle(&self) -> f64 {
+        match self {
+            Widths::Listed { widths, .. } if widths.values().any(|width| *width > 0.0) => {
+                let seen = || widths.values().filter(|width| **width > 0.0);
+                seen().sum::<f64>() / seen().count() as f64
+            }
+            _ => USUAL_WIDTH,
+        }
+    }
+}
+
 impl<'a> Font<'a> {
     /// Reads a font. `None`: its letters are not known, or its tables are larger than what is left.
     pub(super) fn of(document: &'a Document, font: &'a Dictionary, bytes_left: &mut usize) -> Option<Font<'a>> {
         if !has_small_table(document, font, bytes_left) {
             return None;
         }
-        let is_large = font.get(b"Subtype").and_then(Object::as_name).is_ok_and(|kind| kind == b"Type0");
+        let kind = font.get(b"Subtype").and_then(Object::as_name).unwrap_or_default();
+        let is_large = kind == b"Type0";
         let encoding = match font.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()? {
             // What the library uses where it cannot read an encoding.
             Encoding::OneByteEncoding(_) | Encoding::Differences(_) if is_large => to_unicode(document, font)?,
             named @ Encoding::SimpleEncoding(_) if is_large => to_unicode(document, font).unwrap_or(named),
             encoding => encoding,
         };
-        let has_both = !is_large && font.has(b"ToUnicode") && font.has(b"Encoding");
-        let first = has_both.then(|| to_unicode(document, font)).flatten();
+        let first = if is_large || !font.has(b"Encoding") { None } else { to_unicode(document, font) };
         let is_vertical = is_large && font.get(b"Encoding").and_then(Object::as_name).is_ok_and(|name| name.ends_with(b"V"));
         let widths = if is_large { large_widths(document, font, bytes_left) } else { small_widths(document, font, bytes_left) };
-        Some(Font { letters: Letters { encoding, first }, widths, is_large, is_vertical })
+        let scale = if kind == b"Type3" { widths.middle() / USUAL_WIDTH } else { 1.0 };
+        Some(Font { letters: Letters { encoding, first }, widths, is_large, is_vertical, scale })
     }
 
     /// The letters of a text. Bytes that are no letter of the font are left out, and joined letters are written as those that they are.
     pub(super) fn text(&self, bytes: &[u8]) -> String {
         let mut text = String::new();
-        match &self.letters.first {
-            Some(Encoding::UnicodeMapEncoding(first)) => {
-                for byte in bytes {
-                    match first.get(u32::from(*byte), 1) {
-                        Some(units) => text.push_str(&String::from_utf16_lossy(&units)),
-                        None => drop(self.letters.encoding.write_to_string(&[*byte], &mut text)),
-                    }
-                }
-            }
-            _ => drop(self.letters.encoding.write_to_string(bytes, &mut text)),
+        if self.is_large {
+            drop(self.letters.encoding.write_to_string(bytes, &mut text));
+        } else {
+            bytes.iter().for_each(|byte| self.write(*byte, &mut text));
         }
         for (joined, letters) in JOINED {
             if text.contains(joined) {
@@ -88,6 +98,22 @@ impl<'a> Font<'a> {
             }
         }
         text
+    }
+
+    /// Writes the letters of a code of one byte.
+    fn write(&self, byte: u8, text: &mut String) {
+        if let Encoding::UnicodeMapEncoding(table) = self.letters.first.as_ref().unwrap_or(&self.letters.encoding)
+            // Some write their codes with two bytes there.
+            && let Some(units) = [1, 2].into_iter().find_map(|length| table.get(u32::from(byte), length))
+        {
+            return text.push_str(&String::from_utf16_lossy(&units));
+        }
+        let before = text.len();
+        drop(self.letters.encoding.write_to_string(&[byte], text));
+        // A tab between two figures is no letter, but it parts them.
+        if text.len() == before && byte.is_ascii_whitespace() {
+            text.push(' ');
+        }
     }
 
     /// The codes of a text, in order: how wide each is, in thousandths of the size, and whether it is the blank that a distance between words widens.
@@ -273,7 +299,7 @@ mod tests {
         let table = table(&mut document, "");
         let font = dictionary! { "Type" => "Font", "Subtype" => "Type1", "Encoding" => "WinAnsiEncoding", "ToUnicode" => table };
         let font = Font::of(&document, &font, &mut 1000).unwrap();
-        assert_eq!(font.text(b"O\x01ce \xFCber 5 \x02"), "Office über 5 €");
+        assert_eq!(font.text(b"O\x01ce \xFCber 5 \x02, 12\t500"), "Office über 5 €, 12 500");
     }
 
     #[test]
@@ -305,6 +331,9 @@ mod tests {
             let font = Font::of(&document, &font, &mut 10_000).unwrap();
             assert_eq!(widths(&font, bytes), expected, "{}", String::from_utf8_lossy(bytes));
         }
+        // Letters that the file draws itself, on a grid of 100 by 100.
+        let drawn = dictionary! { "Type" => "Font", "Subtype" => "Type3", "Widths" => list(&[60, 0, 40]), "FontMatrix" => vec![1.into()] };
+        assert_eq!(Font::of(&document, &drawn, &mut 1000).unwrap().scale, 100.0);
         // Without a table that can be read, a font of two bytes has no letters.
         let empty = document.add_object(Stream::new(dictionary! {}, vec![])).into();
         assert!(Font::of(&document, &large("Identity-H", dictionary! {}, &empty), &mut 1000).is_none());

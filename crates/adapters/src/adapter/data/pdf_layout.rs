@@ -393,15 +393,20 @@ mod tests {
         // Not on one height.
         let apart: Vec<_> = columns.iter().map(|(x, y, text)| (*x, if *x > 200.0 { y - 5.0 } else { *y }, *text)).collect();
         assert_eq!(read(&apart), read(&columns));
-        let figures = ["12 hours", "13 hours", "14 hours"];
-        let table: Vec<_> = columns
-            .iter()
-            .skip(1)
-            .enumerate()
-            .map(|(at, (x, y, text))| (*x, *y, if at % 2 == 1 { figures[at / 2] } else { text }))
-            .collect();
-        let lines: Vec<String> = read(&table).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        assert_eq!(lines, words.iter().zip(figures).map(|(text, figure)| format!("{text} {figure}")).collect::<Vec<_>>());
+        // Neither figures beside prose nor two columns of sentences are columns of prose.
+        for cells in [
+            ["12 hours", "13 hours", "14 hours"],
+            ["The second of the answers", "Another one is given here", "Nobody knows about this one"],
+        ] {
+            let table: Vec<_> = columns
+                .iter()
+                .skip(1)
+                .enumerate()
+                .map(|(at, (x, y, text))| (*x, *y, if at % 2 == 1 { cells[at / 2] } else { text }))
+                .collect();
+            let lines: Vec<String> = read(&table).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+            assert_eq!(lines, words.iter().zip(cells).map(|(text, cell)| format!("{text} {cell}")).collect::<Vec<_>>());
+        }
     }
 
     #[test]
@@ -444,13 +449,8 @@ mod tests {
     #[test]
     fn turned_texts_come_last_and_letters_that_go_left_keep_their_order() {
         let mut drawn = Drawn::default();
-        let turned = Stretch {
-            ends: [(0.0, 0.0), (0.0, 0.0), (50.0, 50.0), (50.0, 50.0)],
-            along: (0.7071, 0.7071),
-            size: 60.0,
-            wide: 60.0,
-            blank: 0.3,
-        };
+        let turned =
+            Stretch { ends: [(0.0, 0.0), (0.0, 0.0), (50.0, 50.0), (50.0, 50.0)], along: (0.6, 0.8), size: 60.0, wide: 60.0, blank: 0.3 };
         drawn.add(turned, "DRAFT", 0, 0);
         draw(&mut drawn, 50.0, 700.0, 10.0, "12");
         draw(&mut drawn, 90.0, 600.0, 10.0, "\u{5D0}");

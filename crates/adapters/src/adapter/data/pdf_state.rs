@@ -193,7 +193,7 @@ impl States {
         let length = along.0.hypot(along.1).copysign(turned);
         let along = (along.0 / length, along.1 / length);
         let (size, wide) = (state.size.abs() * area / length.abs(), length.abs() * turned.abs());
-        Stretch { ends: ends.map(at), along, size, wide, blank: font.blank() / 1000.0 }
+        Stretch { ends: ends.map(at), along, size: size * font.scale, wide: wide * font.scale, blank: font.blank() / 1000.0 / font.scale }
     }
 }
 
