@@ -41,6 +41,7 @@ mod pdf;
 mod pdf_columns;
 mod pdf_font;
 mod pdf_layout;
+mod pdf_letters;
 mod pdf_page;
 mod pdf_state;
 mod personal;

@@ -24,28 +24,28 @@ const BEGIN_TOGETHER: f32 = 0.25;
 const LEAST_SIGN: f32 = 0.4;
 const MOST_SIGN: f32 = 0.6;
 /// Where the last column of a table begins at the latest, in signs.
-const LAST_COLUMN: usize = 250;
+const LAST_COLUMN: usize = 400;
 /// How many lines between two rows of a table may have one cell.
 const MOST_BETWEEN: usize = 2;
 
 /// Text that stands for itself in a line.
-pub(super) struct Cell {
+pub(super) struct SeenCell {
     pub(super) x0: f32,
     pub(super) x1: f32,
     pub(super) text: String,
 }
 
 /// What stands on one height.
-pub(super) struct Line {
+pub(super) struct SeenLine {
     pub(super) y: f32,
     pub(super) size: f32,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<SeenCell>,
 }
 
 type Span = (f32, f32);
 
 /// Writes lines, which are given from the top down.
-pub(super) fn write_lines(lines: &[Line], text: &mut String) {
+pub(super) fn write_lines(lines: &[SeenLine], text: &mut String) {
     let (mut at, mut rows_from) = (0, 0);
     while let Some(rest) = lines.get(at..).filter(|rest| !rest.is_empty()) {
         let (count, columns) = block(rest);
@@ -65,18 +65,18 @@ pub(super) fn write_lines(lines: &[Line], text: &mut String) {
 }
 
 /// The lines of a block whose columns are to be read one after the other.
-fn prose(block: &[Line], columns: &[Span]) -> Vec<Range<usize>> {
-    let is_prose = |lines: &[Line]| columns.iter().all(|column| is_prose(lines, *column));
+fn prose(block: &[SeenLine], columns: &[Span]) -> Vec<Range<usize>> {
+    let is_prose = |lines: &[SeenLine]| columns.iter().all(|column| is_prose(lines, *column));
     if columns.len() < 2 || !is_prose(block) || begin_together(block, columns) {
         return vec![];
     }
-    let is_far = |one: &Line, other: &Line| one.y - other.y > FARTHEST_IN_PARAGRAPH * one.size.max(other.size);
+    let is_far = |one: &SeenLine, other: &SeenLine| one.y - other.y > FARTHEST_IN_PARAGRAPH * one.size.max(other.size);
     let ends = block.array_windows().zip(1..).filter(|([one, other], _)| is_far(one, other)).map(|(_, at)| at);
     let ends: Vec<usize> = ends.chain([block.len()]).collect();
     let starts = [0].into_iter().chain(ends.iter().copied());
     let mut parts: Vec<Range<usize>> = starts.zip(&ends).map(|(start, end)| start..*end).collect();
     let gaps = |column: &Span| {
-        let lines: Vec<&Line> = block.iter().filter(|line| within(line, *column).next().is_some()).collect();
+        let lines: Vec<&SeenLine> = block.iter().filter(|line| within(line, *column).next().is_some()).collect();
         lines.array_windows().filter(|[one, other]| is_far(one, other)).count()
     };
     // Where no column has a paragraph that ends by itself, they are the cells of a table: row by row.
@@ -92,9 +92,9 @@ fn prose(block: &[Line], columns: &[Span]) -> Vec<Range<usize>> {
 }
 
 /// How many lines from the first one on stand in the same columns, and where these are.
-fn block(lines: &[Line]) -> (usize, Vec<Span>) {
+fn block(lines: &[SeenLine]) -> (usize, Vec<Span>) {
     let mut columns: Vec<Span> = Vec::new();
-    let mut before: Option<&Line> = None;
+    let mut before: Option<&SeenLine> = None;
     for (count, line) in lines.iter().enumerate() {
         let gutter = GUTTER * line.size;
         let spans = joined(line.cells.iter().map(|cell| (cell.x0, cell.x1)).collect(), gutter);
@@ -124,24 +124,24 @@ fn joined(mut spans: Vec<Span>, gutter: f32) -> Vec<Span> {
     joined
 }
 
-fn within(line: &Line, (x0, x1): Span) -> impl Iterator<Item = &Cell> {
+fn within(line: &SeenLine, (x0, x1): Span) -> impl Iterator<Item = &SeenCell> {
     line.cells.iter().filter(move |cell| x0 <= cell.x0 && cell.x1 <= x1)
 }
 
 /// Whether so many lines begin anew in all columns that they are rows of a table.
-fn begin_together(lines: &[Line], columns: &[Span]) -> bool {
-    let begins = |line: &&Line| columns.iter().all(|column| begins_anew(line, *column) == Some(true));
+fn begin_together(lines: &[SeenLine], columns: &[Span]) -> bool {
+    let begins = |line: &&SeenLine| columns.iter().all(|column| begins_anew(line, *column) == Some(true));
     lines.iter().skip(1).filter(begins).count() as f32 > BEGIN_TOGETHER * lines.len() as f32
 }
 
 /// Whether a line of a column begins with something else than a small letter.
-fn begins_anew(line: &Line, column: Span) -> Option<bool> {
+fn begins_anew(line: &SeenLine, column: Span) -> Option<bool> {
     let first = within(line, column).next()?.text.chars().next()?;
     Some(!first.is_alphabetic() || first.is_uppercase())
 }
 
 /// Whether the lines of a column are running text: full lines of several words, most of which begin within a sentence.
-fn is_prose(lines: &[Line], column: Span) -> bool {
+fn is_prose(lines: &[SeenLine], column: Span) -> bool {
     let (mut count, mut full, mut signs, mut letters, mut words, mut inner) = (0, 0, 0, 0, 0, 0);
     for line in lines {
         let width = within(line, column).map(|cell| cell.x1).fold(column.0, f32::max) - column.0;
@@ -163,7 +163,7 @@ fn is_prose(lines: &[Line], column: Span) -> bool {
 }
 
 /// Writes lines, those that form a table with each cell at its place.
-fn write_rows(lines: &[Line], text: &mut String) {
+fn write_rows(lines: &[SeenLine], text: &mut String) {
     let mut at = 0;
     while let Some(rest) = lines.get(at..).filter(|rest| !rest.is_empty()) {
         let count = rows(rest);
@@ -177,7 +177,7 @@ fn write_rows(lines: &[Line], text: &mut String) {
 }
 
 /// How many lines from the first one on form a table. One line is none.
-fn rows(lines: &[Line]) -> usize {
+fn rows(lines: &[SeenLine]) -> usize {
     let starts = match lines {
         [first, second, ..] => is_row(first) || is_row(second) && hangs(first, second),
         _ => false,
@@ -193,17 +193,17 @@ fn rows(lines: &[Line]) -> usize {
     last + 1
 }
 
-fn is_row(line: &Line) -> bool {
+fn is_row(line: &SeenLine) -> bool {
     line.cells.array_windows().any(|[one, other]| other.x0 - one.x1 >= GUTTER * line.size)
 }
 
 /// Whether a line beside a row is one of its table that has but one cell, which is not the first one.
-fn hangs(line: &Line, row: &Line) -> bool {
-    let left = |line: &Line| line.cells.first().map_or(0.0, |cell| cell.x0);
+fn hangs(line: &SeenLine, row: &SeenLine) -> bool {
+    let left = |line: &SeenLine| line.cells.first().map_or(0.0, |cell| cell.x0);
     left(line) - left(row) >= GUTTER * row.size && (line.y - row.y).abs() <= FARTHEST_IN_PARAGRAPH * row.size
 }
 
-fn write_cells<'a>(cells: impl Iterator<Item = &'a Cell>, text: &mut String) {
+fn write_cells<'a>(cells: impl Iterator<Item = &'a SeenCell>, text: &mut String) {
     let start = text.len();
     for cell in cells {
         if text.len() > start {
@@ -216,7 +216,7 @@ fn write_cells<'a>(cells: impl Iterator<Item = &'a Cell>, text: &mut String) {
     }
 }
 
-fn write_table(lines: &[Line], text: &mut String) {
+fn write_table(lines: &[SeenLine], text: &mut String) {
     let cells = || lines.iter().flat_map(|line| &line.cells);
     let left = cells().map(|cell| cell.x0).fold(f32::INFINITY, f32::min);
     let size = lines.iter().map(|line| line.size).sum::<f32>() / lines.len() as f32;

@@ -2,44 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use lopdf::{Dictionary, Document, Encoding, Error, Object};
+use lopdf::{Dictionary, Document, Object};
 
-/// Maximum size of the tables of all fonts, in bytes. They stay in memory.
-pub(super) const MOST_FONT_BYTES: usize = 32 << 20;
+use super::pdf_letters::{FontBytes, Letters};
+
 /// What an entry of a table of widths takes, in bytes.
 const BYTES_OF_WIDTH: usize = 16;
 /// The width of a letter of which nothing is known, in thousandths of its size; and of one of a font of many thousand letters.
 const USUAL_WIDTH: f64 = 500.0;
 const WIDTH_IN_LARGE_FONT: f64 = 1000.0;
 
-/// Letters that a font joins.
-const JOINED: [(char, &str); 7] = [
-    ('\u{FB00}', "ff"),
-    ('\u{FB01}', "fi"),
-    ('\u{FB02}', "fl"),
-    ('\u{FB03}', "ffi"),
-    ('\u{FB04}', "ffl"),
-    ('\u{FB05}', "st"),
-    ('\u{FB06}', "st"),
-];
-
 /// A font.
 pub(super) struct Font<'a> {
-    letters: Letters<'a>,
+    pub(super) letters: Letters<'a>,
     widths: Widths,
-    /// Whether a code has two bytes.
-    pub(super) is_large: bool,
     /// Whether its lines go down.
     pub(super) is_vertical: bool,
     /// How large its letters are at the size of 1: those that the file itself draws have a measure of their own.
     pub(super) scale: f64,
-}
-
-/// Which letters the codes are.
-struct Letters<'a> {
-    encoding: Encoding<'a>,
-    /// The table of a font of one byte, which goes before its encoding.
-    first: Option<Encoding<'a>>,
 }
 
 /// How wide the codes are, in thousandths of the size.
@@ -65,69 +45,36 @@ impl Widths {
 
 impl<'a> Font<'a> {
     /// Reads a font. `None`: its letters are not known, or its tables are larger than what is left.
-    pub(super) fn of(document: &'a Document, font: &'a Dictionary, bytes_left: &mut usize) -> Option<Font<'a>> {
-        if !has_small_table(document, font, bytes_left) {
-            return None;
-        }
-        let kind = font.get(b"Subtype").and_then(Object::as_name).unwrap_or_default();
-        let is_large = kind == b"Type0";
-        let encoding = match font.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()? {
-            // What the library uses where it cannot read an encoding.
-            Encoding::OneByteEncoding(_) | Encoding::Differences(_) if is_large => to_unicode(document, font)?,
-            named @ Encoding::SimpleEncoding(_) if is_large => to_unicode(document, font).unwrap_or(named),
-            encoding => encoding,
-        };
-        let first = if is_large || !font.has(b"Encoding") { None } else { to_unicode(document, font) };
-        let is_vertical = is_large && font.get(b"Encoding").and_then(Object::as_name).is_ok_and(|name| name.ends_with(b"V"));
-        let widths = if is_large { large_widths(document, font, bytes_left) } else { small_widths(document, font, bytes_left) };
-        let scale = if kind == b"Type3" { widths.middle() / USUAL_WIDTH } else { 1.0 };
-        Some(Font { letters: Letters { encoding, first }, widths, is_large, is_vertical, scale })
-    }
-
-    /// The letters of a text. Bytes that are no letter of the font are left out, and joined letters are written as those that they are.
-    pub(super) fn text(&self, bytes: &[u8]) -> String {
-        let mut text = String::new();
-        if self.is_large {
-            drop(self.letters.encoding.write_to_string(bytes, &mut text));
-        } else {
-            bytes.iter().for_each(|byte| self.write(*byte, &mut text));
-        }
-        for (joined, letters) in JOINED {
-            if text.contains(joined) {
-                text = text.replace(joined, letters);
+    pub(super) fn of(document: &'a Document, font: &'a Dictionary, bytes_left: &mut FontBytes) -> Option<Font<'a>> {
+        let letters = Letters::of(document, font, bytes_left)?;
+        let (widths, is_vertical) = match letters {
+            Letters::OfByte(_) => (small_widths(document, font, bytes_left), false),
+            Letters::OfTwo(_) => {
+                let encoding = font.get(b"Encoding").and_then(Object::as_name);
+                (large_widths(document, font, bytes_left), encoding.is_ok_and(|name| name.ends_with(b"V")))
             }
-        }
-        text
-    }
-
-    /// Writes the letters of a code of one byte.
-    fn write(&self, byte: u8, text: &mut String) {
-        if let Encoding::UnicodeMapEncoding(table) = self.letters.first.as_ref().unwrap_or(&self.letters.encoding)
-            // Some write their codes with two bytes there.
-            && let Some(units) = [1, 2].into_iter().find_map(|length| table.get(u32::from(byte), length))
-        {
-            return text.push_str(&String::from_utf16_lossy(&units));
-        }
-        let before = text.len();
-        drop(self.letters.encoding.write_to_string(&[byte], text));
-        // A tab between two figures is no letter, but it parts them.
-        if text.len() == before && byte.is_ascii_whitespace() {
-            text.push(' ');
-        }
+        };
+        let is_drawn = font.get(b"Subtype").and_then(Object::as_name).is_ok_and(|kind| kind == b"Type3");
+        let scale = if is_drawn { widths.middle() / USUAL_WIDTH } else { 1.0 };
+        Some(Font { letters, widths, is_vertical, scale })
     }
 
     /// The codes of a text, in order: how wide each is, in thousandths of the size, and whether it is the blank that a distance between words widens.
     pub(super) fn widths<'b>(&'b self, bytes: &'b [u8]) -> impl Iterator<Item = (f64, bool)> + 'b {
-        bytes.chunks(if self.is_large { 2 } else { 1 }).map(|code| match *code {
+        bytes.chunks(self.letters.bytes_of_code()).map(|code| match *code {
             [byte] => (self.width(u16::from(byte)), byte == b' '),
             [high, low] => (self.width(u16::from_be_bytes([high, low])), false),
             _ => (0.0, false),
         })
     }
 
-    /// How wide its blank is. That of a font of many thousand letters has no code of its own.
+    /// How wide its blank is; 0 if it has none.
     pub(super) fn blank(&self) -> f64 {
-        if self.is_large { 0.0 } else { self.width(u16::from(b' ')) }
+        match (&self.letters, &self.widths) {
+            (Letters::OfTwo(_), _) => 0.0,
+            (_, Widths::Listed { widths, .. }) if !widths.is_empty() => widths.get(&32).copied().unwrap_or_default(),
+            _ => self.width(32),
+        }
     }
 
     fn width(&self, code: u16) -> f64 {
@@ -140,31 +87,8 @@ impl<'a> Font<'a> {
     }
 }
 
-/// Whether the table of letters of a font may still be unpacked.
-fn has_small_table(document: &Document, font: &Dictionary, bytes_left: &mut usize) -> bool {
-    let Ok(table) = font.get_deref(b"ToUnicode", document).and_then(Object::as_stream) else { return true };
-    match table.get_plain_content_with_limit(*bytes_left) {
-        Ok(content) => {
-            *bytes_left -= content.len();
-            true
-        }
-        Err(error) => !matches!(error, Error::Decompress(_)),
-    }
-}
-
-/// The table of letters of a font of one byte. The library reads it only where there is no encoding.
-fn to_unicode<'a>(document: &'a Document, font: &Dictionary) -> Option<Encoding<'a>> {
-    let mut alone = Dictionary::new();
-    alone.set("Type", Object::Name(b"Font".to_vec()));
-    alone.set("ToUnicode", font.get(b"ToUnicode").ok()?.clone());
-    match alone.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()? {
-        Encoding::UnicodeMapEncoding(table) => Some(Encoding::UnicodeMapEncoding(table)),
-        _ => None,
-    }
-}
-
 /// The widths of a font whose codes have one byte.
-fn small_widths(document: &Document, font: &Dictionary, bytes_left: &mut usize) -> Widths {
+fn small_widths(document: &Document, font: &Dictionary, bytes_left: &mut FontBytes) -> Widths {
     let list = font.get_deref(b"Widths", document).and_then(Object::as_array);
     let Ok(list) = list else { return standard(font) };
     let number = |name: &[u8]| font.get_deref(name, document).and_then(Object::as_i64).ok();
@@ -176,8 +100,9 @@ fn small_widths(document: &Document, font: &Dictionary, bytes_left: &mut usize) 
     let scale = matrix.ok().and_then(|matrix| matrix.first()?.as_float().ok()).map_or(1.0, |scale| f64::from(scale) * 1000.0);
     let mut widths = BTreeMap::new();
     for (code, width) in (first..256).zip(list) {
-        let Some(left) = bytes_left.checked_sub(BYTES_OF_WIDTH) else { break };
-        *bytes_left = left;
+        if bytes_left.take(BYTES_OF_WIDTH).is_none() {
+            break;
+        }
         if let Some(width) = value(document, width) {
             widths.insert(code, width * scale);
         }
@@ -203,7 +128,7 @@ fn standard(font: &Dictionary) -> Widths {
 }
 
 /// The widths of a font whose codes have two bytes: `first [width …]` or `first last width`.
-fn large_widths(document: &Document, font: &Dictionary, bytes_left: &mut usize) -> Widths {
+fn large_widths(document: &Document, font: &Dictionary, bytes_left: &mut FontBytes) -> Widths {
     let mut widths = BTreeMap::new();
     let mut otherwise = WIDTH_IN_LARGE_FONT;
     let fonts = font.get_deref(b"DescendantFonts", document).and_then(Object::as_array).ok();
@@ -225,8 +150,9 @@ fn large_widths(document: &Document, font: &Dictionary, bytes_left: &mut usize) 
             }
             (None, []) => break,
         };
-        let Some(left) = bytes_left.checked_sub(BYTES_OF_WIDTH * (1 + entries.len())) else { break };
-        *bytes_left = left;
+        if bytes_left.take(BYTES_OF_WIDTH * (1 + entries.len())).is_none() {
+            break;
+        }
         widths.extend(entries);
         list = rest;
     }
@@ -294,15 +220,6 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_letters_goes_before_an_encoding_and_joined_letters_are_letters() {
-        let mut document = Document::new();
-        let table = table(&mut document, "");
-        let font = dictionary! { "Type" => "Font", "Subtype" => "Type1", "Encoding" => "WinAnsiEncoding", "ToUnicode" => table };
-        let font = Font::of(&document, &font, &mut 1000).unwrap();
-        assert_eq!(font.text(b"O\x01ce \xFCber 5 \x02, 12\t500"), "Office über 5 €, 12 500");
-    }
-
-    #[test]
     fn widths_are_those_of_the_file_or_of_the_fonts_that_each_reader_knows() {
         let mut document = Document::new();
         let descriptor = document.add_object(dictionary! { "MissingWidth" => 250 });
@@ -325,22 +242,21 @@ mod tests {
             (named("Times-BoldItalic"), b"i1", &[278.0, 500.0]),
             (named("ABCDEF+CourierNew"), b"i1\xFC", &[600.0; 3]),
             (large("Identity-H", dictionary! { "W" => ranges }, &table), b"\0\x01\0\x02\0\x06\0\x07", &[11.0, 22.0, 33.0, 1000.0]),
-            (large("Own-H", dictionary! { "DW" => 700 }, &table), b"\0\x01", &[700.0]),
             (large("Identity-V", dictionary! { "DW" => 500 }, &table), b"\0\x01\0", &[500.0, 500.0]),
         ] {
-            let font = Font::of(&document, &font, &mut 10_000).unwrap();
+            let font = Font::of(&document, &font, &mut FontBytes::of_document()).unwrap();
             assert_eq!(widths(&font, bytes), expected, "{}", String::from_utf8_lossy(bytes));
         }
         // Letters that the file draws itself, on a grid of 100 by 100.
         let drawn = dictionary! { "Type" => "Font", "Subtype" => "Type3", "Widths" => list(&[60, 0, 40]), "FontMatrix" => vec![1.into()] };
-        assert_eq!(Font::of(&document, &drawn, &mut 1000).unwrap().scale, 100.0);
+        assert_eq!(Font::of(&document, &drawn, &mut FontBytes::of_document()).unwrap().scale, 100.0);
         // Without a table that can be read, a font of two bytes has no letters.
         let empty = document.add_object(Stream::new(dictionary! {}, vec![])).into();
-        assert!(Font::of(&document, &large("Identity-H", dictionary! {}, &empty), &mut 1000).is_none());
-        // What is left of the tables' bytes bounds the widths, too.
+        assert!(Font::of(&document, &large("Identity-H", dictionary! {}, &empty), &mut FontBytes::of_document()).is_none());
+        // The widths of many fonts take no more memory than their tables may.
         let font = large("Identity-H", dictionary! { "W" => Object::Array(vec![0.into(), 65_535.into(), 9.into()]) }, &table);
-        let mut left = 1000;
-        assert_eq!(widths(&Font::of(&document, &font, &mut left).unwrap(), b"\0\x01"), [1000.0]);
-        assert!(left < 1000);
+        let mut left = FontBytes::of_document();
+        let read: Vec<Vec<f64>> = (0..99).map(|_| widths(&Font::of(&document, &font, &mut left).unwrap(), b"\0\x01")).collect();
+        assert_eq!((&read[0], &read[98]), (&vec![9.0], &vec![1000.0]));
     }
 }

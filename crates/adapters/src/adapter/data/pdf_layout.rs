@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::pdf_columns::{Cell, Line, write_lines};
+use super::pdf_columns::{SeenCell, SeenLine, write_lines};
 
 /// Distances, as shares of the letters' width or size. A greater one than this is a blank.
 const WORD: f32 = 0.12;
@@ -33,6 +33,8 @@ const SMALLER: f32 = 0.85;
 const MOST_RAISED: usize = 8;
 /// Texts are turned alike within this many degrees.
 const TURNED_ALIKE: f32 = 15.0;
+/// How many texts a page may have that do not follow each other directly. In memory each takes up to 200 bytes.
+const MOST_RUNS: usize = 2_000_000;
 /// Beyond this no place is on a page.
 const FARTHEST: f64 = 1e6;
 
@@ -53,11 +55,11 @@ pub(super) struct Stretch {
 #[derive(Default)]
 pub(super) struct Drawn {
     letters: String,
-    runs: Vec<Run>,
+    runs: Vec<DrawnRun>,
 }
 
 /// Letters that follow each other directly.
-struct Run {
+struct DrawnRun {
     text: Range<usize>,
     from: Point,
     to: Point,
@@ -98,7 +100,7 @@ struct Placed<'a> {
     x0: f32,
     x1: f32,
     y: f32,
-    run: &'a Run,
+    run: &'a DrawnRun,
     /// Its number in the order of the page.
     number: usize,
 }
@@ -106,6 +108,9 @@ struct Placed<'a> {
 impl Drawn {
     /// Adds a piece of text, which has so many blanks before and behind it.
     pub(super) fn add(&mut self, stretch: Stretch, text: &str, before: usize, behind: usize) {
+        if self.is_too_much() {
+            return;
+        }
         let [begin, from, to, pen] = stretch.ends.map(Point::of);
         let is_turned = (stretch.along.0.hypot(stretch.along.1) - 1.0).abs() < 0.01;
         let along = if is_turned { Point::of(stretch.along) } else { Point(1.0, 0.0) };
@@ -133,8 +138,25 @@ impl Drawn {
             self.letters.push_str(text);
             let text = last_piece.0..self.letters.len();
             let (blank_before, blank) = (before > 0, stretch.blank as f32);
-            self.runs.push(Run { text, from, to, pen, along, size, wide, blank, blank_before, blanks_behind: behind, last: last_piece });
+            self.runs.push(DrawnRun {
+                text,
+                from,
+                to,
+                pen,
+                along,
+                size,
+                wide,
+                blank,
+                blank_before,
+                blanks_behind: behind,
+                last: last_piece,
+            });
         }
+    }
+
+    /// Whether there is more than can be laid out.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.runs.len() > MOST_RUNS
     }
 
     /// The text of the page. Texts that are turned come behind the others.
@@ -152,11 +174,12 @@ impl Drawn {
     }
 
     /// The lines of texts that are turned alike.
-    fn lines(&self, numbers: Vec<usize>) -> Vec<Line> {
+    fn lines(&self, numbers: Vec<usize>) -> Vec<SeenLine> {
         let runs = || numbers.iter().filter_map(|number| Some((*number, self.runs.get(*number)?)));
         // A scanned page may lie a little askew.
-        let (x, y) = runs()
-            .fold((0.0, 0.0), |(x, y), (_, Run { along, text, .. })| (x + along.0 * text.len() as f32, y + along.1 * text.len() as f32));
+        let (x, y) = runs().fold((0.0, 0.0), |(x, y), (_, DrawnRun { along, text, .. })| {
+            (x + along.0 * text.len() as f32, y + along.1 * text.len() as f32)
+        });
         let along = Point(x / x.hypot(y), y / x.hypot(y));
         let mut placed: Vec<Placed<'_>> = runs().map(|(number, run)| self.place(number, run, along)).collect();
         placed.sort_by(|one, other| other.y.total_cmp(&one.y));
@@ -172,14 +195,14 @@ impl Drawn {
         with_raised(lines).into_iter().filter_map(line_of).collect()
     }
 
-    fn place<'a>(&'a self, number: usize, run: &'a Run, along: Point) -> Placed<'a> {
+    fn place<'a>(&'a self, number: usize, run: &'a DrawnRun, along: Point) -> Placed<'a> {
         let ((from, y), (to, _)) = (run.from.seen_along(along), run.to.seen_along(along));
         let text = self.letters.get(run.text.clone()).unwrap_or_default();
         Placed { text, x0: from.min(to), x1: from.max(to), y, run, number }
     }
 }
 
-impl Run {
+impl DrawnRun {
     fn is_like(&self, along: Point, size: f32) -> bool {
         self.along.0 * along.0 + self.along.1 * along.1 > 0.999 && (self.size - size).abs() <= 0.05 * size
     }
@@ -235,7 +258,7 @@ fn belongs(small: &[Placed<'_>], line: &[Placed<'_>]) -> bool {
 }
 
 /// Writes the cells of a line.
-fn line_of(mut line: Vec<Placed<'_>>) -> Option<Line> {
+fn line_of(mut line: Vec<Placed<'_>>) -> Option<SeenLine> {
     let (y, size) = line.iter().map(|one| (one.y, one.run.size)).max_by(|one, other| one.1.total_cmp(&other.1))?;
     // Letters that are read from right to left keep the order in which they are drawn.
     let is_leftward = line.iter().any(|one| one.text.chars().any(is_leftward));
@@ -247,7 +270,7 @@ fn line_of(mut line: Vec<Placed<'_>>) -> Option<Line> {
         before.is_none_or(|(x, y)| !is_twice(Point(one.x0, one.y), Point(one.x1, one.y), Point(x, y), Point(1.0, 0.0), one.run.size))
     });
     let spaced = spaced(&line);
-    let mut cells: Vec<Cell> = Vec::new();
+    let mut cells: Vec<SeenCell> = Vec::new();
     let mut before: Option<&Placed<'_>> = None;
     for one in &line {
         let between = before.map_or(Between::Cells, |before| between(before, one, spaced));
@@ -259,11 +282,11 @@ fn line_of(mut line: Vec<Placed<'_>>) -> Option<Line> {
                 cell.text.push_str(one.text);
                 (cell.x0, cell.x1) = (cell.x0.min(one.x0), cell.x1.max(one.x1));
             }
-            _ => cells.push(Cell { x0: one.x0, x1: one.x1, text: one.text.to_owned() }),
+            _ => cells.push(SeenCell { x0: one.x0, x1: one.x1, text: one.text.to_owned() }),
         }
         before = Some(one);
     }
-    Some(Line { y, size, cells })
+    Some(SeenLine { y, size, cells })
 }
 
 #[derive(Clone, Copy, PartialEq)]

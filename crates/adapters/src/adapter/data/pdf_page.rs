@@ -7,8 +7,9 @@ use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Error, Object, ObjectId, Stream};
 
 use super::blocking::CancelFlag;
-use super::pdf_font::{Font, MOST_FONT_BYTES};
+use super::pdf_font::Font;
 use super::pdf_layout::Drawn;
+use super::pdf_letters::FontBytes;
 use super::pdf_state::{Matrix, State, States};
 use crate::event::Failure;
 use crate::port::PageText;
@@ -43,7 +44,7 @@ pub(super) struct PageReader<'a> {
     cancel: &'a CancelFlag,
     /// The fonts of the document; `None` if one cannot be read. By the place of its dictionary.
     fonts: BTreeMap<*const Dictionary, Option<Font<'a>>>,
-    font_bytes_left: usize,
+    font_bytes_left: FontBytes,
     bytes_left: usize,
 }
 
@@ -71,7 +72,7 @@ struct ShownObject {
 impl<'a> PageReader<'a> {
     /// Creates a reader.
     pub(super) fn new(document: &'a Document, cancel: &'a CancelFlag) -> PageReader<'a> {
-        PageReader { document, cancel, fonts: BTreeMap::new(), font_bytes_left: MOST_FONT_BYTES, bytes_left: MOST_DRAWN }
+        PageReader { document, cancel, fonts: BTreeMap::new(), font_bytes_left: FontBytes::of_document(), bytes_left: MOST_DRAWN }
     }
 
     /// Reads a page. Fonts without a table of letters give no text; such a page is empty rather than wrong.
@@ -138,9 +139,9 @@ impl<'a> PageReader<'a> {
             states.set(&operation.operator, operands);
             match operation.operator.as_str() {
                 "Tf" => states.current.font = self.font(operands.first(), resources),
-                "Tj" | "TJ" | "'" => self.write(&mut states, operands, shown),
+                "Tj" | "TJ" | "'" => self.write(&mut states, operands, shown)?,
                 // Its first two operands are spaces.
-                "\"" => self.write(&mut states, operands.get(2..).unwrap_or_default(), shown),
+                "\"" => self.write(&mut states, operands.get(2..).unwrap_or_default(), shown)?,
                 "BI" => shown.inline_images += 1,
                 "Do" if depth < MOST_DEPTH => {
                     let named = operands.first().and_then(|name| name.as_name().ok());
@@ -190,10 +191,11 @@ impl<'a> PageReader<'a> {
         Some(place)
     }
 
-    fn write(&self, states: &mut States, operands: &[Object], shown: &mut ShownObject) {
+    fn write(&self, states: &mut States, operands: &[Object], shown: &mut ShownObject) -> Result<(), Unread> {
         if let Some(Some(font)) = states.current.font.and_then(|place| self.fonts.get(&place)) {
             states.write(font, operands, &mut shown.drawn);
         }
+        if shown.drawn.is_too_much() { Err(Unread::Page) } else { Ok(()) }
     }
 
     /// The pictures that a content can use, also in its forms.
@@ -323,7 +325,9 @@ mod tests {
             // Wide letters, narrow letters, spaced letters, wide blanks, a higher text.
             ("/F1 10 Tf 9 700 Td 200 Tz (12) Tj 24 0 Td (500) Tj", "12500"),
             ("/F1 10 Tf 9 700 Td 50 Tz (12) Tj 12 0 Td (500) Tj", "12  500"),
-            ("/F1 10 Tf 9 700 Td 6 Tc (12) Tj 24 0 Td (500) Tj", "12500"),
+            ("/F1 10 Tf 9 700 Td 3 Tc (12) Tj 18 0 Td (500) Tj", "12500"),
+            // Cells of one digit in one text, and in front of another one.
+            ("/F1 10 Tf 9 700 Td 24 Tc (123) Tj 0 Tc (500) Tj", "1  2  3  500"),
             ("/F1 10 Tf 9 700 Td 30 Tw (12 500) Tj", "12  500"),
             ("/F1 10 Tf 9 700 Td (12) Tj 8 Ts (500) Tj", "500\n12"),
             ("/F1 10 Tf 9 700 Td [(1) 20 (2) -300 (500) -2000 (7)] TJ 3 Tr (seen) Tj", "12 500  7seen"),

@@ -7,8 +7,9 @@ use super::pdf_layout::{Drawn, Stretch};
 
 /// How many states may be kept at the same time.
 const MOST_KEPT: usize = 512;
-/// A blank that is wider than this share of the letters' size parts cells.
-const WIDE_BLANK: f64 = 1.0;
+/// What is added to the distance between letters, and to that between words, parts cells if it is more than this share of the letters' size.
+const WIDE_LETTERS: f64 = 0.4;
+const WIDE_WORDS: f64 = 0.7;
 
 /// A change of coordinates: (x, y) becomes (a x + c y + e, b x + d y + f).
 #[derive(Clone, Copy)]
@@ -154,19 +155,28 @@ impl States {
 
     fn write_text(&mut self, font: &Font<'_>, bytes: &[u8], drawn: &mut Drawn) {
         let state = self.current;
-        let text = font.text(bytes);
+        let has_wide_words = state.word_space > WIDE_WORDS * state.size.abs() && font.letters.bytes_of_code() == 1 && bytes.contains(&b' ');
+        if state.letter_space > WIDE_LETTERS * state.size.abs() || has_wide_words {
+            // The letters may be those of several cells.
+            bytes.chunks(font.letters.bytes_of_code()).for_each(|code| self.write_piece(font, code, drawn, true));
+        } else {
+            self.write_piece(font, bytes, drawn, false);
+        }
+    }
+
+    fn write_piece(&mut self, font: &Font<'_>, bytes: &[u8], drawn: &mut Drawn, is_alone: bool) {
+        let state = self.current;
+        let text = font.letters.text(bytes);
         let letters = text.trim();
         let blanks = |blanks: &str| blanks.chars().count();
         let (before, behind) = (blanks(&text) - blanks(text.trim_start()), blanks(&text) - blanks(text.trim_end()));
         // The end of the letters has no distance behind it.
         let (mut end, mut start, mut end_of_letters) = (0.0, 0.0, 0.0);
-        let mut has_wide_blanks = false;
-        let codes = if font.is_large { bytes.len().div_ceil(2) } else { bytes.len() };
+        let codes = bytes.len().div_ceil(font.letters.bytes_of_code());
         for (at, (width, is_blank)) in font.widths(bytes).enumerate() {
             let width = if font.is_vertical { -1000.0 } else { width };
             let own = width / 1000.0 * state.size;
             let space = state.letter_space + if is_blank { state.word_space } else { 0.0 };
-            has_wide_blanks |= is_blank && own + space > WIDE_BLANK * state.size.abs();
             let stretch = if font.is_vertical { 1.0 } else { state.stretch };
             if at == before {
                 start = end;
@@ -176,9 +186,10 @@ impl States {
             }
             end += if font.is_vertical { own - space } else { (own + space) * stretch };
         }
-        let widened = if has_wide_blanks { letters.replace(' ', "  ") } else { String::new() };
-        let stretch = self.stretch(font, [0.0, start, end_of_letters, end]);
-        drawn.add(stretch, if has_wide_blanks { &widened } else { letters }, before, behind);
+        let pen = if is_alone { end_of_letters } else { end };
+        if !is_alone || !letters.is_empty() {
+            drawn.add(self.stretch(font, [0.0, start, end_of_letters, pen]), letters, before, behind);
+        }
         self.advance(end, font.is_vertical);
     }
 
