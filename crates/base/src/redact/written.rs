@@ -19,9 +19,14 @@ const ENDS: [&str; 8] = ["auth", "bearer", "dsn", "jwt", "pass", "passphrase", "
 pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     name == "key"
-        || name.ends_with("_key")
+        || name.ends_with("_key") && !names_no_secret(&name)
         || WORDS.iter().any(|word| name.contains(word))
         || name.rsplit('_').next().is_some_and(|last| ENDS.contains(&last))
+}
+
+/// Whether a name that ends as those of secrets do is one of a key that lets nobody in: `idempotency_key`, `Idempotency-Key`.
+fn names_no_secret(name: &str) -> bool {
+    name.trim_end_matches([' ', '\t', ':', '"', '\'']).to_ascii_lowercase().replace('-', "_").ends_with("idempotency_key")
 }
 
 /// Whether a value that stands where a key does is one: with digits, of 8 characters or more, and without blanks but for `Bearer …`. Not
@@ -87,6 +92,9 @@ pub fn keys_in_source(text: &str) -> Vec<Range<usize>> {
         let is_filled = written.contains("{{")
             || written.starts_with(['$', '&', '*'])
             || ["secrets.", "env."].iter().any(|root| written.starts_with(root));
+        if names_no_secret(&name) {
+            continue;
+        }
         let is_password = name.ends_with("password") && written.len() >= 4 && !written.contains(char::is_whitespace) && written != "text";
         if !is_filled && (is_password || looks_like_key(written)) {
             let length = value.as_str().trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).len();
@@ -186,7 +194,7 @@ fn in_seats(text: &str) -> Vec<Range<usize>> {
     for seat in SEAT.iter().flat_map(|seat| seat.captures_iter(text)) {
         let (Some(whole), Some(name)) = (seat.get(0), seat.get(1)) else { continue };
         // Inside what another name holds, all words have been looked at.
-        if name.start() < seen {
+        if name.start() < seen || names_no_secret(name.as_str()) {
             continue;
         }
         let is_section = ["secrets", "headers", "journal"].iter().any(|section| name.as_str().eq_ignore_ascii_case(section));
@@ -222,7 +230,7 @@ fn in_seats(text: &str) -> Vec<Range<usize>> {
             let is_name = word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
             let is_path = word.contains('/') && word.len() < 32 || word.contains('.') || word.starts_with('$');
             while filled.next_if(|template| template.end <= place.start).is_some() {}
-            let is_filled = filled.peek().is_some_and(|template| template.start < place.end);
+            let is_filled = filled.peek().is_some_and(|template| template.start < place.end) || names_no_secret(&held[..place.start]);
             if looks_like_key(word) && !is_name && !is_path && !is_filled {
                 found.push(whole.end() + place.start..whole.end() + place.end);
             }
@@ -242,7 +250,7 @@ fn below_names(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut seen) = (vec![], 0);
     for holder in HOLDER.iter().flat_map(|holder| holder.captures_iter(text)) {
         let (Some(whole), indent) = (holder.get(0), holder.get(1).map_or(0, |indent| indent.len())) else { continue };
-        if whole.start() < seen {
+        if whole.start() < seen || names_no_secret(whole.as_str()) {
             continue;
         }
         let start = holder.get(2).map_or(whole.end(), |own| own.start());
@@ -284,7 +292,7 @@ mod tests {
         {
             assert!(names_a_secret(name), "{name}");
         }
-        for name in ["keyboard", "content-type", "user", "monkeys", "passengers", "author", "path", "auth_uri"] {
+        for name in ["keyboard", "content-type", "user", "monkeys", "passengers", "author", "path", "auth_uri", "idempotency_key", "Idempotency-Key"] {
             assert!(!names_a_secret(name), "{name}");
         }
         for value in ["Bearer Zq8wLm47", "sk-live-12ab34cd", "x9x9x9x9"] {
@@ -302,6 +310,9 @@ mod tests {
         assert_eq!(hidden("secrets:\n  CRM_TOKEN: tok4711abc # old\n  B_KEY: Key of B, from page 2\n"), ["tok4711abc"]);
         assert_eq!(hidden("api_key = \"my0wnk3y8\""), ["my0wnk3y8"]);
         assert_eq!(hidden("headers: { Authorization: Bearer q8w7e6r5 }"), ["Bearer q8w7e6r5"]);
+        for own in ["idempotency_key: order-7-2026", "headers: { Idempotency-Key: order-7-2026 }", "idempotency_key:\n  order-7-2026\n"] {
+            assert_eq!(hidden(own), [""; 0], "{own}");
+        }
         let random = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z";
         for text in [
             format!("api_key: \"{{{{ secrets.{random} }}}}\""),
