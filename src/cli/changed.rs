@@ -16,7 +16,8 @@ use crate::diagnostic::{counted, visible};
 use crate::load;
 use crate::model::{Leaf, Tool, ToolKind};
 use crate::port::{AskedFiles, AskedPaths, Overlay};
-use crate::runtime::{is_test_file, place_of};
+use crate::model::is_test_name;
+use crate::runtime::place_of;
 use crate::source::Span;
 
 /// Longer texts are no paths.
@@ -126,7 +127,7 @@ impl Changes {
 
     /// The files of pipelines that tests ran before the change and perhaps no longer do, since the tests have changed or are gone.
     pub(super) fn tested_before(&self, shared: &SharedOptions) -> BTreeSet<PathBuf> {
-        let tests = self.git.paths.iter().filter(|path| is_test_file(path)).filter_map(|path| Some((path, self.git.before(path)?)));
+        let tests = self.git.paths.iter().filter(|path| is_test_name(path)).filter_map(|path| Some((path, self.git.before(path)?)));
         let pipelines = |(path, text): (&PathBuf, String)| {
             let files = Overlay { below: &DiskFiles, texts: [(path.clone(), text.into())].into() };
             let checked = check_file(path, &shared.project_of(path), &files);

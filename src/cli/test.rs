@@ -186,11 +186,14 @@ fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(Option<LiveMod
 /// The files with tests: of the paths that are named, else of the project.
 fn files(options: &TestOptions, shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
     let nothing = |error: golden::DiscoverError| Refusal::new(Exit::NothingRan, error);
-    if !options.paths.is_empty() {
-        return golden::discover(&options.paths).map_err(nothing);
+    let project = [shared.current_project()];
+    let (paths, is_whole) = if options.paths.is_empty() { (&project[..], true) } else { (&options.paths[..], false) };
+    let found = golden::discover(paths).map_err(nothing)?;
+    for (file, name) in golden::misnamed(paths).iter().filter(|_| !shared.quiet) {
+        let file = validate::relative(vec![file.clone()]).remove(0);
+        tell!("not run: {}: its name does not end in .test.yaml; rename it to {}", shown(&file), visible(name));
     }
-    let project = shared.current_project();
-    golden::discover(&[project]).map(validate::relative).map_err(nothing)
+    Ok(if is_whole { validate::relative(found) } else { found })
 }
 
 fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken {

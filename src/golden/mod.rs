@@ -42,4 +42,4 @@ pub use baseline::{Baseline, Comparison};
 pub use file::may_write;
 pub use outcome::{Broken, Golden, Report};
 pub use run::run;
-pub use suite::{DiscoverError, LiveModels, Suite, TrialOptions, discover};
+pub use suite::{DiscoverError, LiveModels, Suite, TrialOptions, discover, misnamed};

@@ -10,11 +10,11 @@ use crate::adapter::files::{FileError, cannot, open, stays_in};
 use crate::driver::Ports;
 use crate::engine::PortRules;
 use crate::load::Loaded;
-use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
+use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile, is_test_name, test_name};
 use crate::plan::Plan;
 use crate::port::{Files, Secret};
-use crate::runtime::{each_once, has_keys, is_test_file, yaml_of_project};
-use crate::source::{Sources, Span};
+use crate::runtime::{each_once, has_keys, yaml_of_project};
+use crate::source::{FileId, SourceFile, Sources, Span};
 
 /// A test file without errors, and what it tests.
 pub struct Suite {
@@ -171,8 +171,21 @@ pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
     Ok(each_once(found))
 }
 
+/// Files of these folders with cases of tests that [`discover`] passes over by their names, each with its right name.
+pub fn misnamed(folders: &[PathBuf]) -> Vec<(PathBuf, String)> {
+    let files = folders.iter().filter(|path| path.is_dir()).flat_map(|path| yaml_of_project(path));
+    let others: Vec<PathBuf> = each_once(files.filter(|file| !is_test_name(file)).collect());
+    let right = |file: &PathBuf| {
+        let text = DiskFiles.read_text(file).ok().filter(|text| text.contains("test"))?;
+        let tree = crate::syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
+        tree.as_map().filter(|map| ["cases", "cases_from"].iter().any(|key| map.get(key).is_some()))?;
+        Some(test_name(file, Path::new(tree.text_of("test")?)))
+    };
+    others.into_iter().filter_map(|file| right(&file).map(|name| (file, name))).collect()
+}
+
 fn holds_tests(file: &Path) -> bool {
-    is_test_file(file) || has_own_tests(file)
+    is_test_name(file) || has_own_tests(file)
 }
 
 /// Whether a file has `name` and `tests` at its outermost level. What it really is, its reader says.

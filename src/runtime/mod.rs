@@ -54,7 +54,7 @@ pub(crate) use outcome::drawn;
 pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
 pub(crate) use project::{
-    SkippedFile, each_once, find, find_all, has_keys, is_test_file, place_of, project, skipped, told_from_project, yaml_of_project,
+    SkippedFile, each_once, find, find_all, has_keys, place_of, project, skipped, told_from_project, yaml_of_project,
 };
 pub(crate) use replay::replay;
 pub use runner::Runner;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::{read, yaml_files};
 use crate::load::{SettingsOf, fits_pattern, has_own_parts, in_our_folder, load_settings, project_of, says_flow};
-use crate::model::Pipeline;
+use crate::model::{Pipeline, is_test_name};
 use crate::port::Files;
 use crate::source::{FileId, SourceFile, from_folder};
 use crate::syntax;
@@ -75,12 +75,6 @@ pub(crate) fn has_keys(text: &str, keys: &[&str]) -> bool {
 
 /// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.
 const MOST_LOOKED_AT: u64 = 16 << 20;
-
-/// Whether a file is one of tests by its name.
-pub(crate) fn is_test_file(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    name.ends_with(".test.yaml") || name.ends_with(".test.yml")
-}
 
 /// Where a file is, however it was named. A link keeps its own name.
 pub(crate) fn place_of(path: &Path) -> PathBuf {
@@ -155,9 +149,9 @@ fn is_ours(path: &Path) -> bool {
     // What cannot be read as text is reported where it must be ours: a test, or in a folder of ours.
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
     match DiskFiles.read_text(path) {
-        Ok(text) => in_our_folder(path) || is_test_file(path) || says_flow(&text),
+        Ok(text) => in_our_folder(path) || is_test_name(path) || says_flow(&text),
         Err(_) => {
-            is_test_file(path)
+            is_test_name(path)
                 || may_be_ours(path)
                 || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
         }

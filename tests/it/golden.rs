@@ -304,6 +304,49 @@ fn a_row_of_a_table_is_a_case_and_its_line_is_named() {
 }
 
 #[test]
+fn a_table_of_cases_is_read_as_spreadsheets_write_it() {
+    let bench = Bench::new();
+    bench.write(
+        "rows.yaml",
+        "flow: 1\nname: rows\ninputs: { who: text, paid: boolean }\nsteps:\n  - { id: say, set: \"{{ inputs.who }} {{ inputs.paid }}\" }\noutputs: \"{{ steps.say.output }}\"\n",
+    );
+    bench.write("rows.test.yaml", "flow: 1\ntest: rows.yaml\ncases_from: { file: rows.csv }\n");
+    let rows = "sep=;\r\nid;inputs.who;inputs.paid;expect.result;;\r\none;Ana;TRUE;Ana true;;\r\ntwo;Bo, B.;False;Bo, B. false;;;;\r\n;;;;;\r\n";
+    let utf16: Vec<u8> = std::iter::once(0xFEFF).chain(rows.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    for bytes in [rows.as_bytes(), &utf16] {
+        std::fs::write(bench.0.path().join("rows.csv"), bytes).unwrap();
+        let ran = bench.run(&["rows.test.yaml"]);
+        assert_eq!((ran.exit, ran.err.as_str()), (0, "2 passed, 0 failed\n"), "{}", ran.out);
+    }
+    for (rows, told) in [
+        ("id;inputs.paid;expect.result\none;WAHR;x\n", "WAHR"),
+        ("id;expect.result;\none;x;y\n", "this row has 3 values, and there are 2 columns"),
+        ("id;;expect.result\none;;y\n", "unknown column"),
+    ] {
+        bench.write("rows.csv", rows);
+        let ran = bench.run(&["rows.test.yaml"]);
+        assert!(ran.exit == 1 && ran.out.contains(told), "no {told:?} in\n{}", ran.out);
+    }
+}
+
+#[test]
+fn a_file_of_tests_that_a_folder_does_not_run_is_told() {
+    let bench = Bench::new();
+    bench.write("hours.yaml", "flow: 1\nname: hours\nsteps: [{ id: say, set: Hi }]\noutputs: \"{{ steps.say.output }}\"\n");
+    let test = "flow: 1\ntest: hours.yaml\ncases: [{ id: one, expect: { result: Bye } }]\n";
+    for (name, right) in [("n.tests.yaml", "n.test.yaml"), ("n_test.yaml", "n.test.yaml"), ("test.yaml", "hours.test.yaml"), ("cases.yml", "hours.test.yml")] {
+        bench.write(name, test);
+        let ran = bench.run(&["."]);
+        let told = format!("not run: {name}: its name does not end in .test.yaml; rename it to {right}\n");
+        assert!(ran.exit == 4 && ran.err.contains(&told), "{}", ran.err);
+        assert!(bench.run(&[name]).out.contains("FAIL"), "a file that is named is run");
+        std::fs::remove_file(bench.0.path().join(name)).unwrap();
+    }
+    bench.write("other.yaml", "jobs:\n  test: 1\n  cases: 2\n");
+    assert!(!bench.run(&["."]).err.contains("not run"));
+}
+
+#[test]
 fn a_judge_says_whether_a_result_is_as_wanted_and_is_never_left_out() {
     let bench = with_rows(
         "id,inputs.days,inputs.question,replies.expect.judge,expect.judge\none,7,When?,passed,It names a day.\ntwo,3,When?,,It names a day.\n",

@@ -6,8 +6,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::files::{self, LARGEST, here, read_text};
-use crate::model::FilePattern;
+use super::files::{self, LARGEST, here, read_table, read_text};
+use crate::model::{DataKind, FilePattern};
 #[cfg(feature = "data")]
 use crate::model::{PreparedQuery, TableLook};
 use crate::port::{Files, ReadFileError, TableSource};
@@ -28,7 +28,9 @@ impl Files for DiskFiles {
     }
 
     fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
-        read_text(path, LARGEST).map_err(problem)
+        let kind = path.extension().and_then(|ending| DataKind::of_ending(ending.to_str()?));
+        let is_table = matches!(kind, Some(DataKind::Csv | DataKind::Tsv));
+        if is_table { read_table(path, LARGEST) } else { read_text(path, LARGEST) }.map_err(problem)
     }
 
     fn exists(&self, path: &Path) -> bool {

@@ -139,6 +139,14 @@ pub fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
     text(read(path, most)?)
 }
 
+/// Like [`read_text`], of a table, which spreadsheets also write in UTF-16 with its mark.
+///
+/// # Errors
+/// See [`read_text`].
+pub(super) fn read_table(path: &Path, most: u64) -> std::io::Result<String> {
+    marked_text(read(path, most)?)
+}
+
 /// Reads the whole text of a file or pipe (such as `<(command)`) that a person named on the command line. It waits until the writer of a pipe has
 /// finished; call it only while signals still end the program.
 ///

@@ -222,6 +222,7 @@ codes! {
     MockShape = "F704", "mock-shape", Warning, true;
     TestContradicts = "F705", "test-contradicts", Error, false;
     TestLacksAnswer = "F706", "test-lacks-answer", Warning, true;
+    TestName = "F707", "test-name", Warning, true;
     UnusedSuppression = "F900", "unused-suppression", Warning, true;
     BadSuppression = "F901", "bad-suppression", Error, false;
 }

@@ -91,12 +91,12 @@ pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings}
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;
 pub use table::{
-    CellForm, ColumnForm, ColumnKind, ColumnLook, Data, NumberForm, Separator, TableForm, TableLook, TableOddity, TextEncoding,
+    CellForm, ColumnForm, ColumnKind, ColumnLook, Data, NumberForm, Separator, TableForm, TableLook, TableOddity, TextEncoding, separator_line,
 };
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{
     CallPart, Channels, Expect, ExpectedCalls, JUDGE_CRITERION, JUDGE_REPLY, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet,
-    ScriptedReply, TestCase, TestFile,
+    ScriptedReply, TestCase, TestFile, is_test_name, test_name,
 };
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use typed::{typed, typed_for};

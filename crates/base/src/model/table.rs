@@ -318,3 +318,9 @@ pub enum CellForm {
     /// Anything else that is no number.
     Words,
 }
+
+/// The sign that a first line `sep=;` says to stand between the cells, and how many bytes the line takes with its end; spreadsheets write it.
+pub fn separator_line(text: &[u8]) -> Option<(u8, usize)> {
+    let Some([sign @ (b',' | b';' | b'\t' | b'|'), end @ (b'\r' | b'\n'), next, ..]) = text.strip_prefix(b"sep=") else { return None };
+    Some((*sign, "sep=".len() + if (*end, *next) == (b'\r', b'\n') { 3 } else { 2 }))
+}

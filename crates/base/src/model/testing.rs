@@ -1,6 +1,6 @@
 //! Test files and scripted replies.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -238,5 +238,45 @@ impl CallPart {
     /// The key of `calls` that it is.
     pub fn key(self) -> &'static str {
         self.into()
+    }
+}
+
+/// Whether a file is one of tests by its name, by which `flow test` finds it in a folder.
+pub fn is_test_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.ends_with(".test.yaml") || name.ends_with(".test.yml")
+}
+
+/// The name of a file as one of tests: `hours.test.yaml` of `hours.tests.yaml`, `hours_test.yaml` and `hours.yaml`. One that says nothing but that it
+/// holds tests (`test.yaml`) has the name of their pipeline.
+pub fn test_name(path: &Path, pipeline: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ends = ["test", "tests", "case", "cases", "spec"];
+    let word = stem.to_lowercase();
+    let end = ends.iter().find(|end| word.strip_suffix(**end).is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', '_', '-'])));
+    let own = stem[..stem.len() - end.map_or(0, |end| end.len())].trim_end_matches(['.', '_', '-']);
+    let own = if own.is_empty() { pipeline.file_stem().unwrap_or_default().to_string_lossy() } else { own.into() };
+    format!("{own}.test.{}", path.extension().unwrap_or_default().to_string_lossy().to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_tests_is_found_by_its_name() {
+        for (name, meant) in [
+            ("n.tests.yaml", "n.test.yaml"),
+            ("a/n_test.yaml", "n.test.yaml"),
+            ("n-Tests.YML", "n.test.yml"),
+            ("test.yaml", "hours.test.yaml"),
+            ("cases.yml", "hours.test.yml"),
+            ("contest.yaml", "contest.test.yaml"),
+            ("größe.yaml", "größe.test.yaml"),
+        ] {
+            assert!(!is_test_name(Path::new(name)));
+            assert_eq!(test_name(Path::new(name), Path::new("../hours.yaml")), meant, "{name}");
+            assert!(is_test_name(Path::new(meant)));
+        }
     }
 }

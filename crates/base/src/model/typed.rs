@@ -28,6 +28,7 @@ pub fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonE
             };
             match json_or_text(value)? {
                 Some(value) => Ok(value),
+                None if wanted == "boolean" => Ok(yes_or_no(value).unwrap_or_else(|| Value::from(value))),
                 None if wanted == "array" => items(value),
                 None => Ok(Value::from(value)),
             }
@@ -51,15 +52,20 @@ pub fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
                 value.split(',').map(|item| typed(items, item.trim())).collect::<Result<_, _>>().map(Value::Array)
             }
         },
+        FieldKind::Boolean => Ok(json_or_text(value)?.or_else(|| yes_or_no(value)).unwrap_or_else(text)),
         FieldKind::Number
         | FieldKind::Integer
-        | FieldKind::Boolean
         | FieldKind::Object
         | FieldKind::Any
         | FieldKind::Plan
         | FieldKind::Scorecard => Ok(json_or_text(value)?.unwrap_or_else(text)),
         _ => Ok(text()),
     }
+}
+
+/// `TRUE` and `True`, as spreadsheets and other languages write them.
+fn yes_or_no(value: &str) -> Option<Value> {
+    value.trim().to_lowercase().parse().ok().map(Value::Bool)
 }
 
 /// A value as JSON; `None`: it is not valid JSON, so it is a text. Errors: it begins as only JSON does, or is a number, and has not one meaning.
@@ -85,9 +91,10 @@ mod tests {
     #[test]
     fn a_text_from_outside_gets_the_type_that_its_input_wants() {
         let list = Field { items: Some(Box::new(Field::new("item", FieldKind::Integer))), ..Field::new("list", FieldKind::List) };
-        let fields = Shape::Fields(vec![Field::new("text", FieldKind::Text), Field::new("number", FieldKind::Number), list]);
+        let plain = [("text", FieldKind::Text), ("number", FieldKind::Number), ("yes", FieldKind::Boolean)];
+        let fields = Shape::Fields(plain.map(|(name, kind)| Field::new(name, kind)).into_iter().chain([list]).collect());
         let properties = json!({
-            "text": { "type": "string" }, "number": { "type": "integer" }, "list": { "type": "array" }, "either": { "type": ["integer", "string"] },
+            "text": { "type": "string" }, "number": { "type": "integer" }, "list": { "type": "array" }, "yes": { "type": "boolean" }, "either": { "type": ["integer", "string"] },
         });
         let schema = Shape::Schema(Arc::new(json!({ "properties": properties })));
         for inputs in [&fields, &schema] {
@@ -96,6 +103,11 @@ mod tests {
                 ("number", "5", json!(5)),
                 ("number", "five", json!("five")),
                 ("list", "[1, 2]", json!([1, 2])),
+                ("yes", "true", json!(true)),
+                ("yes", "FALSE", json!(false)),
+                ("yes", " True ", json!(true)),
+                ("yes", "WAHR", json!("WAHR")),
+                ("text", "TRUE", json!("TRUE")),
                 ("unknown", "5", json!("5")),
             ] {
                 assert_eq!(typed_for(inputs, name, value), Ok(typed), "{name}");

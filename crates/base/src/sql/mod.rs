@@ -72,6 +72,11 @@ pub fn read(text: &str) -> Option<Query<'_>> {
     Some(Query { tables: reader.tables, gives, places, given_places: reader.given_places, called: reader.called, calls })
 }
 
+/// Whether a query names each column of its result, so that none of them follows from a table alone. A query that cannot be read does not.
+pub fn names_its_columns(text: &str) -> bool {
+    read(text).is_some_and(|query| query.gives.iter().all(|given| given.column != "*"))
+}
+
 /// Whether a word stands anywhere in a text, be it in a comment: rather once too often than once too seldom.
 pub fn mentions(text: &str, word: &str) -> bool {
     let (text, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());

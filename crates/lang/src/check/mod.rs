@@ -91,6 +91,9 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
         let recorded = path.with_file_name("cassettes").join(path.file_stem().unwrap_or_default());
         rules::check_tests(tests, &plan, &|case| !files.names(&recorded.join(case)).is_empty(), &mut later);
     }
+    if let Some(tests) = loaded.test_file() {
+        rules::check_test_name(path, tests, &mut later);
+    }
     if let Some(defined) = &loaded.definitions {
         rules::check_definitions(defined, &mut later);
     }

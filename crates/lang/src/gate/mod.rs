@@ -18,6 +18,7 @@ mod lenient;
 mod links;
 mod manner;
 mod markdown;
+pub mod mocked;
 mod numbers;
 mod personal_data;
 pub mod questions;

@@ -74,22 +74,6 @@ pub fn of_element(step: &Step, entry: Value) -> Mock {
     }
 }
 
-/// The mocks of a whole `for_each`.
-///
-/// # Errors
-/// They do not fit.
-pub fn mocked_elements(step: &Step, around: ResultContext, value: Value) -> Result<(), Vec<String>> {
-    let Value::Array(list) = value else { return Err(vec!["a step with for_each returns a list".to_owned()]) };
-    let mut problems = vec![];
-    for (place, entry) in list.into_iter().enumerate() {
-        if let Mock::Output(value) = of_element(step, entry) {
-            let own = result(step, around, value).err().unwrap_or_default();
-            problems.extend(own.into_iter().map(|problem| format!("{place}: {problem}")));
-        }
-    }
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
-}
-
 /// The result of a whole `for_each`: a list of results of its step; under `on_failure: continue` each with its element and status.
 ///
 /// # Errors

@@ -61,6 +61,11 @@ impl Loaded {
         self.names.first().map_or("", String::as_str)
     }
 
+    /// The file of tests that was asked for; a pipeline with tests of its own is none.
+    pub fn test_file(&self) -> Option<&TestFile> {
+        self.tests.as_ref().filter(|_| self.kind == FileKind::Test)
+    }
+
     /// The text of each file, by its name from the project's folder, with stars where a key stands.
     pub fn texts(&self) -> BTreeMap<String, String> {
         let shown = |file: &SourceFile| file.text.char_indices().map(|(at, c)| if file.is_hidden(at) { '*' } else { c }).collect();

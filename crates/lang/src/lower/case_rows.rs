@@ -9,7 +9,7 @@ use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable, Takes};
 use super::reader::{KeyReader, unknown_key};
 use crate::diagnostic::{Diagnostic, Near, nearest};
-use crate::model::{Shape, TableOddity, TestCase, typed_for};
+use crate::model::{Shape, TableOddity, TestCase, separator_line, typed_for};
 use crate::source::{FileId, Span};
 use crate::syntax::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar, plain_value};
 
@@ -26,10 +26,11 @@ pub(super) fn rows(keys: &KeyReader) -> (Vec<Node>, bool) {
         return Default::default();
     }
     let mut records = Records::new(&written.value, file, &text);
-    let Some((header, names)) = records.next() else {
+    let Some((header, mut names)) = records.next() else {
         let help = "write the names of the columns in its first line, such as id,inputs.question,expect.status";
         return lower.reject(written.span, format!("cases file {} is empty", quoted(&written.value)), help).unwrap_or_default();
     };
+    leave_out_empty(&mut names, 1);
     let columns = columns(lower, &names);
     let lacks_column = columns.iter().any(Option::is_none);
     if !names.iter().any(|(name, _)| name.trim() == "id") {
@@ -38,7 +39,7 @@ pub(super) fn rows(keys: &KeyReader) -> (Vec<Node>, bool) {
         return Default::default();
     }
     let mut rows = vec![];
-    while let Some((row, cells)) = records.next() {
+    while let Some((row, mut cells)) = records.next() {
         if records.is_open(row) {
             let message = "a quote in this row is never closed, so the row takes all that follows";
             lower.report(Diagnostic::bad_value(row, message).help("end the value with a quote, and double a quote that belongs to it"));
@@ -49,6 +50,7 @@ pub(super) fn rows(keys: &KeyReader) -> (Vec<Node>, bool) {
             lower.report(Diagnostic::too_large(row, message).help("split it over several test files"));
             return (rows, lacks_column);
         }
+        leave_out_empty(&mut cells, columns.len());
         if cells.len() != columns.len() {
             let message = format!("this row has {} values, and there are {} columns", cells.len(), columns.len());
             lower.report(Diagnostic::bad_value(row, message).help("put a value with a comma or a quote in it between double quotes"));
@@ -68,6 +70,13 @@ pub(super) fn rows(keys: &KeyReader) -> (Vec<Node>, bool) {
         lower.report(Diagnostic::bad_value(header, message).help("add a row for each case"));
     }
     (rows, lacks_column)
+}
+
+/// Leaves out empty cells behind the last column: a spreadsheet writes them where a cell once held something.
+fn leave_out_empty(cells: &mut Vec<(String, Span)>, columns: usize) {
+    while cells.len() > columns && cells.last().is_some_and(|(cell, _)| cell.trim().is_empty()) {
+        cells.pop();
+    }
 }
 
 /// Gives the inputs of cases that are rows the types that their pipeline wants.
@@ -306,10 +315,12 @@ struct Records<'t> {
 
 impl<'t> Records<'t> {
     fn new(name: &str, file: FileId, text: &'t str) -> Records<'t> {
-        let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let first = text.lines().next().unwrap_or_default();
+        let mut start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let said = separator_line(&text.as_bytes()[start..]).filter(|_| !name.ends_with(".tsv"));
+        start += said.map_or(0, |(_, line)| line);
+        let first = text[start..].lines().next().unwrap_or_default();
         let most = [b'|', b'\t', b';', b','].into_iter().max_by_key(|mark| first.bytes().filter(|byte| byte == mark).count());
-        let delimiter = if name.ends_with(".tsv") { b'\t' } else { most.unwrap_or(b',') };
+        let delimiter = if name.ends_with(".tsv") { b'\t' } else { said.map(|(sign, _)| sign).or(most).unwrap_or(b',') };
         Records { reader: reader(delimiter, &text[start..]), file, text, start, delimiter }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::names::sole_path;
-use super::step_paths::{PathEnd, way, with_places};
+use super::step_paths::{PathEnd, nearest, way, with_places};
 use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
 use super::{
     case_contradicts, check_impossible, comparison_type, judged_by_itself, mock_shape, nothing_expected, replies, reply_calls, reply_shape,
@@ -56,6 +56,17 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             out.push(unknown_test_name::reported(span, &message).help(format!("name a step in it: {}", steps.join(", "))));
             return;
         }
+        // Of a path, what is in the last step of it that there is.
+        let inner = if what.ends_with("step") { nearest(plan, pipeline, name) } else { vec![] };
+        if let [holder] = inner.as_slice()
+            && step_path::leads_into(name, holder)
+        {
+            let message = format!("test {} {what} {}, but no step runs in {}", quoted(&case.id.value), quoted(name), quoted(holder));
+            out.push(unknown_test_name::reported(span, &message).help(unknown_test_name::one_list(holder)).about(about));
+            return;
+        }
+        let inner: Vec<&str> = inner.iter().map(String::as_str).collect();
+        let names = if inner.is_empty() { names } else { &[inner.as_slice()] };
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let problem = if about == About::CaseChannel { "which the pipeline does not list in channels" } else { "which does not exist" };
         let message = format!("test {} {what} {}, {problem}{hint}", quoted(&case.id.value), quoted(name));

@@ -7,9 +7,12 @@ use serde_json::Value;
 use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::one_line;
-use crate::gate::result::{ResultContext, mocked_elements, result};
+use crate::gate::mocked::{elements_held, held, of_tool};
+use crate::gate::result::ResultContext;
 use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};
 use crate::source::Span;
+
+const CORRECT: &str = "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed";
 
 /// F704, for the mocks of tests.
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -23,13 +26,20 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                 let called = mocked.pipeline.called(mocked.step).map(|id| &plan.pipeline(id).pipeline.outputs);
                 let around = ResultContext { agent, called };
                 let is_known = !is_lost(mocked.step, around);
+                let file = &mocked.pipeline.pipeline;
                 let held = match mocked.is_whole {
-                    true => mocked_elements(mocked.step, around, value.clone()),
-                    false => result(mocked.step, around, value.clone()).map(|_| ()),
+                    true => elements_held(mocked.step, file, around, value),
+                    false => held(mocked.step, file, around, value),
                 };
                 let problems = held.err().filter(|_| is_known)?;
                 Some((mocked.step, problems, mocked.is_whole && !value.is_array(), mocked.is_whole))
             });
+            let used = pipeline.pipeline.tool(name).filter(|_| mocked(name, case, pipeline, plan).is_empty());
+            let problems = used.map_or(vec![], |(tool, _)| of_tool(&tool.kind, value));
+            if !problems.is_empty() && told.insert(mock.span) {
+                let what = format!("the mock of {} is no result of that tool: {}", quoted(name), problems.join("; "));
+                out.push(found(mock.span, &what).help(CORRECT));
+            }
             let Some((step, problems, is_one, is_list)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
             let of = if step.id.value == *name {
                 "the step's output".to_owned()
@@ -39,9 +49,7 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
             let what = format!("the mock of {} does not match {of}: {}", quoted(name), problems.join("; "));
             let help = match is_one {
                 true => format!("write a list with an output for each element, or one mock for each: \"{name}[0]\", \"{name}[1]\""),
-                false => mended(name, step, value).filter(|_| !is_list).unwrap_or_else(|| {
-                    "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed".to_owned()
-                }),
+                false => mended(name, step, value).filter(|_| !is_list).unwrap_or_else(|| CORRECT.to_owned()),
             };
             out.push(found(mock.span, &what).help(help));
         }
@@ -54,7 +62,8 @@ fn mended(name: &str, step: &Step, value: &Value) -> Option<String> {
     if is_http {
         return Some(format!("write {name}: {{ status: 200, headers: {{}}, body: {} }}", one_line(&value.to_string(), 80)));
     }
-    let [row] = value.as_array().filter(|_| matches!(step.kind, StepKind::Sql(_)))?.as_slice() else { return None };
+    let is_one = matches!(&step.kind, StepKind::Sql(sql) if sql.one.is_some());
+    let [row] = value.as_array().filter(|_| is_one)?.as_slice() else { return None };
     Some(format!("write {name}: with that row alone, without [ and ]: {}", one_line(&row.to_string(), 80)))
 }
 

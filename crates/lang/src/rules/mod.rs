@@ -109,6 +109,7 @@ mod redundant_need;
 mod refine_repeats_effect;
 mod replies;
 mod reply_calls;
+mod reply_keys;
 mod reply_shape;
 mod roles;
 mod route_case_hidden;
@@ -136,6 +137,7 @@ mod table_content;
 mod tell;
 mod test_ends;
 mod test_lacks;
+mod test_name;
 mod test_values;
 #[cfg(test)]
 mod testing;
@@ -176,6 +178,7 @@ mod written_plan;
 mod wrong_place;
 
 pub(crate) use cases::check as check_tests;
+pub(crate) use test_name::check as check_test_name;
 pub(crate) use written_plan::check_written_plan;
 
 pub use effects::effects_of;
@@ -283,6 +286,7 @@ const RULES: &[Rule] = &[
     guarantee_unmet::check,
     verdicts::in_models,
     replies::in_models,
+    reply_keys::in_models,
 ];
 
 /// The rules of what a file defines, which need no step: all that are held against a file of definitions.

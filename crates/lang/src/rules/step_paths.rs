@@ -1,7 +1,7 @@
 //! Where the path of a step leads, as tests name it: `facts/report/text`.
 
 use super::{PipelinePlan, Plan};
-use crate::model::{Case, StepKind, step_path};
+use crate::model::{Case, PipelineId, StepKind, step_path};
 use crate::plan::{BlockIx, StepIx};
 
 /// Where the path of a step leads.
@@ -17,9 +17,13 @@ pub(super) enum PathEnd<'p> {
 
 /// Where a path such as `facts/report/text` or `each[2]` leads.
 pub(super) fn way<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, path: &str) -> PathEnd<'p> {
-    let parts: Vec<&str> = step_path::ids(path).collect();
+    way_in(plan, pipeline, &step_path::ids(path).collect::<Vec<_>>())
+}
+
+/// The same from the lists of a pipeline.
+fn way_in<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, parts: &[&str]) -> PathEnd<'p> {
     let blocks = [Some(pipeline.main), pipeline.on_failure, pipeline.finally];
-    let mut ways = blocks.into_iter().flatten().map(|block| way_from(plan, pipeline, block, &parts));
+    let mut ways = blocks.into_iter().flatten().map(|block| way_from(plan, pipeline, block, parts));
     ways.find(|way| !matches!(way, PathEnd::Nowhere)).unwrap_or(PathEnd::Nowhere)
 }
 
@@ -46,7 +50,7 @@ pub(super) fn with_places(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> O
     (placed != path).then_some(placed)
 }
 
-fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> PathEnd<'p> {
+fn way_from<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> PathEnd<'p> {
     loop {
         let [id, rest @ ..] = parts else { return PathEnd::Nowhere };
         let list = pipeline.block(block);
@@ -68,15 +72,71 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
             (block, parts) = (*inner, below);
         } else if let (StepKind::Group(_) | StepKind::Repeat(_), Some(inner)) = (kind, planned.cases.first()) {
             (block, parts) = (*inner, rest);
-        } else if let StepKind::Call(call) = kind {
-            let Some(called) = call.pipeline else { return PathEnd::Inside };
-            pipeline = plan.pipeline(called);
-            (block, parts) = (pipeline.main, rest);
+        } else if let (StepKind::Call(_) | StepKind::Tool(_), Some(called)) = (kind, pipeline.called(&planned.step)) {
+            return way_in(plan, plan.pipeline(called), rest);
+        } else if let Some(called) = used_by_agents(kind, pipeline, first).filter(|_| !below.is_empty()) {
+            return way_in(plan, plan.pipeline(called), below);
         } else {
-            // What a tool, an agent or a plan runs is known only in the run.
-            let is_alone =
-                matches!(kind, StepKind::Http(_) | StepKind::Approval(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_));
-            return if is_alone || kind.facts().only_computes { PathEnd::Nowhere } else { PathEnd::Inside };
+            return if is_open(kind) { PathEnd::Inside } else { PathEnd::Nowhere };
         }
     }
+}
+
+/// Whether what a step runs is known only in the run: the steps of a written plan, and what could not be read.
+fn is_open(kind: &StepKind) -> bool {
+    match kind {
+        StepKind::Plan(_) | StepKind::Call(_) | StepKind::Broken => true,
+        StepKind::Agent(_)
+        | StepKind::Set(_)
+        | StepKind::Http(_)
+        | StepKind::Sql(_)
+        | StepKind::Program(_)
+        | StepKind::Python(_)
+        | StepKind::Read(_)
+        | StepKind::Search(_)
+        | StepKind::Resource(_)
+        | StepKind::Tool(_)
+        | StepKind::Task(_)
+        | StepKind::Dialogue(_)
+        | StepKind::Route(_)
+        | StepKind::Group(_)
+        | StepKind::Repeat(_)
+        | StepKind::Format(_)
+        | StepKind::Gate(_)
+        | StepKind::Approval(_)
+        | StepKind::Send(_)
+        | StepKind::Wait(_)
+        | StepKind::Stop(_) => false,
+    }
+}
+
+/// The pipeline that an agent of a step may run as this tool.
+fn used_by_agents(kind: &StepKind, pipeline: &PipelinePlan, tool: &str) -> Option<PipelineId> {
+    let facts = kind.facts();
+    let mut agents = facts.agents.into_iter().flatten().chain(facts.talkers).filter_map(|agent| pipeline.pipeline.agents.get(&agent.value));
+    let may_run = agents.any(|agent| agent.tools.iter().any(|own| own.value == tool));
+    pipeline.called_tool(tool).filter(|_| may_run)
+}
+
+/// The paths that may be meant by one that leads nowhere: those in the last step of it that there is, or that step itself where none has a path in it.
+pub(super) fn nearest(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> Vec<String> {
+    let above = path.match_indices('/').rev().map(|(end, _)| &path[..end]);
+    let Some((above, end)) = above.map(|above| (above, way(plan, pipeline, above))).find(|(_, end)| !matches!(end, PathEnd::Nowhere)) else {
+        return vec![];
+    };
+    let ids: Vec<&str> = match end {
+        PathEnd::Case(case) => case.steps.iter().map(|step| step.id.as_str()).collect(),
+        PathEnd::Step(pipeline, ix) => {
+            let step = &pipeline.step(ix).step;
+            match &step.kind {
+                StepKind::Route(_) => step.kind.cases().map(|case| case.id.as_str()).collect(),
+                _ => match pipeline.called(step).map(|id| plan.pipeline(id)) {
+                    Some(called) => called.steps.iter().filter(|inner| inner.block == called.main).map(|inner| inner.step.id.as_str()).collect(),
+                    None => step.kind.cases().flat_map(|case| &case.steps).map(|step| step.id.as_str()).collect(),
+                },
+            }
+        }
+        PathEnd::Inside | PathEnd::Nowhere => vec![],
+    };
+    if ids.is_empty() { vec![above.to_owned()] } else { ids.into_iter().map(|id| step_path::inside(above, id)).collect() }
 }

@@ -201,9 +201,7 @@ impl PipelineNames<'_> {
                 let prepared = self.pipeline.pipeline.prepared.get(&*step.query.source);
                 let row = match prepared {
                     Some(PreparedQuery::Gives(columns)) => {
-                        let read = sql::read(&step.query.source);
-                        let has_star = read.is_none_or(|query| query.gives.iter().any(|given| given.column == "*"));
-                        Some(Type::row(columns, has_star))
+                        Some(Type::row(columns, !sql::names_its_columns(&step.query.source)))
                     }
                     Some(PreparedQuery::Fails(_)) | None => None,
                 };

@@ -11,3 +11,8 @@ pub(super) fn report(span: Span, message: &str) -> Diagnostic {
 pub(super) fn reported(span: Span, message: &str) -> Diagnostic {
     finding(Code::TestUnknownName, span, message)
 }
+
+/// The help where a name leads into a step in which no other step runs.
+pub(super) fn one_list(step: &str) -> String {
+    format!("write {step}: what its agents say is one list under that name, in the order in which they are asked")
+}

@@ -12,7 +12,7 @@ use super::sentence::{counted, failure, file_name, too_large, wrong_type};
 use super::separator::{TableLines, lines_of, separator_of};
 use super::source::{Content, Stamp, cannot_open, decode, decode_as, is_utf16, not_a_text, not_utf8, open, read_rest, with_zeros};
 use crate::event::Failure;
-use crate::model::{DataKind, TableForm};
+use crate::model::{DataKind, TableForm, separator_line};
 use crate::port::TableSource;
 
 /// Maximum size of one row in the file, in bytes.
@@ -78,13 +78,11 @@ impl Delimited {
         found.start = if beginning.starts_with(mark) { mark.len() as u64 } else { 0 };
         let first = beginning.get(found.start as usize..).unwrap_or_default();
         let mut said = separator.map(|separator| separator.byte());
-        if table.kind != DataKind::Tsv
-            && let Some([sign @ (b',' | b';' | b'\t' | b'|'), end @ (b'\r' | b'\n'), next, ..]) = first.strip_prefix(b"sep=")
-        {
-            said = said.or(Some(*sign));
+        if let Some((sign, line)) = separator_line(first).filter(|_| table.kind != DataKind::Tsv) {
+            said = said.or(Some(sign));
             if header_row.is_none() {
                 found.lines_before = 1;
-                found.start += "sep=".len() as u64 + if (*end, *next) == (b'\r', b'\n') { 3 } else { 2 };
+                found.start += line as u64;
             }
         }
         if let Some(row) = header_row {

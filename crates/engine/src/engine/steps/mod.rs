@@ -31,7 +31,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
 use crate::engine::{RecordedEnd, RecordedRun, Run};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
-use crate::gate::result;
+use crate::gate::{mocked, result};
 use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
 
 /// Output and details of a step, or `None` when it continues.
@@ -105,6 +105,11 @@ impl Kind for BrokenStep {
     }
 }
 
+/// What a step or tool cannot give, as the failure of the mock that has it.
+pub(crate) fn no_result(problems: &[String]) -> Failure {
+    Failure::new(FailureKind::BadShape, format!("the mock is no result that could be given here: {}", problems.join("; ")))
+}
+
 fn other() -> Taken {
     Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived"))
 }
@@ -176,7 +181,10 @@ impl Run {
             }
             self.answers(name);
             match mock {
-                Mock::Output(output) => self.give_mock(at, &step, output, None),
+                Mock::Output(output) => match mocked::problems(&step, &self.planned_of(at).pipeline, &output) {
+                    problems if problems.is_empty() || is_whole => self.give_mock(at, &step, output, None),
+                    problems => self.fail_attempt(at, no_result(&problems)),
+                },
                 Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
             }
             return Ok(());

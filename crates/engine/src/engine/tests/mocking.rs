@@ -121,6 +121,8 @@ fn a_mock_is_of_the_form_of_its_kind() {
     let sql = |one| SqlStep { query: text("select 1"), with: vec![], filled: vec![], one, max_rows: None };
     let one = |one: bool| step("a", StepKind::Sql(sql(one.then(crate::source::Span::default))));
     let each = |step| for_each(step, "[1, 2]", false, None);
+    let two = || step("a", StepKind::Sql(SqlStep { max_rows: Some(2), ..sql(None) }));
+    let read = |path: Value| step("a", StepKind::Read(ReadStep { paths: Filling::Constant(path), kind: None }));
     let reply = |status: u16| json!({ "status": status, "headers": {}, "body": { "degrees": 1, "unit": "F" } });
     for (step, value, fits) in [
         (one(false), json!([{ "x": 1 }]), true),
@@ -129,6 +131,18 @@ fn a_mock_is_of_the_form_of_its_kind() {
         (one(true), json!({ "x": 1 }), true),
         (one(true), json!(null), true),
         (one(true), json!([{ "x": 1 }]), false),
+        (one(false), json!([{ "x": 1, "y": 2 }, { "y": null, "x": 2 }]), true),
+        (one(false), json!([{ "x": 1, "y": 2 }, { "x": 2 }]), false),
+        (one(false), json!([{ "x": 1 }, { "z": 2 }]), false),
+        (two(), json!([{ "x": 1 }, { "x": 2 }]), true),
+        (two(), json!([{ "x": 1 }, { "x": 2 }, { "x": 3 }]), false),
+        (each(two()), json!([[{ "x": 1 }], [{ "x": 1 }, { "x": 2 }, { "x": 3 }]]), false),
+        (read(json!("a.md")), json!({ "path": "a.md", "type": "text", "text": "Hi" }), true),
+        (read(json!("a.md")), json!("Hi"), false),
+        (read(json!("a.md")), json!([{ "text": "Hi" }]), false),
+        (read(json!(["a.md"])), json!([{ "text": "Hi" }]), true),
+        (read(json!(["a.md"])), json!({ "text": "Hi" }), false),
+        (read(json!("a.md")), json!({ "txt": "Hi" }), false),
         (page(), reply(201), true),
         (page(), reply(404), false),
         (page(), json!({ "degrees": 1, "unit": "F" }), false),

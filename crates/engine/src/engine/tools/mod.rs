@@ -21,11 +21,12 @@ use crate::engine::opening::Opening;
 use crate::engine::run::{Answerer, NOT_KNOWN_HERE};
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
+use crate::engine::steps::no_result;
 use crate::engine::steps::requests::RepeatKey;
 use crate::engine::words::ms;
 use crate::engine::{RecordedRun, Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
-use crate::gate::result;
+use crate::gate::{mocked, result};
 use crate::model::{Agent, FilePart, Knowledge, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
 use crate::policy::{may_allow, may_call};
 use crate::port::{Rows, ServerAnswers, ServerReply, ToolDescription};
@@ -287,7 +288,11 @@ impl Run {
             self.answers(name);
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
             let result = match mock {
-                Mock::Output(output) => self.given_by(at, &asked.tool, output),
+                Mock::Output(output) => {
+                    let tool = self.planned_of(at).pipeline.tool(&asked.tool);
+                    let problems = tool.map_or(vec![], |(tool, _)| mocked::of_tool(&tool.kind, &output));
+                    if problems.is_empty() { self.given_by(at, &asked.tool, output) } else { Err(no_result(&problems)) }
+                }
                 Mock::Error(kind) => Err(Failure::new(kind, "mocked failure")),
             };
             self.asked_replied(at, call, place, result, vec![]);

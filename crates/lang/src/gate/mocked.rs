@@ -1,0 +1,198 @@
+//! What a mock of a test may be, beyond what a result is held to: what its step or tool can give at all. Of a result from outside this needs no
+//! check, since our own code makes it. The same for the check of a mock before a test runs and for the run.
+
+use serde_json::{Map, Value, json};
+
+use super::result::{self, ResultContext};
+use super::schema_problems;
+use crate::diagnostic::{counted, one_line};
+use crate::model::{Filling, MOST_ROWS, Mock, Pipeline, PreparedQuery, ReadStep, Step, StepKind, ToolKind};
+use crate::sql;
+
+/// Told of what is no file.
+const A_FILE: &str = "a read returns a file: { path, type, text, tables, … }";
+
+/// Why a step, or one element of its `for_each`, cannot give this.
+pub fn problems(step: &Step, pipeline: &Pipeline, value: &Value) -> Vec<String> {
+    let problems = match &step.kind {
+        StepKind::Sql(sql) => rows(value, sql.max_rows.unwrap_or(MOST_ROWS), columns(pipeline, &sql.query.source)),
+        StepKind::Tool(tool) => pipeline.tool(&tool.tool.value).map_or(vec![], |(tool, _)| of_tool(&tool.kind, value)),
+        StepKind::Read(read) => files(read, value),
+        StepKind::Resource(_) => fields(&file(), A_FILE, value),
+        StepKind::Format(_) => fields(&formatted(), "a format step returns { channel, text, plain, parts, … }", value),
+        StepKind::Send(_) => fields(&sent(), "a send returns { delivered }", value),
+        StepKind::Plan(_) => fields(&planned(), "a plan returns { strategy, steps, by_use, … }", value),
+        // Their mocks are held to all that they give by `result`, or they may give anything.
+        StepKind::Agent(_)
+        | StepKind::Set(_)
+        | StepKind::Http(_)
+        | StepKind::Program(_)
+        | StepKind::Python(_)
+        | StepKind::Search(_)
+        | StepKind::Task(_)
+        | StepKind::Dialogue(_)
+        | StepKind::Route(_)
+        | StepKind::Group(_)
+        | StepKind::Repeat(_)
+        | StepKind::Call(_)
+        | StepKind::Gate(_)
+        | StepKind::Approval(_)
+        | StepKind::Wait(_)
+        | StepKind::Stop(_)
+        | StepKind::Broken => vec![],
+    };
+    problems.into_iter().map(|problem| one_line(&problem, 200)).collect()
+}
+
+/// Holds the mock of a step, or of one element of its `for_each`, to all that the step gives.
+///
+/// # Errors
+/// It does not fit; in sentences, all of them.
+pub fn held(step: &Step, pipeline: &Pipeline, around: ResultContext, value: &Value) -> Result<(), Vec<String>> {
+    result::result(step, around, value.clone())?;
+    let problems = problems(step, pipeline, value);
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Holds the mocks of a whole `for_each` to it.
+///
+/// # Errors
+/// They do not fit.
+pub fn elements_held(step: &Step, pipeline: &Pipeline, around: ResultContext, value: &Value) -> Result<(), Vec<String>> {
+    let Value::Array(list) = value else { return Err(vec!["a step with for_each returns a list".to_owned()]) };
+    let mut problems = vec![];
+    for (place, entry) in list.iter().enumerate() {
+        if let Mock::Output(value) = result::of_element(step, entry.clone()) {
+            let own = held(step, pipeline, around, &value).err().unwrap_or_default();
+            problems.extend(own.into_iter().map(|problem| format!("{place}: {problem}")));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Why a tool cannot give this, whoever calls it.
+pub fn of_tool(kind: &ToolKind, value: &Value) -> Vec<String> {
+    match kind {
+        ToolKind::Sql(_) if !value.is_array() => vec!["a query returns a list of rows".to_owned()],
+        ToolKind::Sql(_) => rows(value, MOST_ROWS, None),
+        ToolKind::Http { .. }
+        | ToolKind::Program { .. }
+        | ToolKind::Python { .. }
+        | ToolKind::File(_)
+        | ToolKind::Knowledge(_)
+        | ToolKind::Pipeline { .. }
+        | ToolKind::Smtp { .. }
+        | ToolKind::Server(_)
+        | ToolKind::Broken => vec![],
+    }
+}
+
+/// The columns of a query's rows, where they are sure: the query was compiled, and each of them is written in it.
+fn columns<'p>(pipeline: &'p Pipeline, query: &str) -> Option<&'p [String]> {
+    let Some(PreparedQuery::Gives(columns)) = pipeline.prepared.get(query) else { return None };
+    sql::names_its_columns(query).then_some(columns)
+}
+
+/// Rows that no query gives: too many, or with columns of their own. Anything else that is no rows is said by `result`.
+fn rows(value: &Value, most: u64, columns: Option<&[String]>) -> Vec<String> {
+    let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let rows: Vec<&Map<String, Value>> = list.iter().filter_map(Value::as_object).collect();
+    if value.is_array() && rows.len() < list.len() {
+        return vec!["a query returns rows, each with its columns".to_owned()];
+    }
+    let mut problems = vec![];
+    if rows.len() as u64 > most {
+        problems.push(format!("the query returns at most {}, and this is {}", counted(most as usize, "row", "rows"), rows.len()));
+    }
+    let named = |row: &Map<String, Value>| row.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let wrong = |row: &&Map<String, Value>| match columns {
+        Some(columns) => row.len() != columns.len() || !columns.iter().all(|column| row.contains_key(column)),
+        None => row.len() != rows[0].len() || !rows[0].keys().all(|column| row.contains_key(column)),
+    };
+    if let Some(place) = rows.iter().position(|row| wrong(&row)) {
+        let own = named(rows[place]);
+        let own = if own.is_empty() { "none" } else { &own };
+        problems.push(match columns {
+            Some(columns) => format!("row {}: its columns are {own}; the query gives {}", place + 1, columns.join(", ")),
+            None => format!("row {}: its columns are {own}; row 1 has {}", place + 1, named(rows[0])),
+        });
+    }
+    problems
+}
+
+/// An object with fields of a schema. `whole`: told of what is no object.
+fn fields(schema: &Value, whole: &str, value: &Value) -> Vec<String> {
+    if value.is_object() { schema_problems(schema, value) } else { vec![whole.to_owned()] }
+}
+
+/// What a `read` gives: a file, or a list of them.
+fn files(read: &ReadStep, value: &Value) -> Vec<String> {
+    let (is_list, is_one) = match &read.paths {
+        Filling::List(_) => (true, false),
+        Filling::Constant(paths) => (paths.is_array(), !paths.is_array()),
+        Filling::Map(_) => (false, true),
+        // A value that is filled in may be either.
+        Filling::Text(_) => (true, true),
+    };
+    match value {
+        Value::Array(files) if is_list => files.iter().flat_map(|value| fields(&file(), A_FILE, value)).collect(),
+        Value::Array(_) => vec!["a read of one path returns one file, and no list".to_owned()],
+        value if is_one => fields(&file(), A_FILE, value),
+        _ => vec!["a read of a list returns a list of files".to_owned()],
+    }
+}
+
+/// An object with some of these fields and no others. Those of `required` must be there.
+fn object(fields: Value, required: &[&str]) -> Value {
+    json!({ "type": "object", "properties": fields, "required": required, "additionalProperties": false })
+}
+
+fn list_of(items: Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+/// A file as a `read` gives it. Of a mock what is read of it is enough.
+fn file() -> Value {
+    let (text, number, count) = (json!({ "type": "string" }), json!({ "type": "number" }), json!({ "type": ["number", "null"] }));
+    let value = object(json!({ "value": {}, "count": number }), &[]);
+    let column = object(json!({ "name": text, "pct_distinct": number, "min": {}, "max": {}, "top_3": list_of(value) }), &[]);
+    let table = json!({ "name": text, "row_count": number, "sample_markdown": text, "columns": list_of(column) });
+    let page = object(json!({ "number": number, "text": text, "images": number }), &[]);
+    let kinds = json!({ "enum": ["text", "table", "document", "image", "unreadable"] });
+    let fields = json!({
+        "path": text, "type": kinds, "text": text, "tables": list_of(object(table, &[])), "pages": list_of(page), "page_count": count,
+        "image_count": count, "text_length": count, "longest_page": count, "median_page": count, "width": count, "height": count,
+        "summary": text,
+    });
+    object(fields, &[])
+}
+
+/// A text in the format of a channel.
+fn formatted() -> Value {
+    let (text, yes, number) = (json!({ "type": "string" }), json!({ "type": "boolean" }), json!({ "type": "number" }));
+    let part = json!({ "number": number, "text": text, "plain": text, "indicator": text, "content": {} });
+    let fields = json!({
+        "channel": text, "text": text, "plain": text, "unlinked": text, "parts": list_of(object(part, &[])), "is_split": yes, "shortened": yes,
+        "emojis_used": list_of(text.clone()), "markdown_removed": yes,
+    });
+    object(fields, &["text"])
+}
+
+/// What was delivered.
+fn sent() -> Value {
+    let text = json!({ "type": "string" });
+    let rejected = object(json!({ "recipient": text, "reason": text }), &[]);
+    let part = json!({ "part": { "type": "number" }, "id": {}, "time": text, "accepted": list_of(text.clone()), "rejected": list_of(rejected) });
+    object(json!({ "delivered": list_of(object(part, &[])) }), &[])
+}
+
+/// What a plan came to.
+fn planned() -> Value {
+    let (text, texts) = (json!({ "type": "string" }), list_of(json!({ "type": "string" })));
+    let step = json!({ "id": text, "use": text, "with": {}, "depends_on": texts, "status": text, "output": {}, "error": {} });
+    let fields = json!({
+        "strategy": text, "reasoning": text, "steps": list_of(object(step, &[])), "by_use": { "type": "object" }, "invoked": texts,
+        "errors": texts, "log": texts, "fulfilled": { "type": "boolean" }, "progress": {},
+    });
+    object(fields, &[])
+}
