@@ -189,8 +189,11 @@ fn pairs(runs: &[MarkRun], told: &str) -> Vec<MarkPair> {
                 }
             }
         }
-        if left == run.count && sides.opens() {
-            waiting.push((index, run.count));
+        match (left == run.count, sides.opens(), sides.closes()) {
+            (true, true, _) => waiting.push((index, run.count)),
+            // It closes fewer or more signs than are open (`*a** b*`): which of them are marks is not certain.
+            (true, false, true) => drop(waiting.pop()),
+            (true, false, false) | (false, _, _) => {}
         }
     }
     found

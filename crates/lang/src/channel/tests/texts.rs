@@ -120,6 +120,8 @@ fn what_is_not_certainly_a_mark_is_text() {
         "{\"Action\": \"s3:*\", \"Resource\": \"*\"} or \"arn:aws:iam::*:role/*\"",
         "GRANT SELECT ON *.* TO x; see a.*",
         "*.* and *.exe",
+        "*https://x.example/?c=*d** https://x.example/?c=*d* end",
+        "*a** b*",
         "\"*\" and \"*\"",
         "^.*$ and .*?",
         "find -name *_test* -o -name *_spec*",
