@@ -44,6 +44,7 @@ mod pdf_layout;
 mod pdf_letters;
 mod pdf_page;
 mod pdf_state;
+mod pdf_unicode;
 mod personal;
 mod picture;
 mod prepared;

@@ -13,8 +13,8 @@ const USUAL_WIDTH: f64 = 500.0;
 const WIDTH_IN_LARGE_FONT: f64 = 1000.0;
 
 /// A font.
-pub(super) struct Font<'a> {
-    pub(super) letters: Letters<'a>,
+pub(super) struct Font {
+    pub(super) letters: Letters,
     widths: Widths,
     /// Whether its lines go down.
     pub(super) is_vertical: bool,
@@ -43,13 +43,13 @@ impl Widths {
     }
 }
 
-impl<'a> Font<'a> {
+impl Font {
     /// Reads a font. `None`: its letters are not known, or its tables are larger than what is left.
-    pub(super) fn of(document: &'a Document, font: &'a Dictionary, bytes_left: &mut FontBytes) -> Option<Font<'a>> {
+    pub(super) fn of(document: &Document, font: &Dictionary, bytes_left: &mut FontBytes) -> Option<Font> {
         let letters = Letters::of(document, font, bytes_left)?;
         let (widths, is_vertical) = match letters {
             Letters::OfByte(_) => (small_widths(document, font, bytes_left), false),
-            Letters::OfTwo(_) => {
+            Letters::OfTwo(_) | Letters::Utf16 => {
                 let encoding = font.get(b"Encoding").and_then(Object::as_name);
                 (large_widths(document, font, bytes_left), encoding.is_ok_and(|name| name.ends_with(b"V")))
             }
@@ -71,7 +71,7 @@ impl<'a> Font<'a> {
     /// How wide its blank is; 0 if it has none.
     pub(super) fn blank(&self) -> f64 {
         match (&self.letters, &self.widths) {
-            (Letters::OfTwo(_), _) => 0.0,
+            (Letters::OfTwo(_) | Letters::Utf16, _) => 0.0,
             (_, Widths::Listed { widths, .. }) if !widths.is_empty() => widths.get(&32).copied().unwrap_or_default(),
             _ => self.width(32),
         }
@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    fn widths(font: &Font<'_>, bytes: &[u8]) -> Vec<f64> {
+    fn widths(font: &Font, bytes: &[u8]) -> Vec<f64> {
         font.widths(bytes).map(|(width, _)| width.round()).collect()
     }
 

@@ -1,12 +1,15 @@
 //! Which letters the codes of a font of a PDF file are (ISO 32000-1, 9.6.6 and 9.10).
 
-use lopdf::{Dictionary, Document, Encoding, Error, Object};
+use lopdf::{Dictionary, Document, Encoding, Object};
+
+use super::pdf_unicode::Table;
 
 /// Maximum size of the tables of all fonts, which stay in memory, and of the fonts themselves that are looked into, in bytes.
 const MOST_FONT_BYTES: usize = 32 << 20;
 const MOST_PROGRAM_BYTES: usize = 64 << 20;
-/// What the letters of a font of 256 codes take, in bytes.
+/// What the letters of a font of 256 codes take, in bytes; and at most a byte of a table of letters.
 const BYTES_OF_LETTERS: usize = 256 * size_of::<String>();
+const BYTES_OF_TABLE: usize = 8;
 
 /// Letters that a font joins.
 const JOINED: [(char, &str); 7] = [
@@ -39,39 +42,47 @@ impl FontBytes {
 }
 
 /// Which letters the codes are.
-pub(super) enum Letters<'a> {
+pub(super) enum Letters {
     /// Of each code of one byte.
     OfByte(Vec<String>),
     /// Of codes of two bytes.
-    OfTwo(Encoding<'a>),
+    OfTwo(Table),
+    /// The codes are UTF-16.
+    Utf16,
 }
 
-impl<'a> Letters<'a> {
+impl Letters {
     /// Reads what a font says. `None`: it is not known, or larger than what is left.
-    pub(super) fn of(document: &'a Document, font: &'a Dictionary, bytes_left: &mut FontBytes) -> Option<Letters<'a>> {
-        if let Ok(table) = font.get_deref(b"ToUnicode", document).and_then(Object::as_stream) {
-            match table.get_plain_content_with_limit(bytes_left.tables) {
-                Ok(content) => bytes_left.take(content.len())?,
-                Err(Error::Decompress(_)) => return None,
-                Err(_) => {}
-            }
+    pub(super) fn of(document: &Document, font: &Dictionary, bytes_left: &mut FontBytes) -> Option<Letters> {
+        let mut table = None;
+        if let Ok(stream) = font.get_deref(b"ToUnicode", document).and_then(Object::as_stream) {
+            let content = match stream.get_plain_content_with_limit(bytes_left.tables) {
+                Err(lopdf::Error::Decompress(_)) => return None,
+                content => content.unwrap_or_default(),
+            };
+            bytes_left.take(content.len() * BYTES_OF_TABLE)?;
+            table = Some(Table::of(&content)).filter(|table| !table.is_empty());
         }
         if font.get(b"Subtype").and_then(Object::as_name).is_ok_and(|kind| kind == b"Type0") {
-            return match font.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()? {
-                // What the library uses where it cannot read an encoding.
-                Encoding::OneByteEncoding(_) | Encoding::Differences(_) => to_unicode(document, font).map(Letters::OfTwo),
-                encoding => Some(Letters::OfTwo(encoding)),
+            return match font.get_deref(b"Encoding", document) {
+                Ok(Object::Name(name)) if name.starts_with(b"Identity") => table.map(Letters::OfTwo),
+                // The codes of another named encoding are not always of two bytes.
+                Ok(Object::Name(name)) => {
+                    let has = |word: &[u8]| name.windows(word.len()).any(|part| part == word);
+                    (name.starts_with(b"Uni") && (has(b"UCS2") || has(b"UTF16"))).then_some(Letters::Utf16)
+                }
+                _ => table.map(Letters::OfTwo),
             };
         }
         bytes_left.take(BYTES_OF_LETTERS)?;
-        Some(Letters::OfByte(of_bytes(document, font, bytes_left)))
+        Some(Letters::OfByte(of_bytes(document, font, table, bytes_left)))
     }
 
     /// How many bytes a code has.
     pub(super) fn bytes_of_code(&self) -> usize {
         match self {
             Letters::OfByte(_) => 1,
-            Letters::OfTwo(_) => 2,
+            Letters::OfTwo(_) | Letters::Utf16 => 2,
         }
     }
 
@@ -80,7 +91,12 @@ impl<'a> Letters<'a> {
         let mut text = String::new();
         match self {
             Letters::OfByte(letters) => text.extend(bytes.iter().filter_map(|byte| letters.get(usize::from(*byte))).map(String::as_str)),
-            Letters::OfTwo(encoding) => drop(encoding.write_to_string(bytes, &mut text)),
+            Letters::OfTwo(table) => {
+                for code in units(bytes) {
+                    table.write(code.into(), &mut text).unwrap_or_else(|| text.push(char::REPLACEMENT_CHARACTER));
+                }
+            }
+            Letters::Utf16 => text = String::from_utf16_lossy(&units(bytes).collect::<Vec<_>>()),
         }
         for (joined, letters) in JOINED {
             if text.contains(joined) {
@@ -91,8 +107,12 @@ impl<'a> Letters<'a> {
     }
 }
 
+fn units(bytes: &[u8]) -> impl Iterator<Item = u16> {
+    bytes.chunks(2).map(|code| code.iter().fold(0, |unit, byte| unit << 8 | u16::from(*byte)))
+}
+
 /// The letters of a font whose codes have one byte. What stands later here goes before what stands earlier.
-fn of_bytes(document: &Document, font: &Dictionary, bytes_left: &mut FontBytes) -> Vec<String> {
+fn of_bytes(document: &Document, font: &Dictionary, table: Option<Table>, bytes_left: &mut FontBytes) -> Vec<String> {
     let (mut base, mut differences) = (None, None);
     match font.get_deref(b"Encoding", document) {
         Ok(Object::Name(name)) => base = Some(name.as_slice()),
@@ -121,11 +141,11 @@ fn of_bytes(document: &Document, font: &Dictionary, bytes_left: &mut FontBytes) 
             _ => {}
         }
     }
-    if let Some(Encoding::UnicodeMapEncoding(table)) = to_unicode(document, font) {
+    if let Some(table) = table {
         for (code, letter) in (0..).zip(&mut letters) {
-            // Some write their codes with two bytes there.
-            if let Some(units) = [1, 2].into_iter().find_map(|length| table.get(code, length)) {
-                *letter = String::from_utf16_lossy(&units);
+            let mut listed = String::new();
+            if table.write(code, &mut listed).is_some() {
+                *letter = listed;
             }
         }
     }
@@ -136,19 +156,6 @@ fn of_bytes(document: &Document, font: &Dictionary, bytes_left: &mut FontBytes) 
         }
     }
     letters
-}
-
-/// The table of letters of a font.
-fn to_unicode<'a>(document: &'a Document, font: &Dictionary) -> Option<Encoding<'a>> {
-    let alone = of_font([("ToUnicode", font.get(b"ToUnicode").ok()?.clone())]);
-    match alone.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()? {
-        Encoding::UnicodeMapEncoding(table) => Some(Encoding::UnicodeMapEncoding(table)),
-        _ => None,
-    }
-}
-
-fn of_font<const N: usize>(entries: [(&str, Object); N]) -> Dictionary {
-    Dictionary::from_iter([("Type", Object::Name(b"Font".to_vec()))].into_iter().chain(entries))
 }
 
 /// Sets the letters that a font with this encoding has.
@@ -182,7 +189,8 @@ fn named(document: &Document, name: &[u8]) -> Option<String> {
         return char::from_u32(digits).map(String::from);
     }
     let differences = Object::Array(vec![0.into(), Object::Name(name.to_vec())]);
-    let alone = of_font([("Encoding", Object::Dictionary(Dictionary::from_iter([("Differences", differences)])))]);
+    let encoding = Object::Dictionary(Dictionary::from_iter([("Differences", differences)]));
+    let alone = Dictionary::from_iter([("Type", Object::Name(b"Font".to_vec())), ("Encoding", encoding)]);
     match alone.get_font_encoding_with_limit(document, MOST_FONT_BYTES).ok()? {
         encoding @ Encoding::Differences(_) => encoding.bytes_to_string(&[0]).ok(),
         _ => None,
@@ -216,11 +224,24 @@ mod tests {
     #[test]
     fn a_table_of_letters_goes_before_an_encoding_and_joined_letters_are_letters() {
         let mut document = Document::new();
-        let table = "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapType 2 def 2 beginbfchar\n<01> <FB03>\n<0002> <20AC>\nendbfchar\n\
-                     endcmap CMapName currentdict /CMap defineresource pop end end";
+        let table = "2 beginbfchar\n<01> <FB03>\n<0002> <20AC>\nendbfchar";
         let table = document.add_object(Stream::new(dictionary! {}, table.into()));
         let font = dictionary! { "Type" => "Font", "Subtype" => "Type1", "Encoding" => "WinAnsiEncoding", "ToUnicode" => table };
         assert_eq!(text(&document, &font, b"O\x01ce \xFCber 5 \x02, 12\t500"), "Office über 5 €, 12 500");
+    }
+
+    #[test]
+    fn codes_of_two_bytes_are_letters_by_their_table_or_by_their_encoding() {
+        let mut document = Document::new();
+        // Its range of codes leaves out what it uses.
+        let table = "1 begincodespacerange <0003> <1A08> endcodespacerange 1 beginbfrange <0013> <001C> <0030> endbfrange";
+        let table = document.add_object(Stream::new(dictionary! {}, table.into()));
+        let font = dictionary! { "Type" => "Font", "Subtype" => "Type0", "Encoding" => "Identity-H", "ToUnicode" => table };
+        assert_eq!(text(&document, &font, b"\0\x15\0\x13\0\x14\0\x18\0\x7F"), "2015\u{FFFD}");
+        let font = dictionary! { "Type" => "Font", "Subtype" => "Type0", "Encoding" => "UniJIS-UTF16-H" };
+        assert_eq!(text(&document, &font, "12 円".encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>().as_slice()), "12 円");
+        let font = dictionary! { "Type" => "Font", "Subtype" => "Type0", "Encoding" => "90ms-RKSJ-H", "ToUnicode" => table };
+        assert!(Letters::of(&document, &font, &mut FontBytes::of_document()).is_none());
     }
 
     #[test]

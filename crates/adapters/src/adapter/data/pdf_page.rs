@@ -43,7 +43,7 @@ pub(super) struct PageReader<'a> {
     document: &'a Document,
     cancel: &'a CancelFlag,
     /// The fonts of the document; `None` if one cannot be read. By the place of its dictionary.
-    fonts: BTreeMap<*const Dictionary, Option<Font<'a>>>,
+    fonts: BTreeMap<*const Dictionary, Option<Font>>,
     font_bytes_left: FontBytes,
     bytes_left: usize,
 }

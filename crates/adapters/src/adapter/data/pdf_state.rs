@@ -138,7 +138,7 @@ impl States {
     }
 
     /// Writes the texts of an operator, and moves by the numbers between them.
-    pub(super) fn write(&mut self, font: &Font<'_>, operands: &[Object], drawn: &mut Drawn) {
+    pub(super) fn write(&mut self, font: &Font, operands: &[Object], drawn: &mut Drawn) {
         for operand in operands {
             match operand {
                 Object::String(bytes, _) => self.write_text(font, bytes, drawn),
@@ -153,7 +153,7 @@ impl States {
         }
     }
 
-    fn write_text(&mut self, font: &Font<'_>, bytes: &[u8], drawn: &mut Drawn) {
+    fn write_text(&mut self, font: &Font, bytes: &[u8], drawn: &mut Drawn) {
         let state = self.current;
         let has_wide_words = state.word_space > WIDE_WORDS * state.size.abs() && font.letters.bytes_of_code() == 1 && bytes.contains(&b' ');
         if state.letter_space > WIDE_LETTERS * state.size.abs() || has_wide_words {
@@ -164,7 +164,7 @@ impl States {
         }
     }
 
-    fn write_piece(&mut self, font: &Font<'_>, bytes: &[u8], drawn: &mut Drawn, is_alone: bool) {
+    fn write_piece(&mut self, font: &Font, bytes: &[u8], drawn: &mut Drawn, is_alone: bool) {
         let state = self.current;
         let text = font.letters.text(bytes);
         let letters = text.trim();
@@ -194,7 +194,7 @@ impl States {
     }
 
     /// Where a text stands on the page, of which these are the distances of its ends from the current place.
-    fn stretch(&self, font: &Font<'_>, ends: [f64; 4]) -> Stretch {
+    fn stretch(&self, font: &Font, ends: [f64; 4]) -> Stretch {
         let state = self.current;
         let (matrix, is_vertical) = (self.text.then(state.place), font.is_vertical);
         let at = |distance: f64| if is_vertical { matrix.point(0.0, distance) } else { matrix.point(distance, state.rise) };
