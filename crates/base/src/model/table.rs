@@ -239,7 +239,7 @@ pub enum TableOddity {
         /// What its author may declare it to be, as it is written under `columns`: types that read all its cells.
         kinds: Vec<&'static str>,
     },
-    /// It is too large to be read by a check, so nobody looked at all cells.
+    /// It is too large, or too slow, to be read by a check, so nobody looked at all cells.
     NotRead,
 }
 

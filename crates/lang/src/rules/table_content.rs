@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::query_uses::uses;
-use super::{Code, Diagnostic, PipelinePlan, Plan, finding, number_forms, quoted};
+use super::query_uses::{ColumnUse, uses};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, number_forms, quoted};
 use crate::model::{Data, TableOddity, WrittenQuery};
 use crate::sql;
 
@@ -57,11 +57,21 @@ fn said(odd: &TableOddity, data: &Data, reading: &[&WrittenQuery]) -> Option<(St
             let (what, help) = number_forms::told(odd, used);
             (format!("{} of {file} {what}", quoted(column)), help)
         }
-        TableOddity::NotRead if data.columns.is_empty() => (
-            format!("{file} is too large to be looked through by a check, so a text among its numbers would not be told"),
-            "write the type of each column that is added up, ordered by or compared, as columns: { amount: amount }".to_owned(),
-        ),
-        TableOddity::NotRead => return None,
+        // A cell that is not what its column is declared to be ends the query that reads it.
+        TableOddity::NotRead => {
+            let is_declared = |column: &String| data.columns.keys().any(|known| known.eq_ignore_ascii_case(column));
+            let as_number = |used: ColumnUse| matches!(used, ColumnUse::Sum | ColumnUse::Order);
+            let is_used = |column: &&String| reading.iter().any(|query| uses(query.text, column, 1).into_iter().any(as_number));
+            let open: Vec<&String> = data.header.iter().flatten().filter(|column| !is_declared(column)).filter(is_used).collect();
+            let first = open.first()?;
+            (
+                format!(
+                    "{file} is too large to be looked through by a check, so a text among the numbers of {} would not be told",
+                    listed(&open)
+                ),
+                format!("write the type of each column that is added up, ordered by or compared, as columns: {{ {first}: amount }}"),
+            )
+        }
         // F215, where a query reads a column.
         TableOddity::NoNames | TableOddity::Repeated { .. } => return None,
     })
@@ -74,4 +84,29 @@ fn name(file: &Path) -> String {
 fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::loaded;
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_too_large_to_be_looked_through_is_told_for_the_columns_that_count() {
+        let told = |columns: &str, query: &str| {
+            let text = format!("flow: 1\nname: a\ndata: {{ t: {{ file: t.csv{columns} }} }}\nsteps:\n  - {{ id: s, sql: \"{query}\" }}\n");
+            let files = loaded(&[("a.yaml", &text), ("t.csv", "day,hours,note\n")]);
+            let file = &files.program.pipelines[0];
+            let data = Data { header: Some(["day", "hours", "note"].map(str::to_owned).to_vec()), ..file.data["t"].clone() };
+            let queries = file.queries();
+            said(&TableOddity::NotRead, &data, &queries.iter().collect::<Vec<_>>()).map(|(what, _)| what)
+        };
+        let of = |columns: &str| {
+            Some(format!("t.csv is too large to be looked through by a check, so a text among the numbers of {columns} would not be told"))
+        };
+        assert_eq!(told("", "select sum(hours) as h from t"), of("hours"));
+        assert_eq!(told(", columns: { note: text }", "select sum(hours) as h from t order by day"), of("day, hours"));
+        assert_eq!(told(", columns: { Hours: number }", "select sum(hours) as h from t"), None);
+        assert_eq!(told("", "select note from t"), None);
+    }
 }

@@ -1,6 +1,7 @@
 //! Rows of cells from any kind of file; the type of each column, guessed from all rows or declared, and the values of its cells.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -59,14 +60,18 @@ impl ColumnType {
         match (self, cell) {
             (_, Cell::Empty) => Ok(Datum::Null),
             (ColumnType::Integer, Cell::Whole(value)) => Ok(Datum::Integer(*value)),
-            (ColumnType::Integer, Cell::Number(value)) => {
+            (ColumnType::Duration(_), cell @ Cell::Measured(..)) => {
+                hours(&cell.shown(), Some('.')).map(Datum::Number).map_err(str::to_owned)
+            }
+            (ColumnType::Integer, Cell::Number(value) | Cell::Measured(value, _)) => {
                 let why = if value.fract() == 0.0 { NOT_KEPT } else { "a whole number" };
                 whole(*value).map(Datum::Integer).ok_or_else(|| why.to_owned())
             }
             (ColumnType::Integer, cell) => declared_integer(cell.text().trim()).map(Datum::Integer),
-            (ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_), Cell::Number(value)) => {
-                Ok(Datum::Number(*value))
-            }
+            (
+                ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_),
+                Cell::Number(value) | Cell::Measured(value, _),
+            ) => Ok(Datum::Number(*value)),
             (ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Amount(_) | ColumnType::Duration(_), Cell::Whole(value)) => {
                 exactly(*value).map(Datum::Number).ok_or_else(too_long)
             }
@@ -80,7 +85,9 @@ impl ColumnType {
             (ColumnType::Boolean, cell) => boolean(cell).map(Datum::Boolean).ok_or_else(|| "true or false".to_owned()),
             (ColumnType::Date(format), cell) => day(cell, format.as_deref()).map(|day| Datum::Text(Cow::Owned(day))),
             (ColumnType::Datetime(format), cell) => moment(cell, format.as_deref()).map(|time| Datum::Text(Cow::Owned(time))),
-            (ColumnType::Text | ColumnType::Unknown, Cell::Number(value)) if value.fract() == 0.0 && whole(*value).is_none() => {
+            (ColumnType::Text | ColumnType::Unknown, Cell::Number(value) | Cell::Measured(value, _))
+                if value.fract() == 0.0 && whole(*value).is_none() =>
+            {
                 Err(NOT_KEPT.to_owned())
             }
             (ColumnType::Text | ColumnType::Unknown, cell) => Ok(Datum::Text(cell.text())),
@@ -196,12 +203,25 @@ pub(super) struct Guess {
     comma: bool,
     clear_comma: bool,
     boolean: bool,
+    /// A number with decimals is among those that a workbook or JSON holds as numbers.
+    fraction: bool,
+    /// And a whole one whose last digits were not kept.
+    long: bool,
 }
 
 impl Guess {
     /// Creates a guess for a column without cells.
     pub(super) fn new(may_use_comma: bool) -> Guess {
-        Guess { is_used: false, integer: true, point: true, comma: may_use_comma, clear_comma: false, boolean: true }
+        Guess {
+            is_used: false,
+            integer: true,
+            point: true,
+            comma: may_use_comma,
+            clear_comma: false,
+            boolean: true,
+            fraction: false,
+            long: false,
+        }
     }
 
     /// Takes one more cell into account. Empty cells are ignored. Returns the value of the cell if the column may still be one of numbers or booleans:
@@ -230,8 +250,10 @@ impl Guess {
                 self.comma = false;
                 self.see_whole(*whole)
             }
-            Cell::Number(value) => {
+            Cell::Number(value) | Cell::Measured(value, _) => {
                 self.integer &= whole(*value).is_some();
+                self.fraction |= value.fract() != 0.0;
+                self.long |= value.fract() == 0.0 && whole(*value).is_none();
                 self.comma = false;
                 self.point.then_some(CountedNumber::of_real(*value))
             }
@@ -260,6 +282,8 @@ impl Guess {
             Guess { is_used: false, .. } => ColumnType::Unknown,
             Guess { boolean: true, .. } => ColumnType::Boolean,
             Guess { integer: true, .. } => ColumnType::Integer,
+            // Of whole numbers alone, such as those of accounts, no digit may be another one.
+            Guess { long: true, fraction: false, .. } => ColumnType::Text,
             Guess { point: true, .. } => ColumnType::Number('.'),
             Guess { comma: true, clear_comma: true, .. } => ColumnType::Number(','),
             _ => ColumnType::Text,
@@ -321,6 +345,8 @@ pub(super) enum Cell<'a> {
     /// A whole number that is one in its file (JSON).
     Whole(i64),
     Number(f64),
+    /// A number beside which its number format writes this, as `0" min"` does (Excel).
+    Measured(f64, Arc<str>),
     Boolean(bool),
 }
 
@@ -333,6 +359,7 @@ impl Cell<'_> {
             Cell::Text(text) => Cell::Text(Cow::Owned(text.as_ref().to_owned())),
             Cell::Whole(whole) => Cell::Whole(*whole),
             Cell::Number(number) => Cell::Number(*number),
+            Cell::Measured(number, sign) => Cell::Measured(*number, Arc::clone(sign)),
             Cell::Boolean(boolean) => Cell::Boolean(*boolean),
         }
     }
@@ -344,9 +371,14 @@ impl Cell<'_> {
             Cell::Guess(text) => Cow::Borrowed(text),
             Cell::Text(text) => Cow::Borrowed(text),
             Cell::Whole(whole) => Cow::Owned(whole.to_string()),
-            Cell::Number(number) => Cow::Owned(number.to_string()),
+            Cell::Number(number) | Cell::Measured(number, _) => Cow::Owned(number.to_string()),
             Cell::Boolean(boolean) => Cow::Borrowed(if *boolean { "true" } else { "false" }),
         }
+    }
+
+    /// The cell as a message shows it: with what stands beside its number.
+    pub(super) fn shown(&self) -> Cow<'_, str> {
+        if let Cell::Measured(number, sign) = self { Cow::Owned(format!("{number} {sign}")) } else { self.text() }
     }
 }
 
@@ -516,6 +548,13 @@ mod tests {
             }
             assert!(kind.value(&Cell::Number(123_456_789_012_345.0)).is_ok());
         }
+        let of_numbers = |numbers: &[f64]| {
+            let mut guess = Guess::new(false);
+            numbers.iter().for_each(|number| _ = guess.see(&Cell::Number(*number)));
+            guess.column_type()
+        };
+        assert_eq!(of_numbers(&[7.0, 1.234_567_890_123_456_8e16]), ColumnType::Text, "whose reader is told");
+        assert_eq!(of_numbers(&[7.5, 6.022e23]), ColumnType::Number('.'), "a measurement");
         let zone = ColumnType::Datetime(Some("%d.%m.%Y %H:%M %Z".to_owned()));
         assert!(zone.value(&Cell::Guess("18.11.2026 09:30 CET")).unwrap_err().contains("%Z reads no zone"));
     }

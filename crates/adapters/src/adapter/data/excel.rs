@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, SheetVisible, Xlsx};
 
@@ -184,6 +185,9 @@ impl Sheet {
             }
             if let Some(place) = row.get_mut(column) {
                 *place = from_excel(&cell.value, survey.times.get(&cell.pos).copied());
+                if let (Cell::Number(number), Some(sign)) = (&*place, survey.sign(cell.pos)) {
+                    *place = Cell::Measured(*number, Arc::clone(sign));
+                }
             }
         }
         match without_value.told().filter(|_| !self.form.errors_are_empty) {

@@ -533,6 +533,13 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_too_large_for_a_check_is_told() {
+        let (_folder, table) = table_of("t.csv", "who,hours\na,8\n");
+        std::fs::File::options().write(true).open(&table.file).unwrap().set_len(MOST_READ + 1).unwrap();
+        assert!(look_of(&table).oddities.contains(&TableOddity::NotRead));
+    }
+
+    #[test]
     fn texts_of_numbers_are_found_in_files_of_all_kinds_and_behind_their_beginning() {
         let of = |file: &str, content: &[u8]| {
             let (_folder, table) = table_of(file, content);

@@ -22,22 +22,10 @@ const LOCAL: [&str; 25] = [
     "ден", "Kčs", "Euro", "euro",
 ];
 /// Words for a thousand, a million, a milliard.
+#[rustfmt::skip]
 const SCALES: [(&str, f64); 15] = [
-    ("k", 1e3),
-    ("K", 1e3),
-    ("Tsd", 1e3),
-    ("Tsd.", 1e3),
-    ("tsd.", 1e3),
-    ("M", 1e6),
-    ("Mio", 1e6),
-    ("Mio.", 1e6),
-    ("mio", 1e6),
-    ("mio.", 1e6),
-    ("mn", 1e6),
-    ("mln", 1e6),
-    ("bn", 1e9),
-    ("Mrd", 1e9),
-    ("Mrd.", 1e9),
+    ("k", 1e3), ("K", 1e3), ("Tsd", 1e3), ("Tsd.", 1e3), ("tsd.", 1e3), ("M", 1e6), ("Mio", 1e6), ("Mio.", 1e6), ("mio", 1e6), ("mio.", 1e6),
+    ("mn", 1e6), ("mln", 1e6), ("bn", 1e9), ("Mrd", 1e9), ("Mrd.", 1e9),
 ];
 /// Units of what is counted or measured; those of time are lengths of time.
 const UNITS: [&str; 20] =
@@ -178,9 +166,10 @@ impl AroundDigits {
             "%" | "‰" => {
                 self.unsure = Some("an amount: of percents nobody can say whether 12.5% is 12.5 or 0.125; declare the column text")
             }
-            word if self.currency.is_none() && is_currency(word) => self.currency = Some(word.to_owned()),
             // What all cells of a column are counted or measured in.
-            word if self.scale.is_none() && self.currency.is_none() && UNITS.contains(&word) => self.currency = Some(word.to_owned()),
+            word if self.currency.is_none() && (is_currency(word) || self.scale.is_none() && is_unit(word)) => {
+                self.currency = Some(word.to_owned());
+            }
             word => {
                 let known = SCALES.iter().find(|(known, _)| *known == word).filter(|_| self.scale.is_none());
                 self.scale = Some(known?.1);
@@ -191,10 +180,19 @@ impl AroundDigits {
     }
 }
 
+/// Whether a sign stands for a currency.
+pub(super) fn is_currency_sign(c: char) -> bool {
+    matches!(c, '$' | '¢' | '£' | '¥' | '฿' | '៛' | '\u{20A0}'..='\u{20CF}')
+}
+
+/// Whether a word is what people write for a currency, or a unit of what is measured.
+pub(super) fn is_unit(word: &str) -> bool {
+    is_currency(word) || UNITS.contains(&word)
+}
+
 fn is_currency(word: &str) -> bool {
-    let is_sign = |c: char| matches!(c, '$' | '¢' | '£' | '¥' | '฿' | '៛' | '\u{20A0}'..='\u{20CF}');
-    let has_sign = word.contains(is_sign) && word.chars().count() <= 4 && word.chars().all(|c| is_sign(c) || c.is_alphabetic());
-    has_sign || CURRENCIES.contains(&word) || MORE_CURRENCIES.contains(&word) || LOCAL.contains(&word)
+    let is_short = word.chars().count() <= 4 && word.chars().all(|c| is_currency_sign(c) || c.is_alphabetic());
+    word.contains(is_currency_sign) && is_short || CURRENCIES.contains(&word) || MORE_CURRENCIES.contains(&word) || LOCAL.contains(&word)
 }
 
 /// The characters as ASCII has them.

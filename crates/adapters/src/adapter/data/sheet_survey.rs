@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
+use std::sync::Arc;
 
 use calamine::{Data, DataRef, Dimensions, Xlsx};
 
 use super::super::guarded::guarded;
 use super::blocking::CancelFlag;
+use super::notation::is_currency_sign;
 use super::sentence::{damaged, wrong_type};
 use crate::event::Failure;
 
@@ -22,6 +24,8 @@ pub(super) struct SheetSurvey {
     pub(super) first_row: u32,
     /// Cells whose number format says what their value alone does not.
     pub(super) times: HashMap<(u32, u32), TimeFormat>,
+    /// What number formats write beside their numbers.
+    signs: CellSigns,
     /// Merged regions of the table whose first cell holds a value.
     pub(super) merged: Vec<Dimensions>,
 }
@@ -55,6 +59,10 @@ impl SheetSurvey {
             .iter()
             .map(|style| style.number_format.as_ref().map_or((false, false), |format| day_and_time(&format.format_code)))
             .collect();
+        let written = |format: &str| written_beside(format).map(Arc::from);
+        let styles = cells.styles().iter();
+        let beside: Vec<Option<Arc<str>>> = styles.map(|style| written(&style.number_format.as_ref()?.format_code)).collect();
+        let mut signs = CellSigns::default();
         let (mut first_column, mut first_row) = (usize::MAX, u32::MAX);
         let (mut times, mut with_value) = (HashMap::new(), HashSet::new());
         let mut seen = 0_u64;
@@ -72,12 +80,20 @@ impl SheetSurvey {
             first_row = first_row.min(at.0);
             first_column = first_column.min(at.1 as usize);
             times.extend(time_format(value, formats.get(style).copied().unwrap_or_default()).map(|format| (at, format)));
+            if matches!(value, DataRef::Int(_) | DataRef::Float(_)) {
+                signs.see(at, beside.get(style).and_then(Option::as_ref));
+            }
             with_value.extend(starts.contains(&at).then_some(at));
         }
         let is_of_table = |region: &Dimensions| region.start.0 >= first_row && with_value.contains(&region.start) && region.len() > 1;
         let merged = merged.into_iter().filter(is_of_table).collect();
         let first_column = if first_column == usize::MAX { 0 } else { first_column };
-        Ok(SheetSurvey { first_column, first_row: if first_row == u32::MAX { 0 } else { first_row }, times, merged })
+        Ok(SheetSurvey { first_column, first_row: if first_row == u32::MAX { 0 } else { first_row }, times, signs, merged })
+    }
+
+    /// What a number format writes beside the number of a cell.
+    pub(super) fn sign(&self, at: (u32, u32)) -> Option<&Arc<str>> {
+        self.signs.of(at)
     }
 
     /// What is to be told of merged cells.
@@ -94,6 +110,26 @@ impl SheetSurvey {
             names.push(format!("and {} more", self.merged.len() - MOST_NAMED));
         }
         Some(format!("cells are merged ({}), and only the first cell of each holds its value", names.join(", ")))
+    }
+}
+
+/// What stands beside the numbers of each column, from a row on. Cells are seen row by row.
+#[derive(Default)]
+struct CellSigns {
+    columns: HashMap<u32, Vec<(u32, Option<Arc<str>>)>>,
+}
+
+impl CellSigns {
+    fn see(&mut self, (row, column): (u32, u32), sign: Option<&Arc<str>>) {
+        let last = self.columns.get(&column).and_then(|rows| rows.last()).and_then(|(_, last)| last.as_ref());
+        if last != sign {
+            self.columns.entry(column).or_default().push((row, sign.cloned()));
+        }
+    }
+
+    fn of(&self, (row, column): (u32, u32)) -> Option<&Arc<str>> {
+        let rows = self.columns.get(&column)?;
+        rows.get(rows.partition_point(|(from, _)| *from <= row).checked_sub(1)?)?.1.as_ref()
     }
 }
 
@@ -135,6 +171,31 @@ fn day_and_time(format: &str) -> (bool, bool) {
     (letters.contains(['y', 'd']), letters.contains(['h', 's']))
 }
 
+/// What a number format writes beside the digits: `min` of `0" min"`, `€` of `[$€-407] #,##0.00`. Percents change the number itself, and dates are told
+/// otherwise.
+fn written_beside(format: &str) -> Option<String> {
+    let mut written = String::new();
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => written.extend(characters.by_ref().take_while(|c| *c != '"')),
+            '\\' => written.extend(characters.next()),
+            // As wide as the next character, and filled up with it.
+            '_' | '*' => _ = characters.next(),
+            '[' => {
+                let inner: String = characters.by_ref().take_while(|c| *c != ']').collect();
+                written.push_str(inner.strip_prefix('$').map_or("", |sign| sign.split('-').next().unwrap_or_default()));
+            }
+            ';' => break,
+            sign if is_currency_sign(sign) => written.push(sign),
+            _ => written.push(' '),
+        }
+    }
+    let words: Vec<&str> = written.split_whitespace().collect();
+    let is_said = written.contains(|c: char| c.is_alphabetic() || is_currency_sign(c));
+    is_said.then(|| words.join(" "))
+}
+
 /// The name of a column in a spreadsheet, from 0: `A`, `Z`, `AA`.
 pub(super) fn letters(column: u32) -> String {
     let (above, last) = (column / 26, char::from(b'A' + (column % 26) as u8));
@@ -156,6 +217,22 @@ mod tests {
             ("General", (false, false)),
         ] {
             assert_eq!(day_and_time(format), expected, "{format}");
+        }
+        for (format, expected) in [
+            ("0\" min\"", Some("min")),
+            ("0\\ \\h", Some("h")),
+            ("[$€-407]\\ #,##0.00", Some("€")),
+            ("_(\"$\"* #,##0.00_);_(\"$\"* (#,##0.00)", Some("$")),
+            ("$#,##0", Some("$")),
+            ("#,##0.00\\ [$CHF]", Some("CHF")),
+            ("[Red]0.00\" days\"", Some("days")),
+            ("[$-409]0.00", None),
+            ("0.00E+00", None),
+            ("0.0%", None),
+            ("General", None),
+            ("#,##0.00_-", None),
+        ] {
+            assert_eq!(written_beside(format).as_deref(), expected, "{format}");
         }
         assert_eq!([0, 25, 26, 701, 702].map(letters), ["A", "Z", "AA", "ZZ", "AAA"]);
     }

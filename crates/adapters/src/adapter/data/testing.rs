@@ -22,7 +22,8 @@ pub(super) fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A sheet with these rows; each is the XML of its cells. Style 1 is a date, 2 a date and time, 3 a time, 4 hours beyond 24.
+/// A sheet with these rows; each is the XML of its cells. Style 1 is a date, 2 a date and time, 3 a time, 4 hours beyond 24; 5 writes `min` beside a number,
+/// 6 `weeks`, 7 `€` and 8 `$`.
 pub(super) fn sheet_xml(rows: &[&str]) -> String {
     let rows: String = rows.iter().enumerate().map(|(index, cells)| format!("<row r=\"{}\">{cells}</row>", index + 1)).collect();
     format!("<worksheet xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><sheetData>{rows}</sheetData></worksheet>")
@@ -64,7 +65,7 @@ pub(super) fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
     let root = "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship Id=\"rId1\" \
         Type=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>";
     let styles = format!(
-        "<styleSheet xmlns=\"{main}\"><cellXfs count=\"5\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/><xf numFmtId=\"22\"/><xf numFmtId=\"20\"/><xf numFmtId=\"46\"/></cellXfs></styleSheet>"
+        "<styleSheet xmlns=\"{main}\"><numFmts count=\"4\"><numFmt numFmtId=\"165\" formatCode=\"0&quot; min&quot;\"/><numFmt numFmtId=\"166\" formatCode=\"0&quot; weeks&quot;\"/><numFmt numFmtId=\"167\" formatCode=\"[$€-407] 0.00\"/><numFmt numFmtId=\"168\" formatCode=\"&quot;$&quot;0.00\"/></numFmts><cellXfs count=\"9\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/><xf numFmtId=\"22\"/><xf numFmtId=\"20\"/><xf numFmtId=\"46\"/><xf numFmtId=\"165\"/><xf numFmtId=\"166\"/><xf numFmtId=\"167\"/><xf numFmtId=\"168\"/></cellXfs></styleSheet>"
     );
     let paths: Vec<String> = (1..=sheets.len()).map(|number| format!("xl/worksheets/sheet{number}.xml")).collect();
     let mut entries: Vec<(&str, &[u8])> = vec![

@@ -7,7 +7,7 @@ use super::blocking::CancelFlag;
 use super::columns::{Cell, ColumnType, Guess, MOST_COLUMNS, RowSource};
 use super::datum::Datum;
 use super::names::column_names;
-use super::notation::notated;
+use super::notation::{is_hours, is_unit, notated};
 use super::sentence::{bad_request, file_name, listed, shown, too_large, wrong_type};
 use crate::event::Failure;
 use crate::model::ColumnForm;
@@ -56,7 +56,7 @@ impl ValueSource for TypedRows {
             for (((column, column_type), cell), currency) in columns.iter().zip(row.cells).zip(&mut currencies) {
                 let value = column_type.value(cell).and_then(|value| same_currency(column_type, cell, currency).map(|()| value));
                 values.push(value.unwrap_or_else(|wants| {
-                    let text = shown(&cell.text(), 80);
+                    let text = shown(&cell.shown(), 80);
                     let why = format!(
                         "{place}{}: \"{text}\" in column \"{column}\" is not {wants}. Correct the cell, or change its type in `columns`.",
                         row.number
@@ -75,12 +75,21 @@ impl ValueSource for TypedRows {
     }
 }
 
-/// Amounts in two currencies are not added up.
+/// The currency or unit in what a number format writes beside a number.
+fn unit_in(sign: &str) -> Option<&str> {
+    sign.split_whitespace().find(|word| is_unit(word) || is_hours(&format!("1 {word}")))
+}
+
+/// Amounts in two currencies are not added up, and no other numbers in two units.
 fn same_currency(column_type: &ColumnType, cell: &Cell<'_>, known: &mut Option<String>) -> Result<(), String> {
-    if !matches!(column_type, ColumnType::Amount(_)) {
-        return Ok(());
-    }
-    let Some(found) = notated(&cell.text(), None).and_then(|found| found.currency) else { return Ok(()) };
+    let found = match (column_type, cell) {
+        (ColumnType::Amount(_) | ColumnType::Number(_) | ColumnType::Decimal(_) | ColumnType::Integer, Cell::Measured(_, sign)) => {
+            unit_in(sign).map(str::to_owned)
+        }
+        (ColumnType::Amount(_), cell) => notated(&cell.text(), None).and_then(|found| found.currency),
+        _ => None,
+    };
+    let Some(found) = found else { return Ok(()) };
     match known.get_or_insert_with(|| found.clone()) {
         known if *known == found => Ok(()),
         known => Err(format!("an amount in {known}, as the cells before it are; declare the column text, or part the currencies")),

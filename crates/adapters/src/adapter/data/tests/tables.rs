@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::testing::{sheet_of, table_of, workbook};
+use super::super::testing::{sheet_of, sheet_xml, table_of, workbook};
 use super::*;
 use crate::model::ColumnKind;
 
@@ -105,6 +105,40 @@ fn a_table_may_begin_anywhere_in_its_sheet() {
     let sheet = sheet.replace("<row r=\"5\">", &format!("<row r=\"5\">{}", text("B5", "total")));
     let (_folder, table) = table_of("book.xlsx", workbook(&[("S", &sheet)]));
     assert_eq!(rows_of(&table), json!([{ "column_1": "total", "id": 1, "column_3": 2, "note": null }]));
+}
+
+#[test]
+fn what_a_number_format_writes_beside_a_number_is_read_with_it() {
+    let book = |cells: &[(&str, &str)], kind: Option<ColumnKind>| {
+        let header = r#"<c r="A1" t="inlineStr"><is><t>x</t></is></c>"#.to_owned();
+        let cell = |(place, (style, value)): (usize, &(&str, &str))| format!(r#"<c r="A{}" s="{style}"><v>{value}</v></c>"#, place + 2);
+        let rows: Vec<String> = std::iter::once(header).chain(cells.iter().enumerate().map(cell)).collect();
+        let sheet = sheet_xml(&rows.iter().map(String::as_str).collect::<Vec<_>>());
+        let (folder, mut table) = table_of("book.xlsx", workbook(&[("S", &sheet)]));
+        table.columns.extend(kind.map(|kind| ("x".to_owned(), kind.into())));
+        let summed = answer(&DataFiles::default(), request(&[&table], "select sum(x) as x from book"));
+        drop(folder);
+        summed.map(|rows| json!(rows.rows)[0]["x"].as_f64().unwrap()).map_err(|failure| failure.message)
+    };
+    // Style 5 writes `min`, 6 `weeks`, 7 `€`, 8 `$`.
+    let (minutes, weeks, euros, dollars) = (("5", "90"), ("6", "1"), ("7", "5"), ("8", "7"));
+    assert_eq!(book(&[minutes, minutes], Some(ColumnKind::Duration)), Ok(3.0));
+    assert_eq!(book(&[("0", "2")], Some(ColumnKind::Duration)), Ok(2.0));
+    assert_eq!(book(&[minutes, minutes], None), Ok(180.0));
+    assert_eq!(book(&[euros, ("0", "1"), euros], None), Ok(11.0));
+    assert_eq!(book(&[euros, euros], Some(ColumnKind::Amount)), Ok(10.0));
+    for (cells, kind, told) in [
+        (vec![weeks], Some(ColumnKind::Duration), "row 2: \"1 weeks\" in column \"x\" is not a length of time"),
+        (vec![euros, dollars], None, "row 3: \"7 $\" in column \"x\" is not an amount in €, as the cells before it are"),
+        (vec![euros, dollars], Some(ColumnKind::Amount), "row 3: \"7 $\" in column \"x\" is not an amount in €"),
+        (vec![euros, dollars], Some(ColumnKind::Number), "row 3: \"7 $\" in column \"x\" is not an amount in €"),
+        (vec![minutes, euros], None, "is not an amount in min"),
+        (vec![("0", "7"), ("0", "12345678901234568")], None, "is not certain: a number keeps about 15 of its digits there"),
+    ] {
+        let said = book(&cells, kind).unwrap_err();
+        assert!(said.contains(told), "{said}");
+    }
+    assert_eq!(book(&[("0", "0.5"), ("0", "6.022e23")], None), Ok(6.022e23));
 }
 
 #[test]
