@@ -30,10 +30,18 @@ impl RunSession {
         if start.conversation.is_some() || on.pipeline().conversation.is_some() {
             return Err(refused("it is part of a conversation; ask again there"));
         }
-        if let Some(later) = retried_by(store, origin, events)? {
-            return Err(RunError::usage(format!(
-                "run {origin} was retried by run {later}; to retry what failed there: flow runs retry {later}"
-            )));
+        match retried_by(store, origin, events)? {
+            Some(LaterRetry::OfThis(later)) => {
+                return Err(RunError::usage(format!(
+                    "run {origin} was retried by run {later}; to retry what failed there: flow runs retry {later}"
+                )));
+            }
+            Some(LaterRetry::OfGone(later)) if !acts_again => {
+                return Err(RunError::usage(format!(
+                    "run {origin} may have been retried: run {later} has its inputs, and retried a run that is no longer kept; to retry what failed there: flow runs retry {later}; if that was another run: flow runs retry {origin} --again"
+                )));
+            }
+            Some(LaterRetry::OfGone(_)) | None => {}
         }
         let retry = match retry_of(&on.plan(), events) {
             Ok(retry) => retry,
@@ -71,16 +79,29 @@ impl RunSession {
     }
 }
 
-/// The run that retried this one.
-fn retried_by(store: &mut SqliteStore, origin: &str, events: &[Event]) -> Result<Option<String>, RunError> {
+/// A later run that retried a run.
+enum LaterRetry {
+    /// This one.
+    OfThis(String),
+    /// One that is no longer kept, with the inputs of this one: a retry of it may have been between them.
+    OfGone(String),
+}
+
+/// The run that retried this one, or may have.
+fn retried_by(store: &mut SqliteStore, origin: &str, events: &[Event]) -> Result<Option<LaterRetry>, RunError> {
     let Some((first, start)) = events.first().zip(start_of(events)) else { return Ok(None) };
     let filter = RunFilter { pipeline: Some(start.pipeline.clone()), since: Some(first.time), ..RunFilter::default() };
+    let mut of_gone = None;
     for later in store.list(&filter)?.runs {
         let first = store.first_event(&later.run)?;
-        let of_later = first.as_ref().and_then(|first| start_of(std::slice::from_ref(first))).and_then(|start| start.origin.as_ref());
-        if of_later.is_some_and(|from| from.run == origin && from.elements.is_some()) {
-            return Ok(Some(later.run));
+        let Some(of_later) = first.as_ref().and_then(|first| start_of(std::slice::from_ref(first))) else { continue };
+        let Some(from) = of_later.origin.as_ref().filter(|from| from.elements.is_some()) else { continue };
+        if from.run == origin {
+            return Ok(Some(LaterRetry::OfThis(later.run)));
+        }
+        if of_later.inputs == start.inputs && store.first_event(&from.run)?.is_none() {
+            of_gone.get_or_insert(LaterRetry::OfGone(later.run));
         }
     }
-    Ok(None)
+    Ok(of_gone)
 }

@@ -158,6 +158,12 @@ fn a_retry_runs_the_failed_elements_alone() {
     let nothing = flow(at, &["runs", "retry", &id(at)]);
     assert_eq!((nothing.exit, nothing.err.contains("nothing to retry in run r_")), (0, true), "{}", nothing.err);
     assert_eq!(flow(at, &["doctor"]).exit, 0);
+    // Without the run between them, the first one does not act again what the last one did.
+    let newest = id(at);
+    assert_eq!(flow(at, &["runs", "rm", &left]).exit, 0);
+    let refused = flow(at, &["runs", "retry", &run]);
+    let told = format!("may have been retried: run {newest} has its inputs, and retried a run that is no longer kept");
+    assert_eq!((refused.exit, refused.err.contains(&told), id(at)), (2, true, newest), "{}", refused.err);
 }
 
 #[test]
