@@ -14,9 +14,9 @@ use crate::adapter::git::{GitChanges, GitError, changed_since};
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{counted, visible};
 use crate::load;
+use crate::model::is_test_name;
 use crate::model::{Leaf, Tool, ToolKind};
 use crate::port::{AskedFiles, AskedPaths, Overlay};
-use crate::model::is_test_name;
 use crate::runtime::place_of;
 use crate::source::Span;
 

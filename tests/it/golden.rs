@@ -311,7 +311,8 @@ fn a_table_of_cases_is_read_as_spreadsheets_write_it() {
         "flow: 1\nname: rows\ninputs: { who: text, paid: boolean }\nsteps:\n  - { id: say, set: \"{{ inputs.who }} {{ inputs.paid }}\" }\noutputs: \"{{ steps.say.output }}\"\n",
     );
     bench.write("rows.test.yaml", "flow: 1\ntest: rows.yaml\ncases_from: { file: rows.csv }\n");
-    let rows = "sep=;\r\nid;inputs.who;inputs.paid;expect.result;;\r\none;Ana;TRUE;Ana true;;\r\ntwo;Bo, B.;False;Bo, B. false;;;;\r\n;;;;;\r\n";
+    let rows =
+        "sep=;\r\nid;inputs.who;inputs.paid;expect.result;;\r\none;Ana;TRUE;Ana true;;\r\ntwo;Bo, B.;False;Bo, B. false;;;;\r\n;;;;;\r\n";
     let utf16: Vec<u8> = std::iter::once(0xFEFF).chain(rows.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     for bytes in [rows.as_bytes(), &utf16] {
         std::fs::write(bench.0.path().join("rows.csv"), bytes).unwrap();
@@ -334,7 +335,9 @@ fn a_file_of_tests_that_a_folder_does_not_run_is_told() {
     let bench = Bench::new();
     bench.write("hours.yaml", "flow: 1\nname: hours\nsteps: [{ id: say, set: Hi }]\noutputs: \"{{ steps.say.output }}\"\n");
     let test = "flow: 1\ntest: hours.yaml\ncases: [{ id: one, expect: { result: Bye } }]\n";
-    for (name, right) in [("n.tests.yaml", "n.test.yaml"), ("n_test.yaml", "n.test.yaml"), ("test.yaml", "hours.test.yaml"), ("cases.yml", "hours.test.yml")] {
+    for (name, right) in
+        [("n.tests.yaml", "n.test.yaml"), ("n_test.yaml", "n.test.yaml"), ("test.yaml", "hours.test.yaml"), ("cases.yml", "hours.test.yml")]
+    {
         bench.write(name, test);
         let ran = bench.run(&["."]);
         let told = format!("not run: {name}: its name does not end in .test.yaml; rename it to {right}\n");

@@ -91,7 +91,8 @@ pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings}
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;
 pub use table::{
-    CellForm, ColumnForm, ColumnKind, ColumnLook, Data, NumberForm, Separator, TableForm, TableLook, TableOddity, TextEncoding, separator_line,
+    CellForm, ColumnForm, ColumnKind, ColumnLook, Data, NumberForm, Separator, TableForm, TableLook, TableOddity, TextEncoding,
+    separator_line,
 };
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{

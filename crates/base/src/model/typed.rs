@@ -53,12 +53,9 @@ pub fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
             }
         },
         FieldKind::Boolean => Ok(json_or_text(value)?.or_else(|| yes_or_no(value)).unwrap_or_else(text)),
-        FieldKind::Number
-        | FieldKind::Integer
-        | FieldKind::Object
-        | FieldKind::Any
-        | FieldKind::Plan
-        | FieldKind::Scorecard => Ok(json_or_text(value)?.unwrap_or_else(text)),
+        FieldKind::Number | FieldKind::Integer | FieldKind::Object | FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => {
+            Ok(json_or_text(value)?.unwrap_or_else(text))
+        }
         _ => Ok(text()),
     }
 }

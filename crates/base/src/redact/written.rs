@@ -292,7 +292,9 @@ mod tests {
         {
             assert!(names_a_secret(name), "{name}");
         }
-        for name in ["keyboard", "content-type", "user", "monkeys", "passengers", "author", "path", "auth_uri", "idempotency_key", "Idempotency-Key"] {
+        for name in [
+            "keyboard", "content-type", "user", "monkeys", "passengers", "author", "path", "auth_uri", "idempotency_key", "Idempotency-Key",
+        ] {
             assert!(!names_a_secret(name), "{name}");
         }
         for value in ["Bearer Zq8wLm47", "sk-live-12ab34cd", "x9x9x9x9"] {

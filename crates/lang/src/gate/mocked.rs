@@ -182,7 +182,8 @@ fn formatted() -> Value {
 fn sent() -> Value {
     let text = json!({ "type": "string" });
     let rejected = object(json!({ "recipient": text, "reason": text }), &[]);
-    let part = json!({ "part": { "type": "number" }, "id": {}, "time": text, "accepted": list_of(text.clone()), "rejected": list_of(rejected) });
+    let part =
+        json!({ "part": { "type": "number" }, "id": {}, "time": text, "accepted": list_of(text.clone()), "rejected": list_of(rejected) });
     object(json!({ "delivered": list_of(object(part, &[])) }), &[])
 }
 

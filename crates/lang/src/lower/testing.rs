@@ -150,7 +150,7 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
             is_measurable(keys.lower, "judge", &keys.owner, &text, node.span, None);
             Some(Spanned::new(text, node.span))
         }),
-        max_tokens: expect.limit("max_tokens").map(|most| Spanned::new(most, at("max_tokens"))),
+        max_tokens: expect.read("max_tokens", Lower::whole).map(|most| Spanned::new(most, at("max_tokens"))),
         max_cost_usd: expect.read("max_cost_usd", Lower::positive).map(|most| Spanned::new(most, at("max_cost_usd"))),
         blocked: expect.names("blocked").map(|names| Spanned::new(names, at("blocked"))),
         sent: expect.get("sent").map(|node| expected(keys.lower, "\"sent\"", node)).unwrap_or_default(),
@@ -159,7 +159,7 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
             .filter_map(|(path, node)| Some((Spanned::new(path.text.clone(), path.span), calls(keys.lower, path, node)?)))
             .collect(),
         asked: expect.names("asked").map(|names| Spanned::new(names, at("asked"))),
-        max_parallel: expect.limit("max_parallel").map(|most| Spanned::new(most, at("max_parallel"))),
+        max_parallel: expect.read("max_parallel", Lower::whole).map(|most| Spanned::new(most, at("max_parallel"))),
         steps: expect
             .entries("steps")
             .filter_map(|(path, node)| {

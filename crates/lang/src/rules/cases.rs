@@ -72,8 +72,12 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let message = format!("test {} {what} {}, {problem}{hint}", quoted(&case.id.value), quoted(name));
         let all: Vec<&str> = names.iter().flat_map(|names| names.iter().copied()).collect();
         let slashed = name.replace('.', "/");
+        let dotted = name.split_once('.').filter(|(first, _)| all.contains(first));
         let help = match (what, all.as_slice()) {
-            (_, _) if name.contains('.') && all.iter().any(|step| name.starts_with(&format!("{step}."))) => format!("write {slashed}"),
+            ("expects output", _) if let Some((output, field)) = dotted => {
+                format!("write {output}: {{ expression: \"value.{field} == …\" }}, a check of the whole output")
+            }
+            _ if !matches!(way(plan, pipeline, &slashed), PathEnd::Nowhere) && slashed != name => format!("write {slashed}"),
             ("expects output", _)
                 if [
                     "sent", "status", "exit", "steps", "refined", "result", "judge", "max_tokens", "max_cost_usd", "blocked", "calls",

@@ -57,7 +57,11 @@ mod tests {
                 format!("F700 4:45 there is a reply for \"{path}\", but no step runs in \"{holder}\"\n")
             );
         }
-        assert!(says("all/tach: x, all/money: b").ends_with("which does not exist; did you mean \"all/tech\"?\n"), "{}", says("all/tach: x"));
+        assert!(
+            says("all/tach: x, all/money: b").ends_with("which does not exist; did you mean \"all/tech\"?\n"),
+            "{}",
+            says("all/tach: x")
+        );
         assert!(says("tolk: x, all/tech: b, all/money: c").ends_with("which does not exist; did you mean \"talk\"?\n"));
     }
 

@@ -121,7 +121,8 @@ fn used_by_agents(kind: &StepKind, pipeline: &PipelinePlan, tool: &str) -> Optio
 /// The paths that may be meant by one that leads nowhere: those in the last step of it that there is, or that step itself where none has a path in it.
 pub(super) fn nearest(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> Vec<String> {
     let above = path.match_indices('/').rev().map(|(end, _)| &path[..end]);
-    let Some((above, end)) = above.map(|above| (above, way(plan, pipeline, above))).find(|(_, end)| !matches!(end, PathEnd::Nowhere)) else {
+    let Some((above, end)) = above.map(|above| (above, way(plan, pipeline, above))).find(|(_, end)| !matches!(end, PathEnd::Nowhere))
+    else {
         return vec![];
     };
     let ids: Vec<&str> = match end {
@@ -131,7 +132,9 @@ pub(super) fn nearest(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> Vec<S
             match &step.kind {
                 StepKind::Route(_) => step.kind.cases().map(|case| case.id.as_str()).collect(),
                 _ => match pipeline.called(step).map(|id| plan.pipeline(id)) {
-                    Some(called) => called.steps.iter().filter(|inner| inner.block == called.main).map(|inner| inner.step.id.as_str()).collect(),
+                    Some(called) => {
+                        called.steps.iter().filter(|inner| inner.block == called.main).map(|inner| inner.step.id.as_str()).collect()
+                    }
                     None => step.kind.cases().flat_map(|case| &case.steps).map(|step| step.id.as_str()).collect(),
                 },
             }

@@ -200,9 +200,7 @@ impl PipelineNames<'_> {
             StepKind::Sql(step) => {
                 let prepared = self.pipeline.pipeline.prepared.get(&*step.query.source);
                 let row = match prepared {
-                    Some(PreparedQuery::Gives(columns)) => {
-                        Some(Type::row(columns, !sql::names_its_columns(&step.query.source)))
-                    }
+                    Some(PreparedQuery::Gives(columns)) => Some(Type::row(columns, !sql::names_its_columns(&step.query.source))),
                     Some(PreparedQuery::Fails(_)) | None => None,
                 };
                 let row = row.unwrap_or(Type::open_object([]));

@@ -33,12 +33,20 @@ pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> O
     if !(first.is_ascii_digit() || matches!(first, b'+' | b'-') || b"yYnNoO".contains(&first)) || text.len() > 40 {
         return None;
     }
+    let keys: Vec<&str> = keys.into_iter().collect();
     word(text)
+        .filter(|_| !is_of_name(&keys))
         .or_else(|| phone(text))
         .or_else(|| leading_zero(text))
         .or_else(|| separated(text))
         .or_else(|| date(text))
         .or_else(|| version(text, keys))
+}
+
+/// Whether a value under these keys is the name of a step, a case or a criterion, which is a text whatever it looks like.
+fn is_of_name(keys: &[&str]) -> bool {
+    const LISTS: [&str; 6] = ["steps", "cases", "tests", "criteria", "on_failure", "finally"];
+    matches!(keys, [.., list, "id" | "needs"] if LISTS.contains(list))
 }
 
 /// The longest number that is told with all its digits.
@@ -244,6 +252,12 @@ mod tests {
         ] {
             assert_eq!(message(text), "-", "{text}");
         }
+        for keys in [["steps", "id"], ["steps", "needs"], ["tests", "id"], ["criteria", "id"]] {
+            assert_eq!(find("off", keys), None, "a name is a text");
+        }
+        assert!(
+            find("off", ["inputs", "id"]).is_some() && find("off", ["steps", "when"]).is_some() && find("007", ["steps", "id"]).is_some()
+        );
         assert_eq!(find("0.50", ["limits", "max_cost_usd"]), None);
         assert_eq!(find("2.50", ["price", "input"]), None);
     }

@@ -210,9 +210,9 @@ pub(crate) static EXPECT: KeyTable = KeyTable::of("expect").keys(&[
     key("blocked", Many(&Name), "all tools, hosts and paths that rules deny in the run"),
     key("calls", Named(&Keys(&EXPECTED_CALLS)), "what steps send to models and services, by step"),
     key("asked", Many(&Name), "all agents that are asked in the run"),
-    key("max_parallel", Limit, "most calls at once"),
+    key("max_parallel", Whole, "most calls at once; 0: none is made"),
     key("judge", Sentence, "what must be true of what the run sent or gave, for a model to judge"),
-    key("max_tokens", Limit, "most tokens, in and out"),
+    key("max_tokens", Whole, "most tokens, in and out; 0: no model is asked"),
     key("max_cost_usd", Positive, "most money, in US dollars"),
     key("steps", Named(&Word(&["succeeded", "failed", "skipped", "blocked", "cancelled", "not_run"])), "status by step"),
 ]);
