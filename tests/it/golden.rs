@@ -333,20 +333,21 @@ fn a_table_of_cases_is_read_as_spreadsheets_write_it() {
 #[test]
 fn a_file_of_tests_that_a_folder_does_not_run_is_told() {
     let bench = Bench::new();
-    bench.write("hours.yaml", "flow: 1\nname: hours\nsteps: [{ id: say, set: Hi }]\noutputs: \"{{ steps.say.output }}\"\n");
+    bench.write("sub/hours.yaml", "flow: 1\nname: hours\nsteps: [{ id: say, set: Hi }]\noutputs: \"{{ steps.say.output }}\"\n");
     let test = "flow: 1\ntest: hours.yaml\ncases: [{ id: one, expect: { result: Bye } }]\n";
     for (name, right) in
         [("n.tests.yaml", "n.test.yaml"), ("n_test.yaml", "n.test.yaml"), ("test.yaml", "hours.test.yaml"), ("cases.yml", "hours.test.yml")]
     {
-        bench.write(name, test);
-        let ran = bench.run(&["."]);
+        let name = format!("sub/{name}");
+        bench.write(&name, test);
+        let ran = bench.run(&["sub"]);
         let told = format!("not run: {name}: its name does not end in .test.yaml; rename it to {right}\n");
         assert!(ran.exit == 4 && ran.err.contains(&told), "{}", ran.err);
-        assert!(bench.run(&[name]).out.contains("FAIL"), "a file that is named is run");
-        std::fs::remove_file(bench.0.path().join(name)).unwrap();
+        assert!(bench.run(&[&name]).out.contains("FAIL"), "a file that is named is run");
+        std::fs::remove_file(bench.0.path().join(&name)).unwrap();
     }
-    bench.write("other.yaml", "jobs:\n  test: 1\n  cases: 2\n");
-    assert!(!bench.run(&["."]).err.contains("not run"));
+    bench.write("sub/other.yaml", "jobs:\n  test: 1\n  cases: 2\n");
+    assert!(!bench.run(&["sub"]).err.contains("not run"));
 }
 
 #[test]
