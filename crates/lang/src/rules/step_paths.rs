@@ -129,14 +129,11 @@ pub(super) fn nearest(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> Vec<S
         PathEnd::Case(case) => case.steps.iter().map(|step| step.id.as_str()).collect(),
         PathEnd::Step(pipeline, ix) => {
             let step = &pipeline.step(ix).step;
-            match &step.kind {
-                StepKind::Route(_) => step.kind.cases().map(|case| case.id.as_str()).collect(),
-                _ => match pipeline.called(step).map(|id| plan.pipeline(id)) {
-                    Some(called) => {
-                        called.steps.iter().filter(|inner| inner.block == called.main).map(|inner| inner.step.id.as_str()).collect()
-                    }
-                    None => step.kind.cases().flat_map(|case| &case.steps).map(|step| step.id.as_str()).collect(),
-                },
+            let is_route = matches!(step.kind, StepKind::Route(_));
+            match pipeline.called(step).map(|id| plan.pipeline(id)) {
+                Some(called) => called.steps.iter().filter(|inner| inner.block == called.main).map(|inner| inner.step.id.as_str()).collect(),
+                None if is_route => step.kind.cases().map(|case| case.id.as_str()).collect(),
+                None => step.kind.cases().flat_map(|case| &case.steps).map(|step| step.id.as_str()).collect(),
             }
         }
         PathEnd::Inside | PathEnd::Nowhere => vec![],

@@ -98,7 +98,12 @@ fn culprit(text: &str, failure: &ParseError) -> Option<(usize, Option<Brackets>)
 fn beginning(text: &str, start: usize, brackets: Brackets) -> usize {
     let before = text.get(..start).unwrap_or("");
     let line = before.get(before.rfind('\n').map_or(0, |end| end + 1)..).unwrap_or("");
-    let opened = line.rfind(['[', '{', ']', '}', '"', '\'']).map_or(0, |at| at + 1);
+    // That of `You've` is no quote.
+    let is_in_word = |at: usize| {
+        let letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+        line[at..].starts_with('\'') && letter(line[..at].chars().next_back()) && letter(line[at + 1..].chars().next())
+    };
+    let opened = line.rmatch_indices(['[', '{', ']', '}', '"', '\'']).find(|(at, _)| !is_in_word(*at)).map_or(0, |(at, _)| at + 1);
     let inside = line.get(opened..).unwrap_or("");
     let own = match (brackets, inside.rfind(": "), inside.rfind(',')) {
         (Brackets::Map, Some(key), _) => key + 2,
