@@ -3,12 +3,12 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Words that open a letter or a message.
-const OPENINGS: [&str; 56] = [
+const OPENINGS: [&str; 54] = [
     "hello", "hi", "hey", "dear", "greetings", "good morning", "good afternoon", "good evening", "good day", "hallo", "guten tag",
     "guten morgen", "guten abend", "grüß gott", "grüezi", "moin", "servus", "liebe", "lieber", "sehr geehrte", "sehr geehrter", "bonjour",
     "bonsoir", "salut", "cher", "chère", "hola", "buenos días", "buenas tardes", "estimado", "estimada", "ciao", "buongiorno", "buonasera",
     "gentile", "olá", "bom dia", "boa tarde", "prezado", "prezada", "hoi", "geachte", "goedemorgen", "goedemiddag", "goedenavond", "hej",
-    "hejsan", "hei", "god morgen", "god morgon", "cześć", "dzień dobry", "merhaba", "здравствуйте", "привет", "добрый день",
+    "hejsan", "hei", "god morgen", "god morgon", "cześć", "dzień dobry", "merhaba", "привет",
 ];
 
 /// Words that close a letter.
@@ -143,7 +143,7 @@ mod tests {
             "Sehr geehrte Frau Dr. Maier, …",
             "Hola Ana\nTienes 32 horas.",
             "Hoi Ana,\nJe hebt 32 uur.",
-            "Добрый день! У вас 32 часа.",
+            "Привет! У вас 32 часа.",
         ] {
             assert!(opening(text).is_some(), "{text}");
         }

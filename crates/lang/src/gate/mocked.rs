@@ -109,7 +109,7 @@ fn rows(value: &Value, most: u64, columns: Option<&[String]>) -> Vec<String> {
         Some(columns) => row.len() != columns.len() || !columns.iter().all(|column| row.contains_key(column)),
         None => row.len() != rows[0].len() || !rows[0].keys().all(|column| row.contains_key(column)),
     };
-    if let Some(place) = rows.iter().position(|row| wrong(&row)) {
+    if let Some(place) = rows.iter().position(wrong) {
         let own = named(rows[place]);
         let own = if own.is_empty() { "none" } else { &own };
         problems.push(match columns {

@@ -131,7 +131,9 @@ pub(super) fn nearest(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> Vec<S
             let step = &pipeline.step(ix).step;
             let is_route = matches!(step.kind, StepKind::Route(_));
             match pipeline.called(step).map(|id| plan.pipeline(id)) {
-                Some(called) => called.steps.iter().filter(|inner| inner.block == called.main).map(|inner| inner.step.id.as_str()).collect(),
+                Some(called) => {
+                    called.steps.iter().filter(|inner| inner.block == called.main).map(|inner| inner.step.id.as_str()).collect()
+                }
                 None if is_route => step.kind.cases().map(|case| case.id.as_str()).collect(),
                 None => step.kind.cases().flat_map(|case| &case.steps).map(|step| step.id.as_str()).collect(),
             }

@@ -113,10 +113,13 @@ impl SheetSurvey {
     }
 }
 
-/// What stands beside the numbers of each column, from a row on. Cells are seen row by row.
+/// What stands beside the numbers of a column from a row on.
+type SignFromRow = (u32, Option<Arc<str>>);
+
+/// What stands beside the numbers of each column. Cells are seen row by row.
 #[derive(Default)]
 struct CellSigns {
-    columns: HashMap<u32, Vec<(u32, Option<Arc<str>>)>>,
+    columns: HashMap<u32, Vec<SignFromRow>>,
 }
 
 impl CellSigns {
