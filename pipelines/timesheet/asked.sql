@@ -23,7 +23,7 @@ select
     or (exists (select 1 from named where means = 'maybe_other') and (select count(*) from each_word) <= 20)
     or (select count(*) from times) > 1
     -- What is left is known of a week alone; and of a last entry, a list of projects or a summary only what the words name.
-    or exists (select 1 from said, times where (instr(text, ' left ') > 0 or instr(text, ' remaining ') > 0) and means not like '%week')
+    or exists (select 1 from said, times where (instr(text, ' left ') > 0 or instr(text, ' remaining ') > 0 or instr(text, ' to go ') > 0) and means not like '%week')
     or (exists (select 1 from unknown) and (exists (select 1 from named where means in ('last_entry', 'projects'))
                                             or exists (select 1 from said where instr(text, ' summary ') > 0 or instr(text, ' report ') > 0 or instr(text, ' weekly ') > 0 or instr(text, ' timesheet ') > 0)))
     or (select text glob '*[0-9]*' from said)
