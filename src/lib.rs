@@ -103,13 +103,13 @@ pub use flow_base::{diagnostic, event, port};
 
 // For the tests and the benches of this house; what an embedder needs of them is in `runtime`.
 #[doc(hidden)]
-pub use flow_adapters::adapter;
+pub use flow_adapters as adapter;
 #[doc(hidden)]
 pub use flow_base::{journal, model, source, telemetry};
 #[doc(hidden)]
 pub use flow_editor::report;
 #[doc(hidden)]
-pub use flow_engine::{driver, engine};
+pub use flow_engine::{self as engine, driver};
 #[doc(hidden)]
 pub use flow_lang::{channel, check, load, lower, plan, syntax, template};
 

@@ -75,7 +75,7 @@ pub(crate) use world::{declared, know_prices, lacking};
 
 pub(crate) use crate::adapter::files::shown;
 #[cfg(feature = "telemetry")]
-pub use crate::adapter::telemetry::{Otlp, OtlpSettings};
+pub use crate::adapter::otlp::{Otlp, OtlpSettings};
 pub use crate::driver::Ports;
 pub use crate::model::{Limits, Policy, Price};
 pub use crate::plan::{Wish, Wishes};

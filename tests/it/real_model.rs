@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::extras::not_tried;
 use flow::adapter::clock::SystemClock;
 use flow::adapter::http::{Http, HttpSettings};
-use flow::adapter::model::HttpModelClient;
+use flow::adapter::providers::HttpModelClient;
 use flow::event::Failure;
 use flow::event::MessageRole;
 use flow::model::{FailureKind, ToolCalls};

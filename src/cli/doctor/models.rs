@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::adapter::model::family;
+use crate::adapter::providers::family;
 use crate::cli::doctor::Examination;
 use crate::model::{Addition, DEFAULT_MODEL, Model, Pipeline, Provider};
 use crate::plan::asks_default;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use flow::adapter::clock::SystemClock;
 use flow::adapter::http::{Http, HttpSettings};
 use flow::adapter::knowledge::Documents;
-use flow::adapter::model::embeddings::HttpEmbedder;
+use flow::adapter::providers::embeddings::HttpEmbedder;
 use flow::event::Failure;
 use flow::model::{FilePattern, SearchMode};
 use flow::port::{DocumentSearch, Embedding, FoundPieces, SearchRequest};

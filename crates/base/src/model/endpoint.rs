@@ -54,7 +54,7 @@ pub enum Effort {
 
 /// What flow adds to a request by itself, and can do without. An endpoint that rejects it gets the request without it.
 ///
-/// How to add one: its variant, its words in [`Addition::named_by`], and the place in `adapter/model` that leaves it out, which asks `Dialect::has`.
+/// How to add one: its variant, its words in [`Addition::named_by`], and the place in `adapters/providers` that leaves it out, which asks `Dialect::has`.
 #[derive(
     Debug,
     Clone,

@@ -1,5 +1,5 @@
 //! Files that no step may touch, whatever a file or a model says: what can be told from a path alone. The one list of names; places that only a run
-//! knows (the settings of the user, the scripts of servers) are added where files are opened (`adapter/own.rs`).
+//! knows (the settings of the user, the scripts of servers) are added where files are opened (`adapters/own.rs`).
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,5 +1,5 @@
 //! Which tables and columns a query names, and where: for findings. What a query may do is decided by the engines' own parsers, in
-//! `adapter/data`.
+//! `adapters/data`.
 //!
 //! [`read`] takes a text apart as far as names go, with the clauses of SQLite and DuckDB: brackets first (`nodes`), then what is beside each
 //! other by its keywords. It is no parser of SQL: it passes over what it does not know.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{CallResult, FoundPerson, PersonError, Ports, Runtime, carry_out, find_person};
-use crate::engine::CallRequest;
+use crate::CallRequest;
 use crate::model::Pipeline;
 use crate::port::Tape;
 

@@ -8,13 +8,13 @@ use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::{CallResult, Door, RunTrace};
-use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
     AgentCall, AgentPrograms, AskPerson, Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender,
     ModelClient, ModelRequest, Pending, Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer,
     ToolServers,
 };
+use crate::{CallReply, CallRequest};
 
 /// Receives answers of models as they stream.
 pub type AnswerListener = Arc<dyn Fn(u64, &str) + Send + Sync>;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::model::read_json;
 use crate::port::{
@@ -15,6 +14,7 @@ use crate::port::{
     PythonReply, RefusedHost, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
 };
 use crate::redact::Secrets;
+use crate::{CallReply, Input};
 
 /// Replaces each secret of a run with `***`.
 #[derive(Debug, Clone, Default)]

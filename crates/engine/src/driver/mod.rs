@@ -1,7 +1,7 @@
 //! The tokio loop: it writes events to the journal, carries out commands, passes inputs to the run, and enforces time limits and cancellation.
 //!
 //! One thread owns a run. Calls are futures of this loop; all they do to the run is return inputs.
-//! How to add a command: add a variant to `engine::CallRequest` and its arm in [`carry_out`].
+//! How to add a command: add a variant to `CallRequest` and its arm in [`carry_out`].
 
 mod blocking;
 mod carry;
@@ -26,10 +26,10 @@ pub use person::{FoundPerson, PersonError, find_person};
 pub use runtime::Runtime;
 pub use trace::RunTrace;
 
-use crate::engine::{CallReply, Command, Input, Moment, Run};
 use crate::event::{Canceller, Event, Failure, RunEnd, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
+use crate::{CallReply, Command, Input, Moment, Run};
 use spans::{Spans, answered};
 
 /// The longest sleep without a timer.

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::{PersonFrom, PersonTextError, person, person_fields, zone_problem};
 use crate::event::{Failure, FailureKind};
 use crate::model::Pipeline;
 use crate::port::SqlDatabase;
+use crate::{PersonFrom, PersonTextError, person, person_fields, zone_problem};
 
 /// The person of a run, as far as known.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,10 +9,10 @@ use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use super::CallResult;
-use crate::engine::{CallReply, CallRequest, Run};
 use crate::event::{Event, Happening, StepPath, StepStatus};
 use crate::model::FailureKind;
 use crate::port::ModelReply;
+use crate::{CallReply, CallRequest, Run};
 
 /// The target by which filters of subscribers know these spans, independent of the path of this module.
 const TARGET: &str = "flow";

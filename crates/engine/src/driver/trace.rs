@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::CallRequest;
+use crate::CallRequest;
 use crate::event::TraceContext;
 use crate::model::HostSource;
 use crate::port::{CallFacts, HttpClient, HttpReply, HttpRequest, ModelRequest, Pending, ProgramCall, ResourceCall, Secret, ServerCall};

@@ -9,10 +9,10 @@ use chrono::{DateTime, Utc};
 
 use super::world::{Disk, Log, Outside, planned, ports, run, start};
 use crate::driver::{Blocking, Ports, Runtime, drive};
-use crate::engine::{CallRequest, Input};
 use crate::event::{Canceller, Happening, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, Folder, Pending, PrintError, Printer};
+use crate::{CallRequest, Input};
 
 /// Time as it goes by.
 struct Real(Instant);

@@ -7,8 +7,8 @@ use serde_json::json;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use super::world::{Disk, Log, Outside, Steps, block_on, planned, ports, run, start};
+use crate::Input;
 use crate::driver::{Ports, drive};
-use crate::engine::Input;
 use crate::event::{FailureKind, Usage};
 use crate::journal::Journal;
 use crate::port::*;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::world::{Disk, Log, Outside, Steps, block_on, planned, ports, run, start};
+use crate::Input;
 use crate::driver::{Ports, drive};
-use crate::engine::Input;
 use crate::event::Event;
 use crate::journal::Journal;
 use crate::port::*;

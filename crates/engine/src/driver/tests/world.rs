@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::check::check_file;
 use crate::driver::{Door, Ports};
-use crate::engine::{Mocks, Moment, Run, RunSettings, Unscripted};
 use crate::event::{Event, Failure, FailureKind, Marks, RunStart};
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
 use crate::port::*;
+use crate::{Mocks, Moment, Run, RunSettings, Unscripted};
 
 /// A clock that continues whenever somebody looks at it.
 pub(super) struct Steps {

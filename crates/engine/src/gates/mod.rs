@@ -1,0 +1,588 @@
+//! Gates: checks first, then judges, then the one refinement or `otherwise`.
+
+mod checks;
+pub(crate) mod fence;
+pub(crate) mod rejudged;
+mod told;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::channel::Output;
+use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
+use crate::gate::{JudgedText, reading, wanted};
+use crate::gates::told::failed_lines;
+use crate::model::{
+    Channel, Criterion, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text,
+};
+use crate::model_calls::attachments::Prompt;
+use crate::model_calls::conversation::CallOutcome;
+use crate::model_calls::{Brief, TalkTurn};
+use crate::source::{Span, Spanned};
+use crate::state::talk::TalkStage;
+use crate::state::{Mood, NodeRef};
+use crate::steps::Kind;
+use crate::template;
+use crate::{Run, shape};
+
+/// The question of a gate, computed from the state whenever it is needed.
+pub(crate) struct Question {
+    /// The value that is judged.
+    pub(crate) output: Output,
+    /// The value as people read it.
+    pub(crate) text: String,
+    /// What judges are shown in its place; `None`: all of it.
+    pub(crate) shown: Option<String>,
+    /// Pictures that judges see beside it.
+    pub(crate) pictures: Vec<PathBuf>,
+    pub(crate) with: Value,
+    pub(crate) criteria: Vec<JudgeQuestion>,
+    judges: Vec<String>,
+}
+
+pub(crate) struct JudgeQuestion {
+    pub(crate) criterion: Criterion,
+    /// Whether its `when` is false, so that it is not judged.
+    pub(crate) is_skipped: bool,
+    /// Place in `judges`, for criteria that a judge decides.
+    judge: Option<usize>,
+    on_judge_error: OnJudgeError,
+    /// The scorecard of the file that it comes from; `None` if a step wrote it.
+    scorecard: Option<String>,
+}
+
+/// A scorecard as a step uses it; without a name if a step wrote it, or if it stands in the step itself.
+#[derive(Default)]
+pub(crate) struct JudgedCard {
+    name: Option<String>,
+    pub(crate) criteria: Vec<Criterion>,
+    judge: Option<String>,
+    on_judge_error: OnJudgeError,
+}
+
+/// The channel and the style guide that a judged value was made for.
+pub(crate) type MadeFor = (Option<Channel>, Option<StyleGuide>);
+
+/// The answer that a judge must write for one criterion.
+const VERDICT: &str = r#"{"passed": true or false, "feedback": …, "evidence": …}"#;
+
+/// A judge's answer for one criterion; see `gate::wanted::verdicts`.
+#[derive(Clone, Default)]
+pub(crate) struct JudgedCriterion {
+    id: String,
+    passed: bool,
+    feedback: String,
+    evidence: String,
+}
+
+/// A judge's answers for all its criteria, or why they cannot be used.
+pub(crate) type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
+
+impl Kind for GateStep {
+    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
+        let question = run.question(at, self)?;
+        if question.criteria.is_empty() {
+            return run.not_met(at, self, &question, vec![], vec![], "no scorecard has a criterion");
+        }
+        let Some(answers) = run.ask_judges(at, &question)? else { return Ok(()) };
+        let made_for = run.judged_for(at, self, Some(&question.output));
+        let verdicts = run.verdicts(at, &made_for, &question, &answers)?;
+        if verdicts.iter().all(|v| v.passed) {
+            run.emit(Happening::GatePassed { step: run.path(at), round: run.state.node(at).round, verdicts: verdicts.clone() });
+            let details = run.gate_details(at, true, false, &verdicts);
+            run.succeed(at, question.output.into_value(), Some(details));
+            return Ok(());
+        }
+        // A judge that could not answer found no fault with the text, so it is no reason to write the text anew.
+        let unjudged = question.unjudged(&answers);
+        let (faults, wrong): (Vec<Verdict>, Vec<Verdict>) =
+            verdicts.iter().filter(|verdict| !verdict.passed).cloned().partition(|verdict| unjudged.contains(&verdict.id.as_str()));
+        let causes = [("not met", &wrong), ("the judge could not answer", &faults)];
+        let causes: Vec<String> =
+            causes.iter().filter(|(_, of)| !of.is_empty()).map(|(what, of)| format!("{what}: {}", failed_ids(of))).collect();
+        run.not_met(at, self, &question, verdicts, wrong, &causes.join("; "))
+    }
+}
+
+impl Run {
+    pub(crate) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
+        self.question_about(at, gate, self.state.output(self.fill(at, &gate.of)?))
+    }
+
+    /// The question of a gate about another value.
+    fn question_about(&self, at: NodeRef, gate: &GateStep, output: Output) -> Result<Question, Failure> {
+        let with = Value::Object(self.arguments(at, &gate.with)?);
+        let cards = gate.scorecards.iter().map(|reference| self.scorecard(at, reference)).collect::<Result<_, _>>()?;
+        self.question_by(at, JudgingStep::Gate(gate), cards, with, output)
+    }
+
+    /// The question of a step that judges a value by these scorecards.
+    pub(crate) fn question_by(
+        &self,
+        at: NodeRef,
+        step: JudgingStep,
+        cards: Vec<JudgedCard>,
+        with: Value,
+        output: Output,
+    ) -> Result<Question, Failure> {
+        let text = output.text();
+        let holds = |when: &Text| self.condition_with(at, when, &check_names(output.value(), &text, &with));
+        let mut criteria: Vec<JudgeQuestion> = vec![];
+        let mut judges: Vec<String> = vec![];
+        let first_judge = self.first_judge(at, step);
+        for JudgedCard { name: scorecard, criteria: list, judge, on_judge_error } in cards {
+            for criterion in list {
+                // Of two criteria with the same id the first counts, but one of the file always takes precedence over one of a step.
+                let known = criteria.iter().position(|a| a.criterion.id.value == criterion.id.value);
+                if known.is_some_and(|known| criteria[known].scorecard.is_some() || scorecard.is_none()) {
+                    continue;
+                }
+                let is_skipped = criterion.when.as_ref().map(&holds).transpose()? == Some(false);
+                let judge = match criterion.judging {
+                    Judging::Judge if !is_skipped => {
+                        let own = judge.clone().or_else(|| step.judge().map(|j| j.value.clone())).or_else(|| first_judge.clone());
+                        let none = || format!("criterion \"{}\" needs a judge, but none is set", criterion.id.value);
+                        let name = own.ok_or_else(|| Failure::new(FailureKind::BadRequest, none()))?;
+                        Some(judges.iter().position(|j| *j == name).unwrap_or_else(|| {
+                            judges.push(name);
+                            judges.len() - 1
+                        }))
+                    }
+                    _ => None,
+                };
+                let asked = JudgeQuestion { criterion, is_skipped, judge, on_judge_error, scorecard: scorecard.clone() };
+                match known {
+                    Some(known) => criteria[known] = asked,
+                    None => criteria.push(asked),
+                }
+            }
+        }
+        Ok(Question { text, shown: None, pictures: vec![], output, with, criteria, judges })
+    }
+
+    fn first_judge(&self, at: NodeRef, step: JudgingStep) -> Option<String> {
+        let scorecards = &self.planned_of(at).pipeline.scorecards;
+        step.cards().iter().find_map(|reference| match reference {
+            ScorecardRef::Named(name) => scorecards.get(&name.value)?.judge.as_ref().map(|j| j.value.clone()),
+            ScorecardRef::Written(_) => None,
+        })
+    }
+
+    /// The criteria of a scorecard, which is in the file or was written by a step.
+    pub(crate) fn scorecard(&self, at: NodeRef, reference: &ScorecardRef) -> Result<JudgedCard, Failure> {
+        let text = match reference {
+            ScorecardRef::Named(name) => {
+                let missing = || Failure::new(FailureKind::Internal, format!("scorecard \"{}\" not found", name.value));
+                let found = self.planned_of(at).pipeline.scorecards.get(&name.value).ok_or_else(missing)?;
+                let (criteria, judge) = (found.criteria.clone(), found.judge.as_ref().map(|j| j.value.clone()));
+                return Ok(JudgedCard { name: Some(name.value.clone()), criteria, judge, on_judge_error: found.on_judge_error });
+            }
+            ScorecardRef::Written(text) => text,
+        };
+        let criteria = match self.fill(at, text)? {
+            Value::Null => vec![],
+            written => self.options.written.scorecard(&written).map_err(|problems| {
+                Failure::new(FailureKind::BadShape, format!("the scorecard cannot be used: {}", problems.join("; ")))
+            })?,
+        };
+        Ok(JudgedCard { name: None, criteria, judge: None, on_judge_error: OnJudgeError::Fail })
+    }
+
+    /// Calls the judges one after the other. Returns `None` until all have answered.
+    pub(crate) fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
+        if question.judges.is_empty() {
+            return Ok(Some(vec![]));
+        }
+        if self.waits_for_permit(at) {
+            return Ok(None);
+        }
+        let Some(talk) = self.state.talk(at) else {
+            return self.ask_judge(at, question, 0);
+        };
+        let place = talk.heard.len();
+        let mut said: Vec<JudgeAnswer> = talk.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
+        let answer = match self.hear(at, &|run, opens| run.judge_brief(at, question, place, opens))? {
+            CallOutcome::Waiting => return Ok(None),
+            CallOutcome::Failed(failure) => Err(failure),
+            CallOutcome::Said(text) => {
+                let ids = question.ids(place);
+                let (answer, notes) = judgements(&text, &ids);
+                if answer.is_ok() {
+                    self.note_reading(at, notes);
+                }
+                if let Err(problem) = &answer {
+                    let brief = self.judge_brief(at, question, place, false)?;
+                    let is_scripted = self.is_scripted(at, &brief);
+                    if self.repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
+                        return Ok(None);
+                    }
+                    let id = ids.first().copied().unwrap_or("criterion");
+                    let help = if is_scripted {
+                        format!("; as a scripted reply write passed, or failed: {{ {id}: feedback }}")
+                    } else {
+                        String::new()
+                    };
+                    Err(Failure { message: format!("{}{help}", problem.message), ..problem.clone() })
+                } else {
+                    answer
+                }
+            }
+        };
+        said.push(answer);
+        if place + 1 < question.judges.len() {
+            return self.ask_judge(at, question, place + 1);
+        }
+        Ok(Some(said))
+    }
+
+    /// Starts the conversation with a judge.
+    fn ask_judge(&mut self, at: NodeRef, question: &Question, place: usize) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
+        self.send(at, self.judge_brief(at, question, place, true)?, TalkTurn::First)?;
+        Ok(None)
+    }
+
+    fn judge_brief(&self, at: NodeRef, question: &Question, place: usize, opens: bool) -> Result<Brief, Failure> {
+        let asked: Vec<&Criterion> = question.criteria.iter().filter(|a| a.judge == Some(place)).map(|a| &a.criterion).collect();
+        let prompt = || {
+            let criteria: Value =
+                asked.iter().map(|c| json!({ "id": c.id.value, "description": c.description, "expected": c.expected })).collect();
+            // Of a task some are empty, such as the code of a text.
+            let is_told = |(_, value): &(&String, &Value)| question.shown.is_none() || **value != "";
+            let with = question.with.as_object().into_iter().flatten().filter(is_told);
+            let with: Vec<(&str, &Value)> = with.map(|(name, value)| (name.as_str(), value)).collect();
+            fence::judged_parts(question.shown.as_ref().unwrap_or(&question.text), &with, &criteria)
+                + &format!(
+                    "\nFor each criterion say whether the text passes it, what to do better, and the place it rests on. \
+                     Answer with one JSON object and nothing else: \
+                     {{\"verdicts\": {{{}}}}}",
+                    asked.iter().map(|c| format!("\"{}\": {VERDICT}", c.id.value)).collect::<Vec<_>>().join(", ")
+                )
+        };
+        let ids: Vec<&str> = asked.iter().map(|c| c.id.as_str()).collect();
+        let schema = Some(wanted::verdicts(&ids));
+        let mut brief = self.brief(
+            at,
+            &question.judges[place],
+            None,
+            opens.then(|| Prompt { text: prompt(), pictures: question.pictures.clone() }),
+            schema,
+            Purpose::Judge,
+        )?;
+        brief.criteria = ids.into_iter().map(str::to_string).collect();
+        Ok(brief)
+    }
+
+    pub(crate) fn verdicts(
+        &self,
+        at: NodeRef,
+        (channel, style): &MadeFor,
+        question: &Question,
+        said: &[JudgeAnswer],
+    ) -> Result<Vec<Verdict>, Failure> {
+        let judged = JudgedText {
+            value: question.output.value(),
+            text: &question.text,
+            formatted: question.output.made(),
+            channel: channel.as_ref(),
+            style: style.as_ref(),
+            person_name: self.state.instance_around(at).person.get("name").and_then(Value::as_str),
+        };
+        let extra = check_names(question.output.value(), &question.text, &question.with);
+        let mut verdicts = vec![];
+        for asked in &question.criteria {
+            let criterion = &asked.criterion;
+            let mut verdict = Verdict {
+                id: criterion.id.value.clone(),
+                scorecard: asked.scorecard.clone(),
+                description: criterion.description.clone(),
+                expected: criterion.expected.clone(),
+                passed: true,
+                skipped: asked.is_skipped,
+                feedback: String::new(),
+                evidence: String::new(),
+                needs_review: false,
+            };
+            match (&criterion.judging, asked.judge) {
+                _ if asked.is_skipped => {}
+                (Judging::Checks(checks), _) => self.checked(at, criterion, checks, (&judged, &extra), &mut verdict),
+                (_, Some(judge)) => match said.get(judge) {
+                    Some(Ok(answer)) => {
+                        let own = answer.iter().find(|own| own.id == criterion.id.value).cloned().unwrap_or_default();
+                        (verdict.passed, verdict.feedback, verdict.evidence) = (own.passed, own.feedback, own.evidence);
+                    }
+                    Some(Err(problem)) => {
+                        verdict.passed = asked.on_judge_error == OnJudgeError::Pass;
+                        verdict.needs_review = verdict.passed;
+                        verdict.feedback = format!("The judge could not answer: {}", problem.message);
+                    }
+                    None => return Err(Failure::new(FailureKind::Internal, "a judge was not asked")),
+                },
+                _ => {
+                    verdict.passed = false;
+                    verdict.feedback = "The criterion has neither a check nor judge: true.".into();
+                }
+            }
+            verdicts.push(verdict);
+        }
+        Ok(verdicts)
+    }
+
+    /// The channel and style guide a judged value was made for.
+    pub(crate) fn judged_for(&self, at: NodeRef, gate: &GateStep, output: Option<&Output>) -> MadeFor {
+        match self.judged_format(at, gate) {
+            Some(format) => self.format_made_for(at, &format),
+            None => self.made_for(at, output),
+        }
+    }
+
+    /// The channel and style guide that a `format` step of this pipeline makes its output for.
+    fn format_made_for(&self, at: NodeRef, format: &FormatStep) -> MadeFor {
+        let instance = self.state.instance_of(at);
+        let channel = format.channel.as_deref().map(|own| self.spoken(instance, own)).or_else(|| self.channel(instance));
+        (channel.cloned(), self.style(instance, format.style_guide.as_deref()).cloned())
+    }
+
+    /// The channel and style guide that a value was made for by itself: those that a `format` step named in it, else the run's.
+    pub(crate) fn made_for(&self, at: NodeRef, output: Option<&Output>) -> MadeFor {
+        let instance = self.state.instance_of(at);
+        let pipeline = &self.planned(instance).pipeline;
+        let made = output.and_then(Output::made);
+        let named = made.and_then(|made| pipeline.channels.iter().find(|c| c.name == made.channel));
+        let named = named.map(|own| self.spoken(instance, &**own));
+        (named.or_else(|| self.channel(instance)).cloned(), self.style(instance, None).cloned())
+    }
+
+    /// The `format` step whose output a gate reads first.
+    pub(crate) fn judged_format(&self, at: NodeRef, gate: &GateStep) -> Option<FormatStep> {
+        let read = gate.of.reads.first().filter(|read| read.path.first().is_some_and(|root| root == "steps"))?;
+        let found = self.look_up(self.state.instance_of(at), Some(at), read.path.get(1)?)?;
+        if let StepKind::Format(format) = &self.step(found).kind { Some(format.clone()) } else { None }
+    }
+
+    /// Handles a criterion that did not pass: starts the one refinement, or ends the gate.
+    /// `wrong` are the verdicts that say what is wrong with the text.
+    fn not_met(
+        &mut self,
+        at: NodeRef,
+        gate: &GateStep,
+        question: &Question,
+        verdicts: Vec<Verdict>,
+        wrong: Vec<Verdict>,
+        cause: &str,
+    ) -> Result<(), Failure> {
+        let planned = self.planned_of(at);
+        let node = self.state.node(at);
+        let target = planned.refinement.as_ref().filter(|r| r.gate == node.step).map(|r| planned.step(r.target).place);
+        let going = self.state.frame(at.frame).mood == Mood::Going;
+        let target = target
+            .filter(|_| node.round == 1 && going && (!wrong.is_empty() || verdicts.is_empty()))
+            .map(|place| NodeRef { frame: at.frame, node: place as u32 });
+        let target = target.filter(|target| self.state.node(*target).status == StepStatus::Succeeded);
+        let (step, round) = (node.path.clone(), node.round);
+        self.emit(Happening::GateFailed {
+            step: step.clone(),
+            round,
+            verdicts: verdicts.clone(),
+            for_good: target.is_none(),
+            question: question.with.get("question").cloned().unwrap_or_else(|| self.message_of_conversation()),
+            judged: json!(question.text),
+            cause: cause.to_string(),
+        });
+        let Some(target) = target else {
+            self.end_unmet(at, gate, Some(&question.output), &verdicts);
+            return Ok(());
+        };
+        let feedback = failed_lines(&wrong);
+        let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
+        self.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed: wrong, feedback });
+        Ok(())
+    }
+
+    /// Ends a gate whose second round could not be finished; the gate counts as not met. `own`: the failure of the gate itself while it judged.
+    pub(crate) fn second_round_unfinished(&mut self, at: NodeRef, own: Option<&Failure>) {
+        let step = self.step(at);
+        let StepKind::Gate(gate) = &step.kind else { return };
+        let first = self.state.refinement_around(at).map(|round| round.failed.clone()).unwrap_or_default();
+        let nodes = &self.state.frame(at.frame).nodes;
+        let cause = nodes.iter().find(|n| n.round == 2 && n.status == StepStatus::Failed);
+        let cause = cause.and_then(|n| Some((&n.path, n.failure.as_ref()?)));
+        let path = self.path(at);
+        let cause = cause.or(own.map(|own| (&path, own)));
+        let cause = cause.map_or_else(String::new, |(step, failure)| format!(": \"{step}\": {}", failure.message));
+        let question = gate.with.iter().find(|(name, _)| name.value == "question");
+        let question = question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_else(|| self.message_of_conversation());
+        if self.state.node(at).status == StepStatus::Pending {
+            self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
+        }
+        self.emit(Happening::GateFailed {
+            step: path,
+            round: 2,
+            verdicts: vec![],
+            for_good: true,
+            question,
+            judged: Value::Null,
+            cause: format!("the second try could not be finished{cause}"),
+        });
+        self.end_unmet(at, gate, None, &first);
+    }
+
+    /// The person's message, for failure records of gates that name no question; null without a conversation.
+    fn message_of_conversation(&self) -> Value {
+        let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
+        own.map_or(Value::Null, |own| own.message.text.as_str().into())
+    }
+
+    /// Ends a gate that was not met for good: with `otherwise`, or without an output. If `otherwise` cannot be filled in, the step fails.
+    fn end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) {
+        if let Err(failure) = self.try_end_unmet(at, gate, judged, verdicts) {
+            self.fail_as_it_is(at, failure, None);
+        }
+    }
+
+    fn try_end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) -> Result<(), Failure> {
+        let details = self.gate_details(at, false, gate.otherwise.is_some(), verdicts);
+        let Some(otherwise) = &gate.otherwise else {
+            let failure = Failure::new(FailureKind::Quality, format!("criteria not met: {}", failed_ids(verdicts)));
+            self.fail(at, failure, Some(details));
+            return Ok(());
+        };
+        let text = self.fill_text(at, otherwise)?;
+        let (channel, style) = self.judged_for(at, gate, judged);
+        let is_formatted = judged.map_or_else(|| self.judged_format(at, gate).is_some(), |judged| judged.made().is_some());
+        let output =
+            if is_formatted { self.format(self.state.instance_of(at), &text, channel.as_ref(), style.as_ref())? } else { json!(text) };
+        self.succeed(at, output, Some(details));
+        Ok(())
+    }
+
+    fn gate_details(&self, at: NodeRef, passed: bool, used_otherwise: bool, verdicts: &[Verdict]) -> Value {
+        let mut details = json!({
+            "passed": passed,
+            "refined": self.state.node(at).round == 2,
+            "used_otherwise": used_otherwise,
+            "feedback": failed_lines(verdicts),
+            "verdicts": verdicts,
+        });
+        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
+            own.extend(model);
+        }
+        details
+    }
+}
+
+impl JudgedCard {
+    /// The criteria that stand in a step itself.
+    pub(crate) fn of_step(criteria: Vec<Criterion>) -> JudgedCard {
+        JudgedCard { criteria, ..JudgedCard::default() }
+    }
+
+    /// Whether it names who judges by it.
+    pub(crate) fn has_judge(&self) -> bool {
+        self.judge.is_some()
+    }
+}
+
+impl Question {
+    /// Whether agents agree, by what each said last.
+    pub(crate) fn about_agreement(judge: &str, said: String, topic: String) -> Question {
+        let criterion = Criterion {
+            id: Spanned::new("agreed".to_owned(), Span::default()),
+            when: None,
+            description: "They agree: none objects to what another says, and nothing is left open.".to_owned(),
+            expected: None,
+            feedback: None,
+            judging: Judging::Judge,
+        };
+        let asked = JudgeQuestion { criterion, is_skipped: false, judge: Some(0), on_judge_error: OnJudgeError::Fail, scorecard: None };
+        Question {
+            output: Output::Plain(Value::String(said.clone())),
+            shown: None,
+            pictures: vec![],
+            with: json!({ "topic": topic }),
+            criteria: vec![asked],
+            judges: vec![judge.to_owned()],
+            text: said,
+        }
+    }
+
+    /// Whether the only judge says that its only criterion is met, and what it says of it.
+    pub(crate) fn agreement(&self, answers: &[JudgeAnswer]) -> (bool, String) {
+        let said = answers.first().and_then(|answer| answer.as_ref().ok()?.first());
+        said.map_or((false, String::new()), |said| (said.passed, said.feedback.clone()))
+    }
+
+    /// Why a judge could not answer, where a criterion counts as failed for it.
+    pub(crate) fn unanswered(&self, answers: &[JudgeAnswer]) -> Option<Failure> {
+        let of = |asked: &JudgeQuestion| answers.get(asked.judge?)?.as_ref().err().cloned();
+        self.criteria.iter().filter(|asked| asked.on_judge_error == OnJudgeError::Fail).find_map(of)
+    }
+
+    /// The criteria that count as failed since their judge could not answer.
+    fn unjudged(&self, answers: &[JudgeAnswer]) -> Vec<&str> {
+        let is_unjudged = |asked: &&JudgeQuestion| {
+            let failed = asked.judge.and_then(|judge| answers.get(judge)).is_some_and(Result::is_err);
+            failed && !asked.is_skipped && asked.on_judge_error == OnJudgeError::Fail
+        };
+        self.criteria.iter().filter(is_unjudged).map(|asked| asked.criterion.id.as_str()).collect()
+    }
+
+    /// The criteria that a judge decides.
+    fn ids(&self, judge: usize) -> Vec<&str> {
+        self.criteria.iter().filter(|a| a.judge == Some(judge)).map(|a| a.criterion.id.as_str()).collect()
+    }
+}
+
+/// The names that are available only in checks and criteria.
+fn check_names(value: &Value, text: &str, with: &Value) -> [(&'static str, template::Value); 3] {
+    [("value", template::from_json(value)), ("text", template::from_json(&json!(text))), ("with", template::from_json(with))]
+}
+
+fn failed_ids(verdicts: &[Verdict]) -> String {
+    verdicts.iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The answer of an earlier judge.
+fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> JudgeAnswer {
+    match answer {
+        TalkStage::Said(message) | TalkStage::Using { message, .. } => judgements(&message.text, ids).0,
+        TalkStage::Failed(failure) => Err(failure.clone()),
+        TalkStage::Unanswered | TalkStage::Out(_) => Err(Failure::new(FailureKind::NoAnswer, "no answer")),
+    }
+}
+
+/// Reads the judgements in a judge's answer, one for each id, or returns what is wrong with it. Also returns what was not read literally.
+fn judgements(text: &str, ids: &[&str]) -> (JudgeAnswer, Vec<String>) {
+    let wrong = |message: String| (Err(Failure::new(FailureKind::BadShape, message)), vec![]);
+    let schema = reading::loosened(wanted::verdicts(ids));
+    let mut read = match reading::json_in(text, &schema) {
+        Ok(read) => read,
+        Err(error) => return wrong(error.to_string()),
+    };
+    // A list of verdicts, each with its id, is accepted too.
+    if let Some(Value::Array(list)) = read.value.get_mut("verdicts") {
+        let mut by_id = serde_json::Map::new();
+        for mut verdict in std::mem::take(list) {
+            let id = verdict.as_object_mut().and_then(|verdict| verdict.shift_remove("id"));
+            let Some(id) = id.as_ref().and_then(Value::as_str) else { return wrong("a verdict has no id".to_owned()) };
+            if by_id.insert(id.to_owned(), verdict).is_some() {
+                return wrong(format!("\"{id}\" is judged twice"));
+            }
+        }
+        read.value["verdicts"] = Value::Object(by_id);
+    }
+    read.fit(&schema);
+    let verdicts = read.value.get("verdicts").and_then(Value::as_object);
+    if let Some(missing) = verdicts.and_then(|verdicts| ids.iter().find(|id| !verdicts.contains_key(**id))) {
+        return wrong(format!("the verdict on \"{missing}\" is missing"));
+    }
+    if let Some(problem) = shape::problems(&schema, &read.value).into_iter().next() {
+        return wrong(problem);
+    }
+    let judged = |id: &&str| {
+        let verdict = &read.value["verdicts"][*id];
+        let text = |key: &str| verdict[key].as_str().unwrap_or_default().to_owned();
+        JudgedCriterion { id: (*id).to_owned(), passed: verdict["passed"] == true, feedback: text("feedback"), evidence: text("evidence") }
+    };
+    (Ok(ids.iter().map(judged).collect()), read.notes)
+}

@@ -1,0 +1,149 @@
+//! A conversation with a model: its tools, retries, fallback models, and repairs of answers of the wrong shape.
+
+use std::sync::Arc;
+
+use crate::Run;
+use crate::event::{Failure, FailureKind, Happening, Purpose};
+use crate::model::{MOST_REPAIRS, Retry};
+use crate::model_calls::{Brief, TalkTurn};
+use crate::state::NodeRef;
+use crate::state::talk::{Offered, TalkStage};
+
+/// Makes a brief; with the first messages if it opens a conversation.
+pub(crate) type BriefMaker<'b> = &'b dyn Fn(&Run, bool) -> Result<Brief, Failure>;
+
+/// The outcome of the last call.
+pub(crate) enum CallOutcome {
+    /// A call is open or a retry is planned.
+    Waiting,
+    /// The text of an answer.
+    Said(String),
+    /// There is no answer, and there will be none.
+    Failed(Failure),
+}
+
+impl Run {
+    /// Continues the conversation with an agent: sends the first prompt, makes the tool calls that it requests, or tries again. Returns `None` if
+    /// there is no answer yet, or if the step has failed.
+    ///
+    /// # Errors
+    /// Fails if a bound is exceeded, or if a text cannot be filled in. The step then fails.
+    pub(crate) fn converse(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<Option<String>, Failure> {
+        Ok(match self.said_by(at, agent, brief)? {
+            CallOutcome::Waiting => None,
+            CallOutcome::Said(text) => Some(text),
+            CallOutcome::Failed(failure) => {
+                self.fail_asking(at, failure);
+                None
+            }
+        })
+    }
+
+    /// The same, for a step that need not end when its conversation failed.
+    ///
+    /// # Errors
+    /// See [`Run::converse`].
+    pub(crate) fn said_by(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<CallOutcome, Failure> {
+        let talk = self.state.talk(at);
+        let is_asking = talk.is_some();
+        if talk.is_some_and(|talk| !talk.asked().is_empty()) {
+            let agent = self.agent(at, agent)?.clone();
+            let Some(results) = self.use_tools(at, &agent)? else { return Ok(CallOutcome::Waiting) };
+            if !self.waits_for_permit(at) {
+                self.send(at, brief(self, false)?, TalkTurn::Results(results))?;
+            }
+            return Ok(CallOutcome::Waiting);
+        }
+        if self.waits_for_permit(at) {
+            return Ok(CallOutcome::Waiting);
+        }
+        if !is_asking {
+            let mut listed = self.agent(at, agent)?.tools.clone();
+            listed.extend_from_slice(self.step(at).kind.facts().may_use);
+            if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
+                self.send(at, brief(self, true)?, TalkTurn::First)?;
+            }
+            return Ok(CallOutcome::Waiting);
+        }
+        self.hear(at, brief)
+    }
+
+    /// Ends a step whose conversation with a model failed, with the details of the conversation.
+    pub(crate) fn fail_asking(&mut self, at: NodeRef, failure: Failure) {
+        self.fail(at, failure, Some(self.model_details(at)));
+    }
+
+    /// Whether a step must wait until it may make a call; it is woken then. In a run that is to end, an answer that has arrived is still handled.
+    pub(crate) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
+        let talk = self.state.talk(at);
+        let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
+        if is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at) {
+            return false;
+        }
+        self.wake(at);
+        true
+    }
+
+    /// Handles the reply to the last call. A failure is retried, then the next model is tried.
+    pub(crate) fn hear(&mut self, at: NodeRef, brief: BriefMaker) -> Result<CallOutcome, Failure> {
+        let Some(talk) = self.state.talk(at) else { return Ok(CallOutcome::Waiting) };
+        let (attempt, fallback) = (talk.attempt, talk.fallbacks);
+        match talk.stage() {
+            TalkStage::Out(_) => Ok(CallOutcome::Waiting),
+            TalkStage::Said(message) | TalkStage::Using { message, .. } => Ok(CallOutcome::Said(message.text.clone())),
+            TalkStage::Unanswered => {
+                self.send(at, brief(self, false)?, TalkTurn::Again { attempt: attempt + 1, fallback })?;
+                Ok(CallOutcome::Waiting)
+            }
+            TalkStage::Failed(failure) => {
+                let failure = failure.clone();
+                let brief = brief(self, false)?;
+                let chain = self.models(at, &brief);
+                let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
+                let mut policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
+                // Another judgement may be shorter, and without one a good text would not be sent.
+                if brief.purpose == Purpose::Judge && policy.max_attempts > 1 {
+                    policy.on.push(FailureKind::Truncated);
+                }
+                let has_another = fallback + 1 < chain.len();
+                if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
+                    self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
+                    return Ok(CallOutcome::Waiting);
+                }
+                if policy.on.contains(&failure.kind) && has_another {
+                    self.send(at, brief, TalkTurn::Again { attempt: 1, fallback: fallback + 1 })?;
+                    return Ok(CallOutcome::Waiting);
+                }
+                Ok(CallOutcome::Failed(failure))
+            }
+        }
+    }
+
+    /// Sends an answer of the wrong shape back, or fails after too many repairs.
+    pub(crate) fn repair(&mut self, at: NodeRef, brief: Brief, problems: &[String]) -> Result<(), Failure> {
+        if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_REPAIRS) {
+            let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
+            return Err(Failure::new(FailureKind::BadShape, message));
+        }
+        let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
+        let text = format!("Your answer does not fit:\n{list}Answer again with the whole JSON object, and nothing else.");
+        self.send(at, brief, TalkTurn::Repair(text))
+    }
+
+    /// The tools of an agent that a step calls, computed once in a conversation; a judge has none.
+    pub(crate) fn tools_of(&self, at: NodeRef, agent: &str) -> Arc<[Offered]> {
+        let kind = &self.step(at).kind;
+        // In a dialogue its judge and the agent that sums up have none.
+        let helps = kind.facts().helpers.iter().flatten().any(|helper| helper.value == agent)
+            && !kind.facts().talkers.iter().any(|talker| talker.value == agent);
+        let has_tools = !kind.agents_with_tools().is_empty() && !helps && !self.state.judges_task(at);
+        let work_out = || match self.agent(at, agent) {
+            Ok(agent) if has_tools => self.offered(at, &agent.tools).into(),
+            _ => Arc::default(),
+        };
+        match self.state.talk(at).filter(|talk| talk.agent == agent) {
+            Some(talk) => talk.tools.get(work_out),
+            None => work_out(),
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! Requests to models, and how their answers are handled.
+
+pub(crate) mod attachments;
+pub(crate) mod budget;
+pub(crate) mod conversation;
+mod endpoint;
+pub(crate) mod programs;
+mod relay;
+pub(crate) mod scripted;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::command::CallRequest;
+use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelAnswer, Purpose, ToolCall, Usage};
+use crate::gate::reading::Reading;
+use crate::gate::{result, wanted};
+use crate::model::{
+    ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, History, HostSource, LONGEST_SUMMARY, Limits,
+    MODEL_SILENCE, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, SUMMARY_STEP, Shape, Text, ToolModel,
+};
+use crate::model_calls::attachments::Prompt;
+use crate::model_calls::budget::{CallSize, Over, wire_name, worst_price};
+use crate::model_calls::programs::{AskedProgram, TO_END};
+use crate::model_calls::relay::relayed;
+use crate::model_calls::scripted::replies_of;
+use crate::names::style_names;
+use crate::plan::reply_tokens;
+use crate::policy::{Act, decide};
+use crate::port::{AgentDecision, ModelReply, ModelRequest, WireFormat};
+use crate::reach::Giver;
+use crate::state::NodeRef;
+use crate::state::talk::{ModelTalk, Offered};
+use crate::steps::Kind;
+use crate::tools::{known_name, with_own_ids};
+use crate::words::plain;
+use crate::{Run, Unscripted};
+
+/// A request to an agent, computed from the state whenever it is needed.
+pub(crate) struct Brief {
+    pub(crate) agent: String,
+    /// The model that the step names instead of the agent's.
+    pub(crate) model: Option<String>,
+    /// Instructions and prompt; empty when a conversation continues.
+    pub(crate) first: Vec<Message>,
+    pub(crate) schema: Option<Value>,
+    pub(crate) purpose: Purpose,
+    /// Criteria that a judge decides; empty for agents.
+    pub(crate) criteria: Vec<String>,
+    /// Tools that the agent may call.
+    pub(crate) tools: Arc<[Offered]>,
+    /// Bounds of the agent.
+    pub(crate) bounds: Limits,
+    /// The session of its program that the prompt may continue, and what is new since then.
+    pub(crate) resumes: Option<(String, String)>,
+}
+
+impl Brief {
+    fn model_name(&self) -> &str {
+        self.model.as_deref().unwrap_or(DEFAULT_MODEL)
+    }
+}
+
+/// The next message of a conversation.
+pub(crate) enum TalkTurn {
+    /// The prompt, in a new conversation.
+    First,
+    /// The same request again.
+    Again { attempt: u32, fallback: usize },
+    /// The problems of the last answer.
+    Repair(String),
+    /// The results of the tools that the last answer called.
+    Results(Vec<Message>),
+}
+
+impl Kind for AgentStep {
+    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
+        if run.state.node(at).ended_by.is_some() {
+            return Ok(());
+        }
+        let shape = run.output_shape(at, self);
+        let Some(text) = run.converse(at, &self.agent.value, &|run, opens| run.agent_brief(at, self, shape.as_ref(), opens))? else {
+            return Ok(());
+        };
+        match run.read_answer(shape.as_ref(), Value::String(text)) {
+            Ok(Reading { value, notes }) => {
+                run.note_reading(at, notes);
+                run.succeed(at, value, Some(run.model_details(at)));
+                Ok(())
+            }
+            Err(problems) => run.repair(at, run.agent_brief(at, self, shape.as_ref(), false)?, &problems),
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
+        let pipeline = &self.planned_of(at).pipeline;
+        step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
+    }
+
+    /// Reads an answer of the right shape, or returns its problems.
+    pub(crate) fn read_answer(&self, shape: Option<&Shape>, value: Value) -> Result<Reading, Vec<String>> {
+        let read = result::answer(shape, value)?;
+        let mut problems = vec![];
+        if let Some(Shape::Fields(fields)) = shape {
+            for field in fields.iter().filter(|f| f.kind == FieldKind::Scorecard) {
+                let Some(written) = read.value.get(&field.name).filter(|v| !v.is_null()) else { continue };
+                if let Err(findings) = self.options.written.scorecard(written) {
+                    problems.extend(findings.into_iter().map(|f| format!("{}: {f}", field.name)));
+                }
+            }
+        }
+        if problems.is_empty() { Ok(read) } else { Err(problems) }
+    }
+
+    /// Records, once, that the last answer was not read literally.
+    pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
+        if !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted) {
+            self.emit(Happening::AnswerRead { step: self.path(at), notes });
+        }
+    }
+
+    fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>, opens: bool) -> Result<Brief, Failure> {
+        let mut prompt = None;
+        if opens {
+            let own = prompt.insert(self.with_refinement(at, &step.agent.value, &step.prompt)?);
+            self.attach(at, step.attach.as_ref(), own)?;
+            own.text.push_str(&self.below_prompt(at));
+        }
+        let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
+        self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)
+    }
+
+    /// The earlier messages of the conversation, as the agent that does the work of a step with `history` receives them. Results of tools are turned into text: the calls that they
+    /// answer are not among the messages, and no provider accepts one without the other. A model wrote the summary from what people wrote, so it is
+    /// not sent as an instruction.
+    fn history(&self, at: NodeRef) -> Vec<Message> {
+        let step = self.step(at);
+        let Some((history, agent)) = step.kind.history() else { return vec![] };
+        let Some(own) = self.state.start.as_ref().and_then(|start| start.conversation.as_deref()) else { return vec![] };
+        let (summary, messages) = match history {
+            History::Nothing | History::Kept => return vec![],
+            History::Conversation => (self.summary_so_far(), own.messages.as_slice()),
+            History::Own => (None, own.agents.get(&agent.value).map(Vec::as_slice).unwrap_or_default()),
+        };
+        let summary = summary.map(|text| message(MessageRole::User, format!("Summary of the earlier conversation:\n{text}")));
+        let told = |past: &PastMessage| match past.role {
+            MessageRole::Tool => message(MessageRole::User, format!("Result of a tool: {}", past.text)),
+            MessageRole::System | MessageRole::Developer | MessageRole::User | MessageRole::Assistant => {
+                message(past.role, past.text.clone())
+            }
+        };
+        summary.into_iter().chain(messages.iter().map(told)).collect()
+    }
+
+    /// A prompt; in the second round with what was wrong, unless the prompt reads `refinement` itself.
+    pub(crate) fn with_refinement(&self, at: NodeRef, agent: &str, prompt: &Text) -> Result<Prompt, Failure> {
+        let filled = self.fill_for_agent(at, self.agent(at, agent)?, prompt)?;
+        let reads_refinement = prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
+        let text = match self.refinement_note(at).filter(|_| self.state.node(at).round == 2 && !reads_refinement) {
+            Some(note) => format!("{}\n\n{note}", filled.trim_end()),
+            None => filled,
+        };
+        Ok(text.into())
+    }
+
+    /// The note for the target of the refinement in the second round, if its prompt does not read `refinement`.
+    fn refinement_note(&self, at: NodeRef) -> Option<String> {
+        let planned = self.planned_of(at);
+        let target = planned.refinement.as_ref()?.target;
+        let round = self.state.refinement_around(at)?;
+        if self.state.planner(at).is_some() || self.state.node(at).step != target {
+            return None;
+        }
+        let original = match round.original.as_array() {
+            // An element receives its own first answer. Under `on_failure: continue` the list contains more than that.
+            Some(list) if self.state.is_element(at) => {
+                let own = list.get(at.node as usize)?;
+                let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
+                plain(output)
+            }
+            _ => plain(&round.original),
+        };
+        Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and fix this.", round.feedback))
+    }
+
+    /// Builds a brief. Before a prompt, the agent's instructions are filled in with the names of the step.
+    pub(crate) fn brief(
+        &self,
+        at: NodeRef,
+        agent: &str,
+        model: Option<String>,
+        prompt: Option<Prompt>,
+        schema: Option<Value>,
+        purpose: Purpose,
+    ) -> Result<Brief, Failure> {
+        let found = self.agent(at, agent)?;
+        let model = self.options.every_model.clone().or(model).or_else(|| found.model.as_ref().map(|m| m.value.clone()));
+        let tools = self.tools_of(at, agent);
+        let mut first = vec![];
+        if let Some(Prompt { mut text, pictures }) = prompt {
+            // The prompt of a judge describes the answer in its own words.
+            if let Some(schema) = schema.as_ref().filter(|_| purpose != Purpose::Judge) {
+                text.truncate(text.trim_end().len());
+                text.push_str(&format!("\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}"));
+            }
+            let own = found.instructions.as_ref().map(|own| self.fill_for_agent(at, found, own)).transpose()?;
+            // A tool that answers needs no words about itself.
+            let name = model.as_deref().unwrap_or(DEFAULT_MODEL);
+            let is_tool = self.model(at, name).is_some_and(|model| model.provider.tool().is_some());
+            let of_servers = Some(self.server_instructions(at, &tools)).filter(|told| !told.is_empty() && !is_tool);
+            let system: Vec<String> = own.into_iter().chain(of_servers).collect();
+            if !system.is_empty() {
+                first.push(message(MessageRole::System, system.join("\n\n")));
+            }
+            if matches!(purpose, Purpose::Turn | Purpose::Plan) {
+                first.extend(self.history(at));
+            }
+            first.push(Message { pictures, ..message(MessageRole::User, text) });
+        }
+        let bounds = self.planned_of(at).pipeline.bounds_of(found);
+        Ok(Brief { agent: agent.to_string(), model, first, schema, purpose, criteria: vec![], tools, bounds, resumes: None })
+    }
+
+    /// Fills in a text for an agent: `style` is the agent's own style guide, if it has one.
+    pub(crate) fn fill_for_agent(&self, at: NodeRef, agent: &Agent, text: &Text) -> Result<String, Failure> {
+        let reads_style = text.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
+        let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|own| self.spoken(self.state.instance_of(at), own));
+        let own = own.map(|style| ("style", style_names(Some(style))));
+        self.fill_text_with(at, text, own.as_slice())
+    }
+
+    pub(crate) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
+        let missing = || Failure::new(FailureKind::Internal, format!("agent \"{name}\" not found"));
+        self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
+    }
+
+    /// A model by name. `default` is the model of the environment variables, otherwise that of the file.
+    pub(crate) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
+        let is_for_all = self.options.every_model.as_deref() == Some(name);
+        let of_file = if is_for_all { self.plan.pipelines.first() } else { Some(self.planned_of(at)) };
+        let of_file = of_file.and_then(|planned| planned.pipeline.models.get(name));
+        match name {
+            DEFAULT_MODEL => self.options.default_model.as_ref().or(of_file),
+            _ => of_file,
+        }
+    }
+
+    /// The model of a brief and its fallback models, by name, in the order in which they are tried.
+    pub(crate) fn models<'a>(&'a self, at: NodeRef, brief: &'a Brief) -> Vec<(&'a str, &'a Model)> {
+        let name = brief.model_name();
+        let find = |name: &'a str| Some((name, self.model(at, name)?));
+        let Some(first) = find(name) else { return vec![] };
+        let others = first.1.fallback.iter().filter(|_| self.options.every_model.is_none());
+        std::iter::once(first).chain(others.filter_map(|other| find(&other.value))).collect()
+    }
+
+    pub(crate) fn send(&mut self, at: NodeRef, mut brief: Brief, turn: TalkTurn) -> Result<(), Failure> {
+        if self.state.stopping.is_some() {
+            // The message follows from the state, so a resumed run sends it.
+            self.wake(at);
+            return Ok(());
+        }
+        let (first, schema) = (std::mem::take(&mut brief.first), brief.schema.take());
+        let chain = self.models(at, &brief);
+        let last_fallback = self.state.talk(at).map_or(0, |talk| talk.fallbacks);
+        let (fresh, is_again) = (matches!(turn, TalkTurn::First), matches!(turn, TalkTurn::Again { .. }));
+        let by_tool = |fallback: usize| chain.get(fallback).and_then(|(_, model)| model.provider.tool());
+        // The result of a model's own tool belongs to the same attempt.
+        let of_results = self.state.talk(at).filter(|_| by_tool(last_fallback).is_some()).map_or(1, |talk| talk.attempt);
+        let (attempt, fallback, purpose, mut messages) = match turn {
+            TalkTurn::First => (1, 0, brief.purpose, first),
+            TalkTurn::Again { attempt, fallback } => (attempt, fallback, brief.purpose, vec![]),
+            TalkTurn::Repair(text) => (1, last_fallback, Purpose::Repair, vec![message(MessageRole::User, text)]),
+            TalkTurn::Results(results) => (of_results, last_fallback, brief.purpose, results),
+        };
+        self.hide_in_messages(&mut messages);
+        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+        let of_test = self.options.replies.clone();
+        let (name, model) = chain.get(fallback).map_or((brief.model_name(), None), |(name, model)| (*name, Some(*model)));
+        let provider = model.map(|model| &model.provider);
+        let is_recorded = provider.is_some_and(|provider| provider.recorded().is_some());
+        let or_nobody =
+            of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded && by_tool(fallback).is_none());
+        let of_model = || provider.and_then(Provider::scripted).cloned();
+        let path = &self.state.node(at).path;
+        let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
+        let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
+        let all: Vec<&Arc<Message>> = before.iter().chain(&messages).collect();
+        let own_bound = self.own_bound(at, &brief, schema.is_some());
+        let is_relayed = by_tool(fallback).is_some();
+        let size = CallSize { messages: &all, schema: schema.as_ref(), own_bound: own_bound.map(|(most, _)| most) };
+        let reserved_tokens = if is_relayed { 0 } else { self.set_aside_for(at, &brief, model, &size) };
+        let reserved_usd = model.and_then(|model| model.provider.program()?.max_cost_usd).or_else(|| worst_price(model, reserved_tokens));
+        let over = match self.over_budget(at, &brief, fresh, reserved_tokens, reserved_usd) {
+            Some(Over::Perhaps) => return self.hold_back(at, Over::Perhaps),
+            // A call that is not made takes no scripted reply.
+            Some(over) if scripted.is_some() => return self.hold_back(at, over),
+            over => over,
+        };
+        let (request, timeout) = match (&scripted, model) {
+            (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), MODEL_TIMEOUT),
+            (None, Some(_)) if let Some(tool) = by_tool(fallback) => (CallRequest::Scripted(relayed(tool, is_again, &all)), MODEL_TIMEOUT),
+            (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.recordings().is_none()) => {
+                let told = AskedProgram { name, model, program: Arc::clone(program), before, new: &messages };
+                let call = self.agent_call(at, &brief, told)?;
+                let timeout = call.program.timeout + TO_END;
+                (CallRequest::Agent(Box::new(call)), timeout)
+            }
+            (None, Some(model)) => {
+                let mut request = self.model_request(at, model, &brief.tools, schema, own_bound, all.into_iter())?;
+                request.tools = self.shown_tools(at, &brief.agent, &brief.tools);
+                let timeout = request.timeout;
+                (CallRequest::Model(request), timeout)
+            }
+            (None, None) => {
+                let message = format!("model \"{name}\" not found; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
+                return Err(Failure::new(FailureKind::Unavailable, message));
+            }
+        };
+        let model = name.to_string();
+        let answering = by_tool(fallback).filter(|_| scripted.is_none()).cloned();
+        if let Some(tool) = answering {
+            self.permit_tool_of_model(at, &brief, &tool)?;
+        }
+        self.permit_model(at, Some(&brief.agent), &request)?;
+        if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
+            return Ok(());
+        }
+        if let Some(over) = over {
+            return self.hold_back(at, over);
+        }
+        let call = self.state.last_call + 1;
+        self.emit(Happening::ModelCalled {
+            step: self.path(at),
+            call,
+            agent: brief.agent,
+            model,
+            purpose,
+            attempt,
+            fresh,
+            fallback,
+            timeout_at_ms: self.now.ms + timeout.as_millis() as u64,
+            messages,
+            scripted: scripted.is_some(),
+            reserved_tokens,
+            reserved_usd: reserved_usd.unwrap_or(0.0),
+        });
+        // The tools stay the same until the end of the conversation.
+        if let Some(talk) = self.state.talk(at) {
+            talk.tools.get(|| brief.tools);
+        }
+        self.send_out(at, "", call, request);
+        Ok(())
+    }
+
+    /// Fails if the tool that a model is must not, or cannot, be called by this agent.
+    fn permit_tool_of_model(&mut self, at: NodeRef, brief: &Brief, own: &ToolModel) -> Result<(), Failure> {
+        let name = own.tool.value.as_str();
+        if brief.tools.iter().any(|offered| offered.name == name) {
+            return Ok(());
+        }
+        let decision = decide(&self.policies(at, Some(&brief.agent)), &Act::Tool { name, arguments: None });
+        if decision.is_denied() {
+            return self.record_decision(at, Some(&brief.agent), (ActKind::Tool, name.to_owned()), decision, String::new());
+        }
+        let message = format!("tool \"{name}\", which is model \"{}\", cannot be called", brief.model_name());
+        Err(self.refused_unpinned(at, name).unwrap_or_else(|| Failure::new(FailureKind::Unavailable, message)))
+    }
+
+    /// The most tokens of an answer if its model has no bound, and the kind of answer. This keeps a rambling answer from using up the time of the
+    /// run.
+    fn own_bound(&self, at: NodeRef, brief: &Brief, has_schema: bool) -> Option<(u64, &'static str)> {
+        match brief.purpose {
+            Purpose::Judge => Some((ANSWER_TOKENS, "the answer of a judge")),
+            Purpose::Plan => Some((ANSWER_TOKENS, "a plan")),
+            Purpose::Check => Some((ANSWER_TOKENS, "the answer about a plan")),
+            Purpose::Turn | Purpose::Repair if self.step(at).id.value == SUMMARY_STEP => {
+                Some((ANSWER_TOKENS, "the summary of a conversation"))
+            }
+            Purpose::Turn | Purpose::Repair if has_schema => None,
+            Purpose::Turn | Purpose::Repair if self.state.planner(at).is_some() => None,
+            Purpose::Turn | Purpose::Repair => {
+                let channel = self.channel(self.state.instance_of(at));
+                Some((reply_tokens(self.planned_of(at), &self.step(at), channel)?, "a reply to the channel"))
+            }
+        }
+    }
+
+    fn model_request<'m>(
+        &self,
+        at: NodeRef,
+        model: &Model,
+        tools: &[Offered],
+        schema: Option<Value>,
+        own_bound: Option<(u64, &'static str)>,
+        messages: impl Iterator<Item = &'m Arc<Message>>,
+    ) -> Result<ModelRequest, Failure> {
+        let secrets = self.secret_names();
+        let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
+        let of_test = self.recordings();
+        let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
+        let (format, base_url, api_key) = match (folder, model.provider.preset()) {
+            (Some(folder), _) => (WireFormat::Recorded, folder, None),
+            (None, Some(preset)) => (preset.wire(model.api), preset.base_url.to_owned(), text(&model.api_key)?),
+            (None, None) => return Err(Failure::new(FailureKind::Internal, "the model has no endpoint")),
+        };
+        let (base_url, host_from) = match &model.base_url {
+            Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
+            _ => (base_url, HostSource::File),
+        };
+        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
+        // Messages are shared with the state, except those whose calls have other names on the wire.
+        let with_wire_names = |message: &Arc<Message>| {
+            let mut message = Arc::clone(message);
+            for place in 0..message.calls.len() {
+                let name = wire_name(&message.calls[place], tools);
+                if name != message.calls[place].tool {
+                    let name = name.to_owned();
+                    Arc::make_mut(&mut message).calls[place].tool = name;
+                }
+            }
+            message
+        };
+        let step = self.step(at);
+        let written = step.timeout.or(model.timeout).or(step.deadline);
+        Ok(ModelRequest {
+            wire: format,
+            base_url,
+            host_from,
+            model: text(&model.model)?.unwrap_or_default(),
+            api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
+            endpoint,
+            messages: messages.map(with_wire_names).collect(),
+            schema,
+            tools: tools.iter().map(|tool| Arc::clone(&tool.description)).collect(),
+            temperature: model.temperature,
+            max_output_tokens: model.max_output_tokens.or(own_bound.map(|(most, _)| most)),
+            bounded_as: own_bound.filter(|_| model.max_output_tokens.is_none()).map(|(_, what)| what),
+            seed: model.seed,
+            timeout: self.time_of_dialogue(at).into_iter().fold(written.unwrap_or(MODEL_TIMEOUT), Duration::min),
+            silence: if written.is_none() { Some(MODEL_SILENCE) } else { None },
+            tool_calls: model.tool_calls,
+            connect_timeout: CONNECT_TIMEOUT,
+            listener: None,
+            trace: None,
+        })
+    }
+
+    /// US dollars that a call of the program which is asked may cost, if it says so.
+    fn dearest_call(&self, at: NodeRef) -> Option<f64> {
+        let talk = self.state.talk(at)?;
+        self.model(at, &talk.model)?.provider.program()?.max_cost_usd
+    }
+
+    /// The folder of recordings that answers for every model.
+    pub(crate) fn recordings(&self) -> Option<&std::path::PathBuf> {
+        if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None }
+    }
+
+    /// Handles the answer of a model.
+    pub(crate) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
+        let open = self.state.calls.get(&call).cloned();
+        let is_scripted = open.as_ref().is_some_and(|open| open.scripted);
+        let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
+        let has_endpoint = reserved > 0 && !is_scripted;
+        let dearest = self.dearest_call(at).filter(|_| has_endpoint);
+        let (result, decisions, told) = match result {
+            Ok(ModelReply { failed: Some(failure), decisions, usage, .. }) => (Err(*failure), decisions, usage),
+            Ok(mut reply) => {
+                let (decisions, usage) = (std::mem::take(&mut reply.decisions), reply.usage);
+                (Ok(reply), decisions, usage)
+            }
+            Err(failure) => {
+                let usage = |(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, ..Usage::default() };
+                let told = failure.tokens.map(usage);
+                (Err(failure), vec![], told)
+            }
+        };
+        let usage = match told {
+            Some(usage) if usage.unknown_tokens == Usage::PART => self.priced(at, Usage { unknown_tokens: reserved, ..usage }),
+            Some(usage) => self.priced(at, usage),
+            None if result.is_ok() || dearest.is_some() => Usage { unknown_tokens: reserved, ..Usage::default() },
+            None => Usage::default(),
+        };
+        let is_dear = usage.cost_usd.zip(dearest).filter(|(cost, most)| cost > most);
+        let dear = is_dear.map(|(cost, most)| format!("the call cost {cost:.4} USD, and max_cost_usd is {most}"));
+        // A call of a program that tells no cost, or a wrong one, counts as the most that it may cost.
+        let usage = Usage { cost_usd: usage.cost_usd.or(dearest), ..usage };
+        for AgentDecision { act, target, is_allowed: allowed, rule, by } in decisions {
+            let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
+            self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by });
+        }
+        let result = result.map_err(|failure| if has_endpoint { self.with_key(at, failure) } else { failure });
+        let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
+        let talk = self.state.talk(at).filter(|_| is_asking);
+        let tools = talk.map(|talk| self.tools_of(at, &talk.agent)).unwrap_or_default();
+        let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
+        let reply = match result {
+            Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),
+            Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer calls a tool, but no tool was offered"),
+            Ok(reply) if reply.text.len() > LONGEST_SUMMARY && self.step(at).id.value == SUMMARY_STEP => {
+                let message = format!("the summary has {} bytes, {LONGEST_SUMMARY} are allowed", reply.text.len());
+                ModelAnswer::Failed(Failure::new(FailureKind::TooLarge, message))
+            }
+            Ok(ModelReply { text, calls, model, session, files, state, mut notes, .. }) => {
+                notes.extend(dear);
+                let before = self.state.talk(at).map(|talk| talk.messages.as_slice()).unwrap_or_default();
+                let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
+                let calls = with_own_ids(calls, before).into_iter().map(named).collect();
+                ModelAnswer::Said { text, calls, model, session, files, state, notes }
+            }
+            Err(failure) => ModelAnswer::Failed(failure),
+        };
+        let duration_ms = self.now.ms.saturating_sub(started);
+        self.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
+        match self.overspent(at) {
+            Some((step, limit, message)) => self.emit(Happening::LimitReached { step, limit, message }),
+            None => self.ask_on(at),
+        }
+    }
+
+    /// Adds to the failure of a rejected key where the key is set. The key itself is in no message.
+    fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
+        let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
+        let Some((name, model)) =
+            name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
+        else {
+            return failure;
+        };
+        let is_of_variables = name == DEFAULT_MODEL && self.options.default_model.is_some();
+        let read: Vec<&str> =
+            model.api_key.iter().flat_map(|key| &key.reads).filter_map(|read| read.path.last()).map(String::as_str).collect();
+        let what = match &model.api_key {
+            Some(_) if !read.is_empty() => format!("check the key in {}", read.join(", ")),
+            Some(_) if is_of_variables => "check the key in FLOW_API_KEY".to_owned(),
+            Some(_) => format!("check the api_key of model \"{name}\""),
+            None if is_of_variables => "set FLOW_API_KEY".to_owned(),
+            None => format!("set the api_key of model \"{name}\""),
+        };
+        Failure { message: format!("{what}: {}", failure.message), ..failure }
+    }
+
+    /// The `details` of a step that called a model: the model that answered, the tokens and the tool calls. For a `plan` or `task` step, those of all
+    /// its conversations.
+    pub(crate) fn model_details(&self, at: NodeRef) -> Value {
+        let (talk, ended) = (self.state.talk(at), self.state.node(at).ended_talks.as_deref());
+        if talk.is_none() && ended.is_none() {
+            return json!({});
+        }
+        let earlier = || ended.iter().flat_map(|ended| &ended.talks);
+        let mut usage = Usage::default();
+        earlier().map(|talk| talk.usage).chain(talk.map(ModelTalk::all_usage)).for_each(|one| usage.add(&one));
+        let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
+        let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
+        let mut details = json!({
+            "model": answered_by.or_else(|| ended?.model.as_ref()),
+            "usage": {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens(),
+                "cost_usd": usage.cost_usd,
+            },
+            "tool_calls": uses.map(|used| (**used).clone()).collect::<Value>(),
+        });
+        if usage.unknown_tokens > 0 {
+            details["usage"]["unknown_tokens"] = usage.unknown_tokens.into();
+        }
+        details
+    }
+}
+
+fn message(role: MessageRole, text: String) -> Message {
+    Message { role, text, ..Message::default() }
+}

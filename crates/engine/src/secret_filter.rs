@@ -1,0 +1,264 @@
+//! Hides secrets in what flow builds itself: a template, a `format` or an answer that is read can join pieces that came in separately. This
+//! complements the driver's door: no event is applied and no request is sent with a secret in it, except for those that the author wrote for that
+//! request.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::Run;
+use crate::command::{CallRequest, Command};
+use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, ServerQuestion, ServerQuestions, SharedValue, Verdict};
+use crate::model::{Text, WrittenArtefact};
+use crate::port::{FileToWrite, HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, SearchRequest, Secret, ServerCall};
+use crate::redact::Secrets;
+use crate::state::NodeRef;
+use crate::tools::servers::reads;
+
+impl Run {
+    /// Sends a request, for the tool with that name if there is one.
+    pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: CallRequest) {
+        hide_in_request(&|| self.unwritten(at, tool), &mut request);
+        let request = Box::new(request);
+        if request.acts_outside() {
+            self.unsent.insert(call, request);
+        } else {
+            self.commands.push_back(Command::Call { call, request });
+        }
+    }
+
+    /// All secrets except those that the author's own texts of this tool or step read: these go where the author sends them.
+    fn unwritten(&self, at: NodeRef, tool: &str) -> Cow<'_, Secrets> {
+        let step = self.step(at);
+        let mut texts: Vec<&Text> = self.tool(at, tool).map(|tool| tool.texts()).unwrap_or_default();
+        texts.extend(step.texts_with_secrets());
+        let roots = [("secrets", &self.options.secrets), ("env", &self.options.env)];
+        let values = roots.into_iter().flat_map(|(root, values)| values.iter().map(move |(name, value)| (root, name, value)));
+        let written: Vec<&str> = values
+            .filter(|(root, name, _)| reads(&texts, root, name))
+            .map(|(.., value)| value.reveal())
+            .filter(|value| !value.is_empty())
+            .collect();
+        let is_written = |hidden: &str| written.iter().any(|value| value.contains(hidden) || hidden.contains(value));
+        let all = || self.options.hidden.iter().map(Secret::reveal);
+        if all().any(is_written) {
+            Cow::Owned(Secrets::new(all().filter(|hidden| !is_written(hidden))))
+        } else {
+            Cow::Borrowed(&self.hidden)
+        }
+    }
+
+    /// Hides secrets in the result of a step. Rows and files have passed the driver's door and stay as they are.
+    pub(crate) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
+        self.hidden.hide_in_value(details);
+        if !self.step(at).kind.facts().is_hidden_at_door {
+            self.hidden.hide_in_value(output);
+        }
+    }
+
+    /// Hides secrets in messages to a model. Tool calls stay as the model made them.
+    pub(crate) fn hide_in_messages(&self, messages: &mut [Message]) {
+        for Message { role: _, text, pictures: _, calls: _, call_id: _, failure, state: _ } in messages {
+            self.hidden.hide_in(text);
+            failure.iter_mut().for_each(|failure| failure.message = self.hidden.hide_cut(&failure.message));
+        }
+    }
+
+    /// Hides secrets in an event before it is applied. Texts that the driver's door or the engine has already checked are not checked again.
+    pub(crate) fn hide_in_event(&self, happening: &mut Happening) {
+        let hidden = &self.hidden;
+        let shared = |value: &mut SharedValue| {
+            if hidden.are_in(value) {
+                hidden.hide_in_value(Arc::make_mut(value));
+            }
+        };
+        let failed = |failure: &mut Failure| failure.message = hidden.hide_cut(&failure.message);
+        let judged = |verdicts: &mut [Verdict]| {
+            for Verdict { id: _, scorecard: _, description, expected, passed: _, skipped: _, feedback, evidence, needs_review: _ } in
+                verdicts
+            {
+                [description, feedback, evidence].into_iter().chain(expected).for_each(|text| hidden.hide_in(text));
+            }
+        };
+        match happening {
+            Happening::StepStarted { items, .. } => items.iter_mut().flatten().for_each(shared),
+            Happening::CallOpened { inputs, person, .. } => [inputs, person].into_iter().for_each(shared),
+            Happening::AttemptFailed { failure, .. } => failed(failure),
+            Happening::StepFailed { failure, details, .. } => {
+                failed(failure);
+                details.iter_mut().for_each(shared);
+            }
+            Happening::StepCancelled { details, .. } => details.iter_mut().for_each(shared),
+            Happening::AnswerRead { notes: findings, .. } | Happening::PlanRefused { findings, .. } => findings.iter_mut().for_each(|finding| hidden.hide_in(finding)),
+            Happening::PlanChecked { progress: text, .. }
+            | Happening::ServerNoted { what: text, .. }
+            | Happening::PolicyDecided { target: text, .. }
+            | Happening::LimitReached { message: text, .. }
+            => hidden.hide_in(text),
+            Happening::ApprovalRequested { question, form, .. } => {
+                hidden.hide_in(question);
+                if let Some(FormRequest { show, fields, until_ms: _, live: _ }) = form.as_deref_mut() {
+                    show.iter_mut().for_each(|show| hidden.hide_in(show));
+                    hidden.hide_in_value(fields);
+                }
+            }
+            Happening::ServerAsked { asks, .. } => {
+                let ServerQuestions { questions, state, live: _ } = &mut **asks;
+                for ServerQuestion { id: _, message, fields, url } in questions {
+                    hidden.hide_in(message);
+                    hidden.hide_in_value(fields);
+                    url.iter_mut().for_each(|url| hidden.hide_in(url));
+                }
+                state.iter_mut().for_each(|state| hidden.hide_in_value(state));
+            }
+            Happening::TableDescribed { columns, .. } => {
+                columns.iter_mut().flat_map(|(name, kind)| [name, kind]).for_each(|text| hidden.hide_in(text));
+            }
+            Happening::TaskTried { artefact, result, error, .. } => {
+                let WrittenArtefact {
+                    kind: _,
+                    summary_of_previous_failures,
+                    thought,
+                    code,
+                    output_variables,
+                    is_malicious: _,
+                    reason_code_not_created,
+                } = Arc::make_mut(artefact);
+                let texts = [summary_of_previous_failures, thought, code, reason_code_not_created];
+                texts.into_iter().chain(output_variables).chain(error).for_each(|text| hidden.hide_in(text));
+                result.iter_mut().for_each(shared);
+            }
+            Happening::TaskExecuted { result, error, printed, .. } => {
+                error.iter_mut().chain([printed]).for_each(|text| hidden.hide_in(text));
+                result.iter_mut().for_each(shared);
+            }
+            Happening::TaskJudged { verdicts, .. } => judged(verdicts),
+            Happening::DialogueTurned { turn, .. } => {
+                turn.attachments.iter_mut().chain([&mut turn.text]).for_each(|text| hidden.hide_in(text));
+            }
+            Happening::DialogueJudged { reason, .. } | Happening::DialogueClosed { reason, .. } => hidden.hide_in(reason),
+            Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
+            Happening::ToolReplied { failure, result, .. } => {
+                failure.iter_mut().for_each(failed);
+                result.iter_mut().for_each(|result| hidden.hide_in_value(result));
+            }
+            Happening::GatePassed { verdicts, .. } => judged(verdicts),
+            Happening::GateFailed { verdicts, question, judged: text, cause, .. } => {
+                judged(verdicts);
+                hidden.hide_in_value(question);
+                hidden.hide_in_value(text);
+                hidden.hide_in(cause);
+            }
+            Happening::RefinementStarted { original, failed, feedback, .. } => {
+                shared(original);
+                judged(failed);
+                hidden.hide_in(feedback);
+            }
+            Happening::StageStarted { failure, .. } => failure.iter_mut().for_each(|failure| failed(&mut failure.failure)),
+            Happening::OutputWritten { text, accepted, rejected, step: _, to: _, part: _, id: _ } => {
+                let rejected = rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]);
+                text.iter_mut().chain(accepted).chain(rejected).for_each(|text| hidden.hide_in(text));
+            }
+            Happening::ApprovalAnswered { output, .. } => output.iter_mut().for_each(shared),
+            Happening::RunFinished(end) => {
+                let RunEnd { status: _, outputs, failure, usage: _, needs_review: _ } = &mut **end;
+                shared(outputs);
+                failure.iter_mut().for_each(|failure| failed(&mut failure.failure));
+            }
+            // These have passed the driver's door, or contain no text from data.
+            Happening::RunStarted(_)
+            | Happening::ModelReplied { .. }
+            | Happening::PlanAccepted { .. }
+            | Happening::ToolsListed { .. }
+            | Happening::StepPaused { .. }
+            | Happening::ResultKept { .. }
+            | Happening::StepSkipped { .. }
+            | Happening::StepBlocked { .. }
+            | Happening::CacheAsked { .. }
+            | Happening::CacheMissed { .. }
+            | Happening::CaseChosen { .. }
+            | Happening::StepsOpened { .. }
+            | Happening::PlanEnded { .. }
+            | Happening::ToolsAsked { .. }
+            | Happening::CancelRequested { .. }
+            | Happening::GraceEnded
+            | Happening::OutcomeUnknown { .. }
+            | Happening::RunResumed { .. }
+            | Happening::RunPaused
+            | Happening::ReplyIgnored { .. }
+            // `succeed` and `send` have already checked these, since they also store and send them.
+            | Happening::StepSucceeded { .. }
+            | Happening::ModelCalled { .. } => {}
+        }
+    }
+}
+
+/// `secrets`: all that must not be in the request, computed only for requests that contain texts from data.
+fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut CallRequest) {
+    let hidden_in = |texts: &mut dyn Iterator<Item = &mut String>| {
+        let secrets = secrets();
+        texts.for_each(|text| secrets.hide_in(text));
+    };
+    match request {
+        CallRequest::Query(QueryRequest { query, with, .. }) => {
+            let secrets = secrets();
+            secrets.hide_in(query);
+            with.values_mut().for_each(|value| secrets.hide_in_value(value));
+        }
+        CallRequest::Search(SearchRequest { query, .. }) => secrets().hide_in(query),
+        CallRequest::Http(HttpRequest { method: _, url, told, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
+            let secrets = secrets();
+            told.iter_mut().chain([url]).for_each(|text| secrets.hide_in(text));
+            for (_, value) in headers {
+                if let Cow::Owned(hidden) = secrets.hide(value.reveal()) {
+                    *value = Secret::new(hidden);
+                }
+            }
+            if let Some((_, bytes)) = body
+                && let Ok(text) = std::str::from_utf8(bytes)
+                && let Cow::Owned(hidden) = secrets.hide(text)
+            {
+                *bytes = hidden.into_bytes();
+            }
+        }
+        CallRequest::Agent(call) => hidden_in(&mut call.program.command.iter_mut()),
+        CallRequest::Program(call) => {
+            let (secrets, ProgramCall { command, input, .. }) = (secrets(), &mut **call);
+            command.iter_mut().for_each(|word| secrets.hide_in(word));
+            if let Ok(text) = std::str::from_utf8(input)
+                && let Cow::Owned(hidden) = secrets.hide(text)
+            {
+                *input = hidden.into_bytes();
+            }
+        }
+        CallRequest::Python(call) => {
+            let (secrets, PythonCall { code, variables, .. }) = (secrets(), &mut **call);
+            secrets.hide_in(code);
+            secrets.hide_in_map(variables);
+        }
+        CallRequest::Tool(ServerCall { arguments, answers, .. }) => {
+            secrets().hide_in_map(arguments);
+            answers.iter_mut().for_each(|answers| secrets().hide_in_map(&mut answers.answers));
+        }
+        CallRequest::Resource(ResourceCall { server: _, uri, timeout: _, trace: _ }) => secrets().hide_in(uri),
+        CallRequest::Mail(Mail { head, text, html, key, server: _, host_from: _, login: _, from: _, timeout: _ }) => {
+            hidden_in(&mut head.texts_mut().chain([text, key]).chain(html));
+        }
+        CallRequest::Print(parts) => hidden_in(&mut parts.iter_mut()),
+        CallRequest::Write { folder: _, name, content: FileToWrite::Text(text) | FileToWrite::Added { text, most: _ } } => {
+            hidden_in(&mut [name, text].into_iter())
+        }
+        CallRequest::Write { folder: _, name, content: FileToWrite::Picture { .. } } => secrets().hide_in(name),
+        CallRequest::Open { folder: _, name } => secrets().hide_in(name),
+        CallRequest::Held { request, .. } => hide_in_request(secrets, request),
+        // Messages were checked when they were added; paths and servers are the author's, or were decided on as they are; a scripted reply passes the
+        // driver's door.
+        CallRequest::Model(_)
+        | CallRequest::Scripted(_)
+        | CallRequest::Recall { .. }
+        | CallRequest::Read(_)
+        | CallRequest::Tools(_)
+        | CallRequest::List { .. } => {}
+    }
+}

@@ -1,0 +1,114 @@
+//! `approval`: a question to a person. The run continues with their answer, in this process or a later one.
+
+use serde_json::{Map, Value, json};
+
+use super::Kind;
+use crate::Run;
+use crate::event::{Failure, FailureKind, FormRequest, Happening};
+use crate::gate::{form, questions};
+use crate::model::{ApprovalStep, Step, StepKind};
+use crate::state::NodeRef;
+use crate::state::consents::ApprovalAnswer;
+use crate::words::{duration, ms};
+
+impl Kind for ApprovalStep {
+    /// Asks the question; called again once somebody has answered.
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let path = run.path(at);
+        if let Some(asked) = run.state.approvals.get(&path) {
+            let Some(answer) = asked.answer.clone() else { return Ok(()) };
+            let fields = asked.form.fields.clone();
+            return run.take_approval(at, &fields, answer);
+        }
+        let (question, fields) = (run.fill_text(at, &self.question)?, run.form_of(at, self)?);
+        let show = self.show.as_ref().map(|show| run.filling(at, show)).transpose()?;
+        let show = show.filter(|show| !show.is_null()).map(|show| match show {
+            Value::String(text) => text,
+            other => serde_json::to_string_pretty(&other).unwrap_or_default(),
+        });
+        let until_ms = step.timeout.map(|time| run.now.ms.saturating_add(ms(time)));
+        let form = Some(Box::new(FormRequest { show, fields, until_ms, live: None }));
+        run.emit(Happening::ApprovalRequested { step: path, question, act: String::new(), form });
+        Ok(())
+    }
+}
+
+impl Run {
+    /// The form of the step, with its defaults filled in. Fails if a default does not fit its field, or if the value of `questions` is not a list of
+    /// questions.
+    fn form_of(&self, at: NodeRef, approval: &ApprovalStep) -> Result<Value, Failure> {
+        if let Some(list) = &approval.questions {
+            let fields = questions::fields_of(&self.fill(at, list)?).map_err(|why| Failure::new(FailureKind::BadShape, why))?;
+            return Ok(form::form(&fields, &Map::new()));
+        }
+        let filled = approval.defaults.iter().map(|(name, value)| Ok((name.value.clone(), self.filling(at, value)?)));
+        let filled: Map<String, Value> = filled.collect::<Result<_, Failure>>()?;
+        let fields = form::form(approval.form(), &filled);
+        for (name, value) in &filled {
+            if let Some(why) = form::misfit(&fields, name, value) {
+                return Err(Failure::new(FailureKind::BadShape, format!("the default of field \"{name}\" does not fit: {why}")));
+            }
+        }
+        Ok(fields)
+    }
+
+    /// The problems of the fields that a person filled in for a step; empty if they are a valid answer.
+    pub fn form_problems(&self, step: &str, fields: Option<&Value>) -> Vec<String> {
+        let Some(asked) = self.state.approvals.get(step) else { return vec![] };
+        form::answered(&asked.form.fields, fields.cloned().unwrap_or_default()).err().unwrap_or_default()
+    }
+
+    fn take_approval(&mut self, at: NodeRef, fields: &Value, answer: ApprovalAnswer) -> Result<(), Failure> {
+        let ApprovalAnswer { approved, fields: filled, comment, by, is_nobody } = answer;
+        if is_nobody {
+            let why = if comment.is_empty() { "nobody could be asked".to_owned() } else { comment };
+            self.fail(at, Failure::new(FailureKind::Rejected, why), None);
+            return Ok(());
+        }
+        if !approved {
+            let who = if by.is_empty() { "a person".to_owned() } else { by };
+            let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+            self.fail(at, Failure::new(FailureKind::Rejected, format!("{who} said no{why}")), None);
+            return Ok(());
+        }
+        let filled = filled.map(|filled| (*filled).clone()).unwrap_or_default();
+        let wrong =
+            |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
+        let mut output = json!({ "by": by, "comment": comment });
+        if let Value::Object(output) = &mut output {
+            output.extend(form::answered(fields, filled).map_err(wrong)?);
+        }
+        self.succeed(at, output, None);
+        Ok(())
+    }
+
+    /// Ends a step when the time for an answer is up. That counts as a no, unless `on_timeout` names a step that replaces the answer.
+    pub(crate) fn nobody_answered(&mut self, at: NodeRef) {
+        self.is_paused = false;
+        let step = self.step(at);
+        let stands_in = matches!(&step.kind, StepKind::Approval(ApprovalStep { on_timeout: Some(_), .. }));
+        let kind = if stands_in { FailureKind::Timeout } else { FailureKind::Rejected };
+        let within = duration(step.timeout.unwrap_or_default());
+        self.fail(at, Failure::new(kind, format!("nobody answered within {within}")), None);
+    }
+
+    /// The mock of a step is its result; for an approval it is the answer, as a person would enter it.
+    pub(super) fn give_mock(&mut self, at: NodeRef, step: &Step, mock: Value, recorded: Option<Value>) {
+        let is_loop = step.kind.repeat().is_some() && (step.for_each.is_none() || self.state.is_element(at));
+        let mocked = || if is_loop { json!({ "mocked": true, "rounds": 1, "met": true }) } else { json!({ "mocked": true }) };
+        let details = Some(recorded.unwrap_or_else(mocked));
+        let StepKind::Approval(approval) = &step.kind else { return self.give(at, mock, details) };
+        if step.for_each.is_some() && !self.state.is_element(at) {
+            return self.give(at, mock, details);
+        }
+        let answered = self.form_of(at, approval).and_then(|fields| {
+            let wrong =
+                |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
+            form::given(&fields, mock).map_err(wrong)
+        });
+        match answered {
+            Ok(output) => self.succeed(at, output, details),
+            Err(failure) => self.fail_attempt(at, failure),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `http`: sends a request.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Kind, Taken, other};
+use crate::Run;
+use crate::command::{CallReply, CallRequest};
+use crate::event::Failure;
+use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
+use crate::policy::Origin;
+use crate::port::{HttpRequest, Secret};
+use crate::reach::Giver;
+use crate::state::NodeRef;
+use crate::template::percent;
+use crate::words::{ms, plain};
+
+impl Kind for HttpStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
+        let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
+        let mut request = run.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
+        run.repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
+        let shown = json!({ "method": request.method.word(), "url": shown_url(request.told()) });
+        let request = CallRequest::Http(request);
+        if !run.permit(at, None, None, &request)? {
+            return Ok(());
+        }
+        run.call_out(at, "http", shown, request, ms(timeout));
+        Ok(())
+    }
+
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+        let CallReply::Http(reply) = reply else { return other() };
+        let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
+        Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
+    }
+}
+
+impl Run {
+    pub(crate) fn http_request(
+        &self,
+        at: NodeRef,
+        parts: &HttpParts,
+        (giver, extra): (Giver, crate::names::Extra),
+        timeout: Duration,
+        connect_timeout: Duration,
+    ) -> Result<HttpRequest, Failure> {
+        let secrets = self.secret_names();
+        let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
+        let (mut url, host_from) = self.address(at, parts.url, giver, &all)?;
+        // Who knows such an address may post to it: not even its folders are told.
+        let mut told =
+            parts.url.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "secrets")).then(|| origin_alone(&url));
+        let pairs = self.query_pairs(at, parts.query, &all)?;
+        if !pairs.is_empty() {
+            for address in told.iter_mut().chain([&mut url]) {
+                address.push(if address.contains('?') { '&' } else { '?' });
+                address.push_str(&pairs.join("&"));
+            }
+        }
+        let mut headers = vec![];
+        for (name, text) in parts.headers {
+            headers.push((name.clone(), Secret::new(self.fill_text_with(at, text, &all)?)));
+        }
+        let body = match parts.body.map(|b| self.filling_with(at, b, &all)).transpose()? {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(("text/plain; charset=utf-8".to_string(), text.into_bytes())),
+            Some(value) => Some(("application/json".to_string(), value.to_string().into_bytes())),
+        };
+        Ok(HttpRequest { method: parts.method, url, told, host_from, headers, body, timeout, connect_timeout })
+    }
+}
+
+impl Run {
+    /// The values behind an address, percent-encoded; those that are null are left out.
+    pub(crate) fn query_pairs(&self, at: NodeRef, query: &[(String, Filling)], names: crate::names::Extra) -> Result<Vec<String>, Failure> {
+        let mut pairs = vec![];
+        for (name, value) in query {
+            let value = self.filling_with(at, value, names)?;
+            if !value.is_null() {
+                pairs.push(format!("{}={}", percent(name), percent(&plain(&value))));
+            }
+        }
+        Ok(pairs)
+    }
+}
+
+/// The parts of a request as a file writes them.
+pub(crate) struct HttpParts<'a> {
+    pub(crate) method: Method,
+    pub(crate) url: &'a Text,
+    pub(crate) headers: &'a [(String, Text)],
+    pub(crate) query: &'a [(String, Filling)],
+    pub(crate) body: Option<&'a Filling>,
+}
+
+/// Scheme, host and port of an address, and stars for the rest.
+fn origin_alone(url: &str) -> String {
+    Origin::of(url).map_or_else(|| "***".to_owned(), |origin| format!("{origin}/***"))
+}
+
+/// A URL without its query, for the record.
+fn shown_url(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or(url)
+}

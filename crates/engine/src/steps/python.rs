@@ -1,0 +1,110 @@
+//! `python`: runs code in a sandbox, for a step or for a tool.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Kind, Taken, other};
+use crate::Run;
+use crate::acts::CalledTool;
+use crate::command::{CallReply, CallRequest};
+use crate::event::Failure;
+use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Step};
+use crate::port::{PythonCall, PythonReply};
+use crate::state::NodeRef;
+use crate::words::ms;
+
+impl Kind for PythonStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let with = run.arguments(at, &self.with)?;
+        let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
+        let owner = format!("step \"{}\"", step.id.value);
+        let shown = json!({ "with": with });
+        let request = CallRequest::Python(Box::new(run.python_call(at, &self.run, owner, with, timeout)));
+        // A policy knows code as a tool of this name.
+        let nothing = json!({});
+        let used = CalledTool { name: "python", arguments: &nothing, whole: &nothing, is_repeated: false, is_program: true };
+        if !run.permit(at, None, Some(used), &request)? {
+            return Ok(());
+        }
+        run.call_out(at, "python", shown, request, ms(timeout));
+        Ok(())
+    }
+
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+        let CallReply::Python(reply) = reply else { return other() };
+        let details = details(&reply);
+        Ok(Some((run.code_result(at, &self.run, reply)?, Some(details))))
+    }
+}
+
+impl Run {
+    /// Code of an author with its variables.
+    pub(crate) fn python_call(
+        &self,
+        at: NodeRef,
+        run: &PythonCode,
+        name: String,
+        mut variables: Map<String, Value>,
+        timeout: Duration,
+    ) -> PythonCall {
+        // Files of `read` steps among the variables are opened; other paths, whoever wrote them, are not.
+        let mut reads = vec![];
+        for value in variables.values_mut() {
+            self.tell_files(value, &mut |told| {
+                let path = self.opened_at(at, told);
+                let shown = path.to_string_lossy().into_owned();
+                reads.push(path);
+                shown
+            });
+        }
+        PythonCall {
+            file: self.code_name(at, run),
+            code: run.code.source.to_string(),
+            returns: run.returns.iter().map(|name| name.value.clone()).collect(),
+            reads,
+            tables: vec![],
+            is_written_by_model: false,
+            project: self.planned_of(at).pipeline.project.clone(),
+            venv: run.needs.venv.as_ref().map(|venv| venv.value.clone()),
+            requires: run.needs.requires.iter().map(|name| name.value.clone()).collect(),
+            bounds: self.program_bounds(at),
+            name,
+            variables,
+            timeout,
+        }
+    }
+
+    /// What a traceback calls the code: its file, or the step.
+    fn code_name(&self, at: NodeRef, run: &PythonCode) -> String {
+        run.file.as_ref().map_or_else(|| self.path(at).to_string(), |file| file.value.clone())
+    }
+
+    /// The result of a step or a tool that is code.
+    pub(crate) fn code_result(&self, at: NodeRef, run: &PythonCode, reply: PythonReply) -> Result<Value, Failure> {
+        let mut value = returned(run, &self.code_name(at, run), reply)?;
+        self.tell_back(at, &mut value);
+        Ok(value)
+    }
+}
+
+/// What the code of an author gave.
+///
+/// # Errors
+/// It did not end well (`program`), or was not run (`denied`). The message names the line of the code.
+fn returned(run: &PythonCode, name: &str, reply: PythonReply) -> Result<Value, Failure> {
+    let Some(error) = reply.error else { return Ok(Value::Object(reply.returns)) };
+    let line = error.line.and_then(|line| Some((line, run.code.source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?.trim())));
+    let place = line.map(|(line, text)| format!(" (line {line} of {name}: {text})")).unwrap_or_default();
+    Err(Failure::new(error.fault.kind(), format!("{}{place}", error.message)))
+}
+
+/// What is told of code beside its results, also when it failed.
+pub(crate) fn details(reply: &PythonReply) -> Value {
+    let PythonReply { returns: _, printed, notes, files, error } = reply;
+    let mut details = json!({ "printed": printed, "notes": notes, "files": files });
+    if let Some(error) = error {
+        details["traceback"] = json!(error.traceback);
+    }
+    details
+}
