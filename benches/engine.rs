@@ -15,17 +15,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::Arc;
 
-use flow::adapter::audit_file::AuditFile;
-use flow::adapter::sqlite_store::SqliteStore;
-use flow::engine::{CallReply, CallRequest, Command, Input};
 use flow::event::{Event, RunStatus};
-use flow::journal::{AuditRecord, AuditTrail};
-use flow::model::{Filling, Outputs, Pipeline, Program, Step, StepKind, TextPlace};
-use flow::plan::{Plan, plan};
 use flow::port::{ModelReply, ToolCall};
-use flow::source::{FileId, SourceFile, Span, Spanned};
-use flow::syntax::parse;
-use flow::telemetry::RunSpans;
+use flow_adapters::audit_file::AuditFile;
+use flow_adapters::sqlite_store::SqliteStore;
+use flow_base::journal::{AuditRecord, AuditTrail};
+use flow_base::model::{Filling, Outputs, Pipeline, Program, Step, StepKind, TextPlace};
+use flow_base::source::{FileId, SourceFile, Span, Spanned};
+use flow_base::telemetry::RunSpans;
+use flow_engine::{CallReply, CallRequest, Command, Input};
+use flow_lang::plan::{Plan, plan};
+use flow_lang::syntax::parse;
 use measure::{Cost, cost_of, median, ms, peak_mb, us_each};
 use memory::planned;
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
@@ -315,7 +315,7 @@ fn layered_plan(steps: usize) -> Arc<Plan> {
             let layer = number / width - 1;
             needs = vec![id(above), id(layer * width + (number + 1) % width)];
             let read = format!("{{{{ steps.{}.output }}}}", needs[0]);
-            step.kind = StepKind::Set(Filling::Text(flow::template::text(&read, TextPlace::default(), &mut vec![])));
+            step.kind = StepKind::Set(Filling::Text(flow_lang::template::text(&read, TextPlace::default(), &mut vec![])));
         }
         step.needs = Some(needs.into_iter().map(|need| Spanned::new(need, Span::default())).collect());
         Arc::new(step)

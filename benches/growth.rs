@@ -22,8 +22,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::check::check_file;
 use flow::port::{MemoryFiles, ModelClient, ModelReply, ModelRequest, Pending};
+use flow_lang::check::check_file;
 use measure::{Cost, cost_of, ms, peak_mb};
 use nix::sys::resource::UsageWho::{RUSAGE_CHILDREN, RUSAGE_SELF};
 use plotters::prelude::*;
@@ -219,7 +219,8 @@ fn formatted(size: usize) -> Done {
     let paragraph =
         "The **project** took [four hours](https://example.com/t) on *Monday*; on Tuesday it took eight.\n\n- one\n- two & three\n\n";
     let text = paragraph.repeat(size * 1_000_000 / paragraph.len());
-    let (parts, cost) = cost_of(RUSAGE_SELF, || flow::channel::format(&text, channel, None, None).map(|formatted| formatted.parts.len()));
+    let (parts, cost) =
+        cost_of(RUSAGE_SELF, || flow_lang::channel::format(&text, channel, None, None).map(|formatted| formatted.parts.len()));
     assert!(parts.map_err(|error| format!("{error:?}"))? * 4_000 >= text.len() / 2);
     tell(cost)
 }

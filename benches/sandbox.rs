@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxTrial};
-use flow::model::{ProgramNetwork, SandboxMode};
 use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, Programs};
+use flow_adapters::sandbox::{FirstStage, Sandbox, SandboxTrial};
+use flow_base::model::{ProgramNetwork, SandboxMode};
 
 const RUNS: usize = 60;
 

@@ -13,8 +13,8 @@ mod asked;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use flow::model::{CONNECT_TIMEOUT, HostSource, Retry, SearchMode};
 use flow::port::{EmbedEndpoint, Embedding};
+use flow_base::model::{CONNECT_TIMEOUT, HostSource, Retry, SearchMode};
 
 use asked::{Quality, Searches, meanings, quality};
 

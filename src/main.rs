@@ -1,5 +1,5 @@
 //! The program `flow`.
 
 fn main() -> std::process::ExitCode {
-    flow::cli::main()
+    flow_cli::main()
 }

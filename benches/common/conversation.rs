@@ -6,29 +6,29 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flow::adapter::agent::AgentRuns;
-use flow::adapter::clock::SystemClock;
-use flow::adapter::data::DataFiles;
-use flow::adapter::folder::DiskFolder;
-use flow::adapter::http::{Http, HttpSettings, StepHttpClient};
-use flow::adapter::knowledge::Documents;
-use flow::adapter::mcp::McpServers;
-use flow::adapter::providers::HttpModelClient;
-use flow::adapter::providers::embeddings::HttpEmbedder;
-use flow::adapter::python::PythonRuns;
-use flow::adapter::sandbox::{FirstStage, Sandbox};
-use flow::adapter::shared_store::SharedStores;
-use flow::adapter::smtp::SmtpMailSender;
-use flow::adapter::sqlite_cache::SqliteCache;
-use flow::adapter::stdout::Silent;
-use flow::driver::{Ports, drive};
-use flow::engine::{Input, Mocks, Run, RunSettings, Unscripted};
 use flow::event::{Event, Marks, RunStart, RunStatus};
-use flow::journal::Journal;
-use flow::load::WrittenRules;
-use flow::model::Limits;
-use flow::plan::Plan;
 use flow::port::{Clock, EventLog, ModelClient, Programs, StoreError, Synced};
+use flow_adapters::agent::AgentRuns;
+use flow_adapters::clock::SystemClock;
+use flow_adapters::data::DataFiles;
+use flow_adapters::folder::DiskFolder;
+use flow_adapters::http::{Http, HttpSettings, StepHttpClient};
+use flow_adapters::knowledge::Documents;
+use flow_adapters::mcp::McpServers;
+use flow_adapters::providers::HttpModelClient;
+use flow_adapters::providers::embeddings::HttpEmbedder;
+use flow_adapters::python::PythonRuns;
+use flow_adapters::sandbox::{FirstStage, Sandbox};
+use flow_adapters::shared_store::SharedStores;
+use flow_adapters::smtp::SmtpMailSender;
+use flow_adapters::sqlite_cache::SqliteCache;
+use flow_adapters::stdout::Silent;
+use flow_base::journal::Journal;
+use flow_base::model::Limits;
+use flow_engine::driver::{Ports, drive};
+use flow_engine::{Input, Mocks, Run, RunSettings, Unscripted};
+use flow_lang::load::WrittenRules;
+use flow_lang::plan::Plan;
 use futures_util::future::join_all;
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use serde_json::json;
@@ -186,7 +186,7 @@ pub async fn at_once(
 async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn EventLog>) -> Result<Duration, String> {
     let began: Instant = clock();
     let mut journal = Journal::new(log);
-    let moment = flow::driver::moment(&*ports.clock, ports.clock.elapsed());
+    let moment = flow_engine::driver::moment(&*ports.clock, ports.clock.elapsed());
     let options = RunSettings {
         secrets: BTreeMap::new(),
         hidden: vec![],

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::check::{Checked, check_file};
-use flow::plan::Plan;
 use flow::port::{Files, ReadFileError};
+use flow_lang::check::{Checked, check_file};
+use flow_lang::plan::Plan;
 
 struct Memory<'t>(&'t str);
 

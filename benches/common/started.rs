@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flow::engine::{Input, Mocks, Moment, Run, RunSettings, Unscripted};
 use flow::event::RunStart;
-use flow::load::WrittenRules;
-use flow::model::Limits;
-use flow::plan::Plan;
+use flow_base::model::Limits;
+use flow_engine::{Input, Mocks, Moment, Run, RunSettings, Unscripted};
+use flow_lang::load::WrittenRules;
+use flow_lang::plan::Plan;
 
 /// A run in memory that has begun.
 pub fn begun(plan: &Arc<Plan>) -> Run {

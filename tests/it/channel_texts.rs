@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::channel::{FormatError, Formatted, format};
-use flow::load::load;
-use flow::model::{Body, Channel, Features};
+use flow_adapters::disk_files::DiskFiles;
+use flow_base::model::{Body, Channel, Features};
+use flow_lang::channel::{FormatError, Formatted, format};
+use flow_lang::load::load;
 use proptest::prelude::*;
 use strum::VariantArray;
 

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::check::{Checked, check_with_edits, fix_file};
 use flow::diagnostic::{Code, Severity, quoted};
-use flow::lower::keys::{self, Takes};
 use flow::port::{Files, ReadFileError};
-use flow::report::{Findings, human, json};
+use flow_adapters::disk_files::DiskFiles;
+use flow_editor::report::{Findings, human, json};
+use flow_lang::check::{Checked, check_with_edits, fix_file};
+use flow_lang::lower::keys::{self, Takes};
 
 /// The project all cases stand in.
 const PROJECT: &str = "tests/check";
@@ -42,7 +42,7 @@ fn code_of(path: &str) -> &str {
 /// The findings of a case in the format for people: its own code, and whatever else is more than a remark.
 fn drawn(checked: &Checked, code: &str) -> String {
     let shown: Vec<_> = checked.diagnostics.iter().filter(|d| d.severity() != Severity::Info || d.code.id() == code).cloned().collect();
-    human(&Findings::new(&checked.loaded.sources, &shown), flow::report::Look::default())
+    human(&Findings::new(&checked.loaded.sources, &shown), flow_editor::report::Look::default())
 }
 
 fn codes(checked: &Checked) -> BTreeSet<&'static str> {
@@ -151,17 +151,17 @@ impl Files for Page {
     fn names(&self, folder: &Path) -> Vec<String> {
         DiskFiles.names(folder)
     }
-    fn has_fitting(&self, pattern: &flow::model::FilePattern) -> bool {
+    fn has_fitting(&self, pattern: &flow_base::model::FilePattern) -> bool {
         // What a folder holds that only the page speaks of is not known.
         !pattern.root.exists() || DiskFiles.has_fitting(pattern)
     }
     fn columns(&self, table: &flow::port::TableSource) -> Option<Vec<String>> {
         DiskFiles.columns(table)
     }
-    fn look_of(&self, table: &flow::port::TableSource) -> flow::model::TableLook {
+    fn look_of(&self, table: &flow::port::TableSource) -> flow_base::model::TableLook {
         DiskFiles.look_of(table)
     }
-    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<flow::model::PreparedQuery>> {
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<flow_base::model::PreparedQuery>> {
         DiskFiles.prepare(tables, queries)
     }
     fn real_path(&self, path: &Path) -> Option<PathBuf> {

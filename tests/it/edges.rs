@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use base64::Engine;
-use flow::adapter::sqlite_store::SqliteStore;
 use flow::event::Event;
 use flow::port::{RunFilter, Store, StoreError};
+use flow_adapters::sqlite_store::SqliteStore;
 use serde_json::json;
 use tempfile::TempDir;
 

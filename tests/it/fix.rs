@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::check::{Fixed, check_file, fix_file};
 use flow::port::{Files, Overlay};
+use flow_adapters::disk_files::DiskFiles;
+use flow_lang::check::{Fixed, check_file, fix_file};
 
 use crate::program::{Ran, flow};
 
@@ -217,10 +217,10 @@ fn what_another_program_wrote_meanwhile_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("p.yaml");
     std::fs::write(&file, "new").unwrap();
-    let refused = flow::adapter::files::replace_if(&file, "edited", |now| now == b"old").unwrap_err();
+    let refused = flow_adapters::files::replace_if(&file, "edited", |now| now == b"old").unwrap_err();
     assert_eq!(refused.to_string(), "another program changed the file; run the command again");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
-    flow::adapter::files::replace_if(&file, "edited", |now| now == b"new").unwrap();
+    flow_adapters::files::replace_if(&file, "edited", |now| now == b"new").unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "edited");
 }
 

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use flow::check::{Checked, check_file};
-use flow::engine::{CallReply, Command, Input};
 use flow::event::RunStatus;
 use flow::port::{MemoryFiles, ModelReply};
+use flow_engine::{CallReply, Command, Input};
+use flow_lang::check::{Checked, check_file};
 
 #[path = "../../benches/common/shapes.rs"]
 mod shapes;
@@ -121,7 +121,7 @@ fn format_cost(paragraphs: usize) -> (u64, u64, u64) {
     let channel = checked.loaded.channel.unwrap();
     let text = "The **project** took [four](https://example.com) *hours*; it takes three.\n\n- one & two\n\n".repeat(paragraphs);
     let mut parts = 0;
-    let info = allocation_counter::measure(|| parts = flow::channel::format(&text, &channel, None, None).unwrap().parts.len());
+    let info = allocation_counter::measure(|| parts = flow_lang::channel::format(&text, &channel, None, None).unwrap().parts.len());
     assert!((100..1_000).contains(&parts), "{parts}");
     (info.count_total, info.bytes_total, info.bytes_max)
 }

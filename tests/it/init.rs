@@ -56,7 +56,7 @@ fn every_file_of_the_starter_is_written() {
     let mut there = BTreeSet::new();
     files(&base, &base, &mut there);
     there.retain(|path| !path.starts_with(".flow"));
-    assert_eq!(there, flow::cli::STARTER.iter().map(|(name, _)| PathBuf::from(name)).collect());
+    assert_eq!(there, flow_cli::STARTER.iter().map(|(name, _)| PathBuf::from(name)).collect());
 }
 
 #[test]

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use flow::adapter::sqlite_store::SqliteStore;
-use flow::journal::record;
 use flow::port::Store;
+use flow_adapters::sqlite_store::SqliteStore;
+use flow_base::journal::record;
 use serde_json::Value;
 
 use crate::program::command;

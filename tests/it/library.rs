@@ -114,7 +114,7 @@ async fn what_is_cancelled_ends_as_cancelled_and_finally_runs() {
             // Its record tells how it went on; the thread of the run alone knows when.
             let file = place.0.path().join("runs").join("runs.db");
             let ended = || {
-                let mut store = flow::adapter::sqlite_store::SqliteStore::existing(&file, &Default::default()).unwrap();
+                let mut store = flow_adapters::sqlite_store::SqliteStore::existing(&file, &Default::default()).unwrap();
                 let runs = flow::port::Store::list(&mut store, &flow::port::RunFilter::default()).unwrap().runs;
                 runs.iter().any(|run| run.run == id && run.status.as_deref() == Some("cancelled"))
             };

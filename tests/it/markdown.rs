@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::channel::{FormatError, Formatted, format};
 use flow::diagnostic::Diagnostic;
-use flow::load::load;
-use flow::model::{Channel, TextPlace};
-use flow::template::{Scope, compile, from_json, text};
+use flow_adapters::disk_files::DiskFiles;
+use flow_base::model::{Channel, TextPlace};
+use flow_lang::channel::{FormatError, Formatted, format};
+use flow_lang::load::load;
+use flow_lang::template::{Scope, compile, from_json, text};
 use proptest::prelude::*;
 use serde_json::json;
 

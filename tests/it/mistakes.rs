@@ -6,11 +6,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::check::{Checked, check_file, check_with_edits, edited};
 use flow::diagnostic::{Code, Diagnostic, Edit};
-use flow::report::{Findings, Look, human};
-use flow::source::{FileId, Sources};
+use flow_adapters::disk_files::DiskFiles;
+use flow_base::source::{FileId, Sources};
+use flow_editor::report::{Findings, Look, human};
+use flow_lang::check::{Checked, check_file, check_with_edits, edited};
 use sha2::{Digest, Sha256};
 
 use super::golden::copy;

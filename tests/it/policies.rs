@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use flow::adapter::sandbox::SandboxKind;
+use flow_adapters::sandbox::SandboxKind;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -66,7 +66,7 @@ fn they_are_written_once_and_each_is_without_findings() {
     };
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies");
     assert_eq!(of(&folder.path().join("policies")), of(&shipped));
-    assert_eq!(flow::cli::POLICIES.len(), of(&shipped).len());
+    assert_eq!(flow_cli::POLICIES.len(), of(&shipped).len());
     std::fs::write(folder.path().join("policies/production.yaml"), "mine").unwrap();
     std::fs::remove_file(folder.path().join("policies/development_safe.yaml")).unwrap();
     let again = flow(folder.path(), &["init", "--policies"]);

@@ -23,7 +23,7 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
 /// Takes away what the surroundings of the tests have set.
 pub(crate) fn clean(command: &mut Command) {
     let others = ["CI", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "NO_COLOR", "OTEL_EXPORTER_OTLP_ENDPOINT", "TRACEPARENT"];
-    for name in others.iter().chain(&flow::model::VARIABLES) {
+    for name in others.iter().chain(&flow_base::model::VARIABLES) {
         command.env_remove(name);
     }
     command.env("FLOW_CONFIG", "").env("XDG_STATE_HOME", "/nonexistent");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flow::adapter::sandbox::SandboxKind;
+use flow_adapters::sandbox::SandboxKind;
 use serde_json::{Value, json};
 
 use crate::program::{command, flow, ran};

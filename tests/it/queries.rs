@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flow::adapter::data::DataFiles;
-use flow::adapter::disk_files::DiskFiles;
-use flow::check::{Checked, check_file};
 use flow::diagnostic::{Code, Diagnostic};
-use flow::model::{Filling, Pipeline, SqlEngine, StepKind};
 use flow::port::{Pending, QueryRequest, SqlDatabase, TableSource};
+use flow_adapters::data::DataFiles;
+use flow_adapters::disk_files::DiskFiles;
+use flow_base::model::{Filling, Pipeline, SqlEngine, StepKind};
+use flow_lang::check::{Checked, check_file};
 use serde_json::json;
 
 const QUERY_FILES: [&str; 3] = ["F215_columns_of_queries", "F216_queries_that_cannot_run", "F217_values_of_queries"];
@@ -68,7 +68,7 @@ fn each_step_with_a_wrong_query_has_a_finding_with_a_place_in_it_and_a_help() {
     for name in QUERY_FILES {
         let checked = checked("err", name);
         for step in checked.loaded.program.pipelines[0].all_steps() {
-            let within = |span: flow::source::Span| step.span.start <= span.start && span.end <= step.span.end;
+            let within = |span: flow_base::source::Span| step.span.start <= span.start && span.end <= step.span.end;
             let found: Vec<_> = checked.diagnostics.iter().filter(|found| within(found.span) && OF_QUERIES.contains(&found.code)).collect();
             assert!(!found.is_empty() && found.iter().all(|found| !found.help.is_empty()), "{name}: {} {found:?}", step.id.value);
         }
@@ -96,7 +96,7 @@ fn a_query_that_lacks_a_piece_is_found_exactly_if_it_fails() {
         let checked = check_file(&path, folder.path(), &DiskFiles);
         let pipeline = &checked.loaded.program.pipelines[0];
         for (step, (query, failure)) in pipeline.all_steps().iter().zip(ran(pipeline)) {
-            let within = |span: flow::source::Span| step.span.start <= span.start && span.end <= step.span.end;
+            let within = |span: flow_base::source::Span| step.span.start <= span.start && span.end <= step.span.end;
             // What is wrong in one way at several places of a line is one finding with all of them.
             let about = |found: &&Diagnostic| within(found.span) || found.related.iter().any(|(span, _)| within(*span));
             let mut found = checked.diagnostics.iter().filter(about).filter(|found| OF_QUERIES.contains(&found.code));

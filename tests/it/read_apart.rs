@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use flow::adapter::data::DataFiles;
-use flow::model::SqlEngine;
 use flow::port::{FileReader, QueryRequest, ReadRequest, SqlDatabase, TableSource};
+use flow_adapters::data::DataFiles;
+use flow_base::model::SqlEngine;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::extras::not_tried;
-use flow::adapter::clock::SystemClock;
-use flow::adapter::http::{Http, HttpSettings};
-use flow::adapter::providers::HttpModelClient;
 use flow::event::Failure;
 use flow::event::MessageRole;
-use flow::model::{FailureKind, ToolCalls};
 use flow::port::{Listener, Message, ModelClient, ModelReply, ModelRequest, ToolDescription, WireFormat};
+use flow_adapters::clock::SystemClock;
+use flow_adapters::http::{Http, HttpSettings};
+use flow_adapters::providers::HttpModelClient;
+use flow_base::model::{FailureKind, ToolCalls};
 use serde_json::{Value, json};
 
 /// The address of the real model; `None`: the test is skipped, and says so.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use flow::adapter::sqlite_store::SqliteStore;
 use flow::port::Store;
+use flow_adapters::sqlite_store::SqliteStore;
 use serde_json::Value;
 
 use crate::golden::copy;

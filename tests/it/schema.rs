@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::adapter::files::yaml_files;
 use flow::diagnostic::{Diagnostic, Severity};
-use flow::lower::keys::json_schema;
-use flow::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
-use flow::model::{Channel, PipelineId, Replies, StyleGuide};
-use flow::source::{FileId, SourceFile, Span};
+use flow_adapters::files::yaml_files;
+use flow_base::model::{Channel, PipelineId, Replies, StyleGuide};
+use flow_base::source::{FileId, SourceFile, Span};
+use flow_lang::lower::keys::json_schema;
+use flow_lang::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
 use serde_json::{Value, json};
 
 const KINDS: [FileKind; 6] =
@@ -49,7 +49,7 @@ impl Schemas {
 /// A file as plain data, and its kind.
 fn read(path: &Path) -> (FileKind, Value) {
     let text = std::fs::read_to_string(path).unwrap();
-    let tree = flow::syntax::parse(FileId::default(), &SourceFile::new("x", text), &mut vec![]);
+    let tree = flow_lang::syntax::parse(FileId::default(), &SourceFile::new("x", text), &mut vec![]);
     (kind_of(&tree), tree.to_value())
 }
 
@@ -182,7 +182,7 @@ impl World for Alone {
 /// What is wrong in the shape of a file.
 fn findings(value: &Value) -> (FileKind, Vec<Diagnostic>) {
     let (file, mut found) = (FileId::default(), vec![]);
-    let tree = flow::syntax::parse(file, &SourceFile::new("x", value.to_string()), &mut found);
+    let tree = flow_lang::syntax::parse(file, &SourceFile::new("x", value.to_string()), &mut found);
     let (kind, world) = (kind_of(&tree), &mut Alone);
     match kind {
         FileKind::Pipeline => {

@@ -8,7 +8,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("granit_parser", &["syntax"]),
     ("minijinja", &["template"]),
     ("petgraph", &["plan", "engine"]),
-    ("tokio", &["driver", "adapters", "cli", "golden", "runtime", "serve"]),
+    ("tokio", &["driver", "adapters", "flow-cli", "golden", "runtime", "serve"]),
     ("hyper", &["adapters", "serve"]),
     ("hyper_util", &["adapters", "serve"]),
     ("rmcp", &["adapters", "serve"]),
@@ -17,11 +17,11 @@ const CRATES: &[(&str, &[&str])] = &[
     ("duckdb", &["adapters"]),
     ("annotate_snippets", &["report"]),
     ("maud", &["report"]),
-    ("clap", &["cli"]),
-    ("clap_complete", &["cli"]),
+    ("clap", &["flow-cli"]),
+    ("clap_complete", &["flow-cli"]),
 ];
 /// Rooms that may touch files, processes and sockets.
-const TOUCH_THE_WORLD: &[&str] = &["adapters", "golden", "runtime", "serve", "cli"];
+const TOUCH_THE_WORLD: &[&str] = &["adapters", "flow-import", "golden", "runtime", "serve", "flow-cli"];
 /// Files that only tests use.
 const HELPS_TESTS: &[&str] = &["adapters/data/testing.rs", "adapters/faultd.rs", "rules/testing.rs"];
 /// Files over 600 lines. This list may only shrink.
@@ -48,7 +48,7 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 fn packages() -> Vec<(String, PathBuf)> {
     let inside = std::fs::read_dir(root().join("crates")).unwrap().flatten();
     let crates = inside.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
-    std::iter::once(("flow".to_owned(), root())).chain(crates).collect()
+    std::iter::once(("program".to_owned(), root())).chain(crates).collect()
 }
 
 /// A file of code.
@@ -65,7 +65,12 @@ struct Source {
 
 /// Whether a file belongs to a crate that is one room.
 fn is_one_room(package: &str, path: &Path) -> bool {
-    package == "adapters" || package == "engine" && !path.starts_with("driver")
+    match package {
+        "adapters" | "flow-import" => true,
+        "engine" => !path.starts_with("driver"),
+        "flow-cli" => !path.starts_with("serve"),
+        _ => false,
+    }
 }
 
 /// The files of all packages, but those of tests.
@@ -208,7 +213,7 @@ fn language_engine_and_editor_need_no_machine() {
 /// Where code for Unix stands. The folder of the sandbox is for Linux alone, and has a file for other systems.
 #[test]
 fn what_only_unix_has_stands_in_one_file_of_two_packages() {
-    let seams = ["adapters/os.rs", "cli/signals.rs"];
+    let seams = ["adapters/os.rs", "flow-cli/signals.rs"];
     let is_seam = |path: &Path| path.starts_with("adapters/sandbox") || seams.iter().any(|seam| path.ends_with(seam));
     for source in sources().iter().filter(|source| !is_seam(&source.path)) {
         for name in ["std::os::unix", "rustix", "tokio::signal", ".process_group("] {
@@ -248,11 +253,11 @@ fn only_adapters_and_commands_touch_files_processes_and_sockets() {
 /// Who writes to standard output and standard error, and what for.
 const DOORS: &[(&str, &str)] = &[
     ("adapters/stdout.rs", "results, and what `send: stdout` prints"),
-    ("cli/stdout.rs", "what commands show"),
-    ("cli/tell.rs", "everything on standard error"),
-    ("cli/outcome.rs", "--events -"),
-    ("cli/lsp.rs", "messages to an editor"),
-    ("cli/mcp.rs", "messages to a client"),
+    ("flow-cli/stdout.rs", "what commands show"),
+    ("flow-cli/tell.rs", "everything on standard error"),
+    ("flow-cli/outcome.rs", "--events -"),
+    ("flow-cli/lsp.rs", "messages to an editor"),
+    ("flow-cli/mcp.rs", "messages to a client"),
     ("adapters/data/child.rs", "what a child read in a file"),
 ];
 
@@ -432,7 +437,7 @@ fn exit_codes_are_the_same_in_code_help_and_manual() {
     let manual = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
     let help = assert_cmd::Command::cargo_bin("flow").unwrap().arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    for (_, number, meaning) in flow::cli::Exit::TABLE {
+    for (_, number, meaning) in flow_cli::Exit::TABLE {
         assert!(help.contains(&format!("{number:>3}  {meaning}")), "--help lacks {number}: {meaning}");
         assert!(manual.contains(&format!("| {number} | {meaning} |")), "docs/cli.md lacks | {number} | {meaning} |");
     }
@@ -480,7 +485,7 @@ fn every_dependency_is_used() {
         {
             for (name, asked) in place.get(table).and_then(|table| table.as_table()).into_iter().flatten() {
                 all.insert(name.to_owned());
-                let name = name.replace('-', "_");
+                let name = if name == "flow-library" { "flow".to_owned() } else { name.replace('-', "_") };
                 // A package asks for itself to have its own features in its tests.
                 if manifest["package"]["name"].as_str().is_some_and(|own| own.replace('-', "_") == name) {
                     continue;

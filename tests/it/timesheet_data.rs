@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use flow::adapter::data::DataFiles;
-use flow::model::{DataKind, SqlEngine};
 use flow::port::{QueryRequest, SqlDatabase, TableSource};
+use flow_adapters::data::DataFiles;
+use flow_base::model::{DataKind, SqlEngine};
 use serde_json::{Value, json};
 
 /// The rows of a query over the four tables.

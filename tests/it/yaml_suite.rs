@@ -2,8 +2,8 @@
 //! its cases (`npm ci` before it). With `FLOW_REQUIRE_YAML_SUITE=1` they must be there.
 
 use flow::diagnostic::{Code, Diagnostic, Severity};
-use flow::source::{FileId, SourceFile};
-use flow::syntax::{self, Node};
+use flow_base::source::{FileId, SourceFile};
+use flow_lang::syntax::{self, Node};
 use serde_json::Value;
 
 use crate::extras::not_tried;

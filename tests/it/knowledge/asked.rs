@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::adapter::clock::SystemClock;
-use flow::adapter::http::{Http, HttpSettings};
-use flow::adapter::knowledge::Documents;
-use flow::adapter::providers::embeddings::HttpEmbedder;
 use flow::event::Failure;
-use flow::model::{FilePattern, SearchMode};
 use flow::port::{DocumentSearch, Embedding, FoundPieces, SearchRequest};
+use flow_adapters::clock::SystemClock;
+use flow_adapters::http::{Http, HttpSettings};
+use flow_adapters::knowledge::Documents;
+use flow_adapters::providers::embeddings::HttpEmbedder;
+use flow_base::model::{FilePattern, SearchMode};
 
 /// Where pages and questions are.
 const HOME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/knowledge");

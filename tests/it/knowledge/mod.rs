@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 
-use flow::model::SearchMode;
 use flow::port::Embedding;
+use flow_base::model::SearchMode;
 use serde_json::Value;
 
 use asked::{meanings, quality};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use flow::lower::keys::Takes;
-use flow::syntax::QuoteStyle;
+use flow_lang::lower::keys::Takes;
+use flow_lang::syntax::QuoteStyle;
 
 use super::make::{Maker, range};
 use super::sites::ValueSite;

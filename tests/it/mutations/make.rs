@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
-use flow::lower::keys::{KeyTable, Takes};
-use flow::source::{FileId, SourceFile, Span};
-use flow::syntax::{self, Node, NodeKind};
+use flow_base::source::{FileId, SourceFile, Span};
+use flow_lang::lower::keys::{KeyTable, Takes};
+use flow_lang::syntax::{self, Node, NodeKind};
 use regex::Regex;
 
 use super::sites::Sites;
@@ -140,7 +140,7 @@ impl<'a> Maker<'a> {
             let line = self.line(key.span.start as usize);
             for typo in typos(&key.text) {
                 let is_legal = site.places.iter().any(|place| place.key(&typo).is_some())
-                    || (site.is_kind && flow::lower::keys::KINDS.iter().any(|kind| kind.name == typo));
+                    || (site.is_kind && flow_lang::lower::keys::KINDS.iter().any(|kind| kind.name == typo));
                 if !is_legal && let Some(made) = self.add("renamed key", range(key.span), &typo, line..=line) {
                     made.mend = vec![format!("\"{}\"", key.text)];
                 }

@@ -16,15 +16,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::adapter::files::yaml_files;
-use flow::check::{Checked, check_file};
 use flow::diagnostic::{Diagnostic, Severity};
-use flow::lower::keys::{self, KeyTable};
-use flow::lower::{FileKind, kind_of};
 use flow::port::{Files, ReadFileError};
-use flow::report::{Findings, human};
-use flow::source::SourceFile;
+use flow_adapters::disk_files::DiskFiles;
+use flow_adapters::files::yaml_files;
+use flow_base::source::SourceFile;
+use flow_editor::report::{Findings, human};
+use flow_lang::check::{Checked, check_file};
+use flow_lang::lower::keys::{self, KeyTable};
+use flow_lang::lower::{FileKind, kind_of};
 use make::{Maker, Mutation, tree_of};
 
 /// The files of the project, one of them with another text. What was read once is kept.
@@ -58,7 +58,7 @@ impl Files for Overlay {
     fn names(&self, folder: &Path) -> Vec<String> {
         DiskFiles.names(folder)
     }
-    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<flow::model::PreparedQuery>> {
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<flow_base::model::PreparedQuery>> {
         DiskFiles.prepare(tables, queries)
     }
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
@@ -122,7 +122,7 @@ fn judge(mutation: &Mutation, checked: &Checked, mutated: &str) -> Verdict {
     };
     let drawn = || {
         let shown: Vec<Diagnostic> = graver.iter().take(4).map(|found| (*found).clone()).collect();
-        human(&Findings::new(sources, &shown), flow::report::Look::default())
+        human(&Findings::new(sources, &shown), flow_editor::report::Look::default())
     };
     Verdict { helped, wrong: wrong.map(|why| format!("[{}] {}: {why}\n{}", mutation.category, mutation.what, drawn())) }
 }
@@ -192,7 +192,7 @@ fn run(path: &str, root: &str, most_each: usize) -> (BTreeMap<&'static str, Row>
             row.helped += usize::from(verdict.helped && !mutation.mend.is_empty());
             wrong.extend(verdict.wrong);
             if !verdict.helped && !mutation.mend.is_empty() && std::env::var_os("FLOW_SHOW_UNHELPED").is_some() {
-                let shown = human(&Findings::new(&checked.loaded.sources, &checked.diagnostics), flow::report::Look::default());
+                let shown = human(&Findings::new(&checked.loaded.sources, &checked.diagnostics), flow_editor::report::Look::default());
                 println!("UNHELPED [{}] {} wants {:?}\n{shown}", mutation.category, mutation.what, mutation.mend);
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use flow::lower::keys::Takes;
-use flow::syntax::{Map, Node};
+use flow_lang::lower::keys::Takes;
+use flow_lang::syntax::{Map, Node};
 use regex::Regex;
 
 use super::make::{Maker, range};

@@ -1,7 +1,7 @@
 //! Where in a file a mistake can be made: every key and value of the language, found by the tables of keys.
 
-use flow::lower::keys::{self, KeyTable, Takes};
-use flow::syntax::{Map, MapKey, Node};
+use flow_lang::lower::keys::{self, KeyTable, Takes};
+use flow_lang::syntax::{Map, MapKey, Node};
 
 /// A key of the language as it is written somewhere.
 pub struct KeySite<'a> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use flow::lower::keys::Takes;
-use flow::syntax::{Node, QuoteStyle};
+use flow_lang::lower::keys::Takes;
+use flow_lang::syntax::{Node, QuoteStyle};
 
 use super::make::{Maker, range};
 

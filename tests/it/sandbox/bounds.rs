@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use flow::model::FailureKind;
 use flow::port::{ProgramBounds, ProgramEnd};
+use flow_base::model::FailureKind;
 
 use super::{in_each, in_each_with_python, python, shell};
 

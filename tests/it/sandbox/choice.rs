@@ -3,11 +3,11 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use flow::adapter::environment::text;
-use flow::adapter::own::OwnFiles;
-use flow::adapter::sandbox::{FirstStage, Sandbox};
-use flow::model::{FailureKind, ProgramNetwork, SandboxMode};
 use flow::port::Programs;
+use flow_adapters::environment::text;
+use flow_adapters::own::OwnFiles;
+use flow_adapters::sandbox::{FirstStage, Sandbox};
+use flow_base::model::{FailureKind, ProgramNetwork, SandboxMode};
 
 use super::{in_each, shell};
 

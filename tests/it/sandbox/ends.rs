@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use flow::adapter::environment::text;
-use flow::model::{FailureKind, SandboxMode};
 use flow::port::{ProgramEnd, Programs};
+use flow_adapters::environment::text;
+use flow_base::model::{FailureKind, SandboxMode};
 
 use super::{Home, call, in_each, in_each_with_python, python, shell};
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use flow::adapter::sandbox::SandboxKind;
-use flow::model::FailureKind;
 use flow::port::{ProgramEnd, Secret};
+use flow_adapters::sandbox::SandboxKind;
+use flow_base::model::FailureKind;
 
 use super::{answers, call, in_each, in_each_with_python, put, python, shell};
 

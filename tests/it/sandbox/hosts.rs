@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use flow::adapter::sandbox::SandboxKind;
-use flow::model::{FailureKind, ProgramNetwork};
 use flow::port::{ProgramCall, ProgramEnd};
+use flow_adapters::sandbox::SandboxKind;
+use flow_base::model::{FailureKind, ProgramNetwork};
 
 use super::{answers, in_each, in_each_with_python, python, shell};
 

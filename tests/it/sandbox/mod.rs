@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use flow::adapter::own::OwnFiles;
-use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxKind, SandboxTrial};
 use flow::event::Failure;
-use flow::model::{ProgramNetwork, SandboxMode};
 use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs};
+use flow_adapters::own::OwnFiles;
+use flow_adapters::sandbox::{FirstStage, Sandbox, SandboxKind, SandboxTrial};
+use flow_base::model::{ProgramNetwork, SandboxMode};
 
 use crate::extras::{Extra, has, not_tried};
 

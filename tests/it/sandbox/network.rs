@@ -5,7 +5,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use flow::model::ProgramNetwork;
+use flow_base::model::ProgramNetwork;
 
 use super::{answers, in_each_with_python, python};
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use flow::adapter::sandbox::SandboxKind;
+use flow_adapters::sandbox::SandboxKind;
 
 use super::{answers, in_each_with_python, python};
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::adapter::files::yaml_files;
-use flow::check::{Checked, check_file, check_with_edits, edited};
 use flow::diagnostic::{Code, Diagnostic};
-use flow::source::FileId;
+use flow_adapters::disk_files::DiskFiles;
+use flow_adapters::files::yaml_files;
+use flow_base::source::FileId;
+use flow_lang::check::{Checked, check_file, check_with_edits, edited};
 
 use super::{each, slipped, with};
 

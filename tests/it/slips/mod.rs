@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flow::adapter::disk_files::DiskFiles;
-use flow::adapter::files::yaml_files;
-use flow::check::{Checked, Fixed, add_edits, check_file, edited, fix_file};
 use flow::diagnostic::{Diagnostic, Severity};
 use flow::port::{Files, Overlay};
-use flow::source::{FileId, SourceFile};
+use flow_adapters::disk_files::DiskFiles;
+use flow_adapters::files::yaml_files;
+use flow_base::source::{FileId, SourceFile};
+use flow_lang::check::{Checked, Fixed, add_edits, check_file, edited, fix_file};
 use make::{Dice, slip};
 
 /// A file that was broken.

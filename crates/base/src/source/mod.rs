@@ -244,6 +244,12 @@ impl Sources {
         self.file(span.file).position(span.start)
     }
 
+    /// Where a span begins, for people: `FILE:LINE:COLUMN`.
+    pub fn place(&self, span: Span) -> String {
+        let at = self.start(span);
+        format!("{}:{}:{}", self.file(span.file).name, at.line, at.column)
+    }
+
     /// Where a span ends: the position after its last character.
     pub fn end(&self, span: Span) -> Position {
         self.file(span.file).position(span.end)

@@ -1,0 +1,125 @@
+//! What is talked with: a pipeline, or one agent of a file.
+
+use std::sync::Arc;
+
+use crate::adapter::disk_files::DiskFiles;
+use crate::arguments::{ChatOptions, SharedOptions};
+use crate::check::{MESSAGE, agent_alone, agents_of, check_file};
+use crate::diagnostic::{did_you_mean, visible};
+use crate::lower::FileKind;
+use crate::model::{Field, FieldKind, Pipeline};
+use crate::port::{Files, Overlay};
+use crate::refusal::{self, Refusal};
+use crate::runtime::{Workflow, shown};
+
+/// What a talk is with.
+pub(super) struct Opened {
+    pub(super) workflow: Workflow,
+    /// The agent that answers by itself; `None`: the pipeline answers.
+    pub(super) agent: Option<String>,
+    /// The input with what the person types.
+    pub(super) message: String,
+}
+
+impl Opened {
+    /// Whether the pipeline says which conversation a message belongs to.
+    pub(super) fn has_own_conversation(&self) -> bool {
+        self.agent.is_none() && self.workflow.pipeline.conversation.is_some()
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &str {
+        self.agent.as_deref().unwrap_or_else(|| self.workflow.name())
+    }
+}
+
+/// Checks the file, and finds who answers in it.
+/// Errors: as `flow run`; there is no such agent; it is not clear which agent, or which input, is meant (exit 2).
+pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Opened, Refusal> {
+    let checked = refusal::checked(&options.file, shared)?;
+    let project = shared.project_of(&options.file);
+    if checked.loaded.kind == FileKind::Pipeline && options.agent.is_none() {
+        let workflow = Workflow::of(checked, options.file.clone(), project).map_err(Refusal::usage)?;
+        let message = message_input(&workflow.pipeline, &options.inputs)?;
+        return Ok(Opened { workflow, agent: None, message });
+    }
+    let text = DiskFiles.read_text(&options.file).map_err(|error| Refusal::usage(format!("{}: {error}", shown(&options.file))))?;
+    let message = match checked.loaded.program.pipelines.first().filter(|pipeline| !pipeline.input_fields().is_empty()) {
+        Some(pipeline) => message_input(pipeline, &options.inputs)?,
+        None => MESSAGE.to_owned(),
+    };
+    let file = shown(&options.file);
+    let alone = |agent: &str| {
+        let own: Arc<str> = agent_alone(&text, agent, &message)?.into();
+        let place = DiskFiles.real_path(&options.file).unwrap_or_else(|| options.file.clone());
+        let files = Overlay { below: &DiskFiles, texts: [(place, own.clone()), (options.file.clone(), own)].into() };
+        Some(check_file(&options.file, &project, &files))
+    };
+    let unreadable = || {
+        Refusal::usage(format!(
+            "{file}: to talk with one agent, write each key of the file at the beginning of a line, and no \"...\" at its end"
+        ))
+    };
+    let own = agents_of(&text);
+    let agent = match (&options.agent, &own[..]) {
+        (Some(name), _) if own.contains(name) => name.clone(),
+        (None, [only]) => only.clone(),
+        // Imports bring agents, too. They are known where the file is a pipeline.
+        _ => {
+            let all = alone("\"\"").ok_or_else(unreadable)?;
+            let all = all.loaded.program.pipelines.first().map(|pipeline| pipeline.agents.keys().cloned().collect()).unwrap_or_default();
+            chosen(all, options)?
+        }
+    };
+    let alone = alone(&agent).ok_or_else(unreadable)?;
+    refusal::report_findings(&alone, &file, &SharedOptions { quiet: true, ..shared.clone() })?;
+    let workflow = Workflow::of(alone, options.file.clone(), project).map_err(Refusal::usage)?;
+    Ok(Opened { workflow, agent: Some(agent), message })
+}
+
+/// The agent that was named, else the only one. Errors: there is none, or it is not clear which (exit 2).
+fn chosen(agents: Vec<String>, options: &ChatOptions) -> Result<String, Refusal> {
+    let file = shown(&options.file);
+    match (&options.agent, &agents[..]) {
+        (Some(name), _) if agents.contains(name) => Ok(name.clone()),
+        (None, [only]) => Ok(only.clone()),
+        (_, []) => Err(Refusal::usage(format!("{file} has no agents and is no pipeline: there is nobody to talk with"))),
+        (Some(name), _) => {
+            let near = did_you_mean(name, agents.iter().map(String::as_str));
+            let near = near.or(&format!("; it has {}", agents.join(", ")));
+            Err(Refusal::usage(format!("{file} has no agent \"{}\"{near}", visible(name))))
+        }
+        (None, _) => Err(Refusal::usage(format!("{file} has {} agents; choose one with --agent: {}", agents.len(), agents.join(", ")))),
+    }
+}
+
+/// The input with the message: that of `conversation.message`, else the only text that must be given.
+fn message_input(pipeline: &Pipeline, given: &[String]) -> Result<String, Refusal> {
+    let fields = pipeline.input_fields();
+    let given_value = |name: &str| given.iter().any(|pair| pair.split_once('=').is_some_and(|(given, _)| given == name));
+    let named = pipeline.conversation.as_ref().and_then(|own| own.message.source.strip_prefix("inputs."));
+    if let Some(field) = fields.iter().find(|field| Some(field.name.as_str()) == named) {
+        if given_value(&field.name) {
+            return Err(Refusal::usage(format!("--input {}: this input is what you type in the chat; leave it out", field.name)));
+        }
+        return Ok(field.name.clone());
+    }
+    let texts: Vec<&Field> = fields.iter().filter(|field| field.kind == FieldKind::Text && !given_value(&field.name)).collect();
+    let required: Vec<&&Field> = texts.iter().filter(|field| field.is_required && field.default.is_none()).collect();
+    match (&required[..], &texts[..]) {
+        ([only], _) => Ok(only.name.clone()),
+        ([], [only]) => Ok(only.name.clone()),
+        ([], []) => {
+            Err(Refusal::usage("no input could be the message; add inputs: { message: text } to the pipeline, and read inputs.message"))
+        }
+        ([], several) => {
+            let names: Vec<&str> = several.iter().map(|field| field.name.as_str()).collect();
+            let what = format!("which input is the message? Each of {} has a default; write message: text for it", names.join(", "));
+            Err(Refusal::usage(format!("{what}, without a default, or give all but one of them with --input name=value")))
+        }
+        (several, _) => {
+            let names: Vec<&str> = several.iter().map(|field| field.name.as_str()).collect();
+            Err(Refusal::usage(format!("which input is the message? Give all but one of {} with --input name=value", names.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Sessions that are kept: each is a conversation.
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use crate::adapter::sqlite_conversations::SqliteConversations;
+use crate::diagnostic::{counted, visible};
+use crate::model::MessageRole;
+use crate::port::{Conversations, KeptMessage};
+use crate::refusal::Refusal;
+use crate::report::fit;
+use crate::runtime::{catch_up, conversations_file, kept, shown};
+use crate::{Exit, conversations};
+
+/// Most sessions that are listed.
+const MOST_LISTED: usize = 20;
+/// Most columns of the first words of one.
+const MOST_WORDS: usize = 40;
+
+/// A session, with what was said in it before.
+#[derive(Default)]
+pub(super) struct Session {
+    /// Empty: the pipeline says which conversation it is.
+    pub(super) id: String,
+    pub(super) messages: Vec<KeptMessage>,
+}
+
+impl Session {
+    pub(super) fn new(id: String) -> Session {
+        Session { id, messages: vec![] }
+    }
+
+    /// What the person said.
+    pub(super) fn said(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter(|message| message.said.role == MessageRole::User).map(|message| message.said.text.as_str())
+    }
+}
+
+/// The store; `None`: nothing was kept yet.
+fn store(project: &Path) -> Result<Option<SqliteConversations>, Refusal> {
+    let journal = kept::journal_file(project)?;
+    let file = conversations_file(&journal);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let sealing = kept::of_kept_runs(project)?;
+    let mut store = SqliteConversations::existing(&file, &sealing)?;
+    // On a full disk what is there can be read all the same.
+    let _ = catch_up(&mut store, &journal, &sealing, None, None);
+    Ok(Some(store))
+}
+
+/// Whether a conversation is one of a chat: its id is a UUID. Those of pipelines are continued by their pipelines.
+fn is_session(id: &str) -> bool {
+    let fits = |(at, sign): (usize, char)| if matches!(at, 8 | 13 | 18 | 23) { sign == '-' } else { sign.is_ascii_hexdigit() };
+    id.len() == 36 && id.chars().enumerate().all(fits)
+}
+
+/// The session of an id, or of its beginning. Errors: there is none, or there are several (exit 2).
+pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
+    if id.is_empty() {
+        return Err(Refusal::usage("the id of the session to resume is empty; /resume lists those that are kept"));
+    }
+    let none = || Refusal::usage(format!("there is no session \"{}\"; /resume lists those that are kept", visible(id)));
+    let mut store = store(project)?.ok_or_else(none)?;
+    let all: Vec<String> =
+        store.list()?.into_iter().filter_map(|one| one.id).filter(|known| is_session(known) && known.starts_with(id)).collect();
+    match &all[..] {
+        [only] => Ok(Session { messages: store.all(only, None)?.unwrap_or_default(), id: only.clone() }),
+        [] => Err(none()),
+        several => Err(Refusal::usage(format!("\"{}\" begins {} sessions; write more of the id", visible(id), several.len()))),
+    }
+}
+
+/// Lists sessions, the newest first.
+pub(super) fn list(project: &Path) -> Result<(), Refusal> {
+    let mut store = store(project)?;
+    let mut all = store.as_mut().map(Conversations::list).transpose()?.unwrap_or_default();
+    all.retain(|one| one.id.as_deref().is_none_or(is_session));
+    if all.is_empty() {
+        tell!("no session is kept yet");
+    }
+    for one in all.iter().take(MOST_LISTED) {
+        let last = one.last.map(|time| time.format("  %Y-%m-%d %H:%M").to_string()).unwrap_or_default();
+        let id = one.id.as_deref().map_or("(encrypted)".into(), visible);
+        let said = one.id.as_deref().zip(store.as_mut()).map(|(id, store)| store.all(id, None)).transpose()?.flatten();
+        let first = said.iter().flatten().find(|message| message.said.role == MessageRole::User);
+        let first = first.map(|message| format!("  {}", fit(&message.masked.split_whitespace().collect::<Vec<_>>().join(" "), MOST_WORDS)));
+        tell_as_written!("{id}  {}{last}{}", counted(one.messages, "message", "messages"), first.unwrap_or_default());
+    }
+    if all.len() > MOST_LISTED {
+        tell!("and {} more; flow conversations list shows all", all.len() - MOST_LISTED);
+    }
+    Ok(())
+}
+
+/// Writes a session to a new file, a JSON object per line, masked as flow conversations export prints it; gives the number of messages.
+/// Errors: the file is there already, or cannot be written.
+pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refusal> {
+    let messages = store(project)?.map(|mut store| store.all(id, None)).transpose()?.flatten().unwrap_or_default();
+    let lines: String = messages.iter().filter_map(conversations::line).collect();
+    let cannot = |error: std::io::Error| Refusal::new(Exit::Failed, format!("cannot write {}: {error}", shown(file)));
+    let mut new = std::fs::File::create_new(file).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Refusal::usage(format!("{} exists already; name a new file", shown(file))),
+        _ => cannot(error),
+    })?;
+    if let Err(error) = new.write_all(lines.as_bytes()).and_then(|()| new.sync_all()) {
+        // Half a session is none.
+        let _ = std::fs::remove_file(file);
+        return Err(cannot(error));
+    }
+    Ok(messages.len())
+}

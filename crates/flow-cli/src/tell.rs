@@ -1,0 +1,170 @@
+//! The one door to standard error: nothing secret, no control characters, and of what runs say nothing personal. Whoever reads it may be
+//! gone, and the disk behind it full: neither ends the program.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
+
+use serde_json::Value;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+
+use crate::adapter::environment;
+use crate::adapter::guarded::is_guarded;
+use crate::diagnostic::{visible, visible_drawn, visible_lines};
+use crate::port::Secret;
+use crate::redact::{Redactor, Secrets};
+use crate::report::Look;
+
+/// Writes a line about what continues: known secrets and personal values, and what has the shape of one, are masked.
+macro_rules! tell {
+    () => { $crate::tell::line("") };
+    ($($text:tt)*) => { $crate::tell::line(&format!($($text)*)) };
+}
+
+/// Writes a line that repeats what is in files and on the command line: addresses and examples stay as they are written, secrets do not.
+macro_rules! tell_as_written {
+    ($($text:tt)*) => { $crate::tell::as_written(&format!($($text)*), "\n") };
+}
+
+/// What must not be printed, as far as it is known in this process.
+#[derive(Default)]
+struct KnownSecrets {
+    /// Those of each pipeline that this process has opened.
+    texts: BTreeSet<String>,
+    secrets: Secrets,
+    redactor: Redactor,
+}
+
+static KNOWN: LazyLock<Mutex<KnownSecrets>> = LazyLock::new(Mutex::default);
+
+/// `None`: whoever panicked while holding it asks again.
+fn known() -> Option<MutexGuard<'static, KnownSecrets>> {
+    match KNOWN.try_lock() {
+        Ok(known) => Some(known),
+        Err(TryLockError::Poisoned(known)) => Some(known.into_inner()),
+        Err(TryLockError::WouldBlock) => KNOWN.lock().ok().filter(|_| !std::thread::panicking()),
+    }
+}
+
+/// From now on these are hidden in everything that is printed.
+pub(super) fn hide_secrets(secrets: &[Secret]) {
+    let Some(mut known) = known() else { return };
+    let before = known.texts.len();
+    known.texts.extend(secrets.iter().map(|secret| secret.reveal().to_owned()));
+    if known.texts.len() > before {
+        known.secrets = Secrets::for_logs(known.texts.iter().map(String::as_str));
+        known.redactor = Redactor::new(known.texts.iter().map(String::as_str), []);
+    }
+}
+
+/// From now on lines are masked with this: it knows the secrets and personal values of a run.
+pub(super) fn hide_with(redactor: &Redactor) {
+    if let Some(mut known) = known() {
+        known.redactor = redactor.clone();
+    }
+}
+
+/// The text without known secrets.
+pub(super) fn without_secrets(text: &str) -> Cow<'_, str> {
+    known().map_or(Cow::Borrowed(text), |known| known.secrets.hide(text))
+}
+
+/// The value without known secrets.
+pub(super) fn without_secrets_in(mut value: Value) -> Value {
+    if let Some(known) = known() {
+        known.secrets.hide_in_value(&mut value);
+    }
+    value
+}
+
+/// Writes one line, masked.
+pub(super) fn line(text: &str) {
+    let masked = known().map_or_else(|| Redactor::default().redact(text), |known| known.redactor.redact(text));
+    write(&(visible(&masked) + "\n"));
+}
+
+/// Writes a text on one line, and what ends it.
+pub(super) fn as_written(text: &str, end: &str) {
+    write(&(visible(&without_secrets(text)) + end));
+}
+
+/// Writes a text as written, in a colour and as wide as the window.
+pub(super) fn in_colour(text: &str, look: Look, code: &str) {
+    let lines = look.wrapped("", &visible(&without_secrets(text)));
+    write(&(look.paint(lines.trim_end_matches('\n'), code) + "\n"));
+}
+
+/// Writes a text as written and as wide as the window, behind what its first line begins with.
+pub(super) fn wrapped(first: &str, text: &str, look: Look) {
+    write(&look.wrapped(first, &visible(&without_secrets(text))));
+}
+
+/// Writes an empty line.
+pub(super) fn gap() {
+    write("\n");
+}
+
+/// Writes what stops a command, as written; it may have several lines.
+pub(super) fn refused(text: &str) {
+    write(&(visible_lines(&without_secrets(text)) + "\n"));
+}
+
+/// Writes something of several lines that was drawn for people, with its colours.
+pub(super) fn drawn(text: &str) {
+    write(&(visible_drawn(without_secrets(text).trim_end()) + "\n"));
+}
+
+/// Tells of a fault of the program as of everything else. One in a library that reads a damaged file is told as a failure of that file.
+pub(super) fn panicked(fault: &std::panic::PanicHookInfo<'_>) {
+    if is_guarded() {
+        return;
+    }
+    let payload = fault.payload();
+    let why = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason");
+    let place = fault.location().map(ToString::to_string).unwrap_or_default();
+    tell!("internal error at {place}: {why}");
+    let trace = std::backtrace::Backtrace::capture();
+    if trace.status() == std::backtrace::BacktraceStatus::Captured {
+        drawn(&trace.to_string());
+    }
+}
+
+fn write(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// `FLOW_LOG=spans`: shows the spans of runs from now on, a line each. Errors: it says something else.
+pub(super) fn show_spans() -> Result<(), String> {
+    match environment::text("FLOW_LOG").as_deref() {
+        None | Some("") => Ok(()),
+        Some("spans") => {
+            // Those of the crates beneath hold headers and addresses.
+            let ours = Targets::new().with_target("flow", Level::INFO);
+            let lines = tracing_subscriber::fmt::layer().without_time().with_span_events(FmtSpan::CLOSE).with_writer(|| MaskedStderr);
+            let lines = lines.with_target(false).with_filter(ours);
+            // Nobody else sets one in this program.
+            let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
+            Ok(())
+        }
+        Some(other) => Err(format!("FLOW_LOG is \"{}\"; set it to spans, or remove it", visible(other))),
+    }
+}
+
+/// Standard error, masked.
+struct MaskedStderr;
+
+impl Write for MaskedStderr {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        line(String::from_utf8_lossy(text).trim());
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Runs pipelines, for programs: what `flow run`, `flow test` and `flow mcp` do around a run, without a terminal.
+//!
+//! | file | what |
+//! |---|---|
+//! | `workflow`, `runner` | a checked file; how its runs are made |
+//! | `running`, `outcome` | a run that continues in a thread of its own; what it gave |
+//! | `consent` | what a file uses, and whether that is allowed |
+//! | `surroundings`, `session`, `stored` | what a run needs; one run from start to end; a run loaded from its record |
+//! | `changed` | changes in a run's files since it began, and the steps that they affect |
+//! | `conversation` | its place in a conversation |
+//! | `observed` | its spans, and the trace that its calls are part of |
+//! | `virtual_time`, `replay` | a run with a virtual clock, for tests; a run replayed against its own record |
+//! | `fork`, `retry` | a new run that reuses the finished steps of another one; or all but its failed elements |
+//! | `world`, `own` | what a run uses of this machine; what no step may touch |
+//! | `unset` | variables that a file reads and that are not set |
+//! | `settings` | what the project and the user have set |
+//! | `kept`, `tape` | the record of runs; recordings |
+//! | `project` | the project of a file; files of this language in a folder |
+//!
+//! How to add an option for embedders: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
+
+mod asking;
+mod changed;
+pub mod consent;
+mod conversation;
+mod fork;
+pub mod kept;
+mod observed;
+mod outcome;
+mod own;
+mod project;
+mod replay;
+mod retry;
+mod runner;
+mod running;
+mod session;
+pub mod settings;
+mod stored;
+mod surroundings;
+mod tape;
+mod unset;
+mod virtual_time;
+mod workflow;
+pub mod world;
+
+pub use asking::{Answer, RunQuestion};
+pub use asking::{Decide, Decided, Nobody};
+pub use changed::ChangedFiles;
+pub use consent::Consent;
+pub use conversation::{catch_up, conversations_file};
+pub use fork::ForkFrom;
+pub use kept::Storage;
+pub use outcome::drawn;
+pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
+pub use own::own_files;
+pub use project::{SkippedFile, each_once, find, find_all, place_of, project, skipped, told_from_project};
+pub(crate) use project::{has_keys, yaml_of_project};
+pub use replay::replay;
+pub use runner::Runner;
+pub use runner::Talk;
+pub use running::{Control, RunHandle};
+pub(crate) use session::first_event;
+pub use session::{Attend, PlayedRun, RunSession, channel};
+pub use stored::{StoredRun, asked_to_end, changed_since};
+pub use surroundings::{Surroundings, file_of, inputs_of_file, start_of, unrecognised};
+pub use tape::Taping;
+pub use tape::{Recorded, TapingError};
+pub use unset::{is_secret_set, keyless, unset};
+pub(crate) use virtual_time::VirtualRun;
+pub use workflow::give_model;
+pub use workflow::{CheckError, Workflow};
+pub use world::first_stage;
+pub use world::{declared, know_prices, lacking};
+
+pub use crate::adapter::files::shown;
+#[cfg(feature = "telemetry")]
+pub use crate::adapter::otlp::{Otlp, OtlpSettings};
+pub use crate::driver::Ports;
+pub use crate::model::{Limits, Policy, Price};
+pub use crate::plan::{Wish, Wishes};
+
+/// Stack of a thread that holds the engine and all template work, in bytes.
+pub const STACK: usize = 64 * 1024 * 1024;

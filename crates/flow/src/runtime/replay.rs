@@ -1,0 +1,268 @@
+//! A run again, against its own record: what models and tools answered then is what they answer now, and nothing outside is touched.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::session::begun;
+use super::surroundings::{Surroundings, start_of};
+use super::{RunError, VirtualRun};
+use crate::driver::CallResult;
+use crate::engine::{CallReply, CallRequest, Mocks, RecordedEnd, RecordedRun};
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepDetails, StepPath, ToolCall, Usage};
+use crate::journal::record;
+use crate::model::{Limits, step_path};
+use crate::port::{ModelReply, ModelRequest};
+
+/// What a replay came to.
+pub struct ReplayedRun {
+    /// How the run ended then, and how it does now.
+    pub status: [Option<RunStatus>; 2],
+    /// The first place where it is not what it was, with what was there and what is; `None`: all is equal.
+    pub difference: Option<(String, Value, Value)>,
+    /// What the record does not say, so that the replay proves nothing: a sentence each.
+    pub missing: Vec<String>,
+    /// The steps whose outputs were taken from the record, since they call something themselves.
+    pub given: BTreeSet<String>,
+}
+
+/// Answers of models by step, in their order, each with the number of its event: calls that are out at once are answered in the order of then,
+/// since the numbers of what they call in turn follow from it.
+type Answers = HashMap<StepPath, VecDeque<(u64, ModelAnswer, Usage)>>;
+
+/// What a record has to answer with.
+#[derive(Default)]
+struct RunAnswers {
+    answers: Answers,
+    /// How the steps ended that called something themselves, and what tools gave.
+    recorded: RecordedRun,
+    /// Those of these steps that were cancelled: when, in the time of a replay, is not known.
+    cut: BTreeSet<String>,
+    given: BTreeSet<String>,
+    /// Steps that failed since nothing was scripted for them.
+    unanswered: BTreeSet<StepPath>,
+    missing: Vec<String>,
+}
+
+/// Runs again what a record tells of. Errors: it has no beginning, or the run does not end.
+pub fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunError> {
+    let refused = |why: &str| RunError::CannotResume(vec![format!("this run cannot be replayed: {why}")]);
+    let start = start_of(events).ok_or_else(|| refused("its record has no start event"))?;
+    let before = record(events).ok_or_else(|| refused("its record has no start event"))?;
+    if before.status.is_none() {
+        return Err(refused("it has not ended; flow runs resume continues it"));
+    }
+    let RunAnswers { answers, recorded, cut, given, unanswered, mut missing } = RunAnswers::of(&counted(events));
+    if !missing.is_empty() {
+        return Ok(ReplayedRun { status: [before.status, None], difference: None, missing, given });
+    }
+    let (answers, callers) = (RefCell::new(answers), RefCell::new(Callers::default()));
+    let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
+    options.mocks = Mocks { by_name: BTreeMap::new(), recorded: Some(recorded), refuses_effects: true, ports: None };
+    let mut start = start.clone();
+    begun(on, &mut start);
+    let (now, door) = (start.now, on.ports.door.clone());
+    let mut run = VirtualRun::new(&before.run, on.plan(), options, now, Arc::new(on.tape.clone()), door, 0);
+    let mut answer = |events: &[Event], call: u64, request: CallRequest| -> CallResult {
+        let step = callers.borrow_mut().of(events, call);
+        let request = match request {
+            CallRequest::Model(request) => Some(request),
+            CallRequest::Agent(_) | CallRequest::Scripted(_) => None,
+            CallRequest::Recall { .. } => return Ok(CallReply::Value(Value::Null)),
+            CallRequest::Query(_)
+            | CallRequest::Read(_)
+            | CallRequest::Program(_)
+            | CallRequest::Python(_)
+            | CallRequest::Search(_)
+            | CallRequest::Http(_)
+            | CallRequest::Tools(_)
+            | CallRequest::Tool(_)
+            | CallRequest::Resource(_)
+            | CallRequest::Mail(_)
+            | CallRequest::Print(_)
+            | CallRequest::Write { .. }
+            | CallRequest::List { .. }
+            | CallRequest::Open { .. }
+            | CallRequest::Held { .. } => {
+                missing.push(format!("step \"{step}\" calls something now that it did not call then"));
+                return Err(unrecorded());
+            }
+        };
+        match answers.borrow_mut().get_mut(&step).and_then(VecDeque::pop_front) {
+            Some((_, said, usage)) => said_again(said, usage, request.as_ref()),
+            None => {
+                missing.push(format!("step \"{step}\" asks its model more often than it did then"));
+                Err(unrecorded())
+            }
+        }
+    };
+    let mut rank = |events: &[Event], call: u64| {
+        let next = answers.borrow().get(&callers.borrow_mut().of(events, call)).and_then(|said| Some(said.front()?.0));
+        next.unwrap_or_default()
+    };
+    let end = run.play_in_order(start, Some(&mut rank), &mut answer).map_err(|error| refused(&error.to_string()))?;
+    let unscripted = run.run.noted().missing_replies;
+    let unscripted = unscripted.iter().filter(|missing| !unanswered.contains(&missing.step));
+    missing.extend(unscripted.map(|missing| format!("step \"{}\" asks its model more often than it did then", missing.step)));
+    missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
+    missing.extend(run.run.noted().unanswered.iter().map(|(step, _)| format!("step \"{step}\" asks a person, and has no answer")));
+    let now = record(&run.events).ok_or_else(|| refused("it did not begin"))?;
+    let mut difference = None;
+    let outputs = |steps: &[crate::journal::StepRecord]| -> BTreeMap<String, Value> {
+        steps.iter().map(|step| (step.step.clone(), serde_json::json!({ "status": step.status, "output": step.output }))).collect()
+    };
+    let (was, is) = (outputs(&before.steps), outputs(&now.steps));
+    // A step whose output was taken from the record has none inside it.
+    let is_inside = |step: &String| given.iter().any(|whole| step_path::leads_into(step, whole));
+    let names = before.steps.iter().chain(&now.steps).map(|step| &step.step);
+    for step in names.filter(|step| !is_inside(step)) {
+        if was.get(step) != is.get(step) && difference.is_none() {
+            let of = |all: &BTreeMap<String, Value>| all.get(step).cloned().unwrap_or(Value::Null);
+            difference = Some((format!("step \"{step}\""), of(&was), of(&is)));
+        }
+    }
+    if difference.is_none() && before.outputs != *end.outputs {
+        difference = Some(("the outputs".to_owned(), before.outputs.clone(), (*end.outputs).clone()));
+    }
+    if difference.is_none() && before.status != Some(end.status) {
+        let word = |status: Option<RunStatus>| Value::from(status.map_or("not over", |status| status.word()));
+        difference = Some(("the status of the run".to_owned(), word(before.status), word(Some(end.status))));
+    }
+    if difference.is_some() {
+        missing.extend(cut.iter().map(|step| format!("\"{step}\" was cancelled, and the record does not say how far it was")));
+    }
+    missing.dedup();
+    Ok(ReplayedRun { status: [before.status, Some(end.status)], difference, missing, given })
+}
+
+/// The events that count: what a run did between a signal that ended it and its resumption was taken back.
+fn counted(events: &[Event]) -> Vec<&Event> {
+    let mut counted: Vec<&Event> = vec![];
+    let mut ended = None;
+    for event in events {
+        match event.happening {
+            Happening::CancelRequested { waits_until_ms: None, .. } | Happening::GraceEnded => ended = Some(counted.len()),
+            Happening::RunResumed { .. } => ended.take().into_iter().for_each(|from| counted.truncate(from)),
+            _ => {}
+        }
+        counted.push(event);
+    }
+    counted
+}
+
+fn unrecorded() -> Failure {
+    Failure::new(FailureKind::Unavailable, "the record has no answer for this")
+}
+
+/// The steps by the numbers of their calls, as far as the events were read.
+#[derive(Default)]
+struct Callers {
+    read: usize,
+    steps: HashMap<u64, StepPath>,
+}
+
+impl Callers {
+    /// The step whose call that is.
+    fn of(&mut self, events: &[Event], call: u64) -> StepPath {
+        for event in events.get(self.read..).unwrap_or_default() {
+            if let Happening::ModelCalled { step, call, .. }
+            | Happening::ToolCalled { step, call, .. }
+            | Happening::CacheAsked { step, call, .. }
+            | Happening::ToolsAsked { step, call, .. } = &event.happening
+            {
+                self.steps.insert(*call, step.clone());
+            }
+        }
+        self.read = events.len();
+        self.steps.get(&call).cloned().unwrap_or_default()
+    }
+}
+
+/// What a model said then, with the names of the tools as they are offered now.
+fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -> CallResult {
+    let plain = |name: &str| -> String { name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect() };
+    let offered = |call: ToolCall| {
+        let tools = request.into_iter().flat_map(|request| &request.tools).map(|tool| tool.name.clone());
+        let tool = tools.into_iter().find(|name| plain(name) == plain(&call.tool)).unwrap_or_else(|| call.tool.clone());
+        ToolCall { tool, ..call }
+    };
+    match said {
+        ModelAnswer::Said { text, calls, model, session, files, state: _, notes } => {
+            let calls = calls.into_iter().map(offered).collect();
+            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, files, notes, ..ModelReply::default() }))
+        }
+        ModelAnswer::Failed(failure) => {
+            let used = (usage != Usage::default()).then_some(usage);
+            ModelReply::failing(failure, ModelReply { usage: used, ..ModelReply::default() }).map(CallReply::Model)
+        }
+    }
+}
+
+impl RunAnswers {
+    /// Steps that called something themselves have their outputs from the record; tools of agents what they gave.
+    fn of(events: &[&Event]) -> RunAnswers {
+        let mut all = RunAnswers::default();
+        // `None`: it was cancelled.
+        let mut ended: BTreeMap<String, Vec<Option<RecordedEnd>>> = BTreeMap::new();
+        let mut calls: BTreeMap<String, Vec<Result<Value, Failure>>> = BTreeMap::new();
+        // The last answers with calls of tools, and the calls of them that were made.
+        let mut asked: HashMap<StepPath, &[ToolCall]> = HashMap::new();
+        let mut made: HashSet<(&StepPath, u64)> = HashSet::new();
+        for event in events {
+            match &event.happening {
+                Happening::ModelReplied { step, reply, usage, .. } => {
+                    if let ModelAnswer::Said { calls, .. } = reply {
+                        asked.insert(step.clone(), calls);
+                    }
+                    all.answers.entry(step.clone()).or_default().push_back((event.seq, reply.clone(), *usage));
+                }
+                Happening::ToolCalled { step, call, asked: Some(_), .. } => drop(made.insert((step, *call))),
+                Happening::ToolReplied { step, call, failure, result, asked: Some(place), .. } => {
+                    // What was not made is found again: what is wrong with a call, and what a pipeline behind a tool gives.
+                    let is_made = made.contains(&(step, *call));
+                    let Some(asked) = asked.get(step).and_then(|asked| asked.get(*place)).filter(|_| is_made) else { continue };
+                    let gave = failure.clone().map_or_else(|| Ok(result.clone().unwrap_or_default()), Err);
+                    calls.entry(RecordedRun::call(step, &asked.tool, &asked.arguments)).or_default().push(gave);
+                }
+                Happening::ToolCalled { step, asked: None, .. }
+                | Happening::StepPaused { step, .. }
+                | Happening::ApprovalRequested { step, form: Some(_), .. }
+                | Happening::CacheAsked { step, .. } => drop(all.given.insert(step.to_string())),
+                Happening::StepSucceeded { step, output, details } => {
+                    // What an earlier run did is taken from the record, too.
+                    if StepDetails::of(details).is_kept() {
+                        all.given.insert(step.to_string());
+                    }
+                    let end = RecordedEnd { result: Ok(output.clone()), details: Some(details.clone()) };
+                    ended.entry(step.to_string()).or_default().push(Some(end));
+                }
+                Happening::StepFailed { step, failure, details, .. } => {
+                    if failure.kind == FailureKind::NoAnswer {
+                        all.unanswered.insert(step.clone());
+                    }
+                    let end = RecordedEnd { result: Err(failure.clone()), details: details.clone() };
+                    ended.entry(step.to_string()).or_default().push(Some(end));
+                }
+                Happening::StepCancelled { step, .. } => ended.entry(step.to_string()).or_default().push(None),
+                _ => {}
+            }
+        }
+        ended.retain(|step, _| all.given.contains(step));
+        let result = |end: &Option<RecordedEnd>| end.as_ref().map(|end| end.result.clone());
+        let is_alone = |gave: &[Result<Value, Failure>]| gave.windows(2).all(|two| two.first() == two.last());
+        calls.values_mut().filter(|gave| is_alone(gave)).for_each(|gave| gave.truncate(1));
+        all.recorded.calls = calls;
+        for (name, mut ends) in ended {
+            if ends.windows(2).all(|two| two.first().map(result) == two.last().map(result)) {
+                ends.truncate(1);
+            }
+            if ends.iter().any(Option::is_none) {
+                all.cut.insert(name.clone());
+            }
+            all.recorded.ends.insert(name, ends);
+        }
+        all
+    }
+}

@@ -1,0 +1,450 @@
+//! Executes a run to its end, or until a person must decide. Every caller uses this.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+
+use super::asking::{AskingRun, Decide, OpenQuestions, ask_each, asker};
+use super::conversation::{ConversationTurn, Waited};
+use super::observed::observed;
+use super::stored::StoredRun;
+use super::surroundings::{Surroundings, start_of};
+use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking, told_from_project};
+use crate::adapter::environment;
+use crate::adapter::run_lock::RunLock;
+use crate::diagnostic::visible;
+use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
+use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
+use crate::event::{Canceller, ConversationSoFar, Event, Happening, RunStart, RunStatus, StyleUsed};
+use crate::journal::{Journal, PersonalMask, RunMask};
+use crate::model::{Outputs, Pipeline, Program};
+use crate::port::{EventLog, Secret, ToolServers};
+use crate::redact::Redactor;
+
+/// A run that has not begun, or that continues.
+pub struct RunSession {
+    /// The id of the run.
+    pub id: String,
+    /// What it runs on.
+    pub on: Surroundings,
+    pub(super) run: Run,
+    pub(super) begin: Input,
+    /// The events so far.
+    pub(super) before: Vec<Event>,
+    pub(super) log: Box<dyn EventLog>,
+    pub(super) lock: Option<RunLock>,
+    pub(super) turn: Option<ConversationTurn>,
+}
+
+/// Whoever attends a run.
+pub trait Attend {
+    /// More is known now that must not be shown.
+    fn masks(&mut self, _: &Redactor) {}
+
+    /// The run waits for another one of its conversation, which a process has.
+    fn waits(&mut self, _ahead: &str, _process: &str) {}
+
+    /// Sees each event once it is kept.
+    fn see(&mut self, event: &Event, mask: RunMask<'_>);
+}
+
+/// What became of a run, and what whoever tells it must know.
+pub struct PlayedRun {
+    /// How it ended, and what it gave.
+    pub outcome: RunOutcome,
+    mask: PersonalMask,
+    /// As long as this is kept, no other process continues with it.
+    _lock: Option<RunLock>,
+}
+
+impl PlayedRun {
+    /// What became of a run whose events the mask knows.
+    pub fn new(outcome: RunOutcome, mask: PersonalMask, lock: Option<RunLock>) -> PlayedRun {
+        PlayedRun { outcome, mask, _lock: lock }
+    }
+
+    /// What must not be shown.
+    pub fn redactor(&self) -> &Redactor {
+        self.mask.of(&self.outcome.events).redactor()
+    }
+}
+
+impl RunSession {
+    /// A new run.
+    /// Errors: what is given does not fit, the machine lacks something, or the run cannot be kept.
+    pub fn begin(mut on: Surroundings, inputs: Map<String, Value>) -> Result<RunSession, RunError> {
+        let Workflow { checked, pipeline, file, project } = on.runner.workflow.clone();
+        let limits = on.runner.limits.clone();
+        let channel = channel(&pipeline, on.runner.channel.as_deref())?;
+        // A client of a server does not stand in a folder.
+        let inputs = if on.runner.is_served { inputs } else { told_from_project(&pipeline, Path::new(""), inputs) };
+        let inputs = check_inputs(&pipeline, inputs).map_err(RunError::Inputs)?;
+        if let Some(failure) = lacking(&checked) {
+            return Err(RunError::Lacking(failure));
+        }
+        let person = on.runtime.block_on(find_person(&pipeline, &inputs, &*on.ports.database));
+        let person = person.map_err(|error| RunError::usage(visible(&error.to_string())))?;
+        on.know_prices()?;
+        let id = environment::run_id();
+        let now = on.now()?;
+        let said = match &on.runner.talk {
+            Some(talk) => {
+                let named = (talk.id.as_str(), talk.message.as_str());
+                named_message(&pipeline, &inputs, &person.fields, channel.as_deref(), now, named).map(Some)
+            }
+            None => run_message(&pipeline, &inputs, &person.fields, channel.as_deref(), now),
+        };
+        let said = said.map_err(|error| RunError::usage(visible(&error.to_string())))?;
+        let conversation = said.map(|RunMessage { conversation, said }| {
+            let store = pipeline.conversation.as_ref().filter(|_| on.runner.talk.is_none()).and_then(|own| own.store.as_ref());
+            let store = store.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()).display().to_string());
+            Box::new(ConversationSoFar { of: conversation, message: said, store, ..on.recorded_conversation() })
+        });
+        let start = RunStart {
+            names_outputs: conversation.is_some() && matches!(pipeline.outputs, Outputs::Named(_)),
+            conversation,
+            files: checked.loaded.prints.clone(),
+            tape: on.runner.taping.told(),
+            trace: on.runner.caller.clone(),
+            // An agent by itself is no pipeline of its file: nobody could continue with it.
+            file: if on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone) { String::new() } else { whole(file) },
+            scripted: on.scripted,
+            served: on.runner.is_served,
+            deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
+            max_cost_usd: limits.max_cost_usd,
+            ..first_event(&checked.loaded.program, &pipeline, inputs, channel, person, now, environment::seed())
+        };
+        let (log, lock, turn): (Box<dyn EventLog>, _, _) = match on.runner.storage.journal(&project)? {
+            None => (Box::new(kept::Unkept), None, None),
+            Some(file) => {
+                let sealing = on.sealing.clone();
+                let opened =
+                    on.runner.journals.log(&file, &sealing).and_then(|log| Ok((log.audited(on.trail())?, RunLock::take(&file, &id)?)));
+                let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
+                on.keep_results_of(&id, &file, &sealing);
+                let log = log.with_files(&id, &on.texts());
+                // A replay is no part of what is said.
+                let own = start.conversation.as_deref().filter(|_| !on.runner.taping.is_replay());
+                let turn = own.map(|own| ConversationTurn::arrive(&on.runner.journals, own, &id, &file, &sealing)).transpose()?;
+                (Box::new(log), Some(lock), turn)
+            }
+        };
+        let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
+        let run = Run::new(&*id, on.plan(), on.options(limits), now);
+        Ok(RunSession { id, on, run, begin: Input::Start(Box::new(start)), before: vec![], log, lock, turn })
+    }
+
+    /// Continues with a run from its record. Errors: its files have changed: which.
+    pub fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
+        let run = on.as_its_events_tell(&stored.events).map_err(|error| with_texts(error, &on, &stored))?;
+        let StoredRun { id, events, store, file, lock } = stored;
+        let sealing = store.sealing().clone();
+        drop(store);
+        on.keep_results_of(&id, &file, &sealing);
+        let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
+        let log = Box::new(on.runner.journals.log(&file, &sealing)?.audited(on.trail().after(&events))?);
+        let own = start_of(&events).and_then(|start| start.conversation.as_deref()).filter(|_| !on.runner.taping.is_replay());
+        let turn = own.map(|own| ConversationTurn::arrive(&on.runner.journals, own, &id, &file, &sealing)).transpose()?;
+        Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: away }, before: events, log, lock: Some(lock), turn })
+    }
+
+    /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
+    pub fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend, decide: &mut dyn Decide) -> PlayedRun {
+        let RunSession { id, mut on, mut run, mut begin, before, log, lock, mut turn } = self;
+        if let Some(turn) = &mut turn {
+            let waited =
+                on.runtime.block_on(turn.wait(stop, &mut |ahead, process| attend.waits(ahead, process))).and_then(|waited| {
+                    match (&mut begin, on.runner.kept_messages()) {
+                        (Input::Start(start), Some(most)) if matches!(waited, Waited::Over) => {
+                            let agents = on.agents_with_own_history();
+                            start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(most, agents, so_far)).map(|()| waited)
+                        }
+                        (Input::Resume { .. }, _) if matches!(waited, Waited::Over) => turn.go_on().map(|()| waited),
+                        _ => Ok(waited),
+                    }
+                });
+            let nothing =
+                RunOutcome { ending: RunEnding::Over(RunStatus::Cancelled), is_scripted: on.scripted, ..RunOutcome::of(&id, vec![], None) };
+            let ended = match waited {
+                Ok(Waited::Over) => None,
+                Ok(Waited::Stopped(by)) => Some(RunOutcome { ended_by: Some(by), ..nothing }),
+                Err(error) => Some(RunOutcome { ending: RunEnding::Lost, loss: Some(error), is_forgotten: true, ..nothing }),
+            };
+            if let Some(outcome) = ended {
+                return PlayedRun::new(outcome, PersonalMask::default(), lock);
+            }
+        }
+        let mut journal = Journal::new(log);
+        let mut mask = PersonalMask::new(on.hidden.iter().map(Secret::reveal));
+        mask.take(&before);
+        let start = if let Input::Start(start) = &begin { Some(&**start) } else { start_of(&before) };
+        let (trace, mut observed) = observed(&id, start, &before, on.runner.telemetry.as_ref(), &on.hidden);
+        on.ports.trace = trace;
+        if let Some(tape) = &on.ports.tape {
+            before.iter().for_each(|event| tape.watch(event));
+        }
+        attend.masks(mask.of(&before).redactor());
+        let (asker, of_programs) = asker();
+        on.ports.person = Some(asker);
+        let (mut asked, open) = OpenQuestions::new(&before, run.state(), on.ports.clock.now());
+        let mut events = before;
+        let (ends, mut ended) = unbounded_channel();
+        let is_alone = on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone);
+        let first = Cell::new(None);
+        let ended_elsewhere = asked_elsewhere(stop, lock.as_ref(), ends, is_alone.then_some(&first));
+        let stop = &mut ended;
+        let (decides, mut decisions) = unbounded_channel();
+        let (nobody, mut is_nobody) = watch::channel(false);
+        // The run knows that it is to end.
+        let (is_told, is_idle) = (Cell::new(false), Cell::new(true));
+        let played = async {
+            let mut answered = None;
+            let driven = loop {
+                let mut watch = |event: Event| {
+                    asked.take(&event);
+                    is_told.set(is_told.get() || matches!(event.happening, Happening::CancelRequested { .. }));
+                    events.push(event);
+                    let is_new = mask.take(&events);
+                    let known = mask.of(&events);
+                    if is_new {
+                        attend.masks(known.redactor());
+                    }
+                    if let Some(event) = events.last() {
+                        observed.iter_mut().for_each(|observed| observed.see(event, known));
+                        attend.see(event, known);
+                    }
+                };
+                let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut decisions, &mut watch).await;
+                if let (Ok(None), Some(answer)) = (&driven, answered.take()) {
+                    begin = answer;
+                    continue;
+                }
+                if !matches!(driven, Ok(None)) || asked.is_empty() {
+                    break driven;
+                }
+                if is_idle.get() && decisions.is_empty() {
+                    asked.ask_again();
+                }
+                let left = run.state().time_to_answer().map(Duration::from_millis);
+                let asked_at = on.ports.clock.elapsed();
+                // Nobody waits for a person but this run.
+                if let Some(Err(error)) = turn.as_mut().map(ConversationTurn::pause) {
+                    break Err(error);
+                }
+                let time_is_up = async {
+                    match left {
+                        Some(left) => tokio::time::sleep(left).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let decided = tokio::select! {
+                    biased;
+                    Some(decided) = decisions.recv() => Some(decided),
+                    _ = is_nobody.wait_for(|is_nobody| *is_nobody), if asked.can_wait() => None,
+                    () = time_is_up => Some(Input::Tick),
+                    // A signal leaves the question open; a person who ends the run does not.
+                    Some(by) = stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
+                };
+                let Some(decided) = decided else { break driven };
+                let away = on.ports.clock.elapsed().saturating_sub(asked_at);
+                if let Some(turn) = &mut turn {
+                    match turn.come_back(stop, &mut |ahead, process| attend.waits(ahead, process)).await {
+                        Ok(Waited::Over) => {}
+                        Ok(Waited::Stopped(_)) => break driven,
+                        Err(error) => break Err(error),
+                    }
+                }
+                begin = decided;
+                // A person's time is none of the run's, but where it is bounded.
+                if left.is_some() {
+                    answered = Some(std::mem::replace(&mut begin, Input::Resume { away_ms: away.as_millis() as u64 }));
+                }
+            };
+            let _ = on.ports.servers.close().await;
+            driven
+        };
+        let driven = on.runtime.block_on(async {
+            tokio::select! {
+                driven = played => driven,
+                never = ended_elsewhere => match never {},
+                // Whoever does not decide is asked no more.
+                never = async {
+                    let beside = Beside { id: &id, lock: lock.as_ref(), is_told: &is_told, is_idle: &is_idle, servers: &*on.ports.servers };
+                    ask_each(open, of_programs, decide, decides, nobody, &beside).await;
+                    std::future::pending::<Infallible>().await
+                } => match never {},
+            }
+        });
+        let head = on.head(&events);
+        let Surroundings { runner, tape, scripted, printed, runtime, ports, .. } = on;
+        drop(ports);
+        drop(runtime);
+        let end = run.state().finished.clone();
+        // What was recorded, and what came out, is written whatever becomes of the other. Half a recording is none.
+        let waits = end.is_none() && driven.is_ok();
+        let recorded = if waits { Ok(None) } else { runner.taping.finish(&tape, &head).map_err(RunError::system) };
+        let is_lost = driven.is_err() && end.is_none();
+        let loss = match driven {
+            Ok(_) => journal.into_loss(),
+            Err(error) => {
+                // An end that could not be kept is told all the same, and said in its conversation.
+                events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
+                Some(error)
+            }
+        };
+        let said = match turn {
+            Some(turn) if end.is_some() && !is_lost => Some(turn.end(&events)),
+            _ => None,
+        };
+        let is_said = matches!(said, Some(Ok(())));
+        // What the record has is added to the conversation later.
+        let is_forgotten = loss.is_some() && !is_said;
+        let mut outcome = RunOutcome {
+            loss: loss.or(said.and_then(Result::err)),
+            is_forgotten,
+            recorded,
+            misses: tape.misses(),
+            printed: printed.take(),
+            ..RunOutcome::of(&id, events, end)
+        };
+        outcome.is_scripted = scripted;
+        outcome.ended_by = first.get();
+        if is_lost {
+            outcome.ending = RunEnding::Lost;
+        }
+        PlayedRun::new(outcome, mask, lock)
+    }
+}
+
+fn whole(file: PathBuf) -> String {
+    std::path::absolute(&file).unwrap_or(file).display().to_string()
+}
+
+/// Sets what the first event of a run says of its files, as they are now.
+pub(super) fn begun(on: &Surroundings, start: &mut RunStart) {
+    let Workflow { checked, pipeline, file, .. } = &on.runner.workflow;
+    start.pipeline.clone_from(&pipeline.name.value);
+    start.hash.clone_from(&pipeline.hash);
+    start.files.clone_from(&checked.loaded.prints);
+    start.file = whole(file.clone());
+    start.style_guide = pipeline.style_guide.as_deref().map(StyleUsed::of);
+    start.marks = marks(&checked.loaded.program);
+}
+
+/// Says how the files of a run have changed, if the store knows what they were.
+fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunError {
+    match (error, stored.store.files_of(&stored.id)) {
+        (RunError::Changed(changed), Ok(Some(before))) => {
+            let root = on.runner.workflow.checked.loaded.root_name();
+            RunError::Changed(Box::new(changed.with_texts(&before, &on.texts(), root, &stored.ended_steps())))
+        }
+        (error, _) => error,
+    }
+}
+
+/// What a run knows of those outside it.
+struct Beside<'a> {
+    id: &'a str,
+    lock: Option<&'a RunLock>,
+    is_told: &'a Cell<bool>,
+    is_idle: &'a Cell<bool>,
+    servers: &'a dyn ToolServers,
+}
+
+impl AskingRun for Beside<'_> {
+    fn id(&self) -> &str {
+        self.id
+    }
+
+    fn is_ending(&self) -> bool {
+        !self.is_told.get() && self.lock.is_some_and(RunLock::is_asked_to_end)
+    }
+
+    fn has_ended(&self, call: &str) -> bool {
+        self.servers.has_ended(call)
+    }
+
+    fn waits(&self, waits: bool) {
+        self.is_idle.set(waits);
+    }
+}
+
+/// How often a run looks whether another process wants it to end.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Passes on who wants a run to end: whoever says so through `stop`, or another process by the lock of the run. `for_good`: nobody could continue with the run,
+/// so it ends for good; kept there is who wanted it first.
+async fn asked_elsewhere(
+    stop: &mut StopReceiver,
+    lock: Option<&RunLock>,
+    ends: UnboundedSender<Canceller>,
+    for_good: Option<&Cell<Option<Canceller>>>,
+) -> Infallible {
+    let (mut is_open, mut is_passed_on) = (true, false);
+    loop {
+        tokio::select! {
+            by = stop.recv(), if is_open => match by {
+                Some(by) => {
+                    for_good.into_iter().for_each(|first| first.set(first.get().or(Some(by))));
+                    let _ = ends.send(if for_good.is_some() { Canceller::Person } else { by });
+                }
+                None => is_open = false,
+            },
+            () = tokio::time::sleep(LOOK) => {
+                if !is_passed_on && lock.is_some_and(RunLock::is_asked_to_end) {
+                    is_passed_on = true;
+                    let _ = ends.send(Canceller::Person);
+                }
+            }
+        }
+    }
+}
+
+/// The first event of a run, of a file that nobody names, on a machine that nobody knows.
+pub(crate) fn first_event(
+    program: &Program,
+    pipeline: &Pipeline,
+    inputs: Map<String, Value>,
+    channel: Option<String>,
+    person: FoundPerson,
+    now: DateTime<Utc>,
+    seed: u64,
+) -> RunStart {
+    RunStart {
+        pipeline: pipeline.name.value.clone(),
+        hash: pipeline.hash.clone(),
+        inputs: Arc::new(Value::Object(inputs)),
+        channel,
+        style_guide: pipeline.style_guide.as_deref().map(StyleUsed::of),
+        person: Arc::new(Value::Object(person.fields)),
+        names_outputs: pipeline.conversation.is_some() && matches!(pipeline.outputs, Outputs::Named(_)),
+        failure: person.failure,
+        now,
+        scripted: true,
+        seed,
+        marks: marks(program),
+        ..RunStart::default()
+    }
+}
+
+/// The channel of a run: the one that is wanted, else the first of the pipeline. Errors: the pipeline has no such channel.
+pub fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, RunError> {
+    let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
+    match wanted {
+        None => Ok(names.first().map(|n| n.to_string())),
+        Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
+        Some(name) => {
+            let near = crate::diagnostic::did_you_mean(name, names.iter().copied());
+            let hint = near.or("; another one is a file in channels/ and its name in channels of the pipeline");
+            let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
+            Err(RunError::usage(format!("the pipeline has no channel \"{}\"; {listed}{hint}", visible(name))))
+        }
+    }
+}

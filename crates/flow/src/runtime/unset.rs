@@ -1,0 +1,96 @@
+//! Variables and secrets that a file reads and that are not set: the step that reads one would fail.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::check::Checked;
+use crate::model::{DEFAULT_MODEL, Pipeline, SandboxMode, SecretReader, is_own_variable};
+use crate::port::Secret;
+use crate::runtime::world;
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unset {
+    /// Whether it is declared under `secrets`.
+    pub is_secret: bool,
+    name: String,
+    /// What its author says of it.
+    about: Option<String>,
+    /// Who reads it, each once.
+    readers: Vec<String>,
+}
+
+impl Unset {
+    /// Whether somebody reads it.
+    pub fn is_read_by(&self, who: &SecretReader) -> bool {
+        self.readers.contains(&who.to_string())
+    }
+}
+
+impl fmt::Display for Unset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_secret { "secret" } else { "variable" };
+        let about = self.about.as_ref().map(|about| format!(" ({about})")).unwrap_or_default();
+        let readers = self.readers.join(", ");
+        write!(f, "{kind} {} is not set{about}, and is read by {readers}; set the variable, or name a file with --env-file", self.name)
+    }
+}
+
+/// Whether a secret is set. A blank value is none.
+pub fn is_secret_set(secret: &str, env: &BTreeMap<String, Secret>) -> bool {
+    env.get(secret).is_some_and(|value| !value.reveal().trim().is_empty())
+}
+
+/// Agent programs that get no key: in the sandbox they have no login of a person, either. `of_user`: how the user's own policy shuts programs in.
+pub fn keyless(checked: &Checked, env: &BTreeMap<String, Secret>, of_user: Option<SandboxMode>) -> Vec<String> {
+    let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
+    let of_one = |pipeline: &Pipeline| -> Vec<String> {
+        if of_user.into_iter().fold(pipeline.least_sandbox(), Ord::max) == SandboxMode::None {
+            return vec![];
+        }
+        let all = pipeline.models.iter().filter(|(name, _)| !(is_replaced && *name == DEFAULT_MODEL));
+        let lacks = all.filter_map(|(name, model)| {
+            let program = model.provider.program().filter(|_| model.api_key.is_none() && model.base_url.is_none())?;
+            let variable = program.api_key_variable.as_ref().filter(|one| !program.run.env.iter().any(|(name, _)| name.value == **one))?;
+            Some(format!(
+                "model {name} has no api_key, and in the sandbox its program has no login of yours; add api_key, which it finds as {variable}"
+            ))
+        });
+        lacks.collect()
+    };
+    checked.loaded.program.pipelines.iter().flat_map(|pipeline| of_one(pipeline)).collect()
+}
+
+/// Those that somebody reads without `default(…)`, in the order of the files. What the variables put in the place of the model `default` reads nothing.
+pub fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Unset> {
+    let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
+    let mut found: Vec<Unset> = vec![];
+    for pipeline in &checked.loaded.program.pipelines {
+        for (who, texts) in pipeline.texts_with_secrets() {
+            if is_replaced && matches!(who, SecretReader::Model(DEFAULT_MODEL)) {
+                continue;
+            }
+            for read in texts.iter().flat_map(|text| &text.reads).filter(|read| !read.is_guarded) {
+                let [root, name, ..] = read.path.as_slice() else { continue };
+                let is_secret = root == "secrets";
+                // A name that is no secret of the file is an error of the check.
+                if !is_secret && root != "env"
+                    || is_own_variable(name)
+                    || if is_secret { is_secret_set(name, env) } else { env.contains_key(name) }
+                {
+                    continue;
+                }
+                let at = found.iter().position(|unset| unset.is_secret == is_secret && unset.name == *name).unwrap_or_else(|| {
+                    let about = pipeline.secrets.get(name).filter(|_| is_secret).map(|about| about.value.clone());
+                    found.push(Unset { is_secret, name: name.clone(), about, readers: vec![] });
+                    found.len() - 1
+                });
+                let who = who.to_string();
+                if let Some(unset) = found.get_mut(at).filter(|unset| !unset.readers.contains(&who)) {
+                    unset.readers.push(who);
+                }
+            }
+        }
+    }
+    found
+}
