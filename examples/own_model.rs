@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use flow::port::{ModelClient, ModelReply, ModelRequest, Pending};
+use flow::port::{MemoryFiles, ModelClient, ModelReply, ModelRequest, Pending};
 use flow::runtime::Workflow;
 use serde_json::json;
 
@@ -15,15 +15,12 @@ name: greeting
 description: Greets a person.
 inputs:
   who: { type: text }
-models:
-  default: { provider: scripted, replies: replies.yaml }
 agents:
   writer: { instructions: You write one friendly sentence. }
 steps:
   - { id: compose, agent: writer, prompt: "Greet {{ inputs.who }}." }
 outputs: { greeting: "{{ steps.compose.output }}" }
 "#;
-const REPLIES: &str = "flow: 1\nreplies:\n  compose: Hello from a file.\n";
 
 /// Answers with the last words of what it is asked. A real one would call a library, a service or a model in this process; an error would be a
 /// `Failure`, whose kind says whether it is worth another try.
@@ -38,11 +35,8 @@ impl ModelClient for Echo {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("greeting.yaml");
-    std::fs::write(&file, PIPELINE)?;
-    std::fs::write(folder.path().join("replies.yaml"), REPLIES)?;
-    let runner = Workflow::check_in(&file, folder.path())?.runner().model_client(Arc::new(Echo));
+    let files = MemoryFiles::from_iter([("greeting.yaml", PIPELINE)]);
+    let runner = Workflow::check_with("greeting.yaml", "", &files)?.runner().model_client(Arc::new(Echo));
     // Without a runtime, `wait` blocks until the end.
     let outcome = runner.run(json!({ "who": "Ana" })).wait()?;
     println!("{}", outcome.outputs["greeting"]);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flow::event::FailureKind;
 use flow::event::{Happening, RunStatus};
-use flow::port::{ModelClient, ModelReply, ModelRequest, Pending};
+use flow::port::{MemoryFiles, ModelClient, ModelReply, ModelRequest, Pending};
 use flow::runtime::{Answer, CheckError, Consent, Limits, Policy, Price, RunEnding, RunError, Runner, Storage, Workflow};
 use serde_json::json;
 use tempfile::TempDir;
@@ -72,6 +72,20 @@ fn a_check_gives_a_workflow_or_its_findings() {
     for other in ["channels/sms.yaml", "tests/golden/timesheet/week_start.test.yaml"] {
         assert!(matches!(Workflow::check(other), Err(CheckError::NoPipeline(_))), "{other}");
     }
+}
+
+#[test]
+fn texts_in_memory_are_checked_and_run_as_files_are() {
+    let called = "flow: 1\nname: inner\ndescription: Says a word.\ninputs: { word: text }\nsteps:\n  - { id: say, set: \"{{ inputs.word }}!\" }\n\
+        outputs: { said: \"{{ steps.say.output }}\" }\n";
+    let calls = "flow: 1\nname: outer\ndescription: Calls.\nsteps:\n  - { id: call, pipeline: parts/inner.yaml, with: { word: Hello } }\n\
+        outputs: { said: \"{{ steps.call.output.said }}\" }\n";
+    let check = |texts: &[(&str, &str)]| Workflow::check_with("outer.yaml", "", &MemoryFiles::from_iter(texts.iter().copied()));
+    let outcome = check(&[("outer.yaml", calls), ("parts/inner.yaml", called)]).unwrap().runner().run(json!({})).wait().unwrap();
+    assert_eq!(outcome.outputs["said"], "Hello!");
+
+    let error = check(&[("outer.yaml", calls)]).unwrap_err();
+    assert_eq!((error.findings()[0].code.id(), error.place(&error.findings()[0]).as_str()), ("F300", "outer.yaml:5:26"));
 }
 
 #[tokio::test]

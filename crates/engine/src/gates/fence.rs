@@ -8,9 +8,8 @@ use crate::words::{self, fence};
 /// line, and so are the values of `with` that are no texts; a text of several lines stands in a fence of its own.
 pub(super) fn judged_parts(shown: &str, with: &[(&str, &Value)], criteria: &Value) -> String {
     let criteria = criteria.to_string();
-    let with: Vec<(&str, String)> =
-        // A result of a megabyte would leave no tokens for anything else.
-        with.iter().map(|(name, value)| (*name, shown_value(value))).collect();
+    // A result of a megabyte would leave no tokens for anything else.
+    let with: Vec<(&str, String)> = with.iter().map(|(name, value)| (*name, shown_value(value))).collect();
     let texts: Vec<&str> = with.iter().map(|(_, text)| text.as_str()).chain([shown, criteria.as_str()]).collect();
     let (equals, dashes) = (fence('=', &texts), fence('-', &texts));
     let length = if equals.len() == words::SHORTEST_FENCE { String::new() } else { format!("two lines of exactly {} ", equals.len()) };

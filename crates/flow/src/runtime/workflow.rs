@@ -13,6 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lower::FileKind;
 use crate::model::{Model, Pipeline};
 use crate::plan::Wishes;
+use crate::port::Files;
 use crate::report::{self, Findings};
 
 /// A pipeline without errors, with all files that it imports, as they were when it was checked. Cheap to clone.
@@ -90,8 +91,17 @@ impl Workflow {
     /// # Errors
     /// As [`Workflow::check`].
     pub fn check_in(file: impl AsRef<Path>, project: impl AsRef<Path>) -> Result<Workflow, CheckError> {
+        Workflow::check_with(file, project, &DiskFiles)
+    }
+
+    /// Like [`Workflow::check_in`], for texts that are elsewhere than on the disk, such as [`MemoryFiles`](crate::port::MemoryFiles). A run reads and
+    /// writes the disk all the same: what its tools, programs and data need must be there.
+    ///
+    /// # Errors
+    /// As [`Workflow::check`].
+    pub fn check_with(file: impl AsRef<Path>, project: impl AsRef<Path>, files: &(dyn Files + Sync)) -> Result<Workflow, CheckError> {
         let (file, project) = (file.as_ref().to_path_buf(), project.as_ref().to_path_buf());
-        let work = || check_file(&file, &project, &DiskFiles);
+        let work = || check_file(&file, &project, files);
         let checked = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("flow check".into()).stack_size(STACK).spawn_scoped(scope, work)?;
             thread.join().map_err(|_| std::io::Error::other("internal error of flow"))
