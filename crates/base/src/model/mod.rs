@@ -29,6 +29,7 @@ mod pipeline;
 mod planning;
 mod program;
 mod query;
+mod root;
 mod sending;
 mod settings;
 mod step;
@@ -44,7 +45,9 @@ mod visit;
 mod work;
 mod writer;
 
-has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, FileMode, Guarantee, LengthUnit, Method, PlanStrategy, SplitAt, Writer);
+has_word!(
+    ActKind, ArtefactKind, Body, FailureKind, FieldKind, FileMode, Guarantee, LengthUnit, Method, PlanStrategy, Root, SplitAt, Writer
+);
 
 pub use agent_program::{AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, PrintMode, PromptOption};
 pub use channel::{
@@ -86,6 +89,7 @@ pub use pipeline::{
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
 pub use query::{FilledPlace, FilledValue, PreparedQuery, QueryFault, QueryMistake, WrittenQuery};
+pub use root::{Root, RootPlaces, Unbraced};
 pub use sending::{FileMode, GIVEN_FOR_EACH_PART, RECIPIENTS, SendKey, SendKeys, address_fault, header_fault, recipients};
 pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};

@@ -505,8 +505,6 @@ pub enum Unmet {
 impl RepeatStep {
     /// The greatest `at_most`.
     pub const MOST_ROUNDS: u64 = 100;
-    /// The name of the round before, and of the number of a round, in texts inside.
-    pub const NAMES: [&'static str; 2] = ["previous", "round"];
 }
 
 /// `call`: another pipeline as a step.

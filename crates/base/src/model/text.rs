@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::Root;
 use crate::source::Span;
 
 /// A text an author wrote, with what it reads. Only these are ever compiled as templates.
@@ -100,6 +101,13 @@ pub struct Read {
     pub is_guarded: bool,
     /// What was not there if this is read: it stands in the `default(…)` or the `else` of these paths.
     pub instead_of: Vec<Vec<String>>,
+}
+
+impl Read {
+    /// The name that its path begins with; `None`: that of an element, or an unknown one.
+    pub fn root(&self) -> Option<Root> {
+        self.path.first().and_then(|name| Root::parse(name))
+    }
 }
 
 /// A value with templates at its leaves, such as `with: { person: "{{ person.id }}", limit: 3 }`.

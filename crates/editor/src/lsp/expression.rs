@@ -1,8 +1,11 @@
 //! Names inside `{{ }}` and bare expressions: what may be written next, and what is at the cursor.
 
+use strum::VariantArray;
+
 use super::spot::Spot;
 use super::things;
 use crate::check::Checked;
+use crate::model::{Root, RootPlaces};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::rules::names::PipelineNames;
 use crate::rules::seat::{More, Seat, StepPart as SeatPart, Viewpoint};
@@ -66,9 +69,8 @@ fn roots(parts: &[String]) -> Vec<NameProposal> {
     if !parts.is_empty() {
         return vec![];
     }
-    ["inputs", "steps", "channel", "style", "person", "run"]
-        .map(|name| NameProposal { name: name.to_owned(), detail: String::new() })
-        .into()
+    let roots = Root::VARIANTS.iter().filter(|root| root.places() == RootPlaces::Everywhere);
+    roots.map(|root| NameProposal { name: root.word().to_owned(), detail: String::new() }).collect()
 }
 
 fn parts(path: &str) -> Vec<String> {

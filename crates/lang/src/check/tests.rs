@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::check_file;
-use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, Step, TextKey};
+use strum::VariantArray;
+
+use crate::diagnostic::Code;
+use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, Root, RootPlaces, Step, TextKey, Unbraced};
 use crate::port::MemoryFiles;
 use crate::source::Spanned;
 
@@ -212,4 +215,90 @@ fn a_reply_of_the_judge_is_no_mock() {
     let helps = |reply: &str| of_tests(&test(reply), "").into_iter().flat_map(|(_, help)| help).collect::<Vec<_>>();
     assert_eq!(helps("expect.judge: { good: true }"), ["write expect.judge: passed, or expect.judge: { failed: { judge: why } }"]);
     assert!(helps("s: { good: true }").is_empty() || helps("t: { good: true }").iter().any(|help| help.contains("mocks")));
+}
+
+/// A path that begins with a root and can be read in the step `here` of a file that has everything.
+fn path(root: Root) -> String {
+    let rest = match root {
+        Root::Inputs => "a",
+        Root::Steps | Root::Previous => "one.output",
+        Root::Channel | Root::Style | Root::Person => "name",
+        Root::Conversation => "text",
+        Root::Run => "id",
+        Root::Refinement => "feedback",
+        Root::Failure => "message",
+        Root::Secrets | Root::Env => "KEY",
+        Root::With | Root::Value | Root::Text | Root::Turns | Root::Turn => "x",
+        Root::Item | Root::ItemNumber | Root::ItemCount | Root::Round => "x",
+    };
+    format!("{}.{rest}", root.word())
+}
+
+/// The codes that a file has more with this step `here` in a `repeat` of a `for_each`, or in `finally`, than without it.
+fn codes_with(step: &str, is_after: bool) -> Vec<Code> {
+    let codes = |step: &str| -> Vec<Code> {
+        let head = "flow: 1\nname: p\ninputs: { a: text, rows: { type: list, items: { type: object, fields: { x: text } } } }\nchannels: [tiny]\nstyle_guide: acme\n\
+             person: { id: '{{ inputs.a }}' }\nconversation: { id: '{{ inputs.a }}', message: '{{ inputs.a }}' }\nsecrets: { KEY: A key. }\nagents: { w: { instructions: Hi. } }\n";
+        let inside = if is_after { "" } else { step };
+        let after = if is_after { step } else { "" };
+        let text = format!(
+            "{head}steps:\n  - id: g\n    for_each: inputs.rows\n    steps:\n      - id: r\n        repeat: {{ until: round > 2, at_most: 3 }}\n        \
+             steps:\n          - {{ id: one, set: 1 }}\n{inside}finally:\n          - {{ id: last, set: 1 }}\n{after}"
+        );
+        let files = [
+            ("p.yaml", text.as_str()),
+            ("channels/tiny.yaml", "flow: 1\nchannel: tiny\n"),
+            ("style_guides/acme.yaml", "flow: 1\nstyle_guide: acme\n"),
+        ];
+        let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter(files));
+        checked.diagnostics.iter().map(|found| found.code).collect()
+    };
+    let mut with = codes(step);
+    for code in codes("") {
+        if let Some(at) = with.iter().position(|own| *own == code) {
+            with.remove(at);
+        }
+    }
+    with
+}
+
+#[test]
+fn each_root_without_braces_is_found_in_each_place() {
+    let here = |keys: &str| format!("          - {{ id: here, {keys} }}\n");
+    for root in Root::VARIANTS.iter().copied() {
+        let path = path(root);
+        let is_after = root == Root::Failure;
+        let found = |keys: String| codes_with(&here(&keys), is_after);
+        let is_here = match root.places() {
+            RootPlaces::Everywhere | RootPlaces::AfterFailure | RootPlaces::Elements | RootPlaces::Rounds => true,
+            RootPlaces::Outside | RootPlaces::Judged | RootPlaces::Dialogue => false,
+        };
+        let slip = root.unbraced();
+        let alone = [
+            format!("agent: w, prompt: {path}"),
+            format!("set: {path}"),
+            format!("set: {{ a: [{path}] }}"),
+            format!("http: POST https://a.example/, body: {path}"),
+        ];
+        for keys in alone {
+            let is_slip = is_here && slip != Unbraced::Nowhere;
+            assert_eq!(
+                found(keys.clone()).contains(&Code::MissingBraces),
+                is_slip || root == Root::Env && keys.starts_with("http"),
+                "{keys}"
+            );
+        }
+        for keys in [format!("agent: w, prompt: 'Answer {path} now.'"), format!("set: 'Answer {path} now.'")] {
+            let is_slip = is_here && slip == Unbraced::Anywhere;
+            assert_eq!(found(keys.clone()).contains(&Code::MissingBraces), is_slip, "{keys}");
+        }
+        let single = found(format!("agent: w, prompt: 'Answer {{ {path} }} now.'"));
+        assert_eq!(single.contains(&Code::SingleBraces), slip != Unbraced::Nowhere, "{{ {path} }}");
+        let end = found(format!("agent: w, prompt: 'Answer {path} }} now.'").replace(" }", " }}"));
+        assert_eq!(end.contains(&Code::TemplateSyntax), slip != Unbraced::Nowhere, "{path} }}}}");
+        let code = found(format!("python: 'x = {{{{ {path} }}}}', returns: x"));
+        assert_eq!(code.contains(&Code::TextAsCode), slip != Unbraced::Nowhere, "{{{{ {path} }}}} in code");
+        let quoted = found(format!("set: 1, when: \"'{path}' == 'x'\""));
+        assert!(quoted.contains(&Code::ConstantCondition), "{path}");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use strum::VariantArray;
+
 use super::context::{Lower, quoted};
 use super::ids::{Ids, OuterIds};
 use super::keys::{self, KeyTable};
@@ -12,16 +14,12 @@ use super::reserved::check_reserved;
 use super::tools::one_kind;
 use super::written_form::written_form;
 use crate::diagnostic::{About, Diagnostic};
-use crate::model::{Case, Filling, ForEach, GroupStep, OnFailure, RepeatStep, RouteStep, SUMMARY_STEP, Step, StepKind, step_path};
+use crate::model::{Case, Filling, ForEach, GroupStep, OnFailure, RepeatStep, Root, RouteStep, SUMMARY_STEP, Step, StepKind, step_path};
 use crate::source::Spanned;
 use crate::syntax::{MapKey, Node};
 
-/// Names a loop element cannot have: they mean something else in every step, or in every template.
-const TAKEN: [&str; 30] = [
-    "previous", "round", "item_number", "item_count", "inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement",
-    "failure", "value", "text", "with", "secrets", "env", "loop", "range", "true", "false", "none", "and", "or", "not", "in", "is", "if",
-    "else",
-];
+/// Words of templates, which a loop element cannot have as its name; nor the name of a root.
+const TEMPLATE_WORDS: [&str; 12] = ["loop", "range", "true", "false", "none", "and", "or", "not", "in", "is", "if", "else"];
 /// Ids a step cannot have: they are answers to `on_failure`.
 const TAKEN_IDS: [&str; 2] = ["stop", "continue"];
 
@@ -144,7 +142,9 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
     };
     let name = keys.get("as").and_then(|node| lower.new_id("loop name", node));
     if let Some(name) = &name {
-        check_reserved(lower, "a loop name", name, &TAKEN, "it is reserved");
+        let roots = Root::VARIANTS.iter().filter(|root| **root != Root::Item).map(|root| root.word());
+        let taken: Vec<&str> = roots.chain(TEMPLATE_WORDS).collect();
+        check_reserved(lower, "a loop name", name, &taken, "it is reserved");
     }
     let (max_parallel, fail_fast) = (keys.limit("max_parallel"), keys.boolean("fail_fast"));
     Some(ForEach { list: list?, name, max_parallel, fail_fast: fail_fast.unwrap_or(false) })

@@ -3,7 +3,7 @@
 use super::names::PipelineNames;
 use super::seat::{StepPart, TextRole, Texts, Viewpoint};
 use super::{Code, Diagnostic};
-use crate::model::{Form, StepKind, Text};
+use crate::model::{Form, Root, StepKind, Text, Unbraced};
 use crate::source::Span;
 use crate::template::{self, Scope};
 
@@ -48,8 +48,8 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (false, _) => "name a value that changes from run to run, or remove the step",
         };
         let quoted = source.split(['\'', '"']).skip(1).step_by(2).find(|inner| {
-            let root = inner.split_once('.').map(|(root, _)| root);
-            ["inputs", "steps", "person", "run", "item"].iter().any(|name| root == Some(name))
+            let root = inner.split_once('.').and_then(|(root, _)| Root::parse(root));
+            root.is_some_and(|root| root.unbraced() == Unbraced::Anywhere)
         });
         out.push(match quoted {
             Some(name) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{RepeatStep, Step, StepKind, Text, with_inner};
+use crate::model::{Root, Step, StepKind, Text, with_inner};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     pipeline.steps.iter().for_each(|planned| rounds(pipeline, &planned.step, out));
@@ -12,7 +12,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     if pipeline.is_told_again(refinement.target) || matches!(target.step.kind, StepKind::Broken) {
         return;
     }
-    if pipeline.refined().any(|planned| reads(pipeline, &planned.step, &["refinement"])) {
+    if pipeline.refined().any(|planned| reads(pipeline, &planned.step, &[Root::Refinement])) {
         return;
     }
     let id = quoted(&target.id);
@@ -35,7 +35,7 @@ fn rounds(pipeline: &PipelinePlan, step: &Step, out: &mut Vec<Diagnostic>) {
     let inside = with_inner(&own.inner.steps);
     let asks = inside.iter().any(|step| matches!(step.kind, StepKind::Agent(_)));
     let is_known = inside.iter().all(|step| !matches!(step.kind, StepKind::Broken));
-    if !asks || !is_known || own.inner.steps.iter().any(|step| reads(pipeline, step, &RepeatStep::NAMES)) {
+    if !asks || !is_known || own.inner.steps.iter().any(|step| reads(pipeline, step, &[Root::Previous, Root::Round])) {
         return;
     }
     let gate = own.inner.steps.iter().find(|inner| matches!(inner.kind, StepKind::Gate(_)));
@@ -53,10 +53,10 @@ fn found(step: &Step, message: &str) -> Diagnostic {
     finding(Code::FeedbackUnread, step.id.span, message)
 }
 
-/// Whether a text of a step, or of what is inside it, reads one of these names.
-fn reads(pipeline: &PipelinePlan, step: &Arc<Step>, names: &[&str]) -> bool {
+/// Whether a text of a step, or of what is inside it, reads one of these.
+fn reads(pipeline: &PipelinePlan, step: &Arc<Step>, roots: &[Root]) -> bool {
     let mut found = matches!(step.kind, StepKind::Broken);
-    let is_reader = |text: &Text| text.reads.iter().any(|read| read.path.first().is_some_and(|name| names.contains(&name.as_str())));
+    let is_reader = |text: &Text| text.reads.iter().any(|read| read.root().is_some_and(|root| roots.contains(&root)));
     for step in with_inner(std::slice::from_ref(step)) {
         step.each_text(&mut |authored| found |= authored.text().is_some_and(is_reader));
         if let StepKind::Agent(agent) = &step.kind {

@@ -6,20 +6,17 @@ use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::seat::{Seat, StepPart, Texts, Viewpoint, unbraced};
 use super::{Code, Diagnostic, listed};
-use crate::model::{Form, StepKind, Text, is_file_ending};
+use crate::model::{Form, Root, StepKind, Text, is_file_ending};
 use crate::plan::PlannedStep;
 use crate::source::Span;
 use crate::template;
-
-/// Names of values with a name behind them, which are no prose.
-const ROOTS: [&str; 6] = ["inputs", "steps", "item", "person", "run", "env"];
 
 /// Most endings of a text that are tried as a path.
 const MOST_PARTS: usize = 8;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
-    let read = ["inputs", "steps"].map(|root| {
-        let names = texts.reads(root).filter_map(|read| read.path.get(1).map(String::as_str));
+    let read = [Root::Inputs, Root::Steps].map(|root| {
+        let names = texts.reads(root.word()).filter_map(|read| read.path.get(1).map(String::as_str));
         (root, names.collect::<HashSet<&str>>())
     });
     let own_code =
@@ -32,7 +29,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat).filter(|seat| !seat.is_for_others()) else { continue };
         out.extend(named(names, seat, placed.text).map(|meant| report(placed.text, meant)));
-        let is_read = |root: &str, name: &str| read.iter().any(|(of, names)| *of == root && names.contains(name));
+        let is_read = |root: Root, name: &str| read.iter().any(|(of, names)| *of == root && names.contains(name));
         inside(names, seat, placed.text, &is_read, (&code, &labels), out);
     }
 }
@@ -42,7 +39,7 @@ fn inside(
     names: &PipelineNames,
     seat: &Seat,
     text: &Text,
-    is_read: &dyn Fn(&str, &str) -> bool,
+    is_read: &dyn Fn(Root, &str) -> bool,
     (code, labels): (&[Span], &[&str]),
     out: &mut Vec<Diagnostic>,
 ) {
@@ -56,10 +53,12 @@ fn inside(
         }
         Viewpoint::Step(..) | Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation | Viewpoint::Shared { .. } => false,
     };
-    for (at, root, name) in ROOTS.iter().flat_map(|root| unbraced(text, root).map(move |(at, name)| (at, *root, name))) {
+    for (at, root, name) in Root::slips().flat_map(|root| unbraced(text, root.word()).map(move |(at, name)| (at, root, name))) {
         let before = text.source[..at].trim_end_matches(['$', '=']);
         // F214 tells those in single braces.
-        if name.is_empty() || !template::begins_name(before) || is_of_others && (!matches!(root, "inputs" | "steps") || is_read(root, name))
+        if name.is_empty()
+            || !template::begins_name(before)
+            || is_of_others && (!matches!(root, Root::Inputs | Root::Steps) || is_read(root, name))
         {
             continue;
         }
@@ -90,15 +89,16 @@ fn inside(
 }
 
 /// What of a path in a text is one, and the value that is meant; `None`: there is no such value.
-fn value<'t>(names: &PipelineNames, seat: &Seat, root: &str, name: &str, path: &'t str) -> Option<(&'t str, String)> {
+fn value<'t>(names: &PipelineNames, seat: &Seat, root: Root, name: &str, path: &'t str) -> Option<(&'t str, String)> {
     let file = &names.pipeline.pipeline;
     let is_at_step = matches!(seat.at, Viewpoint::Step(..));
     let is_known = match root {
-        "inputs" => file.input_fields().iter().any(|field| field.name == name),
-        "steps" => names.ids().any(|id| id == name),
-        "item" => is_at_step && name.starts_with(char::is_alphabetic),
-        "person" => file.person.is_some(),
-        "env" => seat.more.secrets && name.len() > 1 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'),
+        Root::Inputs => file.input_fields().iter().any(|field| field.name == name),
+        Root::Steps => names.ids().any(|id| id == name),
+        Root::Item => is_at_step && name.starts_with(char::is_alphabetic),
+        Root::Person => file.person.is_some(),
+        Root::Conversation => file.conversation.is_some(),
+        Root::Env => seat.more.secrets && name.len() > 1 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'),
         _ => true,
     };
     if !is_known {
@@ -111,15 +111,15 @@ fn value<'t>(names: &PipelineNames, seat: &Seat, root: &str, name: &str, path: &
         let parts = split(whole);
         match names.path(seat, &parts) {
             Err(ReadProblem::UnknownField { .. }) if parts.len() > 2 => whole = whole.rsplit_once('.')?.0,
-            Err(ReadProblem::UnknownField { .. }) if root == "item" => {
+            Err(ReadProblem::UnknownField { .. }) if root == Root::Item => {
                 let element = names.path(seat, &parts[..1]).ok()?;
                 return element.is_text().then(|| (whole, "item".to_owned()));
             }
-            Err(_) if !matches!(root, "inputs" | "steps") => return None,
+            Err(_) if !matches!(root, Root::Inputs | Root::Steps) => return None,
             Ok(_) | Err(_) => break,
         }
     }
-    let is_step = root == "steps" && whole.matches('.').count() == 1;
+    let is_step = matches!(root, Root::Steps | Root::Previous) && whole.matches('.').count() == 1;
     Some((whole, if is_step { format!("{whole}.output") } else { whole.to_owned() }))
 }
 
@@ -145,7 +145,14 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<Meant> {
     // F600 reports those.
     let file = &names.pipeline.pipeline;
     // `style.css` is a file where there is no style guide.
-    if root == "secrets" || root == "style" && file.style_guide.is_none() || root == "channel" && file.channels.is_empty() {
+    let is_absent = match Root::parse(root) {
+        Some(Root::Secrets) => true,
+        Some(Root::Style) => file.style_guide.is_none(),
+        Some(Root::Channel) => file.channels.is_empty(),
+        Some(Root::Conversation) => file.conversation.is_none(),
+        _ => false,
+    };
+    if is_absent {
         return None;
     }
     if !root.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') || !names.known(seat).contains(&root) {
@@ -160,7 +167,7 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<Meant> {
     }
     // A step alone is no value: its output is meant.
     let of_step = |path: &str| {
-        let is_step = root == "steps" && path.matches('.').count() == 1 && !path.contains('|');
+        let is_step = matches!(root, "steps" | "previous") && path.matches('.').count() == 1 && !path.contains('|');
         if is_step { format!("{path}.output") } else { path.to_owned() }
     };
     let [_, name, below @ ..] = path.path.as_slice() else { return None };

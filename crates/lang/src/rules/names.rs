@@ -7,12 +7,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use strum::VariantArray;
+
 use super::known;
 use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, OnFailure, Outputs, PipelineId, Read, RepeatStep, Step, StepKind, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, OnFailure, Outputs, PipelineId, Read, Root, RootPlaces, Step, StepKind, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
 use crate::template::types::Type;
@@ -150,22 +152,27 @@ impl<'a> PipelineNames<'a> {
 
     /// The names that may begin a path here, in the order of the manual.
     pub fn known(&self, seat: &Seat) -> Vec<&'a str> {
-        let mut known = vec!["inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement"];
-        if matches!(seat.at, Viewpoint::Person) {
-            known.retain(|name| !matches!(*name, "steps" | "person"));
-        }
-        if matches!(seat.at, Viewpoint::Conversation) {
-            known.retain(|name| matches!(*name, "inputs" | "person"));
-        }
-        let more = ["failure", "value", "text", "with", "turns", "turn", "secrets", "env"];
-        known.extend(more.into_iter().filter(|name| (*name != "secrets" || seat.more.secrets) && self.root(seat, name).is_ok()));
+        let roots = Root::VARIANTS.iter().filter(|root| self.has_root(seat, **root));
+        let mut known: Vec<&str> = roots.map(|root| root.word()).collect();
         if let Viewpoint::Step(ix, part) = seat.at {
-            let loops: Vec<&'a ForEach> = self.loops_around(ix, part).map(|(_, for_each)| for_each).collect();
-            known.extend(loops.first().into_iter().flat_map(|_| ["item", "item_number", "item_count"]));
-            known.extend(RepeatStep::NAMES.into_iter().filter(|name| self.of_round(seat, name, None).is_ok()));
-            known.extend(loops.iter().filter_map(|for_each| for_each.name.as_ref()).map(|name| name.value.as_str()));
+            let names = self.loops_around(ix, part).filter_map(|(_, for_each)| for_each.name.as_ref());
+            known.extend(names.map(|name| name.value.as_str()));
         }
         known
+    }
+
+    /// Whether a path may begin with it here.
+    fn has_root(&self, seat: &Seat, root: Root) -> bool {
+        match root.places() {
+            RootPlaces::Everywhere => match seat.at {
+                Viewpoint::Person => !matches!(root, Root::Steps | Root::Person),
+                Viewpoint::Conversation => matches!(root, Root::Inputs | Root::Person),
+                Viewpoint::Step(..) | Viewpoint::Outputs | Viewpoint::Shared { .. } => true,
+            },
+            RootPlaces::Outside => seat.more.secrets,
+            RootPlaces::AfterFailure | RootPlaces::Judged | RootPlaces::Dialogue => self.root(seat, root.word()).is_ok(),
+            RootPlaces::Elements | RootPlaces::Rounds => matches!(seat.at, Viewpoint::Step(..)) && self.root(seat, root.word()).is_ok(),
+        }
     }
 
     /// The ids of all steps, in file order.
@@ -221,35 +228,37 @@ impl<'a> PipelineNames<'a> {
     /// The name a path begins with.
     fn root(&self, seat: &Seat, name: &str) -> Looked {
         let pipeline = &self.pipeline.pipeline;
-        Ok(match name {
-            "channel" | "style" | "conversation" | "run" | "refinement" if matches!(seat.at, Viewpoint::Conversation) => {
+        let Some(root) = Root::parse(name) else { return self.element(seat, name) };
+        Ok(match root {
+            Root::Channel | Root::Style | Root::Conversation | Root::Run | Root::Refinement
+                if matches!(seat.at, Viewpoint::Conversation) =>
+            {
                 let message = format!("\"{name}\" cannot be read in conversation: the conversation is chosen before the run starts");
                 return Err(ReadProblem::wrong_place(&message, "use inputs or person here"));
             }
-            "inputs" => self.inputs.clone(),
-            "channel" if pipeline.channels.is_empty() => Type::Any,
-            "channel" => known::channel(pipeline.channels.iter().map(|channel| channel.name.as_str())),
-            "style" if pipeline.style_guide.is_none() => Type::Any,
-            "style" => known::style(),
-            "person" => known::person(),
-            "conversation" => known::conversation(),
-            "run" => known::run(),
-            "refinement" => known::refinement(),
-            "failure" => return self.failure(seat),
-            "previous" | "round" => return self.of_round(seat, name, None),
-            "item_number" | "item_count" => {
+            Root::Inputs => self.inputs.clone(),
+            Root::Channel if pipeline.channels.is_empty() => Type::Any,
+            Root::Channel => known::channel(pipeline.channels.iter().map(|channel| channel.name.as_str())),
+            Root::Style if pipeline.style_guide.is_none() => Type::Any,
+            Root::Style => known::style(),
+            Root::Person => known::person(),
+            Root::Conversation => known::conversation(),
+            Root::Run => known::run(),
+            Root::Refinement => known::refinement(),
+            Root::Failure => return self.failure(seat),
+            Root::Previous | Root::Round => return self.of_round(seat, name, None),
+            Root::ItemNumber | Root::ItemCount => {
                 return self.element(seat, "item").map(|_| Type::within(Some(1.0), None)).map_err(|_| not_repeated(name));
             }
-            "item" => return self.element(seat, name),
-            "value" if seat.more.judged => Type::Any,
-            "text" if seat.more.judged => Type::Text,
-            "turns" if seat.more.turns => Type::list(known::turn()),
-            "turn" if seat.more.turns => known::turn(),
-            "with" if seat.more.with.is_some() => seat.more.with.clone().unwrap_or(Type::Any),
+            Root::Value if seat.more.judged => Type::Any,
+            Root::Text if seat.more.judged => Type::Text,
+            Root::Turns if seat.more.turns => Type::list(known::turn()),
+            Root::Turn if seat.more.turns => known::turn(),
+            Root::With if seat.more.with.is_some() => seat.more.with.clone().unwrap_or(Type::Any),
             // Secrets have codes of their own: where they may stand depends on what becomes of the text.
-            "secrets" => Type::Any,
-            "env" if seat.more.secrets => Type::Any,
-            "env" => {
+            Root::Secrets => Type::Any,
+            Root::Env if seat.more.secrets => Type::Any,
+            Root::Env => {
                 let message = match seat.at {
                     Viewpoint::Step(_, StepPart::When) => {
                         "\"env\" cannot be read in when: only models, tools and what an http step sends read it"
@@ -260,12 +269,13 @@ impl<'a> PipelineNames<'a> {
                 };
                 return Err(ReadProblem::wrong_place(message, "pass the value as an input"));
             }
-            "value" | "text" | "with" => {
-                let where_it_is = if name == "with" { "in tools and in the checks of a scorecard" } else { "in the checks of a scorecard" };
+            Root::Value | Root::Text | Root::With => {
+                let where_it_is =
+                    if root == Root::With { "in tools and in the checks of a scorecard" } else { "in the checks of a scorecard" };
                 let message = format!("\"{name}\" exists only {where_it_is}");
                 return Err(ReadProblem::wrong_place(message, "write steps.ID.output or inputs.NAME"));
             }
-            other => return self.element(seat, other),
+            Root::Item | Root::Steps | Root::Turns | Root::Turn => return self.element(seat, name),
         })
     }
 

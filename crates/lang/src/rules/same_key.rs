@@ -3,16 +3,13 @@
 use serde_json::Value;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Read, RepeatStep, Step, Text};
+use crate::model::{Filling, Read, Root, Step, Text};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (ix, planned) in pipeline.numbered_steps() {
         let step = &planned.step;
         if let (Some(key), Some((repeat, _))) = (step.kind.idempotency_key(), pipeline.repeat_around(ix))
-            && !key
-                .reads
-                .iter()
-                .any(|read| read.path.first().is_some_and(|root| root == "steps" || RepeatStep::NAMES.contains(&root.as_str())))
+            && !key.reads.iter().any(|read| matches!(read.root(), Some(Root::Steps | Root::Previous | Root::Round)))
         {
             let message = format!(
                 "{} has the same idempotency_key in each round of {}, so only the first is acted on",

@@ -4,6 +4,7 @@ use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::one_line;
 use crate::model::{Form, Read, StartedBy, StartedCommand, Text, TextKey, loads_code};
 use crate::source::{Span, Spanned};
+use crate::template::is_root;
 
 /// F603: a value that becomes code, or a part of an argument of a server.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -135,7 +136,7 @@ fn in_python(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         for (at, _) in text.source.match_indices("{{") {
             let inside = text.source.get(at + 2..).unwrap_or_default().trim_start();
             let path: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || "_.".contains(*c)).collect();
-            let is_name = path.split_once('.').is_some_and(|(root, _)| ROOTS.contains(&root));
+            let is_name = path.split_once('.').is_some_and(|(root, _)| is_root(root));
             if is_name && inside.get(path.len()..).is_some_and(|rest| rest.trim_start().starts_with(['}', '|'])) {
                 let name = path.rsplit('.').next().unwrap_or_default();
                 let message = format!("{path} becomes part of the code; code is no template");
@@ -145,10 +146,6 @@ fn in_python(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         }
     });
 }
-
-/// Roots of names in templates.
-const ROOTS: [&str; 13] =
-    ["inputs", "steps", "person", "conversation", "run", "channel", "style", "refinement", "item", "failure", "secrets", "env", "with"];
 
 fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::TextAsCode, span, message)

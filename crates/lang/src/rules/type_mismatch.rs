@@ -3,10 +3,10 @@
 use super::names::{PipelineNames, sole_path};
 use super::seat::{TextRole, Texts};
 use super::{Code, Diagnostic, meant};
-use crate::model::{Field, Read, Shape, Text};
+use crate::model::{Field, Read, Root, Shape, Text};
 use crate::source::Span;
+use crate::template::split_help;
 use crate::template::types::Type;
-use crate::template::{NAMES_OF_EARLIER_ROUNDS, split_help};
 
 pub(super) fn found(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::TypeMismatch, span, message)
@@ -89,7 +89,7 @@ const SECOND_TRY: &str = "write refinement, which is false in the first try and 
 
 /// Whether a path is the name of what an earlier round gave: it counts as false in the first one, and later as true.
 fn is_earlier_round(read: &Read) -> bool {
-    matches!(read.path.as_slice(), [name] if NAMES_OF_EARLIER_ROUNDS.contains(&name.as_str()))
+    read.path.len() == 1 && read.root().is_some_and(Root::is_earlier)
 }
 
 /// `when` of a scripted reply that is a text of `refinement`: wrong whatever pipeline the reply serves.

@@ -2,7 +2,7 @@
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, quoted};
 use crate::event::FailureKind;
-use crate::model::{Read, RepeatStep, Step, StepKind};
+use crate::model::{Read, RepeatStep, Root, RootPlaces, Step, StepKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
@@ -19,11 +19,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             continue;
         }
         let is_inside = |id: &String| own.inner.steps.iter().any(|inner| inner.id.value == *id);
-        let changes = |read: &Read| match read.path.as_slice() {
-            [root, id, ..] if root == "steps" => is_inside(id),
-            [root] if root == "steps" => true,
-            [root, ..] => RepeatStep::NAMES.contains(&root.as_str()),
-            [] => false,
+        let changes = |read: &Read| match read.root() {
+            Some(Root::Steps) => read.path.get(1).is_none_or(is_inside),
+            root => root.is_some_and(|root| root.places() == RootPlaces::Rounds),
         };
         // Without an id a step is told by F004, and may be the one that is read.
         if own.until.reads.iter().any(changes) || !own.inner.steps.iter().all(|inner| inner.is_named()) {

@@ -5,11 +5,8 @@ use super::names::{PipelineNames, by_name, sole_path};
 use super::problem::ReadProblem;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
-use crate::model::{Filling, Model, Read, StepKind, TextKey};
+use crate::model::{Filling, Model, Read, Root, RootPlaces, StepKind, TextKey};
 use crate::plan::StepIx;
-
-/// Names that the texts of a server may read.
-const NAMES: [&str; 3] = ["inputs", "env", "secrets"];
 
 pub(super) fn report(read: &Read, message: String, help: String) -> Diagnostic {
     Diagnostic::wrong_place(read.span, message).help(help)
@@ -69,14 +66,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let mut texts = vec![];
         tool.each_text(&mut |authored| texts.extend(authored.text().filter(|_| authored.key != TextKey::Fixed)));
         for read in texts.into_iter().flat_map(|text| &text.reads) {
-            let root = read.path.first().map(String::as_str).unwrap_or_default();
-            // A name that nothing has is reported as that.
-            if NAMES.contains(&root)
-                || !["steps", "item", "person", "run", "conversation", "channel", "style", "refinement"].contains(&root)
-            {
+            // A name that is nowhere here is reported as that.
+            let Some(root) = read.root().filter(|root| match root.places() {
+                RootPlaces::Everywhere => *root != Root::Inputs,
+                RootPlaces::Elements | RootPlaces::Rounds => true,
+                RootPlaces::AfterFailure | RootPlaces::Judged | RootPlaces::Dialogue | RootPlaces::Outside => false,
+            }) else {
                 continue;
-            }
-            let message = format!("\"{root}\" cannot be used here: {what} {} is shared by the whole pipeline", quoted(name));
+            };
+            let message = format!("\"{}\" cannot be used here: {what} {} is shared by the whole pipeline", root.word(), quoted(name));
             let help = match input_behind(pipeline, read) {
                 Some((path, id)) => {
                     let alone = readers(pipeline, id) == 1;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Form, Read, Text, TextPlace};
+use crate::model::{Form, Read, Root, Text, TextPlace};
 
 use super::Value;
 use super::build;
@@ -15,9 +15,6 @@ use super::scope::Scope;
 use super::stop::{FillError, FillStop};
 use super::tree::{Expr, Statement};
 use super::value::is_nothing;
-
-/// Names that are empty in the first round, and then hold what an earlier one gave: alone they are a condition.
-pub const NAMES_OF_EARLIER_ROUNDS: [&str; 2] = ["refinement", "previous"];
 
 /// A text that is ready to be filled, as often as wanted.
 #[derive(Debug, Clone)]
@@ -107,7 +104,8 @@ impl Compiled<'_> {
     /// As [`Compiled::fill`]; and when the value is neither true nor false.
     pub fn fill_condition(&self, scope: &Scope) -> Result<bool, FillError> {
         let value = self.fill(scope)?;
-        let is_round = matches!(&*self.form, CompiledForm::Expression(Expr::Global(name)) if NAMES_OF_EARLIER_ROUNDS.contains(&&**name));
+        let is_earlier = |name: &str| Root::parse(name).is_some_and(Root::is_earlier);
+        let is_round = matches!(&*self.form, CompiledForm::Expression(Expr::Global(name)) if is_earlier(name));
         if is_round || is_nothing(&value) {
             return Ok(value.is_true());
         }

@@ -7,13 +7,14 @@ use std::sync::LazyLock;
 
 use minijinja::machinery::{Token, tokenize};
 use regex::Regex;
+use strum::VariantArray;
 
 use super::problem::excerpt;
 use super::scan::{is_raw, place, syntax};
-use super::stray::{ROOTS, has_template};
+use super::stray::{has_template, is_root};
 use super::tree::SourceRange;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::TextPlace;
+use crate::model::{Root, TextPlace};
 use crate::source::Span;
 
 /// F214, for a text that can be read.
@@ -56,7 +57,7 @@ pub(super) fn look(source: &str, at: &TextPlace, diagnostics: &mut Vec<Diagnosti
 
 /// F214, for `{ inputs.name }` without quotes: to YAML it is a list of keys, with one key that has no value.
 pub fn in_brackets(name: &str, span: Span) -> Option<Diagnostic> {
-    if !ROOTS.iter().any(|root| name.starts_with(root)) {
+    if !name.split_once('.').is_some_and(|(root, _)| is_root(root)) {
         return None;
     }
     let (name, wanted) = (excerpt(name, (0, name.len())), format!("\"{{{{ {name} }}}}\""));
@@ -88,9 +89,9 @@ fn parts(source: &str) -> Vec<SourceRange> {
 /// Single braces around a name: where they stand, and where the name with its filters does.
 fn named(part: &str) -> Vec<(SourceRange, SourceRange)> {
     static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let roots: Vec<String> = ROOTS.iter().map(|root| regex::escape(root)).collect();
+        let roots: Vec<&str> = Root::VARIANTS.iter().map(|root| root.word()).filter(|root| is_root(root)).collect();
         let roots = roots.join("|");
-        Regex::new(&format!(r"\$?\{{\s*((?:{roots})[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*(?:\s*\|[^{{}}]*?)?)\s*\}}")).ok()
+        Regex::new(&format!(r"\$?\{{\s*((?:{roots})\.[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*(?:\s*\|[^{{}}]*?)?)\s*\}}")).ok()
     });
     // Most files have none, and the pattern takes longer to make than they take to check.
     let Some(pattern) = part.contains('{').then(|| NAMED.as_ref()).flatten() else { return vec![] };

@@ -4,14 +4,10 @@
 //! that has templates, or behind something that reads like one.
 
 use super::problem::TemplateProblem;
-use crate::model::Text;
+use crate::model::{Root, Text, Unbraced};
 
-/// What expressions begin with.
-pub(super) const ROOTS: [&str; 12] =
-    ["inputs.", "steps.", "person.", "run.", "item.", "channel.", "style.", "refinement.", "failure.", "with.", "env.", "secrets."];
-
-/// What is written for two of them.
-const SLIPS: [&str; 2] = ["input.", "step."];
+/// What is written for two roots.
+const SLIPS: [&str; 2] = ["input", "step"];
 
 /// Whether something in a text looks like a template.
 pub(super) fn has_template(source: &str) -> bool {
@@ -22,7 +18,7 @@ pub(super) fn has_template(source: &str) -> bool {
 pub(crate) fn is_like_a_name(text: &Text) -> bool {
     let source = text.source.trim();
     let name = source.strip_prefix(['$', '=']).unwrap_or(source);
-    let begins = || ROOTS.iter().chain(&SLIPS).any(|root| name.starts_with(root));
+    let begins = || name.split_once('.').is_some_and(|(root, _)| SLIPS.contains(&root) || is_root(root));
     // `draft.output`, where `steps.draft.output` is meant.
     let is_output = || name.split('.').nth(1).is_some_and(|part| part.split(['[', '|', ' ']).next() == Some("output"));
     (begins() || is_output()) && (!name.contains(char::is_whitespace) || name.contains('|'))
@@ -30,9 +26,11 @@ pub(crate) fn is_like_a_name(text: &Text) -> bool {
 
 /// Whether a name of the language with a name behind it stands somewhere in a text.
 pub(crate) fn holds_a_name(text: &str) -> bool {
-    ["inputs.", "steps.", "item.", "person.", "run.", "env."].iter().any(|root| {
-        let mut places = text.match_indices(root);
-        places.any(|(at, root)| begins_name(&text[..at]) && text[at + root.len()..].starts_with(|c: char| c.is_alphabetic() || c == '_'))
+    Root::slips().any(|root| {
+        text.match_indices(root.word()).any(|(at, root)| {
+            let name = text[at + root.len()..].strip_prefix('.');
+            begins_name(&text[..at]) && name.is_some_and(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+        })
     })
 }
 
@@ -93,11 +91,16 @@ impl Stray {
     }
 }
 
+/// Whether a name is a root that has fields and is no common word.
+pub(crate) fn is_root(name: &str) -> bool {
+    Root::parse(name).is_some_and(|root| root.unbraced() != Unbraced::Nowhere)
+}
+
 /// Whether a name of the language with a dot behind it is in a text.
 fn reads(line: &str) -> bool {
-    ROOTS.iter().any(|root| {
-        let mut places = line.match_indices(root);
-        places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.')))
+    line.match_indices('.').any(|(end, _)| {
+        let path = line[..end].rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).next();
+        path.is_some_and(is_root)
     })
 }
 
