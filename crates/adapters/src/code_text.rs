@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::launchers::{SEPARATORS, bare_name, has_option, runs_files};
+use super::launchers::{SEPARATORS, has_option, runs_files};
+use crate::model::bare_name;
 
 /// Words that begin a command of a script, of any language, and behind which a file stands that is run or loaded.
 const BEGINS: [&str; 13] =

@@ -8,7 +8,8 @@ use std::path::Path;
 use super::code_text::{asks_for_script, scripts_in};
 use super::environment::program_path;
 use super::files::resolved;
-use super::launchers::{bare_name, runs_files};
+use super::launchers::runs_files;
+use crate::model::{Interpreter, bare_name};
 
 /// Programs that run no file, whatever their options are.
 #[rustfmt::skip]
@@ -20,9 +21,6 @@ const PLAIN: [&str; 52] = [
 ];
 /// Options behind which code or a module stands, so that no file follows that is a script.
 const TAKE_CODE: [&str; 4] = ["--command", "--eval", "--exec", "--print"];
-
-/// Those interpreters that start another program.
-const STARTERS: [&str; 7] = ["env", "nice", "nohup", "setsid", "stdbuf", "timeout", "xargs"];
 
 /// What a program takes from the words behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +92,7 @@ pub(super) fn sorted(command: &str, words: &[String], folder: &Path, project: &P
 }
 
 fn takes_of(program: &str) -> TakenWords {
-    if STARTERS.contains(&&*bare_name(program)) {
+    if Interpreter::parse(program) == Some(Interpreter::Starter) {
         TakenWords::Program
     } else if runs_files(program) {
         TakenWords::Script

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::model::is_launched;
+use crate::model::{Interpreter, bare_name, is_launched};
 
 /// Most names that are looked at in one folder.
 const MOST_NAMES: usize = 20_000;
@@ -15,14 +15,6 @@ const LAUNCHERS: [&str; 41] = [
     "ant", "bun", "bunx", "bundle", "cargo", "composer", "corepack", "deno", "docker", "dotnet", "gem", "go", "gradle", "gradlew", "hatch",
     "just", "make", "mise", "mvn", "mvnw", "node", "nodejs", "npm", "npx", "pdm", "pip", "pipenv", "pipx", "pnpm", "pnpx", "poetry", "rake",
     "rscript", "rye", "task", "ts-node", "tsx", "uv", "uvx", "yarn", "podman",
-];
-/// Programs that run the first file in their arguments, or the program that is named there; without a version number at the end of the name.
-#[rustfmt::skip]
-const INTERPRETERS: [&str; 51] = [
-    "ash", "bash", "bc", "bun", "bunx", "busybox", "cmd", "dash", "dc", "deno", "dotnet", "elixir", "env", "escript", "expect", "fish",
-    "gnuplot", "groovy", "guile", "java", "julia", "ksh", "lua", "luajit", "nice", "node", "nodejs", "nohup", "npx", "octave",
-    "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python", "racket", "rscript", "ruby", "setsid", "sh", "stdbuf", "tclsh",
-    "timeout", "ts-node", "tsx", "uv", "wish", "xargs", "zsh",
 ];
 /// Characters that may separate paths within a word: of shells, options, lists of paths, and addresses.
 pub(super) const SEPARATORS: &[char] =
@@ -34,15 +26,10 @@ pub(super) const LOAD_FROM_START: [&str; 6] = ["java", "lua", "luajit", "php", "
 /// Folders in those with settings that hold what was downloaded.
 const DOWNLOADED: [&str; 3] = ["cache", "registry", "unplugged"];
 
-/// The name of a program, without its folder and a version number at its end.
-pub(super) fn bare_name(program: &str) -> String {
-    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned()
-}
-
-/// Whether a word is the name of a program that runs the file behind it.
+/// Whether a word is the name of a program that runs the file behind it. Some names are rather words of a text.
 pub(super) fn runs_files(word: &str) -> bool {
-    INTERPRETERS.contains(&&*bare_name(word)) || word == "sys.executable" || word == ".read"
+    let is_program = !["command", "exec", "time"].contains(&word);
+    is_program && Interpreter::parse(word).is_some_and(Interpreter::runs_files) || word == "sys.executable" || word == ".read"
 }
 
 /// Whether a program is a launcher.

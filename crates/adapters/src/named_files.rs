@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use super::code_text::{brought_in, literals, passes_by, scripts_in, starts_git};
 use super::environment::program_path;
 use super::files;
-use super::launchers::{LOAD_FROM_START, SEPARATORS, bare_name, git_settings, has_option, settings_of};
+use super::launchers::{LOAD_FROM_START, SEPARATORS, git_settings, has_option, settings_of};
 use super::started::{CACHE, Depth, MOST_NAMES, MayRun, PASSED, Started, is_code_file};
-use crate::model::{is_code, is_table};
+use crate::model::{bare_name, is_code, is_table};
 
 /// Maximum number of paths looked up for one command.
 const MOST_CANDIDATES: usize = 4_000;

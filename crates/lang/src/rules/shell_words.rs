@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Authored, Form, Leaf, StartedBy, StartedCommand, TextKey};
+use crate::model::{Authored, Form, Interpreter, Leaf, StartedBy, StartedCommand, TextKey};
 use crate::redact::each_seat;
 use crate::source::Span;
 
@@ -84,11 +84,9 @@ fn expansion(text: &str, is_inside: bool, is_argument: bool) -> Option<(&str, St
     Some((found.as_str().trim_end_matches('/'), help))
 }
 
-/// Programs behind a pipe.
-const BEHIND: [&str; 22] = [
-    "wc", "sort", "head", "tail", "grep", "awk", "sed", "cut", "uniq", "xargs", "tee", "tr", "jq", "cat", "less", "python3", "python",
-    "sh", "bash", "curl", "gzip", "column",
-];
+/// Programs behind a pipe, besides interpreters.
+const BEHIND: [&str; 15] =
+    ["wc", "sort", "head", "tail", "grep", "cut", "uniq", "tee", "tr", "jq", "cat", "less", "curl", "gzip", "column"];
 
 /// `|`, `&&`, `>` and the like among the arguments of a program.
 fn redirections(command: &StartedCommand, out: &mut Vec<Diagnostic>) {
@@ -105,7 +103,7 @@ fn redirections(command: &StartedCommand, out: &mut Vec<Diagnostic>) {
         let next = words.get(place + 1).copied().unwrap_or_default();
         let help = match *word {
             "|" if next == "wc" => &counted,
-            "|" | "||" | "&&" if BEHIND.contains(&next) => {
+            "|" | "||" | "&&" if BEHIND.contains(&next) || Interpreter::parse(next).is_some() => {
                 "put the second program into a step of its own, or use a filter such as | length"
             }
             "2>&1" | "&>" | "2>/dev/null" => "remove it: what a program prints on standard error is in details.stderr of its step",

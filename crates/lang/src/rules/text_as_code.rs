@@ -2,7 +2,7 @@
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::one_line;
-use crate::model::{Form, Read, StartedBy, StartedCommand, Text, TextKey, loads_code};
+use crate::model::{Form, Interpreter, Read, StartedBy, StartedCommand, Text, TextKey, loads_code};
 use crate::source::{Span, Spanned};
 use crate::template::is_root;
 
@@ -41,40 +41,27 @@ fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], is_value: &dyn Fn(&&R
     }
 }
 
-/// Programs that start the program which their first plain argument names.
-const STARTERS: [&str; 16] = [
-    "chroot", "command", "doas", "env", "exec", "flock", "ionice", "nice", "nohup", "runuser", "setsid", "stdbuf", "sudo", "time",
-    "timeout", "xargs",
-];
-/// Programs whose first plain argument is code.
-const FIRST_IS_CODE: [&str; 8] = ["awk", "bc", "dc", "ed", "gawk", "jshell", "mawk", "sed"];
-/// Programs that read any plain argument as code or commands.
-const ANY_IS_CODE: [&str; 6] = ["duckdb", "mariadb", "mysql", "psql", "sqlite3", "ssh"];
-
 /// A value that says which program is started, or that its program reads as code, wherever it stands.
 fn as_program(command: &StartedCommand, is_value: &dyn Fn(&&Read) -> bool, out: &mut Vec<Diagnostic>) {
-    let name = command.program.value.rsplit('/').next().unwrap_or_default();
-    let is_interpreter = ["python", "node", "ruby", "perl", "php", "bash", "sh", "zsh", "dash", "deno", "bun"]
-        .iter()
-        .any(|known| name.strip_prefix(known).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.')));
+    let Some(interpreter) = Interpreter::parse(&command.program.value) else { return };
     let is_plain = |text: &Text| text.form == Form::Plain && !text.source.starts_with('-');
-    let (starts, first, any) = (STARTERS.contains(&name), FIRST_IS_CODE.contains(&name), ANY_IS_CODE.contains(&name));
+    let starts = interpreter == Interpreter::Starter;
+    let (what, ends_options) = match interpreter {
+        Interpreter::Shell | Interpreter::Script => ("would say which program or file is run", true),
+        Interpreter::Starter => ("would say which program or file is run", false),
+        Interpreter::Calculator | Interpreter::Code | Interpreter::Commands => ("would be read as code", false),
+    };
     // `timeout 5 x`: a number and `NAME=value` are no program.
     let is_aside = |text: &Text| starts && (text.source.contains('=') || text.source.starts_with(|c: char| c.is_ascii_digit()));
     let mut before = "";
     for text in command.args {
-        let is_filled = text.form != Form::Plain;
-        if is_filled && (starts || first || any || is_interpreter) {
-            let what = match () {
-                () if is_interpreter || starts => "would say which program or file is run",
-                () => "would be read as code",
-            };
-            for read in text.reads.iter().filter(|read| is_value(read) && !(is_interpreter && before == "--")) {
+        if text.form != Form::Plain {
+            for read in text.reads.iter().filter(|read| is_value(read) && !(ends_options && before == "--")) {
                 let help = "write the program or its code in the file, and give it the value as a later argument, as input, or as a variable in env";
                 out.push(found(read.span, &format!("{} {what}", read.path.join("."))).help(help));
             }
         }
-        if is_plain(text) && !is_aside(text) && !any {
+        if is_plain(text) && !is_aside(text) && interpreter != Interpreter::Commands {
             return;
         }
         before = &text.source;
@@ -84,7 +71,7 @@ fn as_program(command: &StartedCommand, is_value: &dyn Fn(&&Read) -> bool, out: 
 /// `sh -c "head -n 50 {{ inputs.file }}"` as a program with its arguments, where the script is no more than that.
 fn without_shell(command: &StartedCommand) -> Option<String> {
     let [flag, script] = command.args else { return None };
-    let is_shell = ["sh", "bash", "zsh", "dash"].contains(&command.program.value.rsplit('/').next()?);
+    let is_shell = Interpreter::parse(&command.program.value) == Some(Interpreter::Shell);
     let source = script.source.replace("{{ ", "{{").replace(" }}", "}}");
     if !is_shell || !flag.source.ends_with('c') || source.contains(['|', '>', '<', ';', '&', '$', '`', '(', '*', '\n', '\'', '"']) {
         return None;
@@ -189,6 +176,10 @@ mod tests {
             "[/usr/bin/bash, '{{ inputs.a }}']",
         ] {
             assert!(steps(wrong).starts_with("F603 "), "{wrong}: {}", steps(wrong));
+        }
+        for (_, name) in Interpreter::all() {
+            let found = steps(&format!("[{name}, '{{{{ inputs.a }}}}']"));
+            assert!(found.starts_with("F603 "), "{name}: {found}");
         }
         for fine in [
             "[python3, x.py, '{{ inputs.a }}']",
