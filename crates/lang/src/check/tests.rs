@@ -6,7 +6,7 @@ use std::path::Path;
 use super::check_file;
 use strum::VariantArray;
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Severity};
 use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, Root, RootPlaces, Step, TextKey, Unbraced};
 use crate::port::MemoryFiles;
 use crate::source::Spanned;
@@ -300,5 +300,44 @@ fn each_root_without_braces_is_found_in_each_place() {
         assert_eq!(code.contains(&Code::TextAsCode), slip != Unbraced::Nowhere, "{{{{ {path} }}}} in code");
         let quoted = found(format!("set: 1, when: \"'{path}' == 'x'\""));
         assert!(quoted.contains(&Code::ConstantCondition), "{path}");
+    }
+}
+
+/// A list of steps at the same place: of the pipeline, of a group, of the rounds of a `repeat`, of a case, and of what is done for each element.
+fn surroundings(steps: &[&str]) -> Vec<String> {
+    let own: String = steps.iter().map(|step| format!("          {step}\n")).collect();
+    let inside = |head: &str| {
+        format!(
+            "flow: 1\nname: p\ninputs: {{ who: text, rows: {{ type: list, items: text }} }}\nagents: {{ w: {{ instructions: Hi. }} }}\n\
+             scorecards: {{ s: {{ criteria: [{{ id: c, description: It is short., check: {{ max_length: 90 }} }}] }} }}\nsteps:\n{head}{own}"
+        )
+    };
+    let group = "  - id: g\n    steps:\n";
+    let case = "  - id: r\n    route: inputs.who\n    otherwise: { set: 1 }\n    cases:\n      - id: one\n        phrases: [hi]\n        steps:\n";
+    let each = "  - id: e\n    for_each: inputs.rows\n    steps:\n";
+    let rounds = "  - id: l\n    repeat: { until: round > 1, at_most: 2 }\n    steps:\n";
+    ["", group, rounds, case, each].map(inside).into()
+}
+
+#[test]
+fn a_step_that_a_help_proposes_can_be_written_where_the_mistake_is() {
+    let found = |text: &str| {
+        let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", text)]));
+        checked.diagnostics.into_iter().filter(|found| found.code.severity() == Severity::Error).collect::<Vec<_>>()
+    };
+    for (first, second) in [
+        ("agent: w, prompt: x", "gate: s, otherwise: Sorry."),
+        ("agent: w, prompt: x", "send: stdout"),
+        ("set: Hi.", "send: stdout, of: Hi."),
+    ] {
+        let both = format!("- {{ id: draft, {first}, {second} }}");
+        let alone = format!("- {{ id: draft, {first} }}");
+        for (wrong, place) in surroundings(&[&both]).iter().zip(0..) {
+            let errors = found(wrong);
+            let help = errors.iter().find(|found| found.code == Code::TwoKinds).map(|found| found.help.concat()).unwrap_or_default();
+            let step = help.find("- { id:").map(|at| &help[at..]).unwrap_or_default();
+            let right = &surroundings(&[&alone, step])[place];
+            assert_eq!(found(right), [], "{right}");
+        }
     }
 }

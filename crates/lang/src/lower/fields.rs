@@ -65,6 +65,11 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     let mut field = Field { span: name.span, is_required: role != FieldRole::Input, ..Field::new(&name.text, FieldKind::Any) };
     if node.as_map().is_none() {
         field.is_required = true;
+        if name.text == "required" && node.as_list().is_some() {
+            let message = format!("{owner} must be a type such as text, found a list of names");
+            lower.report(wrong_type(node, message).help("remove it: a field must be given unless it has required: false"));
+            return field;
+        }
         field.kind = kind_of(lower, &owner, node, FieldKind::VARIANTS).unwrap_or(FieldKind::Any);
         return field;
     }
@@ -237,11 +242,6 @@ fn composed_type(written: &str) -> Option<String> {
 /// A type of the language, one of these.
 pub fn kind_of<K: FromStr>(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) -> Option<K> {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) else {
-        if owner.ends_with("\"required\"") && node.as_list().is_some() {
-            let message = format!("{owner} must be a type such as text, found a list of names");
-            lower.report(wrong_type(node, message).help("remove it: a field must be given unless it has required: false"));
-            return None;
-        }
         lower.wrong_thing(owner, node, "a type such as text");
         return None;
     };

@@ -5,7 +5,7 @@
 
 use serde_json::{Map as Object, Value, json};
 
-use super::keys::{KeyRule, Takes, Thing};
+use super::keys::{KeyRule, OTHERWISE_STEPS, Tables, Takes, Thing};
 use super::written_form::{word, written_form};
 use crate::syntax::{Map, Node, Scalar};
 
@@ -159,15 +159,15 @@ fn secret(map: &Map) -> Option<&str> {
 }
 
 /// A group of keys is wanted, those of a place that has these.
-pub(super) fn keys(owner: &str, names: &[&str], node: &Node) -> Option<Instead> {
+pub(super) fn keys(places: Tables, node: &Node) -> Option<Instead> {
     let scalar = node.as_scalar()?;
     let is_on = || truth(scalar).map(|word| word == "true").or(scalar.value.as_bool());
     let written = written_form(&scalar.value)?;
-    let has = |name: &str| names.contains(&name);
+    let has = |name: &str| places.iter().any(|place| place.key(name).is_some());
     let one = |key: &str| Some(exactly(format!("{{ {key}: {written} }}")));
-    match *names.first()? {
+    match places.first()?.keys.first()?.name {
         "enabled" => Some(exactly(format!("{{ enabled: {} }}", is_on()?))),
-        _ if owner.ends_with("otherwise\"") && has("on_failure") => one("set"),
+        _ if places.iter().any(|place| std::ptr::eq(*place, &OTHERWISE_STEPS)) => one("set"),
         "max_attempts" if scalar.value.is_u64() => one("max_attempts"),
         "max_attempts" => Some(exactly("{ max_attempts: 3 }".to_owned())),
         "at" if is_on() == Some(true) => Some(exactly("{ at: paragraph, most_parts: 4 }".to_owned())),

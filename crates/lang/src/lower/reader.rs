@@ -6,7 +6,9 @@ use super::aliases::{Alias, alias, is_retries, rules_for};
 use super::context::{Lower, found, quoted};
 use super::foreign::{ForeignKey, foreign};
 use super::ids::id_of_name;
-use super::keys::{DEFINITIONS, EVERY_STEP, FIELD, KINDS, KeyRule, KeyTable, MODEL, PIPELINE, PROVIDERS, TOOL, TOOL_KINDS, Tables, Takes};
+use super::keys::{
+    DEFINITIONS, EVERY_STEP, FIELD, KINDS, KeyRule, KeyTable, MODEL, PIPELINE, PROVIDERS, STEP, TOOL, TOOL_KINDS, Tables, Takes,
+};
 use super::misplaced::{Misplaced, misplaced};
 use super::other_shapes;
 use super::values::{empty_section, value_of, wrong_type};
@@ -62,12 +64,11 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             }
             _ => {
                 let message = format!("{owner} must be a group of keys, found {}", found(node));
-                let keys: Vec<&str> = names(places).collect();
                 let found = wrong_type(node, message).about(about);
-                lower.report(match other_shapes::keys(&owner, &keys, node) {
+                lower.report(match other_shapes::keys(places, node) {
                     Some((help, Some(text))) => found.help(help).proposed_fix(vec![(node.span, text)]),
                     Some((help, None)) => found.help(help),
-                    None => found.help(format!("write keys such as {}", keys.into_iter().take(3).collect::<Vec<_>>().join(", "))),
+                    None => found.help(format!("write keys such as {}", names(places).take(3).collect::<Vec<_>>().join(", "))),
                 });
                 return None;
             }
@@ -123,9 +124,9 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             let message = format!("{} has both {} and {}; keep one", self.owner, quoted(first), quoted(last));
             let found = Diagnostic::new(Code::TwoKinds, self.key_span(last), message).related(self.key_span(first), "the other one");
             let is_kind = |name: &str| KINDS.iter().any(|kind| kind.name == name);
-            self.lower.report(match self.owner.starts_with("step ") && is_kind(first) && is_kind(last) {
+            self.lower.report(match self.is_at(&STEP) && is_kind(first) && is_kind(last) {
                 true => {
-                    let id = self.owner.trim_start_matches("step ").trim_matches('"');
+                    let id = self.map.get("id").and_then(Node::as_scalar).map_or("ID", |id| &id.text);
                     // What only the second kind knows goes with it.
                     let knows = |kind: &str, key: &str| KINDS.iter().any(|table| table.name == kind && table.key(key).is_some());
                     let moved = self.map.entries.iter().map(|(key, _)| &*key.text);
@@ -201,7 +202,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             let message = format!("{} must be {must_be}, found {}", quoted(key), found(node));
             let found = wrong_type(node, message).about(value_of(key)).help(help);
             self.lower.report(match is_on {
-                Some(false) if help.contains("[]") => found.proposed_fix(vec![(node.span, "[]".to_owned())]),
+                Some(false) if is_list => found.proposed_fix(vec![(node.span, "[]".to_owned())]),
                 _ => found,
             });
         }
@@ -517,7 +518,12 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     fn is_field(&self) -> bool {
-        self.places.iter().any(|place| std::ptr::eq(*place, &FIELD))
+        self.is_at(&FIELD)
+    }
+
+    /// Whether these are among the keys of the place.
+    fn is_at(&self, table: &'static KeyTable) -> bool {
+        self.places.iter().any(|place| std::ptr::eq(*place, table))
     }
 
     fn written_type(&self) -> Option<&'a str> {
@@ -569,7 +575,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             // A name for people tells what the id may be.
             let name = self.map.get("name").and_then(Node::as_scalar).filter(|_| rule.name == "id");
             let is_first = self.map.entries.first().is_some_and(|(key, _)| key.text == "name");
-            let id = name.and_then(|name| id_of_name(&name.text, is_first, places.iter().any(|place| std::ptr::eq(*place, &EVERY_STEP))));
+            let id = name.and_then(|name| id_of_name(&name.text, is_first, self.is_at(&EVERY_STEP)));
             self.lower.report(match returned {
                 None if let Some(help) = id => found.help(help),
                 Some(value) => Diagnostic { span: code.map_or(found.span, |_| self.key_span("python")), ..found }

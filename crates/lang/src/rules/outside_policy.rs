@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use std::fmt::{self, Display, Formatter};
+
 use super::policy_entries::without_scheme;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
@@ -14,7 +16,7 @@ use crate::source::{Span, Spanned};
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };
-    let mut report = |id: &str, span: Span, what: String, help: &str| {
+    let mut report = |id: &str, span: Span, what: Denied, help: &str| {
         let message = format!("step {} uses {what}, which policy {} does not allow", quoted(id), quoted(&name.value));
         out.push(found(span, &message).related(policy.span, "this policy is to allow it").help(help));
         if let Some(found) = out.last_mut() {
@@ -30,26 +32,27 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 "write {} in the policy, or remove the step",
                 with_one_more("allowed_tools", policy.allowed_tools.as_deref(), &tool.value)
             );
-            report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), &help);
+            report(&step.id.value, tool.span, Denied::Tool(tool.value.clone()), &help);
         }
         if let Some(ResourceStep { server, uri }) = resource {
             let arguments = json!({ "uri": &*uri.source });
             let known = (uri.form == Form::Plain).then_some((&arguments, &*uri.source));
             if refuses(Act::Resource { server: &server.value, uri: known }) {
                 let help = "add the server to allowed_tools, or remove the step";
-                report(&step.id.value, server.span, format!("a resource of server {}", quoted(&server.value)), help);
+                report(&step.id.value, server.span, Denied::Other(format!("a resource of server {}", quoted(&server.value))), help);
             }
         }
         if let Some(run) = step.kind.facts().starts
             && let Some((span, what)) = refused_host(&run.network, step.kind_span, (&name.value, policy))
         {
-            report(&step.id.value, span, what.clone(), &host_help(&what, policy));
+            let help = host_help(&what, policy);
+            report(&step.id.value, span, what, &help);
         }
         if let StepKind::Read(read) = &step.kind {
             let paths = files(read).into_iter().map(|path| from_project(&file.project, &file.folder.join(path)));
             if let Some(path) = paths.into_iter().find(|path| refuses(Act::Read(path))) {
                 let help = "add the file to file_access.read, or remove the step";
-                report(&step.id.value, step.kind_span, format!("file {}", quoted(&path)), help);
+                report(&step.id.value, step.kind_span, Denied::Other(format!("file {}", quoted(&path))), help);
             }
         }
         if let StepKind::Search(search) = &step.kind
@@ -60,7 +63,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let refused = |(is_path, path): &(bool, String)| refuses(if *is_path { Act::Read(path) } else { Act::ReadEach(path) });
             if let Some((_, path)) = patterns.into_iter().find(refused) {
                 let help = "add the files to file_access.read, or remove the step";
-                report(&step.id.value, search.knowledge.span, format!("the files {}", quoted(&path)), help);
+                report(&step.id.value, search.knowledge.span, Denied::Other(format!("the files {}", quoted(&path))), help);
             }
         }
         if let Some(url) = step.kind.address()
@@ -82,24 +85,24 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 Some(port) if (scheme.as_str(), port) != ("https", 443) => format!("{host}:{port}"),
                 _ => host.clone(),
             };
-            report(&step.id.value, url.place.span, format!("host {}", quoted(&shown)), &help);
+            report(&step.id.value, url.place.span, Denied::Host(shown), &help);
         }
     }
 }
 
 /// The first host of a program's network that a policy does not allow, where it stands; `place` for all of the network.
-pub(super) fn refused_host(network: &ProgramNetwork<Spanned<String>>, place: Span, policy: (&str, &Policy)) -> Option<(Span, String)> {
+pub(super) fn refused_host(network: &ProgramNetwork<Spanned<String>>, place: Span, policy: (&str, &Policy)) -> Option<(Span, Denied)> {
     let refused = |origin: &Origin| decide_host(&[policy], HostSource::Input, origin, || true).is_denied();
     let first = Origin::of_program(&network.map(|host| host.value.clone())).iter().position(refused)?;
     match network {
-        ProgramNetwork::Hosts(hosts) => hosts.get(first).map(|host| (host.span, format!("host {}", quoted(&host.value)))),
-        ProgramNetwork::None | ProgramNetwork::All => Some((place, "all of the network".to_owned())),
+        ProgramNetwork::Hosts(hosts) => hosts.get(first).map(|host| (host.span, Denied::Host(host.value.clone()))),
+        ProgramNetwork::None | ProgramNetwork::All => Some((place, Denied::Other("all of the network".to_owned()))),
     }
 }
 
 /// What to write so that a policy allows what [`refused_host`] names.
-pub(super) fn host_help(what: &str, policy: &Policy) -> String {
-    let host = what.split('"').nth(1).unwrap_or("*");
+pub(super) fn host_help(what: &Denied, policy: &Policy) -> String {
+    let host = if let Denied::Host(host) = what { host } else { "*" };
     format!(
         "write network_access: {{ {} }} in the policy, or take it out of network",
         with_one_more("hosts", policy.hosts.as_deref(), host)
@@ -128,10 +131,27 @@ pub(super) fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::OutsidePolicy, span, message)
 }
 
+/// What a policy does not allow.
+pub(super) enum Denied {
+    Tool(String),
+    Host(String),
+    /// In words.
+    Other(String),
+}
+
+impl Display for Denied {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Denied::Tool(name) => write!(f, "tool {}", quoted(name)),
+            Denied::Host(name) => write!(f, "host {}", quoted(name)),
+            Denied::Other(what) => f.write_str(what),
+        }
+    }
+}
+
 /// Says which entry of the policy keeps something out, or nearly lets it in, and moves the finding there.
-fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
-    let (kind, name) = what.split_once('"').map(|(kind, rest)| (kind.trim(), rest.trim_end_matches('"'))).unwrap_or((what, ""));
-    if kind == "tool" {
+fn explain(found: &mut Diagnostic, policy: &Policy, what: &Denied) {
+    if let Denied::Tool(name) = what {
         if let Some(entry) = policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, name, None)) {
             return at_entry(
                 found,
@@ -153,10 +173,8 @@ fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
             (false, _) => {}
         }
     }
+    let Denied::Host(name) = what else { return };
     let hosts = policy.hosts.as_deref().unwrap_or_default();
-    if kind != "host" || hosts.is_empty() {
-        return;
-    }
     let plain = name.split(':').next().unwrap_or_default();
     for entry in hosts {
         let value = entry.value.as_str();

@@ -5,9 +5,10 @@ use strum::VariantNames;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::diagnostic::{Hints, nearest};
+use crate::lower::keys::Thing;
 use crate::model::{
-    ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName,
-    UntrustedAnswer, UntrustedRule, asking_tool,
+    ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, Model, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind,
+    ToolName, UntrustedAnswer, UntrustedRule, asking_tool,
 };
 use crate::policy::may_mean;
 use crate::source::{Span, Spanned};
@@ -18,7 +19,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     for (name, agent) in &file.agents {
         let owner = format!("agent \"{name}\" uses");
         if let Some(model) = agent.model.as_ref().filter(|model| model.value != DEFAULT_MODEL) {
-            look.up("model", &owner, model, &file.models);
+            look.up(Thing::Model, &owner, model, &file.models);
         }
         // Each agent that it may ask is among its tools, at the place of its name.
         let written = |tool: &&Spanned<String>| agent.agents.iter().all(|other| other.span != tool.span);
@@ -34,24 +35,24 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             .filter(written)
             .filter(|tool| !is_agent(tool))
             .for_each(|tool| look.tool_of_list(&owner, tool, &file.tools, &listed));
-        agent.policy.iter().for_each(|policy| look.up("policy", &owner, policy, &file.policies));
-        agent.agents.iter().for_each(|other| look.up("agent", &format!("agent \"{name}\" asks"), other, &file.agents));
+        agent.policy.iter().for_each(|policy| look.up(Thing::Policy, &owner, policy, &file.policies));
+        agent.agents.iter().for_each(|other| look.up(Thing::Agent, &format!("agent \"{name}\" asks"), other, &file.agents));
     }
     for (name, model) in &file.models {
-        let owner = format!("model \"{name}\" falls back to");
-        model.fallback.iter().filter(|other| other.value != DEFAULT_MODEL).for_each(|other| look.up("model", &owner, other, &file.models));
+        let others = model.fallback.iter().filter(|other| other.value != DEFAULT_MODEL);
+        others.for_each(|other| look.fallback(name, other, &file.models));
     }
     for (name, tool) in &file.tools {
         if let Some(embed) = tool.knowledge().and_then(|knowledge| knowledge.embed.as_ref()) {
-            look.up("model", &format!("knowledge \"{name}\" is embedded by"), embed, &file.models);
+            look.up(Thing::Model, &format!("knowledge \"{name}\" is embedded by"), embed, &file.models);
         }
         if let ToolKind::Sql(tables) = &tool.kind {
-            tables.iter().for_each(|table| look.up("table", &format!("tool \"{name}\" opens"), table, &file.data));
+            tables.iter().for_each(|table| look.up(Thing::Table, &format!("tool \"{name}\" opens"), table, &file.data));
         }
     }
     for (name, scorecard) in &file.scorecards {
         let owner = format!("scorecard \"{name}\" asks");
-        scorecard.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
+        scorecard.judge.iter().for_each(|judge| look.up(Thing::Agent, &owner, judge, &file.agents));
     }
     // One of another file is for the tools of many files.
     for (name, policy) in file.policies.iter().filter(|(_, policy)| policy.span.file == file.name.span.file) {
@@ -65,28 +66,28 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             look.untrusted(&format!("untrusted of policy \"{name}\" names"), rule, file);
         }
     }
-    file.policy.iter().for_each(|policy| look.up("policy", "the pipeline is under", policy, &file.policies));
+    file.policy.iter().for_each(|policy| look.up(Thing::Policy, "the pipeline is under", policy, &file.policies));
     if let Some(PersonSource::Table(table)) = file.person.as_ref().map(|person| &person.from) {
-        look.up("table", "person comes from", table, &file.data);
+        look.up(Thing::Table, "person comes from", table, &file.data);
     }
     for planned in &pipeline.steps {
         let owner = format!("step \"{}\" uses", planned.step.id.value);
         let kind = &planned.step.kind;
         let asked = kind.agents_with_tools().into_iter().chain(kind.facts().helpers.into_iter().flatten());
-        asked.for_each(|agent| look.up("agent", &owner, agent, &file.agents));
+        asked.for_each(|agent| look.up(Thing::Agent, &owner, agent, &file.agents));
         if let Some(model) = kind.facts().model.filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
-            look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
+            look.up(Thing::Model, &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
         }
         if let StepKind::Dialogue(dialogue) = kind {
-            dialogue.policy.iter().for_each(|policy| look.up("policy", &owner, policy, &file.policies));
+            dialogue.policy.iter().for_each(|policy| look.up(Thing::Policy, &owner, policy, &file.policies));
         } else if let StepKind::Tool(step) = kind {
             look.tool(&owner, &step.tool, &file.tools);
         } else if let StepKind::Search(step) = kind {
             let all = file.tools.iter().filter(|(_, tool)| tool.knowledge().is_some() || tool.kind == ToolKind::Broken);
             let known: IndexMap<String, ()> = all.map(|(name, _)| (name.clone(), ())).collect();
-            look.up("knowledge", &format!("step \"{}\" searches", planned.step.id.value), &step.knowledge, &known);
+            look.up(Thing::Knowledge, &format!("step \"{}\" searches", planned.step.id.value), &step.knowledge, &known);
         } else if let StepKind::Resource(step) = kind {
-            look.up("tool", &owner, &step.server, &file.tools);
+            look.up(Thing::Tool, &owner, &step.server, &file.tools);
         } else if let StepKind::Plan(step) = kind {
             let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
             step.may_use.iter().for_each(|name| look.agent_or_tool(&owner, name, file));
@@ -95,18 +96,18 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         {
             let owner = format!("step \"{}\" sends to", planned.step.id.value);
             let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
-            look.up("tool", &owner, &step.to, &known);
+            look.up(Thing::Tool, &owner, &step.to, &known);
         } else if let Some(judging) = kind.facts().judges {
             let named = judging.cards().iter().filter_map(ScorecardRef::name);
-            named.for_each(|name| look.up("scorecard", &owner, name, &file.scorecards));
-            judging.judge().into_iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
+            named.for_each(|name| look.up(Thing::Scorecard, &owner, name, &file.scorecards));
+            judging.judge().into_iter().for_each(|judge| look.up(Thing::Agent, &owner, judge, &file.agents));
         } else if let StepKind::Call(step) = kind
             && let (Some(called), Some(channel)) = (step.pipeline.map(|id| &plan.pipeline(id).pipeline), &step.channel)
             && channel.form == Form::Plain
         {
             let channel = &Spanned::new(channel.source.to_string(), channel.place.span);
             let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
-            look.up("channel", &format!("pipeline \"{}\" is called for", called.name.value), channel, &listed);
+            look.up(Thing::Channel, &format!("pipeline \"{}\" is called for", called.name.value), channel, &listed);
         }
     }
 }
@@ -117,11 +118,8 @@ pub(super) fn found(span: Span, message: String) -> Diagnostic {
 }
 
 /// A query or a file where the name of a table belongs.
-fn not_a_table<T>(what: &str, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) -> Option<Diagnostic> {
+fn not_a_table<T>(owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) -> Option<Diagnostic> {
     let written = name.value.trim();
-    if what != "table" {
-        return None;
-    }
     if written.to_lowercase().starts_with("select ") {
         let message = format!("{owner} a query, and names of tables belong here");
         let help = format!("write [{}]: an agent writes its queries itself", listed(known.keys()));
@@ -146,68 +144,62 @@ struct ReferenceLook<'o> {
 }
 
 impl ReferenceLook<'_> {
-    fn up<T>(&mut self, what: &str, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
+    fn up<T>(&mut self, what: Thing, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
         if known.contains_key(&name.value) {
             return;
         }
-        let near = self.hints.did_you_mean(&name.value, known.keys().map(String::as_str));
-        let may_be_imported = matches!(what, "policy" | "agent" | "tool" | "scorecard") && near.is_empty() && !known.contains_key(STDOUT);
-        let problem = match what {
-            "channel" => "which it does not list",
-            "model" if !owner.contains("falls back") => "and models has no entry of this name",
-            _ if may_be_imported => "which stands neither in this file nor in one of its imports",
-            _ => "which does not exist",
-        };
-        if let Some(found) = not_a_table(what, owner, name, known) {
+        if what == Thing::Table
+            && let Some(found) = not_a_table(owner, name, known)
+        {
             return self.out.push(found);
         }
-        let message = format!("{owner} {what} \"{}\", {problem}{near}", name.value);
-        let help = match known.is_empty() {
-            true if what == "table" => "add it under data".to_owned(),
-            true if what == "knowledge" => "add it under knowledge".to_owned(),
-            true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
-            true if what == "agent or tool" => "add it under agents or tools".to_owned(),
-            true if what == "policy" => "add it under policies".to_owned(),
-            true if what == "model" => {
+        let near = self.hints.did_you_mean(&name.value, known.keys().map(String::as_str));
+        let word = <&str>::from(what);
+        let is_there = !known.is_empty();
+        let help = match what {
+            _ if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
+            _ if is_there => format!("use one of: {}", listed(known.keys())),
+            Thing::Table => "add it under data".to_owned(),
+            Thing::Knowledge => "add it under knowledge".to_owned(),
+            Thing::Channel => "add it to the channels of that pipeline".to_owned(),
+            Thing::Policy => "add it under policies".to_owned(),
+            Thing::Model => {
                 format!(
                     "write main here; add models: {{ main: {{ provider: openai, model: {}, api_key: \"{{{{ secrets.KEY }}}}\" }} }} and secrets: {{ KEY: Key of the model }} to the file",
                     name.value
                 )
             }
-            true => format!("add it under {what}s"),
-            false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
-            false => format!("use one of: {}", listed(known.keys())),
+            Thing::Step | Thing::Agent | Thing::Tool | Thing::Scorecard | Thing::StyleGuide => format!("add it under {word}s"),
         };
-        let message = match what {
-            "policy" if name.value.contains('/') => format!("{message}: policy takes a name, not a path"),
-            _ => message,
+        let may_be_imported = matches!(what, Thing::Policy | Thing::Agent | Thing::Tool | Thing::Scorecard);
+        let (problem, mut help) = match what {
+            _ if may_be_imported && near.is_empty() && !known.contains_key(STDOUT) => {
+                let name = &name.value;
+                let help = match is_there {
+                    true => format!(
+                        "{help}; or add the file that has {name} to imports: [FILE.yaml]: what an imported file imports itself is not passed on"
+                    ),
+                    false => format!(
+                        "add the file that has {name} to imports: [FILE.yaml]; what an imported file imports itself is not passed on; or {help}"
+                    ),
+                };
+                ("which stands neither in this file nor in one of its imports", help)
+            }
+            Thing::Channel => ("which it does not list", help),
+            Thing::Model => ("and models has no entry of this name", help),
+            _ => ("which does not exist", help),
         };
-        let help = match what {
-            "policy" if name.value.contains('/') => {
-                let stem = name.value.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or_default();
-                format!("write policy: {stem}, the name of one, and imports: [{}] for its file", name.value)
-            }
-            _ if may_be_imported && known.is_empty() => {
-                format!(
-                    "add the file that has {0} to imports: [FILE.yaml]; what an imported file imports itself is not passed on; or {help}",
-                    name.value
-                )
-            }
-            _ if may_be_imported => {
-                format!(
-                    "{help}; or add the file that has {} to imports: [FILE.yaml]: what an imported file imports itself is not passed on",
-                    name.value
-                )
-            }
-            "model" if near.is_empty() && owner.contains("falls back") => {
-                let model = owner.split('"').nth(1).unwrap_or("default");
-                format!(
-                    "add {0} below models, written like {model} without its fallback and with model: {0}: fallback names an entry",
-                    name.value
-                )
-            }
-            _ => help,
-        };
+        let mut message = format!("{owner} {word} \"{}\", {problem}{near}", name.value);
+        if what == Thing::Policy && name.value.contains('/') {
+            let stem = name.value.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or_default();
+            message += ": policy takes a name, not a path";
+            help = format!("write policy: {stem}, the name of one, and imports: [{}] for its file", name.value);
+        }
+        self.unknown((word, owner, name), known, found(name.span, message).near(near).help(help));
+    }
+
+    /// Reports a name that is not known; several in one are a list.
+    fn unknown<T>(&mut self, (what, owner, name): (&str, &str, &Spanned<String>), known: &IndexMap<String, T>, unknown: Diagnostic) {
         let parts: Vec<&str> = name.value.split([',', ' ']).filter(|part| !part.is_empty()).collect();
         self.out.push(match parts.as_slice() {
             [_, _, ..] if parts.iter().all(|part| known.contains_key(*part)) => {
@@ -215,8 +207,25 @@ impl ReferenceLook<'_> {
                 let message = format!("{owner} {what} \"{}\": several names are a list", name.value);
                 found(name.span, message).help(format!("write {list}")).proposed_fix(vec![(name.span, list)])
             }
-            _ => found(name.span, message).near(near).help(help),
+            _ => unknown,
         });
+    }
+
+    /// `fallback` of a model.
+    fn fallback(&mut self, model: &str, name: &Spanned<String>, known: &IndexMap<String, Model>) {
+        if known.contains_key(&name.value) {
+            return;
+        }
+        let near = self.hints.did_you_mean(&name.value, known.keys().map(String::as_str));
+        let message = format!("model \"{model}\" falls back to model \"{}\", which does not exist{near}", name.value);
+        let help = match near.is_empty() {
+            true => format!(
+                "add {0} below models, written like {model} without its fallback and with model: {0}: fallback names an entry",
+                name.value
+            ),
+            false => format!("use one of: {}", listed(known.keys())),
+        };
+        self.out.push(found(name.span, message).near(near).help(help));
     }
 
     /// What a plan may use; one name for both would leave open which is meant.
@@ -232,7 +241,14 @@ impl ReferenceLook<'_> {
             }
             (false, false) => {
                 let known: IndexMap<String, ()> = file.agents.keys().chain(file.tools.keys()).map(|name| (name.clone(), ())).collect();
-                self.up("agent or tool", owner, &Spanned::new(server.to_owned(), name.span), &known);
+                let near = self.hints.did_you_mean(server, known.keys().map(String::as_str));
+                let message = format!("{owner} agent or tool \"{server}\", which does not exist{near}");
+                let help = match known.is_empty() {
+                    true => "add it under agents or tools".to_owned(),
+                    false => format!("use one of: {}", listed(known.keys())),
+                };
+                let name = Spanned::new(server.to_owned(), name.span);
+                self.unknown(("agent or tool", owner, &name), &known, found(name.span, message).near(near).help(help));
             }
             _ => {}
         }
@@ -253,7 +269,7 @@ impl ReferenceLook<'_> {
             && !file.tools.contains_key(tool)
             && !nearest(tool, file.tools.keys().map(String::as_str)).is_empty()
         {
-            return self.up("tool", owner, &Spanned::new(tool.to_owned(), rule.of.span), &file.tools);
+            return self.up(Thing::Tool, owner, &Spanned::new(tool.to_owned(), rule.of.span), &file.tools);
         }
         self.listed_tool(owner, &rule.of, rule.answer != UntrustedAnswer::Allow, file);
     }
@@ -307,6 +323,6 @@ impl ReferenceLook<'_> {
                 .push(found(name.span, message).help(format!("write agents: [{agent}] in the agent that asks, and no tool for it")));
         }
         let server = ToolName::of(&name.value).tool;
-        self.up("tool", owner, &Spanned::new(server.to_owned(), name.span), known);
+        self.up(Thing::Tool, owner, &Spanned::new(server.to_owned(), name.span), known);
     }
 }
