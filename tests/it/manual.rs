@@ -59,6 +59,24 @@ fn every_page_is_in_the_table_of_contents_once() {
 }
 
 #[test]
+fn the_page_of_codes_has_each_range_of_them_and_the_table_of_contents_their_order() {
+    let page = text(&root().join("docs/codes/README.md"));
+    let ranges = page.lines().filter_map(|line| line.strip_prefix("| F")?.split_once(" |")).map(|(range, _)| format!("F{range}"));
+    let ends: Vec<(String, String)> =
+        ranges.map(|range| range.split_once('–').map_or((range.clone(), range.clone()), |(a, b)| (a.into(), b.into()))).collect();
+    let codes: Vec<&str> = flow::diagnostic::Code::ALL.iter().map(|code| code.id()).collect();
+    for code in &codes {
+        assert_eq!(ends.iter().filter(|(first, last)| (&**first..=&**last).contains(code)).count(), 1, "{code} is in one range");
+    }
+    for end in ends.iter().flat_map(|(first, last)| [first, last]) {
+        assert!(codes.contains(&&**end), "{end} is no code");
+    }
+    let contents = text(&root().join("docs/SUMMARY.md"));
+    let listed: Vec<&str> = contents.lines().filter_map(|line| line.trim().strip_prefix("- [F")?.get(..3)).collect();
+    assert!(listed.is_sorted(), "{listed:?}");
+}
+
+#[test]
 fn every_link_of_the_manual_leads_somewhere() {
     let all = ["", "docs", "docs/codes", "pipelines/timesheet", "pipelines/city_facts"].into_iter().flat_map(pages);
     let (mut count, mut wrong) = (0, vec![]);

@@ -383,7 +383,10 @@ fn a_type_that_a_search_finds_is_the_only_one_of_its_name() {
     // What the sandbox is on other systems has the names of what it is on Linux.
     for Source { path, code, .. } in sources().into_iter().filter(|source| !source.path.ends_with("sandbox/elsewhere.rs")) {
         for line in code.lines().map(str::trim_start) {
-            let line = line.strip_prefix("pub").map_or(line, |rest| rest.split_once(' ').map_or(rest, |(_, rest)| rest));
+            let line = line.strip_prefix("pub").map_or(line, |rest| match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+                Some((_, rest)) => rest.trim_start(),
+                None => rest.trim_start(),
+            });
             let named = ["struct ", "enum ", "trait "].iter().find_map(|kind| line.strip_prefix(kind));
             let name = named.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>());
             if let Some(name) = name.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase())) {

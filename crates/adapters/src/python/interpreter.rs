@@ -26,7 +26,7 @@ const ASK: &str = "import json, sys; print(json.dumps({'program': sys.executable
 
 /// A Python that can run code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interpreter {
+pub struct PythonInterpreter {
     /// Its file; of a virtual environment the one in there.
     pub program: PathBuf,
     /// Folders that it must read.
@@ -44,13 +44,13 @@ struct InterpreterFacts {
 }
 
 /// Those that were asked, by the file that was started.
-static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Interpreter>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<HashMap<PathBuf, PythonInterpreter>>> = LazyLock::new(Mutex::default);
 
 /// The interpreter of a virtual environment, or `python3` in `PATH`.
 ///
 /// # Errors
 /// Fails with `unavailable` if it is missing, does not start, or is too old.
-pub async fn interpreter(venv: Option<&Path>) -> Result<Interpreter, Failure> {
+pub async fn interpreter(venv: Option<&Path>) -> Result<PythonInterpreter, Failure> {
     match venv {
         Some(venv) => of_venv(venv),
         None => of_path().await,
@@ -63,7 +63,7 @@ fn missing(message: impl Into<String>) -> Failure {
 
 /// A virtual environment lies in the project, so nothing of it is started outside of a sandbox: `pyvenv.cfg` says where its installation is
 /// (<https://docs.python.org/3/library/venv.html#how-venvs-work>).
-fn of_venv(venv: &Path) -> Result<Interpreter, Failure> {
+fn of_venv(venv: &Path) -> Result<PythonInterpreter, Failure> {
     let venv = std::path::absolute(venv).unwrap_or_else(|_| venv.to_path_buf());
     let shown = venv.display();
     let program = venv.join("bin/python3");
@@ -88,11 +88,11 @@ fn of_venv(venv: &Path) -> Result<Interpreter, Failure> {
         return Err(wrong(&format!("{} is no installation of Python {major}.{minor}", base.display())));
     }
     let installation = Some(base.to_path_buf()).filter(|base| !is_of_system(base));
-    Ok(Interpreter { program, reads: std::iter::once(venv.clone()).chain(installation).collect(), version: version.to_owned() })
+    Ok(PythonInterpreter { program, reads: std::iter::once(venv.clone()).chain(installation).collect(), version: version.to_owned() })
 }
 
 /// `python3` in `PATH` is started once in a process, without code of a pipeline: a name in `PATH` may be a script that looks for the interpreter.
-async fn of_path() -> Result<Interpreter, Failure> {
+async fn of_path() -> Result<PythonInterpreter, Failure> {
     let program = find("python3").ok_or_else(|| missing("the program python3 was not found in PATH; install Python 3.8 or later"))?;
     if let Some(known) = held(&KNOWN).get(&program) {
         return Ok(known.clone());
@@ -108,7 +108,7 @@ async fn of_path() -> Result<Interpreter, Failure> {
     new_enough(major, minor).map_err(cannot)?;
     let mut reads: Vec<PathBuf> = [told.prefix, told.base].into_iter().filter(|folder| !is_of_system(folder)).collect();
     reads.dedup();
-    let known = Interpreter { program: told.program, reads, version: format!("{major}.{minor}.{patch}") };
+    let known = PythonInterpreter { program: told.program, reads, version: format!("{major}.{minor}.{patch}") };
     held(&KNOWN).insert(program.clone(), known.clone());
     Ok(known)
 }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     /// A virtual environment with these settings, and whether its `python3` is there.
-    fn told(settings: &str, has_program: bool) -> Result<Interpreter, String> {
+    fn told(settings: &str, has_program: bool) -> Result<PythonInterpreter, String> {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(place.path().join("bin")).unwrap();
         std::fs::write(place.path().join("pyvenv.cfg"), settings).unwrap();

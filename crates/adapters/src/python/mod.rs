@@ -19,7 +19,7 @@ use imagesize::ImageType;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub use self::interpreter::{Interpreter, interpreter};
+pub use self::interpreter::{PythonInterpreter, interpreter};
 use super::kept_files::KeptFiles;
 use super::picture_kind::{picture_kind, picture_size};
 use crate::event::Failure;
@@ -211,7 +211,7 @@ fn value_at<'v>(returns: &'v mut Map<String, Value>, pointer: &str) -> Option<&'
     returns.get_mut(&name.replace("~1", "/").replace("~0", "~"))?.pointer_mut(inner)
 }
 
-fn program(call: &PythonCall, interpreter: &Interpreter) -> Result<ProgramCall, Failure> {
+fn program(call: &PythonCall, interpreter: &PythonInterpreter) -> Result<ProgramCall, Failure> {
     let PythonCall {
         name,
         project: _,

@@ -313,7 +313,8 @@ fn surroundings(steps: &[&str]) -> Vec<String> {
         )
     };
     let group = "  - id: g\n    steps:\n";
-    let case = "  - id: r\n    route: inputs.who\n    otherwise: { set: 1 }\n    cases:\n      - id: one\n        phrases: [hi]\n        steps:\n";
+    let case =
+        "  - id: r\n    route: inputs.who\n    otherwise: { set: 1 }\n    cases:\n      - id: one\n        phrases: [hi]\n        steps:\n";
     let each = "  - id: e\n    for_each: inputs.rows\n    steps:\n";
     let rounds = "  - id: l\n    repeat: { until: round > 1, at_most: 2 }\n    steps:\n";
     ["", group, rounds, case, each].map(inside).into()

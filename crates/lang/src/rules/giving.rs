@@ -5,7 +5,7 @@ use crate::model::{Form, Read, Text};
 
 /// Whether what a text reads is part of what it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Gives {
+pub(super) enum Disclosure {
     /// It is only tested or counted.
     Nothing,
     /// It may be.
@@ -28,13 +28,13 @@ pub(super) fn output_of(read: &Read) -> Option<(&str, &[String])> {
 /// The one output a bare expression is: nothing but `steps.x.output` and what is below it.
 pub(super) fn sole_output(text: &Text) -> Option<(&str, &[String])> {
     match text.reads.as_slice() {
-        [read] if gives(text, read) == Gives::Surely => output_of(read),
+        [read] if gives(text, read) == Disclosure::Surely => output_of(read),
         _ => None,
     }
 }
 
 /// How sure it is that the value of a read is part of what the text gives. Goes by the words around each place where it is read.
-pub(super) fn gives(text: &Text, read: &Read) -> Gives {
+pub(super) fn gives(text: &Text, read: &Read) -> Disclosure {
     let path = read.path.join(".");
     let mut found = None;
     // The last `{{` or `{%` before a place, and how far it has been looked for.
@@ -51,41 +51,41 @@ pub(super) fn gives(text: &Text, read: &Read) -> Gives {
         let here = match (text.form, tag) {
             (Form::Bare, _) => gives_here(before.trim(), after.trim()),
             (_, Some(tag)) => in_tag(text.source.get(tag..start).unwrap_or_default(), after),
-            (_, None) => Gives::Perhaps,
+            (_, None) => Disclosure::Perhaps,
         };
-        if here == Gives::Surely {
+        if here == Disclosure::Surely {
             return here;
         }
         found = found.max(Some(here));
     }
-    found.unwrap_or(Gives::Perhaps)
+    found.unwrap_or(Disclosure::Perhaps)
 }
 
 /// `before` begins with `{{` or `{%`.
-fn in_tag(before: &str, after: &str) -> Gives {
+fn in_tag(before: &str, after: &str) -> Disclosure {
     if let Some(statement) = before.strip_prefix("{%") {
         let words = statement.trim_start_matches(['-', ' ']);
-        return if words.starts_with("if") || words.starts_with("elif") { Gives::Nothing } else { Gives::Perhaps };
+        return if words.starts_with("if") || words.starts_with("elif") { Disclosure::Nothing } else { Disclosure::Perhaps };
     }
     let before = before.trim_start_matches(['{', '-']).trim();
     gives_here(before, after.split("}}").next().unwrap_or_default().trim_end_matches('-').trim())
 }
 
 /// `before` and `after` are the rest of the expression.
-fn gives_here(before: &str, after: &str) -> Gives {
+fn gives_here(before: &str, after: &str) -> Disclosure {
     let tested_before = ["if", "not"].iter().any(|word| before.ends_with(word));
     let tested_after = ["is ", "==", "!=", ">", "<", "in ", "not in "].iter().any(|word| after.starts_with(word));
     if tested_before || tested_after {
-        return Gives::Nothing;
+        return Disclosure::Nothing;
     }
     let Some(filter) = after.strip_prefix('|') else {
-        return if before.is_empty() && after.is_empty() { Gives::Surely } else { Gives::Perhaps };
+        return if before.is_empty() && after.is_empty() { Disclosure::Surely } else { Disclosure::Perhaps };
     };
     let name: String = filter.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     match name.as_str() {
-        "length" => Gives::Nothing,
-        name if before.is_empty() && KEEPING.contains(&name) => Gives::Surely,
-        _ => Gives::Perhaps,
+        "length" => Disclosure::Nothing,
+        name if before.is_empty() && KEEPING.contains(&name) => Disclosure::Surely,
+        _ => Disclosure::Perhaps,
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::model::TextPlace;
 
-    fn judged(source: &str) -> Gives {
+    fn judged(source: &str) -> Disclosure {
         let text = crate::template::text(source, TextPlace::default(), &mut vec![]);
         gives(&text, text.reads.iter().find(|read| read.path[0] == "inputs").unwrap())
     }
@@ -112,17 +112,17 @@ mod tests {
     #[test]
     fn a_printed_name_is_given_a_tested_one_is_not() {
         for (source, expected) in [
-            ("{{ inputs.a }}", Gives::Surely),
-            ("Hello {{- inputs.a | default('x') -}}!", Gives::Surely),
-            ("{% if inputs.a %}x{% endif %}", Gives::Nothing),
-            ("{% if inputs.a %}{{ inputs.a }}{% endif %}", Gives::Surely),
-            ("{{ inputs.a | length }}", Gives::Nothing),
-            ("{{ 'yes' if inputs.a else 'no' }}", Gives::Nothing),
-            ("{{ inputs.a == 3 }}", Gives::Nothing),
-            ("{{ 'x' ~ inputs.a }}", Gives::Perhaps),
-            ("{{ inputs.a if run.id else '' }}", Gives::Perhaps),
-            ("{% for x in inputs.a %}{{ x }}{% endfor %}", Gives::Perhaps),
-            ("{{ inputs['a'] }}", Gives::Perhaps),
+            ("{{ inputs.a }}", Disclosure::Surely),
+            ("Hello {{- inputs.a | default('x') -}}!", Disclosure::Surely),
+            ("{% if inputs.a %}x{% endif %}", Disclosure::Nothing),
+            ("{% if inputs.a %}{{ inputs.a }}{% endif %}", Disclosure::Surely),
+            ("{{ inputs.a | length }}", Disclosure::Nothing),
+            ("{{ 'yes' if inputs.a else 'no' }}", Disclosure::Nothing),
+            ("{{ inputs.a == 3 }}", Disclosure::Nothing),
+            ("{{ 'x' ~ inputs.a }}", Disclosure::Perhaps),
+            ("{{ inputs.a if run.id else '' }}", Disclosure::Perhaps),
+            ("{% for x in inputs.a %}{{ x }}{% endfor %}", Disclosure::Perhaps),
+            ("{{ inputs['a'] }}", Disclosure::Perhaps),
         ] {
             assert_eq!(judged(source), expected, "{source}");
         }

@@ -1,6 +1,6 @@
 //! F606: personal data in what is logged as it is.
 
-use super::giving::{Gives, output_of};
+use super::giving::{Disclosure, output_of};
 use super::personal_sources::{PersonalSources, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Read, StepKind};
@@ -12,7 +12,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let key = step.kind.idempotency_key();
         let reason = if let StepKind::Stop(stop) = &step.kind { stop.reason.as_ref() } else { None };
         for (label, text) in [("name", step.name.as_ref()), ("idempotency_key", key), ("reason", reason)] {
-            let Some((read, name)) = text.and_then(|text| first(&sources, planned, &[text], Gives::Surely)) else { continue };
+            let Some((read, name)) = text.and_then(|text| first(&sources, planned, &[text], Disclosure::Surely)) else { continue };
             // Of a marked step or element, only the whole is sure to be personal: a part may be the id of an order, which makes a good key.
             // A sentence about it is for people, and what they are told of a marked step is personal.
             if label == "idempotency_key"

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::giving::{Gives, gives};
+use super::giving::{Disclosure, gives};
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Filling, Outputs, ProgramCommand, Read, StepKind, Text, ToolKind};
@@ -40,7 +40,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             }
         };
         let Some(whereto) = whereto else { continue };
-        if let Some((read, name)) = first(&sources, planned, &texts, Gives::Perhaps) {
+        if let Some((read, name)) = first(&sources, planned, &texts, Disclosure::Perhaps) {
             let id = quoted(&planned.step.id.value);
             let message = format!("{id} sends {name} (pii) to {whereto} without a check pii: none before it");
             out.push(found(read, &message));
@@ -55,7 +55,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let direct = texts.into_iter().find_map(|text| {
             let mut asked = HashSet::new();
             let reads = text.reads.iter().filter(|read| asked.insert(&read.path) && sources.is_direct(read));
-            reads.into_iter().find(|read| gives(text, read) >= Gives::Perhaps)
+            reads.into_iter().find(|read| gives(text, read) >= Disclosure::Perhaps)
         });
         if let Some(read) = direct {
             let message = format!("{what} gives {} (pii) without a check pii: none before it", read.path.join("."));

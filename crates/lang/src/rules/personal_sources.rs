@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::PipelinePlan;
-use super::giving::{Gives, gives, output_of};
+use super::giving::{Disclosure, gives, output_of};
 use super::scorecards::checks;
 use crate::model::{
     Case, Check, Field, Filling, GateStep, PERSONAL, PersonSource, Pipeline, PlainCheck, Read, ScorecardRef, StepKind, Text,
@@ -156,7 +156,12 @@ fn has_field(pipeline: &Pipeline, name: &str) -> bool {
 }
 
 /// The first read of these texts whose personal data ends up in what they give, and its name.
-pub(super) fn first<'p>(sources: &PersonalSources, planned: &PlannedStep, texts: &[&'p Text], least: Gives) -> Option<(&'p Read, String)> {
+pub(super) fn first<'p>(
+    sources: &PersonalSources,
+    planned: &PlannedStep,
+    texts: &[&'p Text],
+    least: Disclosure,
+) -> Option<(&'p Read, String)> {
     let element = Element { planned, name: OnceCell::new() };
     for text in texts {
         let mut asked = HashSet::new();

@@ -1,6 +1,6 @@
 //! F605: a step whose output holds personal data, and which is not marked.
 
-use super::giving::Gives;
+use super::giving::Disclosure;
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::labels::personal_column;
@@ -43,7 +43,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let column = personal_column(&step.query.source, &pipeline.pipeline.data, None);
             column.map(|(place, name)| (step.query.place.inside(place.start, place.start + place.text.len()), name))
         } else {
-            let read = first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Gives::Perhaps);
+            let read = first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Disclosure::Perhaps);
             read.map(|(read, name)| (read.span, name))
         };
         let Some((span, name)) = found else { continue };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::giving::{Gives, gives, output_of};
+use super::giving::{Disclosure, gives, output_of};
 use super::names::{is_place, sole_path};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Channel, Filling, StepKind, Text, ToolKind};
@@ -78,7 +78,7 @@ fn whole(pipeline: &PipelinePlan, sender: &PlannedStep, of: &Text) -> Option<Dia
     let (mut text, mut block, mut copied, mut below) = (of, sender.block, None, vec![]);
     for _ in 0..LONGEST_WAY {
         let [read] = text.reads.as_slice() else { return None };
-        let (id, rest) = output_of(read).filter(|_| gives(text, read) == Gives::Surely || sole_path(text).is_some())?;
+        let (id, rest) = output_of(read).filter(|_| gives(text, read) == Disclosure::Surely || sole_path(text).is_some())?;
         let source = pipeline.step(pipeline.seen_from(block, id)?);
         below = [rest, &below].concat();
         block = source.block;

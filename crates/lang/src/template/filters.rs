@@ -14,7 +14,7 @@ mod text;
 pub(super) use call::Filter;
 pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
-pub(super) use signature::{Gives, Takes};
+pub(super) use signature::{FilterInput, Gives};
 
 use fixed_decimal::SignedRoundingMode;
 
@@ -28,10 +28,10 @@ const fn filter(
     name: &'static str,
     parameters: &'static [&'static str],
     required: usize,
-    (takes, gives): (Takes, Gives),
+    (takes, gives): (FilterInput, Gives),
     run: fn(FilterCall<'_>) -> Result<Value, FillStop>,
 ) -> Filter {
-    Filter { name, parameters, required, takes, gives, first: Takes::Anything, check: anything, example: "", run }
+    Filter { name, parameters, required, takes, gives, first: FilterInput::Anything, check: anything, example: "", run }
 }
 
 fn anything(_: &Value) -> Result<(), FillStop> {
@@ -40,60 +40,72 @@ fn anything(_: &Value) -> Result<(), FillStop> {
 
 /// The filters that are a plain function of a value.
 static FILTERS: &[Filter] = &[
-    filter("default", &["default_value", "boolean"], 0, (Takes::Anything, Gives::Same), default),
-    filter("join", &["separator", "attribute"], 0, (Takes::Elements, Gives::Text), list::join),
-    filter("split", &["separator", "maxsplits"], 0, (Takes::Printable, Gives::Texts), text::split),
-    filter("length", &[], 0, (Takes::Counted, Gives::Number), list::length),
-    filter("upper", &[], 0, (Takes::Printable, Gives::Text), text::upper),
-    filter("lower", &[], 0, (Takes::Printable, Gives::Text), text::lower),
-    filter("title", &[], 0, (Takes::Printable, Gives::Text), text::title),
-    filter("trim", &["characters"], 0, (Takes::Printable, Gives::Text), text::trim),
-    filter("replace", &["old", "new"], 2, (Takes::Printable, Gives::Text), text::replace),
-    filter("truncate", &["length", "killwords", "end"], 0, (Takes::Printable, Gives::Text), text::truncate),
-    filter("round", &["precision", "method"], 0, (Takes::Number, Gives::Number), round),
-    filter("int", &["default"], 0, (Takes::Numeral, Gives::Number), int),
-    filter("float", &["default"], 0, (Takes::Numeral, Gives::Number), float),
-    filter("first", &[], 0, (Takes::Counted, Gives::Element), list::first),
-    filter("last", &[], 0, (Takes::Counted, Gives::Element), list::last),
-    filter("sort", &["reverse", "case_sensitive", "attribute"], 0, (Takes::Elements, Gives::Elements), list::sort),
-    filter("unique", &["case_sensitive", "attribute"], 0, (Takes::Elements, Gives::Elements), list::unique),
-    filter("sum", &["attribute"], 0, (Takes::Numbers, Gives::Number), list::sum),
-    filter("min", &["attribute"], 0, (Takes::Elements, Gives::Element), list::min),
-    filter("max", &["attribute"], 0, (Takes::Elements, Gives::Element), list::max),
-    filter("items", &[], 0, (Takes::Pairs, Gives::Pairs), list::items),
-    filter("tojson", &["indent"], 0, (Takes::Anything, Gives::Text), text::tojson),
-    filter("reverse", &[], 0, (Takes::Sequence, Gives::Same), list::reverse),
-    filter("list", &[], 0, (Takes::Counted, Gives::Elements), list::list),
-    filter("groupby", &["attribute", "default", "case_sensitive"], 1, (Takes::Rows, Gives::Groups), list::groupby),
-    filter("string", &[], 0, (Takes::Anything, Gives::Text), text::string),
-    filter("fromjson", &[], 0, (Takes::Json, Gives::Anything), text::fromjson),
-    filter("regex_replace", &["pattern", "replacement"], 2, (Takes::Printable, Gives::Text), pattern::regex_replace).checked(
-        Takes::Text,
+    filter("default", &["default_value", "boolean"], 0, (FilterInput::Anything, Gives::Same), default),
+    filter("join", &["separator", "attribute"], 0, (FilterInput::Elements, Gives::Text), list::join),
+    filter("split", &["separator", "maxsplits"], 0, (FilterInput::Printable, Gives::Texts), text::split),
+    filter("length", &[], 0, (FilterInput::Counted, Gives::Number), list::length),
+    filter("upper", &[], 0, (FilterInput::Printable, Gives::Text), text::upper),
+    filter("lower", &[], 0, (FilterInput::Printable, Gives::Text), text::lower),
+    filter("title", &[], 0, (FilterInput::Printable, Gives::Text), text::title),
+    filter("trim", &["characters"], 0, (FilterInput::Printable, Gives::Text), text::trim),
+    filter("replace", &["old", "new"], 2, (FilterInput::Printable, Gives::Text), text::replace),
+    filter("truncate", &["length", "killwords", "end"], 0, (FilterInput::Printable, Gives::Text), text::truncate),
+    filter("round", &["precision", "method"], 0, (FilterInput::Number, Gives::Number), round),
+    filter("int", &["default"], 0, (FilterInput::Numeral, Gives::Number), int),
+    filter("float", &["default"], 0, (FilterInput::Numeral, Gives::Number), float),
+    filter("first", &[], 0, (FilterInput::Counted, Gives::Element), list::first),
+    filter("last", &[], 0, (FilterInput::Counted, Gives::Element), list::last),
+    filter("sort", &["reverse", "case_sensitive", "attribute"], 0, (FilterInput::Elements, Gives::Elements), list::sort),
+    filter("unique", &["case_sensitive", "attribute"], 0, (FilterInput::Elements, Gives::Elements), list::unique),
+    filter("sum", &["attribute"], 0, (FilterInput::Numbers, Gives::Number), list::sum),
+    filter("min", &["attribute"], 0, (FilterInput::Elements, Gives::Element), list::min),
+    filter("max", &["attribute"], 0, (FilterInput::Elements, Gives::Element), list::max),
+    filter("items", &[], 0, (FilterInput::Pairs, Gives::Pairs), list::items),
+    filter("tojson", &["indent"], 0, (FilterInput::Anything, Gives::Text), text::tojson),
+    filter("reverse", &[], 0, (FilterInput::Sequence, Gives::Same), list::reverse),
+    filter("list", &[], 0, (FilterInput::Counted, Gives::Elements), list::list),
+    filter("groupby", &["attribute", "default", "case_sensitive"], 1, (FilterInput::Rows, Gives::Groups), list::groupby),
+    filter("string", &[], 0, (FilterInput::Anything, Gives::Text), text::string),
+    filter("fromjson", &[], 0, (FilterInput::Json, Gives::Anything), text::fromjson),
+    filter("regex_replace", &["pattern", "replacement"], 2, (FilterInput::Printable, Gives::Text), pattern::regex_replace).checked(
+        FilterInput::Text,
         pattern::check_pattern,
         "regex_replace(\"[0-9]+\", \"#\")",
     ),
-    filter("number", &["places", "language", "width"], 0, (Takes::Number, Gives::Text), date::number),
-    filter("date", &["format", "language"], 1, (Takes::Moment, Gives::Text), date::date).checked(Takes::Text, date::check_date_format, ""),
-    filter("days", &["count"], 1, (Takes::Moment, Gives::Moment), moments::days).checked(Takes::Number, moments::check_count, "days(-7)"),
-    filter("weeks", &["count"], 1, (Takes::Moment, Gives::Moment), moments::weeks).checked(
-        Takes::Number,
+    filter("number", &["places", "language", "width"], 0, (FilterInput::Number, Gives::Text), date::number),
+    filter("date", &["format", "language"], 1, (FilterInput::Moment, Gives::Text), date::date).checked(
+        FilterInput::Text,
+        date::check_date_format,
+        "",
+    ),
+    filter("days", &["count"], 1, (FilterInput::Moment, Gives::Moment), moments::days).checked(
+        FilterInput::Number,
+        moments::check_count,
+        "days(-7)",
+    ),
+    filter("weeks", &["count"], 1, (FilterInput::Moment, Gives::Moment), moments::weeks).checked(
+        FilterInput::Number,
         moments::check_count,
         "weeks(-1)",
     ),
-    filter("months", &["count"], 1, (Takes::Moment, Gives::Moment), moments::months).checked(
-        Takes::Number,
+    filter("months", &["count"], 1, (FilterInput::Moment, Gives::Moment), moments::months).checked(
+        FilterInput::Number,
         moments::check_count,
         "months(1)",
     ),
-    filter("start_of", &["period"], 1, (Takes::Moment, Gives::Moment), moments::start_of).checked(
-        Takes::Text,
+    filter("start_of", &["period"], 1, (FilterInput::Moment, Gives::Moment), moments::start_of).checked(
+        FilterInput::Text,
         moments::check_period,
         "start_of(\"month\")",
     ),
-    filter("days_until", &["other"], 1, (Takes::Moment, Gives::Number), moments::days_until).checked(Takes::Moment, anything, ""),
-    filter("table", &[], 0, (Takes::Rows, Gives::Text), markdown::table),
-    filter("bullets", &[], 0, (Takes::Elements, Gives::Text), markdown::bullets),
-    filter("escape_markdown", &[], 0, (Takes::Printable, Gives::Text), markdown::escape_markdown),
+    filter("days_until", &["other"], 1, (FilterInput::Moment, Gives::Number), moments::days_until).checked(
+        FilterInput::Moment,
+        anything,
+        "",
+    ),
+    filter("table", &[], 0, (FilterInput::Rows, Gives::Text), markdown::table),
+    filter("bullets", &[], 0, (FilterInput::Elements, Gives::Text), markdown::bullets),
+    filter("escape_markdown", &[], 0, (FilterInput::Printable, Gives::Text), markdown::escape_markdown),
 ];
 
 /// The filters that the tree has forms of its own for, since they run another filter or test.

@@ -17,7 +17,7 @@ use crate::diagnostic::Near;
 use crate::model::{Form, Text};
 
 use super::fill::compile;
-use super::filters::{Filter, Takes};
+use super::filters::{Filter, FilterInput};
 use super::print::key_text;
 use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
@@ -524,7 +524,7 @@ impl TypingWalk<'_> {
         }
         let place = filter.parameters.iter().position(|name| *name == "attribute");
         let attribute = place.and_then(|place| arguments.get(place)).and_then(Option::as_ref);
-        if let (Type::List(element), true) = (&kind, filter.takes == Takes::Numbers || attribute.is_some()) {
+        if let (Type::List(element), true) = (&kind, filter.takes == FilterInput::Numbers || attribute.is_some()) {
             let judged = match attribute {
                 Some(attribute) => {
                     let asker = (filter.name != "groupby" || arguments.get(1).is_none_or(Option::is_none))
@@ -533,7 +533,7 @@ impl TypingWalk<'_> {
                 }
                 None => (**element).clone(),
             };
-            if filter.takes == Takes::Numbers && !(judged.is_open() || judged.is_number()) {
+            if filter.takes == FilterInput::Numbers && !(judged.is_open() || judged.is_number()) {
                 let (what, shown) = (format!("the filter {} adds numbers", filter.name), shown(value));
                 let message = format!("{what}; each element of {shown} is {}", judged.words());
                 let help = match (judged.is_text(), attribute) {

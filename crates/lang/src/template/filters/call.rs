@@ -20,11 +20,11 @@ pub(in super::super) struct Filter {
     /// How many of them must be given.
     pub(in super::super) required: usize,
     /// What it takes before the `|`.
-    pub(in super::super) takes: super::Takes,
+    pub(in super::super) takes: super::FilterInput,
     /// What it gives.
     pub(in super::super) gives: super::Gives,
     /// What its first argument takes.
-    pub(in super::super) first: super::Takes,
+    pub(in super::super) first: super::FilterInput,
     /// Says what is wrong with a first argument that is written out.
     pub(in super::super) check: fn(&Value) -> Result<(), FillStop>,
     /// How it is written, where `check` says anything.
@@ -35,10 +35,15 @@ pub(in super::super) struct Filter {
 impl Filter {
     /// Whether it reads the run's time zone on its own.
     pub(in super::super) fn needs_time_zone(&self) -> bool {
-        self.takes == super::Takes::Moment
+        self.takes == super::FilterInput::Moment
     }
 
-    pub(super) const fn checked(self, first: super::Takes, check: fn(&Value) -> Result<(), FillStop>, example: &'static str) -> Filter {
+    pub(super) const fn checked(
+        self,
+        first: super::FilterInput,
+        check: fn(&Value) -> Result<(), FillStop>,
+        example: &'static str,
+    ) -> Filter {
         Filter { first, check, example, ..self }
     }
 

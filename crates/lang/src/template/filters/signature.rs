@@ -4,7 +4,7 @@ use super::super::types::Type;
 
 /// What a filter takes; empty is left to the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Takes {
+pub(in super::super) enum FilterInput {
     /// Any value.
     Anything,
     /// What prints on one line: a text, a number, true or false.
@@ -33,7 +33,7 @@ pub(in super::super) enum Takes {
     Numeral,
 }
 
-impl Takes {
+impl FilterInput {
     /// Whether a value of this type may be given.
     pub(in super::super) fn accepts(self, kind: &Type) -> bool {
         let is_list = matches!(kind, Type::List(_));
@@ -42,33 +42,33 @@ impl Takes {
             return true;
         }
         match self {
-            Takes::Anything => true,
-            Takes::Printable | Takes::Numeral => !is_list && !is_object,
-            Takes::Text | Takes::Moment | Takes::Json => kind.is_text(),
-            Takes::Sequence => is_list || kind.is_text(),
-            Takes::Counted => is_list || is_object || kind.is_text(),
-            Takes::Elements | Takes::Numbers => is_list || is_object,
-            Takes::Rows => matches!(kind, Type::List(row) if matches!(**row, Type::Object(_) | Type::Any | Type::Empty)),
-            Takes::Pairs => is_object,
-            Takes::Number => kind.is_number(),
+            FilterInput::Anything => true,
+            FilterInput::Printable | FilterInput::Numeral => !is_list && !is_object,
+            FilterInput::Text | FilterInput::Moment | FilterInput::Json => kind.is_text(),
+            FilterInput::Sequence => is_list || kind.is_text(),
+            FilterInput::Counted => is_list || is_object || kind.is_text(),
+            FilterInput::Elements | FilterInput::Numbers => is_list || is_object,
+            FilterInput::Rows => matches!(kind, Type::List(row) if matches!(**row, Type::Object(_) | Type::Any | Type::Empty)),
+            FilterInput::Pairs => is_object,
+            FilterInput::Number => kind.is_number(),
         }
     }
 
     /// In words.
     pub(in super::super) fn words(self) -> &'static str {
         match self {
-            Takes::Anything => "any value",
-            Takes::Printable => "a text or a number",
-            Takes::Text => "a text",
-            Takes::Moment => "a date such as 2026-11-18",
-            Takes::Json => "a text that holds JSON",
-            Takes::Sequence => "a list or a text",
-            Takes::Counted => "a list, an object or a text",
-            Takes::Elements | Takes::Numbers => "a list",
-            Takes::Rows => "a list of rows",
-            Takes::Pairs => "an object",
-            Takes::Number => "a number",
-            Takes::Numeral => "a number, or a text that holds one",
+            FilterInput::Anything => "any value",
+            FilterInput::Printable => "a text or a number",
+            FilterInput::Text => "a text",
+            FilterInput::Moment => "a date such as 2026-11-18",
+            FilterInput::Json => "a text that holds JSON",
+            FilterInput::Sequence => "a list or a text",
+            FilterInput::Counted => "a list, an object or a text",
+            FilterInput::Elements | FilterInput::Numbers => "a list",
+            FilterInput::Rows => "a list of rows",
+            FilterInput::Pairs => "an object",
+            FilterInput::Number => "a number",
+            FilterInput::Numeral => "a number, or a text that holds one",
         }
     }
 }
@@ -166,8 +166,9 @@ mod tests {
                 let given = compile(&text).unwrap().fill(&scope);
                 // Of a text only the run knows what it holds, and of a list what may be added and ordered.
                 if filter.takes.accepts(&kind) {
-                    let by_content = matches!(filter.takes, Takes::Moment | Takes::Json | Takes::Numeral | Takes::Numbers)
-                        || matches!(kind, Type::List(_));
+                    let by_content =
+                        matches!(filter.takes, FilterInput::Moment | FilterInput::Json | FilterInput::Numeral | FilterInput::Numbers)
+                            || matches!(kind, Type::List(_));
                     assert!(given.is_ok() || by_content, "{} of {value}: {given:?}", filter.name);
                 } else {
                     assert!(given.is_err(), "{} of {value} gives {given:?}", filter.name);

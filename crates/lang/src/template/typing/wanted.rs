@@ -1,6 +1,6 @@
 //! What to write where a value of another type is wanted.
 
-use super::super::filters::Takes;
+use super::super::filters::FilterInput;
 use super::super::types::Type;
 
 /// How a text becomes a list.
@@ -18,19 +18,19 @@ pub(super) enum WantedType {
 }
 
 impl WantedType {
-    pub(super) fn of(takes: Takes) -> WantedType {
+    pub(super) fn of(takes: FilterInput) -> WantedType {
         match takes {
-            Takes::Elements | Takes::Numbers | Takes::Rows => WantedType::List,
-            Takes::Number => WantedType::Number,
-            Takes::Anything
-            | Takes::Printable
-            | Takes::Text
-            | Takes::Moment
-            | Takes::Json
-            | Takes::Sequence
-            | Takes::Counted
-            | Takes::Pairs
-            | Takes::Numeral => WantedType::Other,
+            FilterInput::Elements | FilterInput::Numbers | FilterInput::Rows => WantedType::List,
+            FilterInput::Number => WantedType::Number,
+            FilterInput::Anything
+            | FilterInput::Printable
+            | FilterInput::Text
+            | FilterInput::Moment
+            | FilterInput::Json
+            | FilterInput::Sequence
+            | FilterInput::Counted
+            | FilterInput::Pairs
+            | FilterInput::Numeral => WantedType::Other,
         }
     }
 
