@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::Run;
 use crate::command::{CallRequest, Command};
-use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, ServerQuestion, ServerQuestions, SharedValue, Verdict};
-use crate::model::{Text, WrittenArtefact};
+use crate::event::{Happening, HasTexts, Message, TextHolds, TextMut};
+use crate::model::Text;
 use crate::port::{FileToWrite, HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, SearchRequest, Secret, ServerCall};
 use crate::redact::Secrets;
 use crate::state::NodeRef;
@@ -57,140 +57,42 @@ impl Run {
         }
     }
 
-    /// Hides secrets in messages to a model. Tool calls stay as the model made them.
+    /// Hides secrets in messages to a model.
     pub(crate) fn hide_in_messages(&self, messages: &mut [Message]) {
-        for Message { role: _, text, pictures: _, calls: _, call_id: _, failure, state: _ } in messages {
-            self.hidden.hide_in(text);
-            failure.iter_mut().for_each(|failure| failure.message = self.hidden.hide_cut(&failure.message));
-        }
+        messages.iter_mut().for_each(|message| message.each_text_mut(&mut |text| hide_in_text(&self.hidden, text)));
     }
 
     /// Hides secrets in an event before it is applied. Texts that the driver's door or the engine has already checked are not checked again.
     pub(crate) fn hide_in_event(&self, happening: &mut Happening) {
-        let hidden = &self.hidden;
-        let shared = |value: &mut SharedValue| {
-            if hidden.are_in(value) {
-                hidden.hide_in_value(Arc::make_mut(value));
-            }
-        };
-        let failed = |failure: &mut Failure| failure.message = hidden.hide_cut(&failure.message);
-        let judged = |verdicts: &mut [Verdict]| {
-            for Verdict { id: _, scorecard: _, description, expected, passed: _, skipped: _, feedback, evidence, needs_review: _ } in
-                verdicts
-            {
-                [description, feedback, evidence].into_iter().chain(expected).for_each(|text| hidden.hide_in(text));
-            }
-        };
-        match happening {
-            Happening::StepStarted { items, .. } => items.iter_mut().flatten().for_each(shared),
-            Happening::CallOpened { inputs, person, .. } => [inputs, person].into_iter().for_each(shared),
-            Happening::AttemptFailed { failure, .. } => failed(failure),
-            Happening::StepFailed { failure, details, .. } => {
-                failed(failure);
-                details.iter_mut().for_each(shared);
-            }
-            Happening::StepCancelled { details, .. } => details.iter_mut().for_each(shared),
-            Happening::AnswerRead { notes: findings, .. } | Happening::PlanRefused { findings, .. } => findings.iter_mut().for_each(|finding| hidden.hide_in(finding)),
-            Happening::PlanChecked { progress: text, .. }
-            | Happening::ServerNoted { what: text, .. }
-            | Happening::PolicyDecided { target: text, .. }
-            | Happening::LimitReached { message: text, .. }
-            => hidden.hide_in(text),
-            Happening::ApprovalRequested { question, form, .. } => {
-                hidden.hide_in(question);
-                if let Some(FormRequest { show, fields, until_ms: _, live: _ }) = form.as_deref_mut() {
-                    show.iter_mut().for_each(|show| hidden.hide_in(show));
-                    hidden.hide_in_value(fields);
-                }
-            }
-            Happening::ServerAsked { asks, .. } => {
-                let ServerQuestions { questions, state, live: _ } = &mut **asks;
-                for ServerQuestion { id: _, message, fields, url } in questions {
-                    hidden.hide_in(message);
-                    hidden.hide_in_value(fields);
-                    url.iter_mut().for_each(|url| hidden.hide_in(url));
-                }
-                state.iter_mut().for_each(|state| hidden.hide_in_value(state));
-            }
-            Happening::TableDescribed { columns, .. } => {
-                columns.iter_mut().flat_map(|(name, kind)| [name, kind]).for_each(|text| hidden.hide_in(text));
-            }
-            Happening::TaskTried { artefact, result, error, .. } => {
-                let WrittenArtefact {
-                    kind: _,
-                    summary_of_previous_failures,
-                    thought,
-                    code,
-                    output_variables,
-                    is_malicious: _,
-                    reason_code_not_created,
-                } = Arc::make_mut(artefact);
-                let texts = [summary_of_previous_failures, thought, code, reason_code_not_created];
-                texts.into_iter().chain(output_variables).chain(error).for_each(|text| hidden.hide_in(text));
-                result.iter_mut().for_each(shared);
-            }
-            Happening::TaskExecuted { result, error, printed, .. } => {
-                error.iter_mut().chain([printed]).for_each(|text| hidden.hide_in(text));
-                result.iter_mut().for_each(shared);
-            }
-            Happening::TaskJudged { verdicts, .. } => judged(verdicts),
-            Happening::DialogueTurned { turn, .. } => {
-                turn.attachments.iter_mut().chain([&mut turn.text]).for_each(|text| hidden.hide_in(text));
-            }
-            Happening::DialogueJudged { reason, .. } | Happening::DialogueClosed { reason, .. } => hidden.hide_in(reason),
-            Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
-            Happening::ToolReplied { failure, result, .. } => {
-                failure.iter_mut().for_each(failed);
-                result.iter_mut().for_each(|result| hidden.hide_in_value(result));
-            }
-            Happening::GatePassed { verdicts, .. } => judged(verdicts),
-            Happening::GateFailed { verdicts, question, judged: text, cause, .. } => {
-                judged(verdicts);
-                hidden.hide_in_value(question);
-                hidden.hide_in_value(text);
-                hidden.hide_in(cause);
-            }
-            Happening::RefinementStarted { original, failed, feedback, .. } => {
-                shared(original);
-                judged(failed);
-                hidden.hide_in(feedback);
-            }
-            Happening::StageStarted { failure, .. } => failure.iter_mut().for_each(|failure| failed(&mut failure.failure)),
-            Happening::OutputWritten { text, accepted, rejected, step: _, to: _, part: _, id: _ } => {
-                let rejected = rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]);
-                text.iter_mut().chain(accepted).chain(rejected).for_each(|text| hidden.hide_in(text));
-            }
-            Happening::ApprovalAnswered { output, .. } => output.iter_mut().for_each(shared),
-            Happening::RunFinished(end) => {
-                let RunEnd { status: _, outputs, failure, usage: _, needs_review: _ } = &mut **end;
-                shared(outputs);
-                failure.iter_mut().for_each(|failure| failed(&mut failure.failure));
-            }
+        let is_checked = match happening {
             // These have passed the driver's door, or contain no text from data.
             Happening::RunStarted(_)
             | Happening::ModelReplied { .. }
             | Happening::PlanAccepted { .. }
             | Happening::ToolsListed { .. }
-            | Happening::StepPaused { .. }
             | Happening::ResultKept { .. }
-            | Happening::StepSkipped { .. }
-            | Happening::StepBlocked { .. }
-            | Happening::CacheAsked { .. }
-            | Happening::CacheMissed { .. }
-            | Happening::CaseChosen { .. }
-            | Happening::StepsOpened { .. }
-            | Happening::PlanEnded { .. }
-            | Happening::ToolsAsked { .. }
-            | Happening::CancelRequested { .. }
-            | Happening::GraceEnded
-            | Happening::OutcomeUnknown { .. }
-            | Happening::RunResumed { .. }
-            | Happening::RunPaused
-            | Happening::ReplyIgnored { .. }
             // `succeed` and `send` have already checked these, since they also store and send them.
             | Happening::StepSucceeded { .. }
-            | Happening::ModelCalled { .. } => {}
+            | Happening::ModelCalled { .. } => true,
+            _ => false,
+        };
+        if !is_checked {
+            happening.each_text_mut(&mut |holds, text| {
+                if holds != TextHolds::Hash {
+                    hide_in_text(&self.hidden, text);
+                }
+            });
         }
+    }
+}
+
+fn hide_in_text(hidden: &Secrets, text: TextMut<'_>) {
+    match text {
+        TextMut::Text(text) => hidden.hide_in(text),
+        TextMut::Cut(text) => *text = hidden.hide_cut(text),
+        TextMut::Value(value) => hidden.hide_in_value(value),
+        TextMut::Shared(value) if hidden.are_in(value) => hidden.hide_in_value(Arc::make_mut(value)),
+        TextMut::Shared(_) => {}
     }
 }
 

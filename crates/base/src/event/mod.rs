@@ -1,8 +1,7 @@
 //! What happened in a run: a closed, versioned enum. The journal of these is the only record of a run.
 //!
-//! How to add an event: a variant of [`Happening`], its arm in `engine::apply`, a line in `docs/events.md`.
+//! How to add an event: a variant of [`Happening`], its line in `texts.rs`, its arm in `engine::apply`, a line in `docs/events.md`.
 
-mod about;
 mod conversation;
 mod details;
 mod failure;
@@ -12,6 +11,7 @@ mod marks;
 mod parts;
 mod start;
 mod status;
+mod texts;
 mod trace;
 
 has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
@@ -30,4 +30,5 @@ pub use parts::{
 };
 pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
 pub use status::{NOT_STARTED, RunStatus};
+pub use texts::{HasTexts, TextHolds, TextMut};
 pub use trace::{TraceContext, span_id, trace_id};

@@ -131,46 +131,7 @@ impl AgentsAtWork {
                 agent.out.clear();
                 agent.waits.clear();
             }),
-            Happening::RunStarted(_)
-            | Happening::CallOpened { .. }
-            | Happening::StepPaused { .. }
-            | Happening::CacheAsked { .. }
-            | Happening::CacheMissed { .. }
-            | Happening::CaseChosen { .. }
-            | Happening::StepsOpened { .. }
-            | Happening::PlanAccepted { .. }
-            | Happening::PlanRefused { .. }
-            | Happening::PlanEnded { .. }
-            | Happening::PlanChecked { .. }
-            | Happening::TableDescribed { .. }
-            | Happening::TaskTried { .. }
-            | Happening::TaskExecuted { .. }
-            | Happening::TaskJudged { .. }
-            | Happening::DialogueTurned { .. }
-            | Happening::DialogueJudged { .. }
-            | Happening::DialogueClosed { .. }
-            | Happening::AnswerRead { .. }
-            | Happening::ToolCalled { .. }
-            | Happening::ToolReplied { .. }
-            | Happening::ToolsAsked { .. }
-            | Happening::ToolsListed { .. }
-            | Happening::ServerNoted { .. }
-            | Happening::ServerAsked { .. }
-            | Happening::PolicyDecided { .. }
-            | Happening::GatePassed { .. }
-            | Happening::GateFailed { .. }
-            | Happening::RefinementStarted { .. }
-            | Happening::StageStarted { .. }
-            | Happening::LimitReached { .. }
-            | Happening::CancelRequested { .. }
-            | Happening::GraceEnded
-            | Happening::OutcomeUnknown { .. }
-            | Happening::ApprovalRequested { .. }
-            | Happening::ApprovalAnswered { .. }
-            | Happening::RunPaused
-            | Happening::ResultKept { .. }
-            | Happening::ReplyIgnored { .. }
-            | Happening::OutputWritten { .. } => {}
+            _ => {}
         }
     }
 }

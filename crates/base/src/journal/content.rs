@@ -1,84 +1,9 @@
-//! Which fields of an event hold what people, models and tools said. All else is flow's own and its author's: ids, kinds, names. And events as
-//! others may read them, without any of it.
+//! Events as others may read them, without what people, models and tools said.
 
 use serde_json::Value;
 
 use super::RunMask;
-use crate::event::{Event, Happening};
-
-/// How a field is masked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// Values: everything in it.
-    Values,
-    /// The same, of the person or as inputs: what is marked is masked as a whole.
-    Given,
-    /// The output of a step, which may be marked.
-    Output,
-    /// Texts of people, models and tools beside names and ids that are no texts: verdicts, messages, a plan.
-    Texts,
-    /// A sentence, or a failure with one: events without content have it too.
-    Sentence,
-    /// A hash of what a step sends: who can guess that could confirm it, so it is left out.
-    Hash,
-}
-
-/// The fields of an event that hold content, by their names in JSON.
-pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)] {
-    use Holds::{Given, Hash, Output, Sentence, Texts, Values};
-    match happening {
-        Happening::RunStarted(_) => &[("inputs", Given), ("person", Given), ("conversation", Texts), ("failure", Sentence)],
-        Happening::StepStarted { .. } => &[("items", Values)],
-        Happening::CacheAsked { .. } => &[("key", Hash)],
-        Happening::CallOpened { .. } => &[("inputs", Given), ("person", Given)],
-        Happening::AttemptFailed { .. } => &[("failure", Sentence)],
-        Happening::StepSucceeded { .. } => &[("output", Output), ("details", Texts)],
-        Happening::ResultKept { .. } => &[("item", Values), ("output", Output), ("details", Texts)],
-        Happening::StepFailed { .. } => &[("failure", Sentence), ("details", Texts)],
-        Happening::StepCancelled { .. } => &[("details", Texts)],
-        Happening::PlanAccepted { .. } => &[("plan", Texts)],
-        Happening::PlanRefused { .. } => &[("findings", Texts)],
-        Happening::PlanChecked { .. } => &[("progress", Texts)],
-        Happening::TableDescribed { .. } => &[("columns", Texts)],
-        Happening::TaskTried { .. } => &[("artefact", Texts), ("result", Output), ("error", Sentence)],
-        Happening::TaskExecuted { .. } => &[("result", Output), ("error", Sentence), ("printed", Texts)],
-        Happening::TaskJudged { .. } => &[("verdicts", Texts)],
-        Happening::DialogueTurned { .. } => &[("turn", Texts)],
-        Happening::DialogueJudged { .. } | Happening::DialogueClosed { .. } => &[("reason", Sentence)],
-        Happening::ModelCalled { .. } => &[("messages", Texts)],
-        Happening::ModelReplied { .. } => &[("reply", Texts)],
-        Happening::ToolCalled { .. } => &[("with", Values)],
-        Happening::ToolReplied { .. } => &[("failure", Sentence), ("result", Output)],
-        Happening::ToolsListed { .. } => &[("tools", Sentence), ("instructions", Sentence), ("absent", Sentence)],
-        Happening::ServerNoted { .. } => &[("what", Sentence)],
-        Happening::ServerAsked { .. } => &[("asks", Values)],
-        Happening::PolicyDecided { .. } => &[("target", Sentence), ("by", Texts)],
-        Happening::GatePassed { .. } => &[("verdicts", Texts)],
-        Happening::GateFailed { .. } => &[("verdicts", Texts), ("question", Values), ("judged", Values), ("cause", Sentence)],
-        Happening::RefinementStarted { .. } => &[("original", Values), ("failed", Texts), ("feedback", Texts)],
-        Happening::StageStarted { .. } => &[("failure", Sentence)],
-        Happening::LimitReached { .. } => &[("message", Sentence)],
-        Happening::ApprovalRequested { .. } => &[("question", Texts), ("act", Hash), ("form", Values)],
-        Happening::ApprovalAnswered { .. } => &[("comment", Texts), ("by", Texts), ("output", Values)],
-        Happening::OutputWritten { .. } => &[("id", Sentence), ("text", Texts), ("accepted", Texts), ("rejected", Texts)],
-        Happening::RunFinished(_) => &[("outputs", Given), ("failure", Sentence)],
-        Happening::AnswerRead { .. }
-        | Happening::StepPaused { .. }
-        | Happening::StepSkipped { .. }
-        | Happening::StepBlocked { .. }
-        | Happening::CacheMissed { .. }
-        | Happening::CaseChosen { .. }
-        | Happening::StepsOpened { .. }
-        | Happening::PlanEnded { .. }
-        | Happening::ToolsAsked { .. }
-        | Happening::CancelRequested { .. }
-        | Happening::RunResumed { .. }
-        | Happening::RunPaused
-        | Happening::ReplyIgnored { .. }
-        | Happening::OutcomeUnknown { .. }
-        | Happening::GraceEnded => &[],
-    }
-}
+use crate::event::{Event, TextHolds};
 
 /// Keys beside texts whose values are names and words of flow and its author: no texts.
 #[rustfmt::skip]
@@ -104,17 +29,17 @@ pub fn public_value(event: &Event, mask: RunMask<'_>, with_content: bool) -> Val
     if let Some(Value::Object(said)) = fields.get_mut("reply").and_then(|reply| reply.get_mut("said")) {
         said.shift_remove("state");
     }
-    for (name, holds) in content(&event.happening) {
+    for (name, holds) in event.happening.text_fields() {
         let Some(field) = fields.get_mut(*name) else { continue };
         // What earlier runs of the conversation know to be personal is for masking alone.
         if let ("conversation", Value::Object(conversation)) = (*name, &mut *field) {
             conversation.shift_remove("personal");
         }
         match (*name, holds) {
-            (_, Holds::Hash) => {
+            (_, TextHolds::Hash) => {
                 fields.remove(*name);
             }
-            _ if with_content || *holds == Holds::Sentence => mask.mask().hide(event, name, *holds, field),
+            _ if with_content || *holds == TextHolds::Sentence => mask.mask().hide(event, name, *holds, field),
             ("details", _) => {
                 if let Value::Object(details) = field {
                     for told in ["verdicts", "plan", "tries", "latest_failures", "unmet_criteria"] {

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::batches::{BatchRecord, batch_that_ended};
-use super::content::{Holds, NAMES, VALUES, content};
+use super::content::{NAMES, VALUES};
 use super::record::record;
 use super::{Record, RunBrief};
-use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails, Verdict};
+use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails, TextHolds, Verdict};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
@@ -78,11 +78,11 @@ impl PersonalMask {
     fn number(&self, events: &[Event]) {
         let from = self.numbered.replace(self.taken);
         for event in events.get(from..self.taken).unwrap_or_default() {
-            let content = content(&event.happening);
+            let content = event.happening.text_fields();
             if let (false, Ok(Value::Object(fields))) = (content.is_empty(), serde_json::to_value(&event.happening)) {
                 content
                     .iter()
-                    .filter(|(_, holds)| *holds != Holds::Hash)
+                    .filter(|(_, holds)| *holds != TextHolds::Hash)
                     .filter_map(|(name, _)| fields.get(*name))
                     .for_each(|value| self.redactor.number(value));
             }
@@ -111,26 +111,20 @@ impl<'a> RunMask<'a> {
 
 impl PersonalMask {
     /// Masks a field of an event.
-    pub(super) fn hide(&self, event: &Event, name: &str, holds: Holds, value: &mut Value) {
-        match (holds, &event.happening) {
-            (Holds::Given, _) => self.hide_given(name, value),
-            (
-                Holds::Output,
-                Happening::StepSucceeded { step, .. }
-                | Happening::ResultKept { step, .. }
-                | Happening::ToolReplied { step, .. }
-                | Happening::TaskTried { step, .. }
-                | Happening::TaskExecuted { step, .. },
-            ) => self.hide_output(step, value),
-            (Holds::Values, Happening::ToolCalled { .. }) => self.hide_arguments(value),
-            (Holds::Texts, Happening::ModelReplied { step, .. }) => {
+    pub(super) fn hide(&self, event: &Event, name: &str, holds: TextHolds, value: &mut Value) {
+        let step = event.happening.step().map_or("", |step| step);
+        match holds {
+            TextHolds::Given => self.hide_given(name, value),
+            TextHolds::Output => self.hide_output(step, value),
+            TextHolds::Arguments => self.hide_arguments(value),
+            TextHolds::Reply => {
                 let said = value.get_mut("said").and_then(|said| said.get_mut("text"));
                 said.into_iter().for_each(|text| self.hide_reply(step, text));
                 self.hide_texts(value);
             }
-            (Holds::Values | Holds::Output, _) => self.hide_values(value, &BTreeSet::new()),
-            (Holds::Texts | Holds::Sentence, _) => self.hide_texts(value),
-            (Holds::Hash, _) => *value = Value::Null,
+            TextHolds::Values => self.hide_values(value, &BTreeSet::new()),
+            TextHolds::Texts | TextHolds::Sentence => self.hide_texts(value),
+            TextHolds::Hash => *value = Value::Null,
         }
     }
 
