@@ -24,6 +24,7 @@
 
 pub(crate) mod acts;
 mod command;
+mod context;
 mod dialogues;
 #[cfg(feature = "driver")]
 pub mod driver;
@@ -57,6 +58,7 @@ mod writers;
 mod tests;
 
 pub use command::{CallReply, CallRequest, Command, Input};
+pub use context::Context;
 pub use forking::{UnknownStepError, events_of, taken_over};
 pub use gates::rejudged::{GateVisit, PassedGate};
 pub use inputs::{

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike, Days, NaiveDate, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
-use crate::Run;
+use crate::Context;
 use crate::event::{ConversationSoFar, Failure, FailureKind, StepStatus};
 use crate::model::{Channel, Filling, Form, PastMessage, Phrase, Read, SUMMARY_STEP, StyleGuide, Text};
 use crate::port::Secret;
@@ -21,7 +21,7 @@ pub(crate) type Extra<'a> = &'a [(&'a str, Named)];
 /// The most bytes of memory for a value that a step builds.
 const MOST_VALUE: usize = 64 << 20;
 
-impl Run {
+impl Context {
     /// Fills in a text for a step.
     pub(crate) fn fill(&self, at: NodeRef, text: &Text) -> Result<Value, Failure> {
         self.fill_with(at, text, &[])

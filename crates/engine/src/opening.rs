@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Run;
-use super::inputs::{PersonFrom, PersonTextError, check_inputs, person, person_fields};
-use super::state::NodeRef;
+use crate::Context;
 use crate::diagnostic::quoted;
 use crate::event::{Failure, FailureKind, SharedValue};
+use crate::inputs::{PersonFrom, PersonTextError, check_inputs, person, person_fields};
 use crate::model::PipelineId;
 use crate::port::{QueryRequest, Rows};
+use crate::state::NodeRef;
 
 /// The inputs, the channel and the person of a called pipeline.
 pub(crate) struct Opening {
@@ -20,7 +20,7 @@ pub(crate) struct Opening {
     pub(crate) person: Result<SharedValue, QueryRequest>,
 }
 
-impl Run {
+impl Context {
     /// The fields of a person from the row that was found.
     pub(crate) fn person_found(&self, called: PipelineId, rows: Rows) -> Result<SharedValue, Failure> {
         let name = &self.plan.pipeline(called).pipeline.name.value;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
 use crate::names::Extra;
@@ -58,7 +58,7 @@ impl<'a> Giver<'a> {
     }
 }
 
-impl Run {
+impl Context {
     /// A web address, and who named its host.
     pub(crate) fn address(&self, at: NodeRef, text: &Text, giver: Giver, extra: Extra) -> Result<(String, HostSource), Failure> {
         if text.form == Form::Plain {

@@ -1,7 +1,7 @@
 //! A run and its public interface.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,16 +9,14 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::command::{CallReply, CallRequest, Command, Input};
+use crate::context::Context;
 use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, SharedValue, StepPath, VERSION};
 #[cfg(test)]
 use crate::faults;
-use crate::model::{Mock, Pipeline, Replies, Step};
-use crate::plan::{PipelinePlan, Plan};
+use crate::model::{Mock, Replies};
+use crate::plan::Plan;
 use crate::port::{Secret, WrittenCheck};
-use crate::redact::Secrets;
-use crate::state::live::Live;
-use crate::state::plans::FrameGraph;
-use crate::state::{NodeRef, ReadyKey, RunState, Timer};
+use crate::state::{NodeRef, ReadyKey, Timer};
 
 /// A point in time, by the wall clock and by a monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,13 +196,7 @@ pub enum ResumeError {
 
 /// A run.
 pub struct Run {
-    pub(crate) id: Arc<str>,
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) options: RunSettings,
-    /// The `hidden` values, prepared for finding them in texts.
-    pub(crate) hidden: Secrets,
-    pub(crate) state: Live,
-    pub(crate) now: Moment,
+    pub(crate) context: Context,
     pub(crate) commands: VecDeque<Command>,
     /// Calls that act outside and have not been taken yet.
     pub(crate) unsent: BTreeMap<u64, Box<CallRequest>>,
@@ -222,20 +214,21 @@ pub struct Run {
     pub(crate) early_lists: BTreeMap<u64, (Result<CallReply, Failure>, u64)>,
     /// Whether only a person's answer is missing.
     pub(crate) is_paused: bool,
-    pub(crate) noted: RefCell<Noted>,
-    pub(crate) answerer: Answerer,
+}
+
+impl Deref for Run {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
 }
 
 impl Run {
     /// Creates a run that has not started.
     pub fn new(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: RunSettings, now: Moment) -> Run {
         Run {
-            id: id.into(),
-            plan,
-            hidden: Secrets::new(options.hidden.iter().map(Secret::reveal)),
-            options,
-            state: Live::default(),
-            now,
+            context: Context::new(id.into(), plan, options, now),
             commands: VecDeque::new(),
             unsent: BTreeMap::new(),
             events: VecDeque::new(),
@@ -245,8 +238,6 @@ impl Run {
             swept: HashMap::new(),
             early_lists: BTreeMap::new(),
             is_paused: false,
-            answerer: Answerer::World,
-            noted: RefCell::default(),
         }
     }
 
@@ -270,18 +261,18 @@ impl Run {
         }
         let mut run = Run::new(id, plan, options, now);
         for event in events {
-            run.state.apply(&run.plan, event);
+            run.context.apply(event);
         }
         if run.state.finished.is_some() && run.state.interrupted.is_none() {
             return Err(ResumeError::Over);
         }
-        run.now.ms = run.state.last_ms;
+        run.context.now.ms = run.state.last_ms;
         Ok(run)
     }
 
     /// Handles an input and decides everything that follows from it at this time.
     pub fn handle(&mut self, input: Input, now: Moment) {
-        self.now = Moment { wall: now.wall, ms: now.ms.max(self.now.ms) };
+        self.context.now = Moment { wall: now.wall, ms: now.ms.max(self.now.ms) };
         if self.is_torn || self.state.finished.is_some() && !matches!(input, Input::Resume { .. }) {
             return;
         }
@@ -310,7 +301,7 @@ impl Run {
         if is_start {
             self.start_servers_early();
         }
-        self.early_lists.retain(|call, _| self.state.calls.contains_key(call));
+        self.early_lists.retain(|call, _| self.context.state.calls.contains_key(call));
     }
 
     /// Returns the next command. Write the events that came before it to the journal first.
@@ -343,28 +334,6 @@ impl Run {
         self.state.timers.iter().find(|(_, timer)| !self.is_woken(timer)).map(|(time, _)| *time)
     }
 
-    /// The state of the run.
-    pub fn state(&self) -> &RunState {
-        &self.state
-    }
-
-    /// Facts that a test needs besides the events.
-    pub fn noted(&self) -> Noted {
-        let replies = self.options.replies.iter().flat_map(|replies| replies.by_step.keys().map(move |key| (key, replies)));
-        let replies_used = replies.map(|(key, replies)| (key.clone(), self.replies_used(replies, key))).collect();
-        Noted { replies_used, ..self.noted.borrow().clone() }
-    }
-
-    /// The id of the run.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The plan of the run.
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
-    }
-
     fn is_woken(&self, timer: &Timer) -> bool {
         match timer {
             Timer::Backoff(at) => self.woken.contains(&self.state.key(*at)),
@@ -381,7 +350,7 @@ impl Run {
         self.is_torn = true;
         #[cfg(test)]
         faults::at(event.seq, faults::FaultPlace::Before);
-        self.state.apply(&self.plan, &event);
+        self.context.apply(&event);
         #[cfg(test)]
         faults::at(event.seq, faults::FaultPlace::After);
         self.is_torn = false;
@@ -443,36 +412,8 @@ impl Run {
         if bound == Bound::Timeout { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
     }
 
-    pub(crate) fn path(&self, at: NodeRef) -> StepPath {
-        self.state.node(at).path.clone()
-    }
-
     /// Lets a step continue as soon as it may.
     pub(crate) fn wake(&mut self, at: NodeRef) {
         self.woken.insert(self.state.key(at));
-    }
-
-    /// The pipeline that the run began with.
-    pub(crate) fn own_pipeline(&self) -> Option<&Pipeline> {
-        let own = self.state.instances.first()?.as_ref()?;
-        Some(&self.plan.pipeline(own.pipeline).pipeline)
-    }
-
-    pub(crate) fn planned(&self, instance: u32) -> &PipelinePlan {
-        self.plan.pipeline(self.state.instance(instance).pipeline)
-    }
-
-    /// The pipeline of a step. For a step of a written plan, the pipeline of its `plan` step.
-    pub(crate) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
-        self.state.file(&self.plan, at)
-    }
-
-    pub(crate) fn step(&self, at: NodeRef) -> Arc<Step> {
-        self.state.step(&self.plan, at)
-    }
-
-    /// The graph that a step belongs to: of its pipeline, or of a plan that an agent wrote.
-    pub(crate) fn own_plan(&self, at: NodeRef) -> FrameGraph<'_> {
-        self.state.planned(&self.plan, at.frame)
     }
 }

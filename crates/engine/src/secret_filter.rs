@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::Run;
 use crate::command::{CallRequest, Command};
 use crate::event::{Happening, HasTexts, Message, TextHolds, TextMut};
 use crate::model::Text;
@@ -15,6 +14,7 @@ use crate::port::{FileToWrite, HttpRequest, Mail, ProgramCall, PythonCall, Query
 use crate::redact::Secrets;
 use crate::state::NodeRef;
 use crate::tools::servers::reads;
+use crate::{Context, Run};
 
 impl Run {
     /// Sends a request, for the tool with that name if there is one.
@@ -27,7 +27,9 @@ impl Run {
             self.commands.push_back(Command::Call { call, request });
         }
     }
+}
 
+impl Context {
     /// All secrets except those that the author's own texts of this tool or step read: these go where the author sends them.
     fn unwritten(&self, at: NodeRef, tool: &str) -> Cow<'_, Secrets> {
         let step = self.step(at);

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::Run;
 use crate::event::{Failure, FailureKind, Happening, Usage};
 use crate::gates::Question;
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
@@ -22,6 +21,7 @@ use crate::state::{FrameKind, HeldTurn, NodeRef, StepWork};
 use crate::steps::Kind;
 use crate::template;
 use crate::words::ms;
+use crate::{Context, Run};
 
 /// The next action of a `dialogue` step.
 enum NextOfDialogue {
@@ -59,7 +59,7 @@ impl Kind for DialogueStep {
     }
 }
 
-impl Run {
+impl Context {
     fn next_of_dialogue(&self, at: NodeRef, own: &DialogueStep) -> Result<NextOfDialogue, Failure> {
         use NextOfDialogue::{Close, End, Judge, SumUp, Turn};
         let talking = self.state.talking(at);
@@ -114,6 +114,67 @@ impl Run {
         Ok(self.condition_with(at, expression, names)?.then(|| format!("the expression is true: {}", expression.source)))
     }
 
+    /// The details of a `dialogue` step that failed, or was ended from outside: what was said until then, summed up.
+    pub(crate) fn dialogue_details(&self, at: NodeRef, own: &DialogueStep, failure: Option<&Failure>) -> Value {
+        let turns = self.turns(at);
+        let mut details = self.model_details(at);
+        let why = failure.map_or(DIALOGUE_CUT, |failure| &failure.message);
+        let is_bound = failure.is_some_and(|failure| matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit));
+        let closed = self.state.talking(at).and_then(|talking| talking.closed.as_ref()).map(|(ended, reason)| (*ended, reason.as_str()));
+        let over = closed.or_else(|| (is_bound && !turns.is_empty()).then_some((DialogueEnd::Limit, why)));
+        details["status"] = json!(match over {
+            Some((DialogueEnd::Agreed | DialogueEnd::Stalled, _)) => "completed",
+            Some((DialogueEnd::Limit, _)) => "timeout",
+            None => "failed",
+        });
+        details["reason"] = json!(over.map_or(why, |(_, reason)| reason));
+        details["summary"] = json!(match over {
+            Some((ended, reason)) => texts::summary(own, turns, ended, reason),
+            None => texts::summary_of_failed(own, turns, failure),
+        });
+        details["positions"] = json!(positions(own, turns));
+        details["turns"] = turns.iter().map(told).collect();
+        details
+    }
+
+    /// The turns of a `dialogue` step.
+    fn turns(&self, at: NodeRef) -> &[HeldTurn] {
+        self.state.talking(at).map(|talking| talking.turns.as_slice()).unwrap_or_default()
+    }
+
+    /// The `dialogue` step that a step is.
+    pub(crate) fn dialogue(&self, at: NodeRef) -> Option<&DialogueStep> {
+        // Steps of a plan hold none.
+        let is_of_file = !matches!(self.state.frame(at.frame).kind, FrameKind::Written(_));
+        let step = is_of_file.then(|| &self.planned_of(at).step(self.state.node(at).step).step)?;
+        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        if let StepKind::Dialogue(own) = &step.kind { Some(own).filter(|_| !is_whole) } else { None }
+    }
+
+    /// The time that a dialogue has left for its next call.
+    pub(crate) fn time_of_dialogue(&self, at: NodeRef) -> Option<Duration> {
+        let most = self.dialogue(at)?.limits.deadline?;
+        let spent = self.now.ms.saturating_sub(self.state.node(at).started_ms);
+        // A summary is still asked for, in a time of its own.
+        let is_closed = self.state.talking(at).is_some_and(|talking| talking.closed.is_some());
+        (!is_closed).then(|| Duration::from_millis(ms(most).saturating_sub(spent).max(1)))
+    }
+
+    fn is_late(&self, at: NodeRef) -> bool {
+        self.time_of_dialogue(at).is_some_and(|left| left <= Duration::from_millis(1))
+    }
+
+    fn is_busy(&self, at: NodeRef) -> bool {
+        self.state.talk(at).is_some_and(|talk| {
+            // An answer that has come counts, too.
+            matches!(talk.stage(), TalkStage::Said(_))
+                || talk.call().is_some()
+                || talk.asked().iter().any(|asked| matches!(asked.stage, AskedStage::Out(_) | AskedStage::Inside(_)))
+        })
+    }
+}
+
+impl Run {
     /// Lets an agent have its turn; returns whether the step continues at once.
     fn take_turn(&mut self, at: NodeRef, own: &DialogueStep, place: usize) -> Result<bool, Failure> {
         let Some(agent) = own.agents.get(place).map(|agent| agent.value.as_str()) else {
@@ -208,65 +269,6 @@ impl Run {
         let details = self.model_details(at);
         self.succeed(at, output, Some(details));
         false
-    }
-
-    /// The details of a `dialogue` step that failed, or was ended from outside: what was said until then, summed up.
-    pub(crate) fn dialogue_details(&self, at: NodeRef, own: &DialogueStep, failure: Option<&Failure>) -> Value {
-        let turns = self.turns(at);
-        let mut details = self.model_details(at);
-        let why = failure.map_or(DIALOGUE_CUT, |failure| &failure.message);
-        let is_bound = failure.is_some_and(|failure| matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit));
-        let closed = self.state.talking(at).and_then(|talking| talking.closed.as_ref()).map(|(ended, reason)| (*ended, reason.as_str()));
-        let over = closed.or_else(|| (is_bound && !turns.is_empty()).then_some((DialogueEnd::Limit, why)));
-        details["status"] = json!(match over {
-            Some((DialogueEnd::Agreed | DialogueEnd::Stalled, _)) => "completed",
-            Some((DialogueEnd::Limit, _)) => "timeout",
-            None => "failed",
-        });
-        details["reason"] = json!(over.map_or(why, |(_, reason)| reason));
-        details["summary"] = json!(match over {
-            Some((ended, reason)) => texts::summary(own, turns, ended, reason),
-            None => texts::summary_of_failed(own, turns, failure),
-        });
-        details["positions"] = json!(positions(own, turns));
-        details["turns"] = turns.iter().map(told).collect();
-        details
-    }
-
-    /// The turns of a `dialogue` step.
-    fn turns(&self, at: NodeRef) -> &[HeldTurn] {
-        self.state.talking(at).map(|talking| talking.turns.as_slice()).unwrap_or_default()
-    }
-
-    /// The `dialogue` step that a step is.
-    pub(crate) fn dialogue(&self, at: NodeRef) -> Option<&DialogueStep> {
-        // Steps of a plan hold none.
-        let is_of_file = !matches!(self.state.frame(at.frame).kind, FrameKind::Written(_));
-        let step = is_of_file.then(|| &self.planned_of(at).step(self.state.node(at).step).step)?;
-        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
-        if let StepKind::Dialogue(own) = &step.kind { Some(own).filter(|_| !is_whole) } else { None }
-    }
-
-    /// The time that a dialogue has left for its next call.
-    pub(crate) fn time_of_dialogue(&self, at: NodeRef) -> Option<Duration> {
-        let most = self.dialogue(at)?.limits.deadline?;
-        let spent = self.now.ms.saturating_sub(self.state.node(at).started_ms);
-        // A summary is still asked for, in a time of its own.
-        let is_closed = self.state.talking(at).is_some_and(|talking| talking.closed.is_some());
-        (!is_closed).then(|| Duration::from_millis(ms(most).saturating_sub(spent).max(1)))
-    }
-
-    fn is_late(&self, at: NodeRef) -> bool {
-        self.time_of_dialogue(at).is_some_and(|left| left <= Duration::from_millis(1))
-    }
-
-    fn is_busy(&self, at: NodeRef) -> bool {
-        self.state.talk(at).is_some_and(|talk| {
-            // An answer that has come counts, too.
-            matches!(talk.stage(), TalkStage::Said(_))
-                || talk.call().is_some()
-                || talk.asked().iter().any(|asked| matches!(asked.stage, AskedStage::Out(_) | AskedStage::Inside(_)))
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, Purpose};
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn};
 use crate::model_calls::Brief;
@@ -21,7 +21,7 @@ const LONGEST_OLDER: usize = 280;
 /// Most characters of a position in the summary that no agent writes.
 const LONGEST_POSITION: usize = 4_000;
 
-impl Run {
+impl Context {
     /// What an agent is asked in its turn. One that continues its own session is told what was said since its last turn alone.
     pub(super) fn turn_brief(&self, at: NodeRef, own: &DialogueStep, place: usize, opens: bool) -> Result<Brief, Failure> {
         let agent = &own.agents[place].value;

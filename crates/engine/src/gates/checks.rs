@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Run;
+use crate::Context;
 use crate::diagnostic::cut;
 use crate::event::{Failure, Verdict};
 use crate::gate::{self, CheckResult, Fill, JudgedText};
@@ -16,7 +16,7 @@ const LONGEST_FEEDBACK: usize = 10_000;
 
 /// Fills in checks with the names of a gate and of the value that it judges.
 struct CheckFiller<'a> {
-    run: &'a Run,
+    context: &'a Context,
     at: NodeRef,
     extra: Extra<'a>,
 }
@@ -25,19 +25,19 @@ impl Fill for CheckFiller<'_> {
     type Error = Failure;
 
     fn text(&self, text: &Text) -> Result<Value, Failure> {
-        self.run.fill_with(self.at, text, self.extra)
+        self.context.fill_with(self.at, text, self.extra)
     }
 
     fn filling(&self, filling: &Filling) -> Result<Value, Failure> {
-        self.run.filling_with(self.at, filling, self.extra)
+        self.context.filling_with(self.at, filling, self.extra)
     }
 
     fn condition(&self, text: &Text) -> Result<bool, Failure> {
-        self.run.condition_with(self.at, text, self.extra)
+        self.context.condition_with(self.at, text, self.extra)
     }
 }
 
-impl Run {
+impl Context {
     /// Runs the checks of a criterion up to the first that fails, and notes it in the verdict.
     pub(super) fn checked(
         &self,
@@ -47,7 +47,7 @@ impl Run {
         (judged, extra): (&JudgedText, Extra),
         verdict: &mut Verdict,
     ) {
-        let filler = CheckFiller { run: self, at, extra };
+        let filler = CheckFiller { context: self, at, extra };
         let quoted = gate::fill_apart_from(checks.iter().map(|check| &check.value), &filler);
         let results = checks.iter().map(|check| {
             let filled = gate::fill_check(&check.value, Some(&criterion.description), &filler);

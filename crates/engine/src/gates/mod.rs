@@ -24,7 +24,7 @@ use crate::state::talk::TalkStage;
 use crate::state::{Mood, NodeRef};
 use crate::steps::Kind;
 use crate::template;
-use crate::{Run, shape};
+use crate::{Context, Run, shape};
 
 /// The question of a gate, computed from the state whenever it is needed.
 pub(crate) struct Question {
@@ -105,7 +105,7 @@ impl Kind for GateStep {
     }
 }
 
-impl Run {
+impl Context {
     pub(crate) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
         self.question_about(at, gate, self.state.output(self.fill(at, &gate.of)?))
     }
@@ -187,59 +187,6 @@ impl Run {
             })?,
         };
         Ok(JudgedCard { name: None, criteria, judge: None, on_judge_error: OnJudgeError::Fail })
-    }
-
-    /// Calls the judges one after the other. Returns `None` until all have answered.
-    pub(crate) fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
-        if question.judges.is_empty() {
-            return Ok(Some(vec![]));
-        }
-        if self.waits_for_permit(at) {
-            return Ok(None);
-        }
-        let Some(talk) = self.state.talk(at) else {
-            return self.ask_judge(at, question, 0);
-        };
-        let place = talk.heard.len();
-        let mut said: Vec<JudgeAnswer> = talk.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
-        let answer = match self.hear(at, &|run, opens| run.judge_brief(at, question, place, opens))? {
-            CallOutcome::Waiting => return Ok(None),
-            CallOutcome::Failed(failure) => Err(failure),
-            CallOutcome::Said(text) => {
-                let ids = question.ids(place);
-                let (answer, notes) = judgements(&text, &ids);
-                if answer.is_ok() {
-                    self.note_reading(at, notes);
-                }
-                if let Err(problem) = &answer {
-                    let brief = self.judge_brief(at, question, place, false)?;
-                    let is_scripted = self.is_scripted(at, &brief);
-                    if self.repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
-                        return Ok(None);
-                    }
-                    let id = ids.first().copied().unwrap_or("criterion");
-                    let help = if is_scripted {
-                        format!("; as a scripted reply write passed, or failed: {{ {id}: feedback }}")
-                    } else {
-                        String::new()
-                    };
-                    Err(Failure { message: format!("{}{help}", problem.message), ..problem.clone() })
-                } else {
-                    answer
-                }
-            }
-        };
-        said.push(answer);
-        if place + 1 < question.judges.len() {
-            return self.ask_judge(at, question, place + 1);
-        }
-        Ok(Some(said))
-    }
-
-    /// Starts the conversation with a judge.
-    fn ask_judge(&mut self, at: NodeRef, question: &Question, place: usize) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
-        self.send(at, self.judge_brief(at, question, place, true)?, TalkTurn::First)?;
-        Ok(None)
     }
 
     fn judge_brief(&self, at: NodeRef, question: &Question, place: usize, opens: bool) -> Result<Brief, Failure> {
@@ -360,6 +307,81 @@ impl Run {
         if let StepKind::Format(format) = &self.step(found).kind { Some(format.clone()) } else { None }
     }
 
+    /// The person's message, for failure records of gates that name no question; null without a conversation.
+    fn message_of_conversation(&self) -> Value {
+        let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
+        own.map_or(Value::Null, |own| own.message.text.as_str().into())
+    }
+
+    fn gate_details(&self, at: NodeRef, passed: bool, used_otherwise: bool, verdicts: &[Verdict]) -> Value {
+        let mut details = json!({
+            "passed": passed,
+            "refined": self.state.node(at).round == 2,
+            "used_otherwise": used_otherwise,
+            "feedback": failed_lines(verdicts),
+            "verdicts": verdicts,
+        });
+        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
+            own.extend(model);
+        }
+        details
+    }
+}
+
+impl Run {
+    /// Calls the judges one after the other. Returns `None` until all have answered.
+    pub(crate) fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
+        if question.judges.is_empty() {
+            return Ok(Some(vec![]));
+        }
+        if self.waits_for_permit(at) {
+            return Ok(None);
+        }
+        let Some(talk) = self.state.talk(at) else {
+            return self.ask_judge(at, question, 0);
+        };
+        let place = talk.heard.len();
+        let mut said: Vec<JudgeAnswer> = talk.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
+        let answer = match self.hear(at, &|run, opens| run.judge_brief(at, question, place, opens))? {
+            CallOutcome::Waiting => return Ok(None),
+            CallOutcome::Failed(failure) => Err(failure),
+            CallOutcome::Said(text) => {
+                let ids = question.ids(place);
+                let (answer, notes) = judgements(&text, &ids);
+                if answer.is_ok() {
+                    self.note_reading(at, notes);
+                }
+                if let Err(problem) = &answer {
+                    let brief = self.judge_brief(at, question, place, false)?;
+                    let is_scripted = self.is_scripted(at, &brief);
+                    if self.repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
+                        return Ok(None);
+                    }
+                    let id = ids.first().copied().unwrap_or("criterion");
+                    let help = if is_scripted {
+                        format!("; as a scripted reply write passed, or failed: {{ {id}: feedback }}")
+                    } else {
+                        String::new()
+                    };
+                    Err(Failure { message: format!("{}{help}", problem.message), ..problem.clone() })
+                } else {
+                    answer
+                }
+            }
+        };
+        said.push(answer);
+        if place + 1 < question.judges.len() {
+            return self.ask_judge(at, question, place + 1);
+        }
+        Ok(Some(said))
+    }
+
+    /// Starts the conversation with a judge.
+    fn ask_judge(&mut self, at: NodeRef, question: &Question, place: usize) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
+        self.send(at, self.judge_brief(at, question, place, true)?, TalkTurn::First)?;
+        Ok(None)
+    }
+
     /// Handles a criterion that did not pass: starts the one refinement, or ends the gate.
     /// `wrong` are the verdicts that say what is wrong with the text.
     fn not_met(
@@ -427,12 +449,6 @@ impl Run {
         self.end_unmet(at, gate, None, &first);
     }
 
-    /// The person's message, for failure records of gates that name no question; null without a conversation.
-    fn message_of_conversation(&self) -> Value {
-        let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
-        own.map_or(Value::Null, |own| own.message.text.as_str().into())
-    }
-
     /// Ends a gate that was not met for good: with `otherwise`, or without an output. If `otherwise` cannot be filled in, the step fails.
     fn end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) {
         if let Err(failure) = self.try_end_unmet(at, gate, judged, verdicts) {
@@ -454,20 +470,6 @@ impl Run {
             if is_formatted { self.format(self.state.instance_of(at), &text, channel.as_ref(), style.as_ref())? } else { json!(text) };
         self.succeed(at, output, Some(details));
         Ok(())
-    }
-
-    fn gate_details(&self, at: NodeRef, passed: bool, used_otherwise: bool, verdicts: &[Verdict]) -> Value {
-        let mut details = json!({
-            "passed": passed,
-            "refined": self.state.node(at).round == 2,
-            "used_otherwise": used_otherwise,
-            "feedback": failed_lines(verdicts),
-            "verdicts": verdicts,
-        });
-        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
-            own.extend(model);
-        }
-        details
     }
 }
 

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::MadeFor;
-use crate::Run;
 use crate::channel::Output;
 use crate::event::{Event, Happening, SharedValue, StepPath, StepStatus};
 use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
 use crate::state::NodeRef;
 use crate::state::made::mark;
+use crate::{Context, Run};
 
 /// A gate that let its value through.
 pub struct PassedGate {
@@ -48,7 +48,7 @@ impl Run {
     pub fn revisit_gates(&mut self, events: &[Event], each: &mut GateVisit<'_>) {
         let mut drafts = Drafts::new();
         for event in events {
-            self.state.apply(&self.plan, event);
+            self.context.apply(event);
             if let Happening::StepSucceeded { step, output, .. } = &event.happening {
                 self.note_draft(step, output, &mut drafts);
             }
@@ -67,7 +67,9 @@ impl Run {
             }
         }
     }
+}
 
+impl Context {
     fn passed_gate(&self, at: NodeRef, gate: &GateStep, drafts: &Drafts) -> Result<PassedGate, &'static str> {
         let question = self.question(at, gate).map_err(|_| "the gate cannot judge again")?;
         let known = drafts.get(&mark(question.output.value())).filter(|_| question.output.made().is_some());

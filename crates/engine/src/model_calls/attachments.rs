@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{Filling, StepKind};
 use crate::state::talk::MOST_PICTURES;
@@ -23,7 +23,7 @@ impl From<String> for Prompt {
     }
 }
 
-impl Run {
+impl Context {
     /// Adds the files of `attach`, which `read` steps returned. Texts, pages and tables go below the prompt. A path that no `read` step returned is
     /// not opened, whoever wrote it.
     ///

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::Run;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Message, StepPath, ToolCall, Usage};
 use crate::model::{Limits, Model, Price, UNBOUNDED_ANSWER};
 use crate::model_calls::Brief;
@@ -13,6 +12,7 @@ use crate::plan::answer_set_aside;
 use crate::state::NodeRef;
 use crate::state::talk::Offered;
 use crate::state::tally::SetAside;
+use crate::{Context, Run};
 
 /// Tokens reserved for a picture: more than the providers of either wire format count for the largest picture they accept.
 const PICTURE: u64 = 5_000;
@@ -67,7 +67,7 @@ fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Op
     })
 }
 
-impl Run {
+impl Context {
     /// The bound that a call would exceed if it used all that is reserved for it: of its agent, of its pipeline or of one around it.
     pub(crate) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
         let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
@@ -159,7 +159,7 @@ pub(crate) struct CallSize<'a> {
     pub(crate) own_bound: Option<u64>,
 }
 
-impl Run {
+impl Context {
     /// The most tokens that a call can use, whoever answers it: a scripted model sets aside as much as an endpoint would. No token is shorter than a
     /// byte, and an answer is bounded by its limit.
     pub(crate) fn set_aside_for(&self, at: NodeRef, brief: &Brief, model: Option<&Model>, size: &CallSize) -> u64 {
@@ -178,7 +178,9 @@ impl Run {
         let pictures: usize = messages.iter().map(|m| m.pictures.len()).sum();
         (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + answer_set_aside(model, *own_bound)
     }
+}
 
+impl Run {
     /// Does what follows from a bound that a call would exceed: the call waits, its step fails, or its pipeline ends.
     ///
     /// # Errors

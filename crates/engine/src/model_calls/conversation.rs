@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::Run;
 use crate::event::{Failure, FailureKind, Happening, Purpose};
 use crate::model::{MOST_REPAIRS, Retry};
 use crate::model_calls::{Brief, TalkTurn};
 use crate::state::NodeRef;
 use crate::state::talk::{Offered, TalkStage};
+use crate::{Context, Run};
 
 /// Makes a brief; with the first messages if it opens a conversation.
 pub(crate) type BriefMaker<'b> = &'b dyn Fn(&Run, bool) -> Result<Brief, Failure>;
@@ -129,7 +129,9 @@ impl Run {
         let text = format!("Your answer does not fit:\n{list}Answer again with the whole JSON object, and nothing else.");
         self.send(at, brief, TalkTurn::Repair(text))
     }
+}
 
+impl Context {
     /// The tools of an agent that a step calls, computed once in a conversation; a judge has none.
     pub(crate) fn tools_of(&self, at: NodeRef, agent: &str) -> Arc<[Offered]> {
         let kind = &self.step(at).kind;

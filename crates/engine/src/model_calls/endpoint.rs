@@ -1,12 +1,12 @@
 //! What the endpoint of a model wants beside the messages.
 
-use crate::Run;
+use crate::Context;
 use crate::event::Failure;
 use crate::model::{EndpointSettings, Model, Provider, Text};
 use crate::port::{EndpointOptions, Secret};
 use crate::state::NodeRef;
 
-impl Run {
+impl Context {
     /// The address of an endpoint without what stands behind it, and what it wants beside the messages.
     pub(crate) fn endpoint_options(&self, at: NodeRef, model: &Model, address: &str) -> Result<(String, EndpointOptions), Failure> {
         let EndpointSettings { headers, query, reasoning, context, extra, omit } = &model.endpoint;

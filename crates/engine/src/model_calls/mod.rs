@@ -36,7 +36,7 @@ use crate::state::talk::{ModelTalk, Offered};
 use crate::steps::Kind;
 use crate::tools::{known_name, with_own_ids};
 use crate::words::plain;
-use crate::{Run, Unscripted};
+use crate::{Context, Run, Unscripted};
 
 /// A request to an agent, computed from the state whenever it is needed.
 pub(crate) struct Brief {
@@ -95,7 +95,7 @@ impl Kind for AgentStep {
     }
 }
 
-impl Run {
+impl Context {
     pub(crate) fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
         let pipeline = &self.planned_of(at).pipeline;
         step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
@@ -114,13 +114,6 @@ impl Run {
             }
         }
         if problems.is_empty() { Ok(read) } else { Err(problems) }
-    }
-
-    /// Records, once, that the last answer was not read literally.
-    pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
-        if !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted) {
-            self.emit(Happening::AnswerRead { step: self.path(at), notes });
-        }
     }
 
     fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>, opens: bool) -> Result<Brief, Failure> {
@@ -258,6 +251,154 @@ impl Run {
         std::iter::once(first).chain(others.filter_map(|other| find(&other.value))).collect()
     }
 
+    /// The most tokens of an answer if its model has no bound, and the kind of answer. This keeps a rambling answer from using up the time of the
+    /// run.
+    fn own_bound(&self, at: NodeRef, brief: &Brief, has_schema: bool) -> Option<(u64, &'static str)> {
+        match brief.purpose {
+            Purpose::Judge => Some((ANSWER_TOKENS, "the answer of a judge")),
+            Purpose::Plan => Some((ANSWER_TOKENS, "a plan")),
+            Purpose::Check => Some((ANSWER_TOKENS, "the answer about a plan")),
+            Purpose::Turn | Purpose::Repair if self.step(at).id.value == SUMMARY_STEP => {
+                Some((ANSWER_TOKENS, "the summary of a conversation"))
+            }
+            Purpose::Turn | Purpose::Repair if has_schema => None,
+            Purpose::Turn | Purpose::Repair if self.state.planner(at).is_some() => None,
+            Purpose::Turn | Purpose::Repair => {
+                let channel = self.channel(self.state.instance_of(at));
+                Some((reply_tokens(self.planned_of(at), &self.step(at), channel)?, "a reply to the channel"))
+            }
+        }
+    }
+
+    fn model_request<'m>(
+        &self,
+        at: NodeRef,
+        model: &Model,
+        tools: &[Offered],
+        schema: Option<Value>,
+        own_bound: Option<(u64, &'static str)>,
+        messages: impl Iterator<Item = &'m Arc<Message>>,
+    ) -> Result<ModelRequest, Failure> {
+        let secrets = self.secret_names();
+        let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
+        let of_test = self.recordings();
+        let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
+        let (format, base_url, api_key) = match (folder, model.provider.preset()) {
+            (Some(folder), _) => (WireFormat::Recorded, folder, None),
+            (None, Some(preset)) => (preset.wire(model.api), preset.base_url.to_owned(), text(&model.api_key)?),
+            (None, None) => return Err(Failure::new(FailureKind::Internal, "the model has no endpoint")),
+        };
+        let (base_url, host_from) = match &model.base_url {
+            Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
+            _ => (base_url, HostSource::File),
+        };
+        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
+        // Messages are shared with the state, except those whose calls have other names on the wire.
+        let with_wire_names = |message: &Arc<Message>| {
+            let mut message = Arc::clone(message);
+            for place in 0..message.calls.len() {
+                let name = wire_name(&message.calls[place], tools);
+                if name != message.calls[place].tool {
+                    let name = name.to_owned();
+                    Arc::make_mut(&mut message).calls[place].tool = name;
+                }
+            }
+            message
+        };
+        let step = self.step(at);
+        let written = step.timeout.or(model.timeout).or(step.deadline);
+        Ok(ModelRequest {
+            wire: format,
+            base_url,
+            host_from,
+            model: text(&model.model)?.unwrap_or_default(),
+            api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
+            endpoint,
+            messages: messages.map(with_wire_names).collect(),
+            schema,
+            tools: tools.iter().map(|tool| Arc::clone(&tool.description)).collect(),
+            temperature: model.temperature,
+            max_output_tokens: model.max_output_tokens.or(own_bound.map(|(most, _)| most)),
+            bounded_as: own_bound.filter(|_| model.max_output_tokens.is_none()).map(|(_, what)| what),
+            seed: model.seed,
+            timeout: self.time_of_dialogue(at).into_iter().fold(written.unwrap_or(MODEL_TIMEOUT), Duration::min),
+            silence: if written.is_none() { Some(MODEL_SILENCE) } else { None },
+            tool_calls: model.tool_calls,
+            connect_timeout: CONNECT_TIMEOUT,
+            listener: None,
+            trace: None,
+        })
+    }
+
+    /// US dollars that a call of the program which is asked may cost, if it says so.
+    fn dearest_call(&self, at: NodeRef) -> Option<f64> {
+        let talk = self.state.talk(at)?;
+        self.model(at, &talk.model)?.provider.program()?.max_cost_usd
+    }
+
+    /// The folder of recordings that answers for every model.
+    pub(crate) fn recordings(&self) -> Option<&std::path::PathBuf> {
+        if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None }
+    }
+
+    /// Adds to the failure of a rejected key where the key is set. The key itself is in no message.
+    fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
+        let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
+        let Some((name, model)) =
+            name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
+        else {
+            return failure;
+        };
+        let is_of_variables = name == DEFAULT_MODEL && self.options.default_model.is_some();
+        let read: Vec<&str> =
+            model.api_key.iter().flat_map(|key| &key.reads).filter_map(|read| read.path.last()).map(String::as_str).collect();
+        let what = match &model.api_key {
+            Some(_) if !read.is_empty() => format!("check the key in {}", read.join(", ")),
+            Some(_) if is_of_variables => "check the key in FLOW_API_KEY".to_owned(),
+            Some(_) => format!("check the api_key of model \"{name}\""),
+            None if is_of_variables => "set FLOW_API_KEY".to_owned(),
+            None => format!("set the api_key of model \"{name}\""),
+        };
+        Failure { message: format!("{what}: {}", failure.message), ..failure }
+    }
+
+    /// The `details` of a step that called a model: the model that answered, the tokens and the tool calls. For a `plan` or `task` step, those of all
+    /// its conversations.
+    pub(crate) fn model_details(&self, at: NodeRef) -> Value {
+        let (talk, ended) = (self.state.talk(at), self.state.node(at).ended_talks.as_deref());
+        if talk.is_none() && ended.is_none() {
+            return json!({});
+        }
+        let earlier = || ended.iter().flat_map(|ended| &ended.talks);
+        let mut usage = Usage::default();
+        earlier().map(|talk| talk.usage).chain(talk.map(ModelTalk::all_usage)).for_each(|one| usage.add(&one));
+        let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
+        let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
+        let mut details = json!({
+            "model": answered_by.or_else(|| ended?.model.as_ref()),
+            "usage": {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens(),
+                "cost_usd": usage.cost_usd,
+            },
+            "tool_calls": uses.map(|used| (**used).clone()).collect::<Value>(),
+        });
+        if usage.unknown_tokens > 0 {
+            details["usage"]["unknown_tokens"] = usage.unknown_tokens.into();
+        }
+        details
+    }
+}
+
+impl Run {
+    /// Records, once, that the last answer was not read literally.
+    pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
+        if !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted) {
+            self.emit(Happening::AnswerRead { step: self.path(at), notes });
+        }
+    }
+
     pub(crate) fn send(&mut self, at: NodeRef, mut brief: Brief, turn: TalkTurn) -> Result<(), Failure> {
         if self.state.stopping.is_some() {
             // The message follows from the state, so a resumed run sends it.
@@ -371,96 +512,6 @@ impl Run {
         Err(self.refused_unpinned(at, name).unwrap_or_else(|| Failure::new(FailureKind::Unavailable, message)))
     }
 
-    /// The most tokens of an answer if its model has no bound, and the kind of answer. This keeps a rambling answer from using up the time of the
-    /// run.
-    fn own_bound(&self, at: NodeRef, brief: &Brief, has_schema: bool) -> Option<(u64, &'static str)> {
-        match brief.purpose {
-            Purpose::Judge => Some((ANSWER_TOKENS, "the answer of a judge")),
-            Purpose::Plan => Some((ANSWER_TOKENS, "a plan")),
-            Purpose::Check => Some((ANSWER_TOKENS, "the answer about a plan")),
-            Purpose::Turn | Purpose::Repair if self.step(at).id.value == SUMMARY_STEP => {
-                Some((ANSWER_TOKENS, "the summary of a conversation"))
-            }
-            Purpose::Turn | Purpose::Repair if has_schema => None,
-            Purpose::Turn | Purpose::Repair if self.state.planner(at).is_some() => None,
-            Purpose::Turn | Purpose::Repair => {
-                let channel = self.channel(self.state.instance_of(at));
-                Some((reply_tokens(self.planned_of(at), &self.step(at), channel)?, "a reply to the channel"))
-            }
-        }
-    }
-
-    fn model_request<'m>(
-        &self,
-        at: NodeRef,
-        model: &Model,
-        tools: &[Offered],
-        schema: Option<Value>,
-        own_bound: Option<(u64, &'static str)>,
-        messages: impl Iterator<Item = &'m Arc<Message>>,
-    ) -> Result<ModelRequest, Failure> {
-        let secrets = self.secret_names();
-        let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
-        let of_test = self.recordings();
-        let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
-        let (format, base_url, api_key) = match (folder, model.provider.preset()) {
-            (Some(folder), _) => (WireFormat::Recorded, folder, None),
-            (None, Some(preset)) => (preset.wire(model.api), preset.base_url.to_owned(), text(&model.api_key)?),
-            (None, None) => return Err(Failure::new(FailureKind::Internal, "the model has no endpoint")),
-        };
-        let (base_url, host_from) = match &model.base_url {
-            Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
-            _ => (base_url, HostSource::File),
-        };
-        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
-        // Messages are shared with the state, except those whose calls have other names on the wire.
-        let with_wire_names = |message: &Arc<Message>| {
-            let mut message = Arc::clone(message);
-            for place in 0..message.calls.len() {
-                let name = wire_name(&message.calls[place], tools);
-                if name != message.calls[place].tool {
-                    let name = name.to_owned();
-                    Arc::make_mut(&mut message).calls[place].tool = name;
-                }
-            }
-            message
-        };
-        let step = self.step(at);
-        let written = step.timeout.or(model.timeout).or(step.deadline);
-        Ok(ModelRequest {
-            wire: format,
-            base_url,
-            host_from,
-            model: text(&model.model)?.unwrap_or_default(),
-            api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
-            endpoint,
-            messages: messages.map(with_wire_names).collect(),
-            schema,
-            tools: tools.iter().map(|tool| Arc::clone(&tool.description)).collect(),
-            temperature: model.temperature,
-            max_output_tokens: model.max_output_tokens.or(own_bound.map(|(most, _)| most)),
-            bounded_as: own_bound.filter(|_| model.max_output_tokens.is_none()).map(|(_, what)| what),
-            seed: model.seed,
-            timeout: self.time_of_dialogue(at).into_iter().fold(written.unwrap_or(MODEL_TIMEOUT), Duration::min),
-            silence: if written.is_none() { Some(MODEL_SILENCE) } else { None },
-            tool_calls: model.tool_calls,
-            connect_timeout: CONNECT_TIMEOUT,
-            listener: None,
-            trace: None,
-        })
-    }
-
-    /// US dollars that a call of the program which is asked may cost, if it says so.
-    fn dearest_call(&self, at: NodeRef) -> Option<f64> {
-        let talk = self.state.talk(at)?;
-        self.model(at, &talk.model)?.provider.program()?.max_cost_usd
-    }
-
-    /// The folder of recordings that answers for every model.
-    pub(crate) fn recordings(&self) -> Option<&std::path::PathBuf> {
-        if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None }
-    }
-
     /// Handles the answer of a model.
     pub(crate) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
         let open = self.state.calls.get(&call).cloned();
@@ -521,55 +572,6 @@ impl Run {
             Some((step, limit, message)) => self.emit(Happening::LimitReached { step, limit, message }),
             None => self.ask_on(at),
         }
-    }
-
-    /// Adds to the failure of a rejected key where the key is set. The key itself is in no message.
-    fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
-        let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
-        let Some((name, model)) =
-            name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
-        else {
-            return failure;
-        };
-        let is_of_variables = name == DEFAULT_MODEL && self.options.default_model.is_some();
-        let read: Vec<&str> =
-            model.api_key.iter().flat_map(|key| &key.reads).filter_map(|read| read.path.last()).map(String::as_str).collect();
-        let what = match &model.api_key {
-            Some(_) if !read.is_empty() => format!("check the key in {}", read.join(", ")),
-            Some(_) if is_of_variables => "check the key in FLOW_API_KEY".to_owned(),
-            Some(_) => format!("check the api_key of model \"{name}\""),
-            None if is_of_variables => "set FLOW_API_KEY".to_owned(),
-            None => format!("set the api_key of model \"{name}\""),
-        };
-        Failure { message: format!("{what}: {}", failure.message), ..failure }
-    }
-
-    /// The `details` of a step that called a model: the model that answered, the tokens and the tool calls. For a `plan` or `task` step, those of all
-    /// its conversations.
-    pub(crate) fn model_details(&self, at: NodeRef) -> Value {
-        let (talk, ended) = (self.state.talk(at), self.state.node(at).ended_talks.as_deref());
-        if talk.is_none() && ended.is_none() {
-            return json!({});
-        }
-        let earlier = || ended.iter().flat_map(|ended| &ended.talks);
-        let mut usage = Usage::default();
-        earlier().map(|talk| talk.usage).chain(talk.map(ModelTalk::all_usage)).for_each(|one| usage.add(&one));
-        let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
-        let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
-        let mut details = json!({
-            "model": answered_by.or_else(|| ended?.model.as_ref()),
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "total_tokens": usage.total_tokens(),
-                "cost_usd": usage.cost_usd,
-            },
-            "tool_calls": uses.map(|used| (**used).clone()).collect::<Value>(),
-        });
-        if usage.unknown_tokens > 0 {
-            details["usage"]["unknown_tokens"] = usage.unknown_tokens.into();
-        }
-        details
     }
 }
 

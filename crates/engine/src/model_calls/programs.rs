@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, FailureKind, Message, MessageRole};
 use crate::model::{
     AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, ArgumentClass, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption,
@@ -39,7 +39,7 @@ pub(crate) struct AskedProgram<'a> {
     pub(crate) new: &'a [Arc<Message>],
 }
 
-impl Run {
+impl Context {
     /// The next prompt for a program.
     ///
     /// # Errors

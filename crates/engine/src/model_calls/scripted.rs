@@ -9,9 +9,9 @@ use crate::model::{Replies, ReplyBody, ReplySet, step_path};
 use crate::model_calls::Brief;
 use crate::port::ModelReply;
 use crate::state::NodeRef;
-use crate::{MissingReply, Run};
+use crate::{Context, MissingReply};
 
-impl Run {
+impl Context {
     /// How many of the replies under a key were used, by the step with that path or by all elements and rounds that it serves.
     pub(crate) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
         let used = &self.state.replies_used;

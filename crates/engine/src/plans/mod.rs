@@ -15,7 +15,7 @@ use crate::policy::{Act, decide};
 use crate::state::tally::SetAside;
 use crate::state::{Mood, NodeRef, OnePlan, PlanResult, Planning, StepWork};
 use crate::steps::Kind;
-use crate::{Run, shape};
+use crate::{Context, Run, shape};
 
 /// The most problems of one plan that are reported.
 const MOST_FINDINGS: usize = 20;
@@ -68,10 +68,6 @@ impl Run {
                 self.send_back(at, own, &findings)
             }
         }
-    }
-
-    fn plans_so_far(&self, at: NodeRef) -> u32 {
-        self.state.planning(at).map_or(0, |planning| planning.plans.len()) as u32
     }
 
     /// Sends a rejected plan back, once; then the step fails.
@@ -168,6 +164,12 @@ impl Run {
         let errors: Vec<String> = failed.iter().map(|result| result.told_error()).collect();
         let message = format!("{} of {count} steps of the plan failed: {}", failed.len(), errors.join("; "));
         self.fail_attempt_told(at, Failure::new(kind, message), Some(details));
+    }
+}
+
+impl Context {
+    fn plans_so_far(&self, at: NodeRef) -> u32 {
+        self.state.planning(at).map_or(0, |planning| planning.plans.len()) as u32
     }
 
     /// The details of a failed `plan` step: what would have been its output, if steps of a plan have ended.

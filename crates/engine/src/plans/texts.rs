@@ -11,14 +11,14 @@ use crate::model_calls::Brief;
 use crate::port::ToolDescription;
 use crate::state::{NodeRef, Planning};
 use crate::words::plain;
-use crate::{Run, shape};
+use crate::{Context, shape};
 
 /// The input of a pipeline that receives the outputs of the steps it depends on.
 const PREVIOUS: &str = "previous";
 /// The most characters of an agent's instructions that a planner is shown.
 const MOST_ABOUT: usize = 1_000;
 
-impl Run {
+impl Context {
     pub(crate) fn plan_brief(&self, at: NodeRef, own: &PlanStep, opens: bool) -> Result<Brief, Failure> {
         let usable = self.usable(at, own)?;
         let mut prompt = None;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::Run;
 use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
 use crate::model::{OnFailure, Outputs, Read, StepKind, Text};
 use crate::state::talk::AskedStage;
 use crate::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepNode, StepWork};
+use crate::{Context, Run};
 
 impl Ending {
     /// The status: the first of the table in `docs/events.md` that holds.
@@ -72,16 +72,6 @@ impl Run {
     pub(crate) fn cancelled(&mut self, at: NodeRef) {
         let details = self.dialogue(at).map(|own| self.dialogue_details(at, own, self.why_cancelled(at)).into());
         self.emit(Happening::StepCancelled { step: self.path(at), details });
-    }
-
-    /// The limit or the failure that ended a step from outside, the innermost one; `None`: somebody ended the run.
-    fn why_cancelled(&self, at: NodeRef) -> Option<&Failure> {
-        std::iter::successors(Some(at), |at| self.state.around(*at)).find_map(|at| {
-            let frame = self.state.frame(at.frame);
-            let of_instance = self.state.instance(frame.instance).ending.failure.as_ref().filter(|_| frame.parent.is_none());
-            let of_steps = frame.failure.as_ref().or(of_instance).map(|failed| &failed.failure);
-            self.state.node(at).ended_by.as_ref().or(of_steps)
-        })
     }
 
     fn items_over(&mut self, at: NodeRef, ix: u32) {
@@ -162,19 +152,6 @@ impl Run {
         }
     }
 
-    /// The status of a pipeline, and the failure that others may read.
-    fn ending(&self, instance: &Instance) -> (RunStatus, Option<StepFailure>) {
-        let mut ending = instance.ending.clone();
-        if ending.failure.is_none() {
-            let main = self.state.frame(instance.main);
-            ending.failure = main.failure.clone().or_else(|| main.nodes.iter().find_map(StepNode::nothing_done));
-        }
-        if instance.stage == Stage::Finally && self.state.frame(instance.frame).failure.is_some() {
-            ending.partial.add(None);
-        }
-        (ending.status(), ending.failure)
-    }
-
     /// Handles the end of a called pipeline for the step that called it.
     fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let instance = self.state.instance(ix);
@@ -238,6 +215,31 @@ impl Run {
         } else {
             self.ask_on(at);
         }
+    }
+}
+
+impl Context {
+    /// The limit or the failure that ended a step from outside, the innermost one; `None`: somebody ended the run.
+    fn why_cancelled(&self, at: NodeRef) -> Option<&Failure> {
+        std::iter::successors(Some(at), |at| self.state.around(*at)).find_map(|at| {
+            let frame = self.state.frame(at.frame);
+            let of_instance = self.state.instance(frame.instance).ending.failure.as_ref().filter(|_| frame.parent.is_none());
+            let of_steps = frame.failure.as_ref().or(of_instance).map(|failed| &failed.failure);
+            self.state.node(at).ended_by.as_ref().or(of_steps)
+        })
+    }
+
+    /// The status of a pipeline, and the failure that others may read.
+    fn ending(&self, instance: &Instance) -> (RunStatus, Option<StepFailure>) {
+        let mut ending = instance.ending.clone();
+        if ending.failure.is_none() {
+            let main = self.state.frame(instance.main);
+            ending.failure = main.failure.clone().or_else(|| main.nodes.iter().find_map(StepNode::nothing_done));
+        }
+        if instance.stage == Stage::Finally && self.state.frame(instance.frame).failure.is_some() {
+            ending.partial.add(None);
+        }
+        (ending.status(), ending.failure)
     }
 
     /// The outputs of a pipeline. An output is null if it reads a step that did not succeed, or a text that a gate did not let through.

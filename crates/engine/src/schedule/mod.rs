@@ -10,12 +10,12 @@ use std::panic::AssertUnwindSafe;
 
 use serde_json::{Value, json};
 
-use crate::Run;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
 use crate::plan::{Block, BlockIx, Edge, PipelinePlan};
 use crate::state::apply::blocks;
 use crate::state::{FrameKind, Mood, NodeRef, ReadyKey, StepNode, StepWork, Timer};
+use crate::{Context, Run};
 
 /// Whether a step that waits for no other may start.
 enum StartVerdict {
@@ -54,24 +54,6 @@ impl Run {
         }
     }
 
-    /// Whether one more call may go out in this run.
-    fn has_any_permit(&self) -> bool {
-        let file = self.own_pipeline().and_then(|own| own.limits.max_parallel);
-        let most =
-            [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(MOST_PARALLEL).min(self.options.most_calls);
-        self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
-    }
-
-    /// Whether a step may make one more call: in this run, in its pipeline, and in the pipelines that called it.
-    pub(crate) fn has_permit(&self, at: NodeRef) -> bool {
-        let has_place = |(ix, parent): (u32, Option<NodeRef>)| {
-            let most = self.planned(ix).pipeline.limits.max_parallel.filter(|_| parent.is_some());
-            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
-            most.is_none_or(|most| (self.state.calls.values().filter(|call| is_inside(call.node)).count() as u64) < most)
-        };
-        self.has_any_permit() && self.state.chain(at).all(has_place)
-    }
-
     fn next_ready(&self) -> Option<ReadyKey> {
         let computing = self.state.ready.first();
         // A step whose own pipeline has no place left is in `woken`.
@@ -91,23 +73,6 @@ impl Run {
                 return Some(key.at);
             }
         }
-    }
-
-    /// Whether a step exists and has not ended.
-    fn is_open(&self, at: NodeRef) -> bool {
-        let frame = self.state.frames.get(at.frame as usize).and_then(Option::as_ref);
-        frame.is_some_and(|frame| !frame.nodes[at.node as usize].status.is_final())
-    }
-
-    fn may_go_on(&self, at: NodeRef, any_permit: bool) -> bool {
-        let node = self.state.node(at);
-        let has_place = match &self.state.frame(at.frame).kind {
-            FrameKind::Items { most, active, .. } => node.retry_at.is_none() || active < most,
-            FrameKind::Written(written) => node.retry_at.is_none() || written.active < written.most,
-            FrameKind::Block(_) => true,
-        };
-        let calls = self.step(at).kind.facts().calls_when != CallTime::Never || matches!(node.work, StepWork::Asking(_));
-        has_place && (!calls || any_permit && self.has_permit(at))
     }
 
     /// Does a step's own work. A panic in it is caught and fails only that step. A panic in the middle of an event, or in work that belongs to no
@@ -152,83 +117,13 @@ impl Run {
         }
     }
 
-    fn may_start(&self, at: NodeRef) -> StartVerdict {
-        let frame = self.state.frame(at.frame);
-        match frame.mood {
-            Mood::Going => {}
-            Mood::Skipping => return StartVerdict::Skip,
-            Mood::Stopping | Mood::Cancelling => {
-                return StartVerdict::Block(frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone()));
-            }
-        }
-        let step = self.step(at);
-        let block = match frame.kind {
-            FrameKind::Block(block) => Some(block),
-            FrameKind::Written(_) => Some(BlockIx(0)),
-            FrameKind::Items { .. } => None,
-        };
-        if let Some(block) = block {
-            let planned = self.own_plan(at);
-            let (mut stands_in, mut held) = (None, None);
-            let refused = |by: &StepNode| {
-                let gate = planned.refinement.as_ref().filter(|r| r.block == block && planned.step(r.gate).place == at.node as usize);
-                if gate.is_some() && self.state.is_second_round(&planned, at) {
-                    StartVerdict::Unmet
-                } else {
-                    StartVerdict::Block(by.path.clone())
-                }
-            };
-            for (above, edge) in planned.block(block).needs(at.node as usize) {
-                let needed = &frame.nodes[*above];
-                let its_step = &planned.step(needed.step).step;
-                if *edge == Edge::Failure {
-                    let failed = needed.failure.as_ref().filter(|_| needed.status == StepStatus::Failed);
-                    let replaced = failed.and_then(|failure| its_step.stand_in_after(failure.kind));
-                    *stands_in.get_or_insert(false) |= replaced.is_some_and(|stand_in| stand_in.value == step.id.value);
-                    if replaced.is_none() && !lets_through(needed.status, its_step) {
-                        held = Some(needed);
-                        if is_refused(&planned, planned.block(block), &frame.nodes, *above) {
-                            return refused(needed);
-                        }
-                    }
-                } else if blocks(*edge) && !lets_through(needed.status, its_step) {
-                    return refused(needed);
-                }
-            }
-            match (stands_in, held) {
-                // What follows a stand-in follows the steps it stands in for, so it is not let go where one of them was blocked.
-                (Some(false), Some(needed)) => return refused(needed),
-                (Some(false), None) => return StartVerdict::Skip,
-                (Some(true) | None, _) => {}
-            }
-        }
-        self.judge_when(at, &step)
-    }
-
-    /// Evaluates `when`: once for the step, or for each element if it reads the element.
-    fn judge_when(&self, at: NodeRef, step: &Step) -> StartVerdict {
-        let Some(when) = &step.when else { return StartVerdict::Start };
-        if let Some(for_each) = &step.for_each {
-            let name = for_each.name.as_ref().map(|n| n.value.as_str());
-            let reads_item = when.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "item" || Some(p.as_str()) == name));
-            if reads_item != self.state.is_element(at) {
-                return StartVerdict::Start;
-            }
-        }
-        match self.condition(at, when) {
-            Ok(true) => StartVerdict::Start,
-            Ok(false) => StartVerdict::Skip,
-            Err(failure) => StartVerdict::Fail(failure),
-        }
-    }
-
     fn frame_to_sweep(&self) -> Option<u32> {
         self.state.ending.iter().copied().find(|ix| self.swept.get(ix) != Some(&self.state.frame(*ix).mood))
     }
 
     /// Blocks, skips or cancels the remaining steps of a frame in which nothing new starts.
     fn sweep(&mut self, ix: u32) {
-        let frame = self.state.frame(ix);
+        let frame = self.context.state.frame(ix);
         let mood = frame.mood;
         self.swept.insert(ix, mood);
         let by: StepPath = frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone());
@@ -304,6 +199,113 @@ impl Run {
         };
         let details = details.map(|d| self.details(at, Some(d)).into());
         self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.state.attempts(at), details });
+    }
+}
+
+impl Context {
+    /// Whether one more call may go out in this run.
+    fn has_any_permit(&self) -> bool {
+        let file = self.own_pipeline().and_then(|own| own.limits.max_parallel);
+        let most =
+            [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(MOST_PARALLEL).min(self.options.most_calls);
+        self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
+    }
+
+    /// Whether a step may make one more call: in this run, in its pipeline, and in the pipelines that called it.
+    pub(crate) fn has_permit(&self, at: NodeRef) -> bool {
+        let has_place = |(ix, parent): (u32, Option<NodeRef>)| {
+            let most = self.planned(ix).pipeline.limits.max_parallel.filter(|_| parent.is_some());
+            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
+            most.is_none_or(|most| (self.state.calls.values().filter(|call| is_inside(call.node)).count() as u64) < most)
+        };
+        self.has_any_permit() && self.state.chain(at).all(has_place)
+    }
+
+    /// Whether a step exists and has not ended.
+    fn is_open(&self, at: NodeRef) -> bool {
+        let frame = self.state.frames.get(at.frame as usize).and_then(Option::as_ref);
+        frame.is_some_and(|frame| !frame.nodes[at.node as usize].status.is_final())
+    }
+
+    fn may_go_on(&self, at: NodeRef, any_permit: bool) -> bool {
+        let node = self.state.node(at);
+        let has_place = match &self.state.frame(at.frame).kind {
+            FrameKind::Items { most, active, .. } => node.retry_at.is_none() || active < most,
+            FrameKind::Written(written) => node.retry_at.is_none() || written.active < written.most,
+            FrameKind::Block(_) => true,
+        };
+        let calls = self.step(at).kind.facts().calls_when != CallTime::Never || matches!(node.work, StepWork::Asking(_));
+        has_place && (!calls || any_permit && self.has_permit(at))
+    }
+
+    fn may_start(&self, at: NodeRef) -> StartVerdict {
+        let frame = self.state.frame(at.frame);
+        match frame.mood {
+            Mood::Going => {}
+            Mood::Skipping => return StartVerdict::Skip,
+            Mood::Stopping | Mood::Cancelling => {
+                return StartVerdict::Block(frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone()));
+            }
+        }
+        let step = self.step(at);
+        let block = match frame.kind {
+            FrameKind::Block(block) => Some(block),
+            FrameKind::Written(_) => Some(BlockIx(0)),
+            FrameKind::Items { .. } => None,
+        };
+        if let Some(block) = block {
+            let planned = self.own_plan(at);
+            let (mut stands_in, mut held) = (None, None);
+            let refused = |by: &StepNode| {
+                let gate = planned.refinement.as_ref().filter(|r| r.block == block && planned.step(r.gate).place == at.node as usize);
+                if gate.is_some() && self.state.is_second_round(&planned, at) {
+                    StartVerdict::Unmet
+                } else {
+                    StartVerdict::Block(by.path.clone())
+                }
+            };
+            for (above, edge) in planned.block(block).needs(at.node as usize) {
+                let needed = &frame.nodes[*above];
+                let its_step = &planned.step(needed.step).step;
+                if *edge == Edge::Failure {
+                    let failed = needed.failure.as_ref().filter(|_| needed.status == StepStatus::Failed);
+                    let replaced = failed.and_then(|failure| its_step.stand_in_after(failure.kind));
+                    *stands_in.get_or_insert(false) |= replaced.is_some_and(|stand_in| stand_in.value == step.id.value);
+                    if replaced.is_none() && !lets_through(needed.status, its_step) {
+                        held = Some(needed);
+                        if is_refused(&planned, planned.block(block), &frame.nodes, *above) {
+                            return refused(needed);
+                        }
+                    }
+                } else if blocks(*edge) && !lets_through(needed.status, its_step) {
+                    return refused(needed);
+                }
+            }
+            match (stands_in, held) {
+                // What follows a stand-in follows the steps it stands in for, so it is not let go where one of them was blocked.
+                (Some(false), Some(needed)) => return refused(needed),
+                (Some(false), None) => return StartVerdict::Skip,
+                (Some(true) | None, _) => {}
+            }
+        }
+        self.judge_when(at, &step)
+    }
+
+    /// Evaluates `when`: once for the step, or for each element if it reads the element.
+    fn judge_when(&self, at: NodeRef, step: &Step) -> StartVerdict {
+        let Some(when) = &step.when else { return StartVerdict::Start };
+        if let Some(for_each) = &step.for_each {
+            let name = for_each.name.as_ref().map(|n| n.value.as_str());
+            let reads_item = when.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "item" || Some(p.as_str()) == name));
+            if reads_item != self.state.is_element(at) {
+                return StartVerdict::Start;
+            }
+        }
+        match self.condition(at, when) {
+            Ok(true) => StartVerdict::Start,
+            Ok(false) => StartVerdict::Skip,
+            Err(failure) => StartVerdict::Fail(failure),
+        }
     }
 
     /// The details of every step, and those that its kind adds.

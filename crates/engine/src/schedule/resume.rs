@@ -4,11 +4,11 @@
 
 use serde_json::{Value, json};
 
-use crate::Run;
 use crate::event::{Happening, StepPath, StepStatus};
 use crate::state::consents::ConsentDecision;
 use crate::state::{NodeRef, StepWork};
 use crate::tools::consent::not_again;
+use crate::{Context, Run};
 
 impl Run {
     /// Resumes the run: lost calls are made again, and steps in doubt wait for a person.
@@ -45,11 +45,24 @@ impl Run {
     /// # Errors
     /// Returns the problems as sentences if the step cannot have this output.
     pub fn told_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
-        self.state = self.state.before_its_end();
+        self.context.state = self.context.state.before_its_end();
         let at = self.state.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
         self.held(at, output)
     }
 
+    /// Pauses the run, in which everything that is left waits for a person.
+    pub(crate) fn pause(&mut self) {
+        self.is_paused = true;
+        self.emit(Happening::RunPaused);
+    }
+
+    /// Whether nothing is left to do until a person has decided.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+}
+
+impl Context {
     /// Steps that had started and had not ended: those that continue by themselves, and `once` steps that may have acted.
     fn unfinished(&self) -> (Vec<NodeRef>, Vec<(NodeRef, StepPath)>) {
         let (mut again, mut in_doubt) = (vec![], vec![]);
@@ -77,16 +90,5 @@ impl Run {
     fn is_once(&self, at: NodeRef) -> bool {
         let around = |at: &NodeRef| self.state.frame(at.frame).parent.or(self.state.instance_around(*at).parent);
         std::iter::successors(Some(at), around).any(|at| self.step(at).is_once)
-    }
-
-    /// Pauses the run, in which everything that is left waits for a person.
-    pub(crate) fn pause(&mut self) {
-        self.is_paused = true;
-        self.emit(Happening::RunPaused);
-    }
-
-    /// Whether nothing is left to do until a person has decided.
-    pub fn is_paused(&self) -> bool {
-        self.is_paused
     }
 }

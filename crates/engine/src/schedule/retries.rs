@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::Run;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Backoff, Retry};
 use crate::state::NodeRef;
+use crate::{Context, Run};
 
 impl Run {
     /// Fails a try of a step: plans another try, or ends the step.
@@ -30,7 +30,9 @@ impl Run {
             None => self.fail(at, failure, details),
         }
     }
+}
 
+impl Context {
     /// When to try again; `None` if there are no more tries, or if the next one would be too late.
     pub(crate) fn retry_at(&self, at: NodeRef, retry: &Retry, attempt: u32, failure: &Failure) -> Option<u64> {
         if u64::from(attempt) >= retry.max_attempts || !retry.on.contains(&failure.kind) {

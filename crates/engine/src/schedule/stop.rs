@@ -4,11 +4,11 @@
 //! as usual. Then the rest is cancelled. In a chat somebody sits there and waits: no answer of a model is awaited, and who asks again waits for nothing. A call that may have acted and has not answered is reported (`outcome_unknown`), whether a signal, a limit
 //! or a failed sibling cut it off.
 
-use crate::Run;
 use crate::command::Command;
 use crate::event::{Canceller, Happening};
 use crate::state::talk::AskedStage;
 use crate::state::{CacheStage, NodeRef, StepWork};
+use crate::{Context, Run};
 
 /// How long a run that is asked to end waits for answers, in milliseconds. The rest of the 5 s is for ending the run.
 pub(crate) const GRACE_MS: u64 = 4_000;
@@ -45,6 +45,28 @@ impl Run {
         self.emit(Happening::GraceEnded);
     }
 
+    /// Cancels the calls of a step; their answers are not awaited.
+    pub(crate) fn stop_calls(&mut self, at: NodeRef) {
+        for call in self.state.node(at).work.calls() {
+            self.give_up(at, call, false);
+        }
+    }
+
+    /// Cancels a call, and reports it if it may have acted. With `only_acting`, other calls are left open.
+    fn give_up(&mut self, at: NodeRef, call: u64, only_acting: bool) {
+        let acts = self.call_acts(call);
+        if only_acting && !acts {
+            return;
+        }
+        let has_gone_out = self.unsent.remove(&call).is_none();
+        self.commands.push_back(Command::Cancel { call });
+        if acts && has_gone_out {
+            self.emit(Happening::OutcomeUnknown { step: self.path(at), call });
+        }
+    }
+}
+
+impl Context {
     /// Whether a call is open that may act, or that calls a model and is paid for; a chat does not wait for a model.
     fn awaits_answers(&self) -> bool {
         let asks_model = |at: NodeRef, call| self.state.talk(at).is_some_and(|talk| talk.call() == Some(call));
@@ -63,26 +85,6 @@ impl Run {
             }
             StepWork::Call(_) => !matches!(node.cache, CacheStage::Looking(_)) && self.step(open.node).kind.effects(pipeline).repeat(),
             StepWork::None | StepWork::Listing(_) | StepWork::Inner { .. } | StepWork::Called(_) | StepWork::Paused(_) => false,
-        }
-    }
-
-    /// Cancels the calls of a step; their answers are not awaited.
-    pub(crate) fn stop_calls(&mut self, at: NodeRef) {
-        for call in self.state.node(at).work.calls() {
-            self.give_up(at, call, false);
-        }
-    }
-
-    /// Cancels a call, and reports it if it may have acted. With `only_acting`, other calls are left open.
-    fn give_up(&mut self, at: NodeRef, call: u64, only_acting: bool) {
-        let acts = self.call_acts(call);
-        if only_acting && !acts {
-            return;
-        }
-        let has_gone_out = self.unsent.remove(&call).is_none();
-        self.commands.push_back(Command::Cancel { call });
-        if acts && has_gone_out {
-            self.emit(Happening::OutcomeUnknown { step: self.path(at), call });
         }
     }
 }

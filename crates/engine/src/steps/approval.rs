@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::Kind;
-use crate::Run;
 use crate::event::{Failure, FailureKind, FormRequest, Happening};
 use crate::gate::{form, questions};
 use crate::model::{ApprovalStep, Step, StepKind};
 use crate::state::NodeRef;
 use crate::state::consents::ApprovalAnswer;
 use crate::words::{duration, ms};
+use crate::{Context, Run};
 
 impl Kind for ApprovalStep {
     /// Asks the question; called again once somebody has answered.
@@ -33,7 +33,7 @@ impl Kind for ApprovalStep {
     }
 }
 
-impl Run {
+impl Context {
     /// The form of the step, with its defaults filled in. Fails if a default does not fit its field, or if the value of `questions` is not a list of
     /// questions.
     fn form_of(&self, at: NodeRef, approval: &ApprovalStep) -> Result<Value, Failure> {
@@ -57,7 +57,9 @@ impl Run {
         let Some(asked) = self.state.approvals.get(step) else { return vec![] };
         form::answered(&asked.form.fields, fields.cloned().unwrap_or_default()).err().unwrap_or_default()
     }
+}
 
+impl Run {
     fn take_approval(&mut self, at: NodeRef, fields: &Value, answer: ApprovalAnswer) -> Result<(), Failure> {
         let ApprovalAnswer { approved, fields: filled, comment, by, is_nobody } = answer;
         if is_nobody {

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::Kind;
-use crate::Run;
 use crate::acts::CalledTool;
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening, SharedValue};
@@ -12,6 +11,7 @@ use crate::opening::Opening;
 use crate::port::Rows;
 use crate::run::Answerer;
 use crate::state::NodeRef;
+use crate::{Context, Run};
 
 impl Kind for CallStep {
     fn start(&self, _run: &mut Run, _at: NodeRef, _step: &Step) -> Result<(), Failure> {
@@ -56,7 +56,9 @@ impl Run {
         self.emit(self.call_opens(at, called, None, inputs, channel, person));
         Ok(())
     }
+}
 
+impl Context {
     /// That a called pipeline began.
     pub(crate) fn call_opens(
         &self,

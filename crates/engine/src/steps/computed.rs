@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::Kind;
-use crate::Run;
 use crate::channel::FormatError;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Channel, Filling, FormatStep, Multilingual, RouteStep, Step, StopStep, StyleGuide, phrase_words};
 use crate::state::NodeRef;
+use crate::{Context, Run};
 
 pub(super) struct Set<'s>(pub(super) &'s Filling);
 
@@ -83,7 +83,7 @@ impl Kind for StopStep {
     }
 }
 
-impl Run {
+impl Context {
     /// A channel or style guide as the person of an instance gets it.
     pub(crate) fn spoken<'s, T: Multilingual>(&self, instance: u32, own: &'s T) -> &'s T {
         own.in_language(self.state.instance(instance).person.get("language").and_then(Value::as_str))

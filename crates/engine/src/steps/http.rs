@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
-use crate::Run;
 use crate::command::{CallReply, CallRequest};
 use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
@@ -15,6 +14,7 @@ use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::template::percent;
 use crate::words::{ms, plain};
+use crate::{Context, Run};
 
 impl Kind for HttpStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -38,7 +38,7 @@ impl Kind for HttpStep {
     }
 }
 
-impl Run {
+impl Context {
     pub(crate) fn http_request(
         &self,
         at: NodeRef,
@@ -73,7 +73,7 @@ impl Run {
     }
 }
 
-impl Run {
+impl Context {
     /// The values behind an address, percent-encoded; those that are null are left out.
     pub(crate) fn query_pairs(&self, at: NodeRef, query: &[(String, Filling)], names: crate::names::Extra) -> Result<Vec<String>, Failure> {
         let mut pairs = vec![];

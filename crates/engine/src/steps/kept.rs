@@ -5,11 +5,11 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::Run;
 use crate::command::{CallReply, CallRequest, Command};
 use crate::event::{Failure, Happening};
 use crate::port::{EndpointOptions, ModelRequest, PythonCall};
 use crate::state::{CacheStage, NodeRef};
+use crate::{Context, Run};
 
 /// Time limit of a lookup, in milliseconds.
 const RECALL_MS: u64 = 5_000;
@@ -28,13 +28,6 @@ impl Run {
         self.emit(Happening::CacheAsked { step: self.path(at), call, key, timeout_at_ms: self.now.ms + RECALL_MS });
         self.send_out(at, "", call, recall);
         true
-    }
-
-    /// How a step turns a reply into its output.
-    fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
-        let step = self.step(at);
-        let is_single = super::of(&step.kind, |kind| kind.is_single(self, at));
-        (step.kind.word(), is_single, step.kind.facts().output.map(crate::shape::schema))
     }
 
     /// Handles the result of a lookup: ends the step, or lets it do its work. A cache that cannot be read counts as empty.
@@ -61,6 +54,15 @@ impl Run {
         let value = json!({ "output": output, "details": details });
         let until = until.unwrap_or(chrono::DateTime::<chrono::Utc>::MAX_UTC);
         self.commands.push_back(Command::Keep { key: key.clone(), until, value });
+    }
+}
+
+impl Context {
+    /// How a step turns a reply into its output.
+    fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
+        let step = self.step(at);
+        let is_single = super::of(&step.kind, |kind| kind.is_single(self, at));
+        (step.kind.word(), is_single, step.kind.facts().output.map(crate::shape::schema))
     }
 }
 

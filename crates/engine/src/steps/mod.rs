@@ -32,7 +32,7 @@ use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step
 use crate::run::{Answerer, NOT_KNOWN_HERE};
 use crate::state::NodeRef;
 use crate::words::kind_of;
-use crate::{RecordedEnd, RecordedRun, Run};
+use crate::{Context, RecordedEnd, RecordedRun, Run};
 
 /// Output and details of a step, or `None` when it continues.
 pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
@@ -61,7 +61,7 @@ pub(crate) trait Kind {
     }
 
     /// Whether the step returns one value where it could return a list.
-    fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
+    fn is_single(&self, _context: &Context, _at: NodeRef) -> bool {
         false
     }
 }
@@ -320,12 +320,14 @@ impl Run {
 
     /// Begins a call that is not sent. What nobody knows in a test, such as the value of a secret, is no fault of it.
     pub(crate) fn unsent(&mut self, answerer: Answerer, begin: impl FnOnce(&mut Run) -> Result<(), Failure>) -> Result<(), Failure> {
-        self.answerer = answerer;
+        self.context.answerer = answerer;
         let begun = begin(self);
-        self.answerer = Answerer::World;
+        self.context.answerer = Answerer::World;
         begun.or_else(|failure| if failure.kind == NOT_KNOWN_HERE { Ok(()) } else { Err(failure) })
     }
+}
 
+impl Context {
     /// The mock of a step, by its path or by the tool it uses; that of a whole `for_each` only by its path.
     fn mock(&self, at: NodeRef) -> Option<(String, Mock)> {
         let step = self.step(at);

@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
-use crate::Run;
 use crate::acts::CalledTool;
 use crate::channel::{clean, cleaned};
 use crate::command::{CallReply, CallRequest};
@@ -20,6 +19,7 @@ use crate::source::{from_folder, normalised};
 use crate::state::NodeRef;
 use crate::template;
 use crate::words::{ms, plain};
+use crate::{Context, Run};
 
 /// The most characters of standard error in a failure.
 const MOST_SAID: usize = 600;
@@ -50,7 +50,7 @@ impl Kind for ProgramCommand {
     }
 }
 
-impl Run {
+impl Context {
     /// A program with its arguments filled in. `extra`: names beside those of the step.
     pub(crate) fn program_call(
         &self,
@@ -145,14 +145,6 @@ impl Run {
         told
     }
 
-    /// Records which hosts a program was kept from.
-    pub(crate) fn record_refused(&mut self, at: NodeRef, agent: Option<&str>, reply: &ProgramReply) {
-        for RefusedHost { host, rule } in &reply.refused {
-            // What the program makes of it is its own affair.
-            let _ = self.record_decision(at, agent, (ActKind::Host, host.clone()), Decision::of(false, rule.clone()), String::new());
-        }
-    }
-
     /// The policies in force for what a step starts, or its agent.
     fn policies_of_user(&self, at: NodeRef) -> Vec<(&str, &Policy)> {
         self.policies(at, self.state.talk(at).map(|talk| &*talk.agent))
@@ -161,6 +153,16 @@ impl Run {
     /// What a program may use: the narrowest of all policies in force.
     pub(crate) fn program_bounds(&self, at: NodeRef) -> ProgramBounds {
         narrowed(ProgramBounds::default(), &self.policies_of_user(at))
+    }
+}
+
+impl Run {
+    /// Records which hosts a program was kept from.
+    pub(crate) fn record_refused(&mut self, at: NodeRef, agent: Option<&str>, reply: &ProgramReply) {
+        for RefusedHost { host, rule } in &reply.refused {
+            // What the program makes of it is its own affair.
+            let _ = self.record_decision(at, agent, (ActKind::Host, host.clone()), Decision::of(false, rule.clone()), String::new());
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
-use crate::Run;
 use crate::acts::CalledTool;
 use crate::command::{CallReply, CallRequest};
 use crate::event::Failure;
@@ -13,6 +12,7 @@ use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Step};
 use crate::port::{PythonCall, PythonReply};
 use crate::state::NodeRef;
 use crate::words::ms;
+use crate::{Context, Run};
 
 impl Kind for PythonStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -38,7 +38,7 @@ impl Kind for PythonStep {
     }
 }
 
-impl Run {
+impl Context {
     /// Code of an author with its variables.
     pub(crate) fn python_call(
         &self,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{Kind, Taken, other};
-use crate::Run;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
@@ -15,6 +14,7 @@ use crate::reach::Giver;
 use crate::source::{from_folder, normalised};
 use crate::state::NodeRef;
 use crate::words::ms;
+use crate::{Context, Run};
 
 impl Kind for ReadStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -63,12 +63,12 @@ impl Kind for ReadStep {
         Ok(Some((output, Some(json!({ "tables": tables })))))
     }
 
-    fn is_single(&self, run: &Run, at: NodeRef) -> bool {
-        !matches!(run.filling(at, &self.paths), Ok(Value::Array(_)))
+    fn is_single(&self, context: &Context, at: NodeRef) -> bool {
+        !matches!(context.filling(at, &self.paths), Ok(Value::Array(_)))
     }
 }
 
-impl Run {
+impl Context {
     /// The file at a path that the file gives, or the run. `word`: what is done with it.
     ///
     /// # Errors

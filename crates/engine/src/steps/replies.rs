@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::Run;
 use crate::channel::clean;
 use crate::command::{CallReply, Command};
 use crate::event::{Failure, FailureKind, Happening};
@@ -10,6 +9,7 @@ use crate::gate::result::{self, ResultContext};
 use crate::model::{StepKind, ToolKind};
 use crate::port::ModelReply;
 use crate::state::{CacheStage, NodeRef};
+use crate::{Context, Run};
 
 impl Run {
     /// Handles a reply. A reply to a call that has ended is recorded and ignored.
@@ -84,12 +84,6 @@ impl Run {
         }
     }
 
-    /// Whether the open conversation of a step is with a program that is an agent.
-    fn answers_by_program(&self, at: NodeRef) -> bool {
-        let model = self.state.talk(at).and_then(|talk| self.model(at, &talk.model));
-        model.is_some_and(|model| model.provider.program().is_some())
-    }
-
     /// Ends a try of a step with a result, or with a mock in a test. The result must have the shape that the step declares.
     pub(crate) fn give(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
         match self.held(at, output) {
@@ -98,20 +92,6 @@ impl Run {
                 let message = format!("the result does not match its schema: {}", problems.join("; "));
                 self.fail_attempt(at, Failure::new(FailureKind::BadShape, message));
             }
-        }
-    }
-
-    pub(crate) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
-        let (step, planned) = (self.step(at), self.planned_of(at));
-        let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
-        let asked = if let StepKind::Agent(asked) = &step.kind { Some(asked) } else { None };
-        if step.for_each.is_some() && !self.state.is_element(at) {
-            let agent = asked.and_then(|asked| planned.pipeline.agents.get(&asked.agent.value));
-            return result::results(&step, ResultContext { agent, called }, value);
-        }
-        match asked {
-            Some(asked) => Ok(self.read_answer(self.output_shape(at, asked).as_ref(), value)?.value),
-            None => result::result(&step, ResultContext { agent: None, called }, value),
         }
     }
 
@@ -136,15 +116,6 @@ impl Run {
         self.replied(call, Err(failure));
     }
 
-    /// What a step starts, as messages name it; `None`: it starts neither a program nor code.
-    fn code_at(&self, at: NodeRef) -> Option<String> {
-        let step = self.step(at);
-        let of_tool = if let StepKind::Tool(used) = &step.kind { self.planned_of(at).pipeline.tools.get(&used.tool.value) } else { None };
-        let program = step.kind.facts().starts.or_else(|| of_tool?.kind.starts());
-        let is_code = matches!(step.kind, StepKind::Python(_)) || of_tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Python { .. }));
-        program.map(|run| format!("the program \"{}\"", run.short_name())).or_else(|| is_code.then(|| "the Python code".to_owned()))
-    }
-
     /// Output and details of a step, or `None` when it continues.
     fn take_reply(&mut self, at: NodeRef, reply: CallReply) -> super::Taken {
         let step = self.step(at);
@@ -153,5 +124,36 @@ impl Run {
             (_, reply) => reply,
         };
         super::of(&step.kind, |kind| kind.take(self, at, reply))
+    }
+}
+
+impl Context {
+    /// Whether the open conversation of a step is with a program that is an agent.
+    fn answers_by_program(&self, at: NodeRef) -> bool {
+        let model = self.state.talk(at).and_then(|talk| self.model(at, &talk.model));
+        model.is_some_and(|model| model.provider.program().is_some())
+    }
+
+    pub(crate) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
+        let (step, planned) = (self.step(at), self.planned_of(at));
+        let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
+        let asked = if let StepKind::Agent(asked) = &step.kind { Some(asked) } else { None };
+        if step.for_each.is_some() && !self.state.is_element(at) {
+            let agent = asked.and_then(|asked| planned.pipeline.agents.get(&asked.agent.value));
+            return result::results(&step, ResultContext { agent, called }, value);
+        }
+        match asked {
+            Some(asked) => Ok(self.read_answer(self.output_shape(at, asked).as_ref(), value)?.value),
+            None => result::result(&step, ResultContext { agent: None, called }, value),
+        }
+    }
+
+    /// What a step starts, as messages name it; `None`: it starts neither a program nor code.
+    fn code_at(&self, at: NodeRef) -> Option<String> {
+        let step = self.step(at);
+        let of_tool = if let StepKind::Tool(used) = &step.kind { self.planned_of(at).pipeline.tools.get(&used.tool.value) } else { None };
+        let program = step.kind.facts().starts.or_else(|| of_tool?.kind.starts());
+        let is_code = matches!(step.kind, StepKind::Python(_)) || of_tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Python { .. }));
+        program.map(|run| format!("the program \"{}\"", run.short_name())).or_else(|| is_code.then(|| "the Python code".to_owned()))
     }
 }

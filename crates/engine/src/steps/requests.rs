@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Text};
 use crate::port::{HttpRequest, Secret};
 use crate::source::Spanned;
 use crate::state::NodeRef;
 
-impl Run {
+impl Context {
     /// The idempotency key of a call, or of one of several parts.
     pub(crate) fn repeat_key(&self, at: NodeRef, written: Option<&Text>, part: u64) -> Result<RepeatKey, Failure> {
         let key = written.map_or_else(|| Ok(self.own_key(at)), |text| self.written_key(at, text))?;

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::{Kind, Taken, other};
-use crate::Run;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::model::{ResourceStep, Step, wrong_uri};
 use crate::state::NodeRef;
 use crate::words::ms;
+use crate::{Context, Run};
 
 impl Kind for ResourceStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -39,7 +39,7 @@ impl Kind for ResourceStep {
         Ok(Some((output, None)))
     }
 
-    fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
+    fn is_single(&self, _context: &Context, _at: NodeRef) -> bool {
         true
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::Kind;
-use crate::Run;
 use crate::event::{Failure, FailureKind, Happening, StepStatus};
 use crate::model::{GroupStep, Read, RepeatStep, Step, StepKind, Unmet};
 use crate::state::{FrameKind, Mood, NodeRef, StepNode};
+use crate::{Context, Run};
 
 impl Kind for GroupStep {
     fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
@@ -53,45 +53,12 @@ impl Run {
         true
     }
 
-    /// Why a gate in a list was not met, where that is not allowed.
-    pub(crate) fn unmet_in(&self, ix: u32) -> Option<Failure> {
-        let unmet =
-            (0..).zip(&self.state.frame(ix).nodes).filter(|(_, node)| node.status == StepStatus::Failed).find_map(|(node, failed)| {
-                let failure = failed.failure.as_ref().filter(|failure| failure.kind == FailureKind::Quality)?;
-                (!self.step(NodeRef { frame: ix, node }).allows(failure.kind)).then_some(failure)
-            });
-        unmet.cloned()
-    }
-
     fn group_over(&mut self, at: NodeRef, ix: u32) {
         if self.ends_badly(at, ix) {
             return;
         }
         let output = self.outputs_of(ix);
         self.succeed(at, output, None);
-    }
-
-    /// What the steps of a list gave, by their ids. A step without an output is left out, and so is what comes before a gate that was not met:
-    /// the text that it did not let through may be in any of it.
-    fn outputs_of(&self, ix: u32) -> Value {
-        let frame = self.state.frame(ix);
-        let planned = self.planned(frame.instance);
-        let held_back = self.before_unmet(ix);
-        let given = frame.nodes.iter().enumerate().filter(|(place, _)| !held_back.contains(place)).map(|(_, node)| node);
-        // A pause gives nothing.
-        let gives = |node: &&StepNode| !matches!(planned.step(node.step).step.kind, StepKind::Wait(_) | StepKind::Stop(_));
-        let given = given.filter(|node| node.status == StepStatus::Succeeded).filter(gives);
-        let given = given.filter_map(|node| Some((planned.step(node.step).id.to_string(), node.output.as_deref()?.clone())));
-        Value::Object(given.collect::<Map<_, _>>())
-    }
-
-    /// Places of a list before a gate that let nothing through, or before a step in which there is one.
-    pub(crate) fn before_unmet(&self, ix: u32) -> BTreeSet<usize> {
-        let frame = self.state.frame(ix);
-        let FrameKind::Block(block) = frame.kind else { return BTreeSet::new() };
-        let block = self.planned(frame.instance).block(block);
-        let unmet: Vec<usize> = (0..).zip(&frame.nodes).filter(|(_, node)| node.judged == Some(false)).map(|(place, _)| place).collect();
-        (0..frame.nodes.len()).filter(|place| unmet.iter().any(|gate| block.is_upstream(*place, *gate))).collect()
     }
 
     /// Reads `until` after a round, and ends the step or opens the next round.
@@ -130,6 +97,41 @@ impl Run {
                 self.fail(at, Failure::new(FailureKind::Limit, message), Some(details));
             }
         }
+    }
+}
+
+impl Context {
+    /// Why a gate in a list was not met, where that is not allowed.
+    pub(crate) fn unmet_in(&self, ix: u32) -> Option<Failure> {
+        let unmet =
+            (0..).zip(&self.state.frame(ix).nodes).filter(|(_, node)| node.status == StepStatus::Failed).find_map(|(node, failed)| {
+                let failure = failed.failure.as_ref().filter(|failure| failure.kind == FailureKind::Quality)?;
+                (!self.step(NodeRef { frame: ix, node }).allows(failure.kind)).then_some(failure)
+            });
+        unmet.cloned()
+    }
+
+    /// What the steps of a list gave, by their ids. A step without an output is left out, and so is what comes before a gate that was not met:
+    /// the text that it did not let through may be in any of it.
+    fn outputs_of(&self, ix: u32) -> Value {
+        let frame = self.state.frame(ix);
+        let planned = self.planned(frame.instance);
+        let held_back = self.before_unmet(ix);
+        let given = frame.nodes.iter().enumerate().filter(|(place, _)| !held_back.contains(place)).map(|(_, node)| node);
+        // A pause gives nothing.
+        let gives = |node: &&StepNode| !matches!(planned.step(node.step).step.kind, StepKind::Wait(_) | StepKind::Stop(_));
+        let given = given.filter(|node| node.status == StepStatus::Succeeded).filter(gives);
+        let given = given.filter_map(|node| Some((planned.step(node.step).id.to_string(), node.output.as_deref()?.clone())));
+        Value::Object(given.collect::<Map<_, _>>())
+    }
+
+    /// Places of a list before a gate that let nothing through, or before a step in which there is one.
+    pub(crate) fn before_unmet(&self, ix: u32) -> BTreeSet<usize> {
+        let frame = self.state.frame(ix);
+        let FrameKind::Block(block) = frame.kind else { return BTreeSet::new() };
+        let block = self.planned(frame.instance).block(block);
+        let unmet: Vec<usize> = (0..).zip(&frame.nodes).filter(|(_, node)| node.judged == Some(false)).map(|(place, _)| place).collect();
+        (0..frame.nodes.len()).filter(|place| unmet.iter().any(|gate| block.is_upstream(*place, *gate))).collect()
     }
 
     /// How many rounds in a row `until` read what it read the round before.

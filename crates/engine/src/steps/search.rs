@@ -15,7 +15,7 @@ use crate::port::{EmbedEndpoint, Embedding, FoundPieces, SearchRequest, Secret};
 use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::words::{kind_of, ms};
-use crate::{Run, Unscripted};
+use crate::{Context, Run, Unscripted};
 
 /// The most characters of a question. Longer texts are no question, and no endpoint takes them.
 const LONGEST_QUERY: usize = 10_000;
@@ -42,7 +42,7 @@ impl Kind for SearchStep {
     }
 }
 
-impl Run {
+impl Context {
     /// The request of a tool `handbook.search` with these arguments.
     pub(super) fn search_of_tool(
         &self,

@@ -9,7 +9,6 @@ use super::mail;
 use super::requests::RepeatKey;
 use super::tool::FilledArguments;
 use super::{Kind, Taken, other};
-use crate::Run;
 use crate::acts::CalledTool;
 use crate::channel::{MessagePart, shows};
 use crate::command::{CallReply, CallRequest};
@@ -22,6 +21,7 @@ use crate::state::NodeRef;
 use crate::state::made::is_gap;
 use crate::template;
 use crate::words::{ms, plain};
+use crate::{Context, Run};
 
 /// The most bytes of a file to which `send` adds: it is written anew each time.
 const MOST_APPENDED: u64 = 64 << 20;
@@ -107,6 +107,46 @@ impl Run {
         Ok(())
     }
 
+    /// Records that a part was sent. Returns the step's output, or continues with the next part.
+    pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, receipt: &MailReceipt) -> Result<Option<Value>, Failure> {
+        let parts = self.parts_to_send(at, send)?;
+        let count = parts.len();
+        let is_kept = self.state.start.as_ref().is_some_and(|start| start.conversation.is_some());
+        let at_once = send.to.value == STDOUT
+            || self.options.mocks.refuses_effects
+            || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
+        let first = self.state.node(at).delivered.len();
+        let last = if at_once { count } else { first + 1 };
+        let accepted = match receipt.accepted.is_empty() && self.options.mocks.refuses_effects {
+            true => self.would_accept(at, send)?,
+            false => receipt.accepted.clone(),
+        };
+        for part in first..last {
+            let text = parts.get(part).filter(|_| is_kept).map(said_text);
+            self.emit(Happening::OutputWritten {
+                step: self.path(at),
+                to: send.to.value.clone(),
+                part: part as u64 + 1,
+                id: receipt.id.clone(),
+                text,
+                accepted: accepted.clone(),
+                rejected: receipt.rejected.clone(),
+            });
+        }
+        if last < count {
+            if self.has_permit(at) {
+                self.start_again(at)
+            } else {
+                self.wake(at)
+            }
+            return Ok(None);
+        }
+        let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
+        Ok(Some(json!({ "delivered": delivered })))
+    }
+}
+
+impl Context {
     /// What a tool is asked for the next part, or for all.
     fn sent_request(&self, at: NodeRef, sending: &Sending, with: Map<String, Value>, key: RepeatKey) -> Result<CallRequest, Failure> {
         let Sending { send, tool, parts, done: _, timeout } = *sending;
@@ -212,44 +252,6 @@ impl Run {
         let FilledArguments { with, shown: _ } = self.with_shown(at, tool, self.arguments(at, &send.with)?)?;
         let MailHead { to, cc, bcc, .. } = mail_head(send, tool, with)?;
         Ok([to, cc, bcc].concat())
-    }
-
-    /// Records that a part was sent. Returns the step's output, or continues with the next part.
-    pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, receipt: &MailReceipt) -> Result<Option<Value>, Failure> {
-        let parts = self.parts_to_send(at, send)?;
-        let count = parts.len();
-        let is_kept = self.state.start.as_ref().is_some_and(|start| start.conversation.is_some());
-        let at_once = send.to.value == STDOUT
-            || self.options.mocks.refuses_effects
-            || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
-        let first = self.state.node(at).delivered.len();
-        let last = if at_once { count } else { first + 1 };
-        let accepted = match receipt.accepted.is_empty() && self.options.mocks.refuses_effects {
-            true => self.would_accept(at, send)?,
-            false => receipt.accepted.clone(),
-        };
-        for part in first..last {
-            let text = parts.get(part).filter(|_| is_kept).map(said_text);
-            self.emit(Happening::OutputWritten {
-                step: self.path(at),
-                to: send.to.value.clone(),
-                part: part as u64 + 1,
-                id: receipt.id.clone(),
-                text,
-                accepted: accepted.clone(),
-                rejected: receipt.rejected.clone(),
-            });
-        }
-        if last < count {
-            if self.has_permit(at) {
-                self.start_again(at)
-            } else {
-                self.wake(at)
-            }
-            return Ok(None);
-        }
-        let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
-        Ok(Some(json!({ "delivered": delivered })))
     }
 }
 

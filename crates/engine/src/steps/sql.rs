@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
-use crate::Run;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, StepStatus};
 use crate::model::{DataKind, MOST_ROWS, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
@@ -16,6 +15,7 @@ use crate::source::Spanned;
 use crate::sql::mentions;
 use crate::state::{FrameKind, NodeRef, StepNode};
 use crate::words::ms;
+use crate::{Context, Run};
 
 impl Kind for SqlStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -36,12 +36,12 @@ impl Kind for SqlStep {
         }
     }
 
-    fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
+    fn is_single(&self, _context: &Context, _at: NodeRef) -> bool {
         self.one.is_some()
     }
 }
 
-impl Run {
+impl Context {
     /// A query over the tables of `data` and those of earlier `read` steps, or only over these `tables` of `data`.
     pub(crate) fn query(
         &self,

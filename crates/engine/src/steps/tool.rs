@@ -9,7 +9,6 @@ use super::requests::RepeatKey;
 use super::search::search_output;
 use super::sql::sql_output;
 use super::{Kind, Taken, other, program};
-use crate::Run;
 use crate::acts::CalledTool;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
@@ -18,6 +17,7 @@ use crate::port::FileToWrite;
 use crate::state::NodeRef;
 use crate::template;
 use crate::words::{HIDDEN, ms, plain};
+use crate::{Context, Run};
 
 /// Most bytes of a picture that a `file` tool writes.
 const MOST_PICTURE: u64 = 32 << 20;
@@ -68,7 +68,7 @@ impl Kind for ToolStep {
     }
 }
 
-impl Run {
+impl Context {
     /// The arguments of a call with those that the author fixed in the tool, which take precedence.
     pub(crate) fn with_shown(&self, at: NodeRef, tool: &Tool, given: Map<String, Value>) -> Result<FilledArguments, Failure> {
         let (mut with, mut shown) = (given.clone(), given);
@@ -161,6 +161,14 @@ impl Run {
         Ok(FileToWrite::Picture { path: self.opened_at(at, path), most: self.program_bounds(at).file_size.min(MOST_PICTURE) })
     }
 
+    /// The tool with the name `tool` or `tool.part`.
+    pub(crate) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
+        let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" not found"));
+        self.planned_of(at).pipeline.tool(name).map(|(tool, _)| tool).ok_or_else(missing)
+    }
+}
+
+impl Run {
     /// The result of a tool that is a program or code.
     pub(crate) fn started_result(&mut self, at: NodeRef, agent: Option<&str>, name: &str, reply: CallReply) -> Result<Value, Failure> {
         if let CallReply::Program(reply) = &reply {
@@ -172,12 +180,6 @@ impl Run {
             (None, Some(run), CallReply::Python(reply)) => self.code_result(at, run, reply),
             _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         }
-    }
-
-    /// The tool with the name `tool` or `tool.part`.
-    pub(crate) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
-        let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" not found"));
-        self.planned_of(at).pipeline.tool(name).map(|(tool, _)| tool).ok_or_else(missing)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, FailureKind};
 use crate::gates::JudgedCard;
 use crate::model::{Accept, AcceptItem, Criterion, Judging, JudgingStep, SHORTEST_DESCRIPTION, ScorecardRef, TaskStep, accept_id};
@@ -15,7 +15,7 @@ const MOST_CRITERIA: usize = 30;
 /// Most characters of one of its texts.
 const LONGEST_TEXT: usize = 2_000;
 
-impl Run {
+impl Context {
     /// The criteria of a task, as scorecards.
     pub(crate) fn accept_cards(&self, at: NodeRef, own: &TaskStep) -> Result<Vec<JudgedCard>, Failure> {
         let criteria = match &own.accept {

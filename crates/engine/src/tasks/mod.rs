@@ -7,7 +7,6 @@ mod texts;
 
 use serde_json::{Map, Value, json};
 
-use crate::Run;
 use crate::channel::Output;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind, Happening};
@@ -22,6 +21,7 @@ use crate::state::talk::MOST_PICTURES;
 use crate::state::{NodeRef, StepWork, TaskTry};
 use crate::steps::{Kind, Taken};
 use crate::words::{MOST_SHOWN, ms, shown};
+use crate::{Context, Run};
 
 /// The next action of a `task` step.
 enum NextOfTask {
@@ -92,7 +92,7 @@ impl Kind for TaskStep {
     }
 }
 
-impl Run {
+impl Context {
     /// What the agent makes.
     fn artefact_kind(&self, at: NodeRef, own: &TaskStep) -> Result<ArtefactKind, Failure> {
         let word = self.fill_text(at, &own.artefact)?;
@@ -135,6 +135,71 @@ impl Run {
         Ok(NextOfTask::Try)
     }
 
+    /// The tables that the agent of a task may read, with their columns.
+    pub(super) fn described(&self, at: NodeRef) -> impl Iterator<Item = &(String, Vec<(String, String)>)> {
+        let tables = self.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
+        tables.iter().filter(|(_, columns)| !columns.is_empty())
+    }
+
+    fn task_question(&self, at: NodeRef, own: &TaskStep) -> Result<Question, Failure> {
+        let Some(last) = self.tries(at).last() else { return Err(Failure::new(FailureKind::Internal, "nothing was tried")) };
+        let result = last.result.as_deref().cloned().unwrap_or_default();
+        let asked = self.fill_for_agent(at, self.agent(at, &own.agent.value)?, &own.prompt)?;
+        let with = json!({ "task": asked.trim(), "code": last.artefact.code, "printed": last.printed });
+        let cards = self.accept_cards(at, own)?;
+        let mut question = self.question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
+        question.shown = Some(shown(&question.text, last.cut, MOST_SHOWN));
+        question.pictures = if own.pictures { last.files.iter().take(MOST_PICTURES).cloned().collect() } else { vec![] };
+        Ok(question)
+    }
+
+    /// The tries of a `task` step.
+    pub(crate) fn tries(&self, at: NodeRef) -> &[TaskTry] {
+        self.state.tasking(at).map(|tasking| tasking.tries.as_slice()).unwrap_or_default()
+    }
+
+    /// The details of a `task` step: its tries, what was wrong with the last of them, and those of all its conversations.
+    pub(crate) fn task_details(&self, at: NodeRef) -> Value {
+        let tasking = self.state.tasking(at);
+        let tries = self.tries(at);
+        let told = |one: &TaskTry| {
+            json!({
+                "thought": one.artefact.thought,
+                "code": one.artefact.code,
+                "error": one.error,
+                "verdicts": one.verdicts.as_deref().unwrap_or_default(),
+            })
+        };
+        let is_accepted = tries.last().is_some_and(TaskTry::is_accepted);
+        let latest: Vec<String> = tries.iter().rev().filter_map(TaskTry::failure).take(texts::TOLD_TRIES).collect();
+        let unmet: Vec<Value> = tries
+            .last()
+            .into_iter()
+            .flat_map(TaskTry::unmet)
+            .map(|verdict| json!({ "id": verdict.id, "description": verdict.description, "feedback": verdict.feedback }))
+            .collect();
+        let mut details = json!({
+            "state": if is_accepted { "completed" } else { "failed" },
+            "tries": tries.iter().map(told).collect::<Value>(),
+            "identical_failures": tasking.map_or(0, |tasking| tasking.identical_failures()),
+            "latest_failures": latest,
+            "unmet_criteria": unmet,
+        });
+        if let Some(last) = tries.last().filter(|last| is_accepted && (last.cut || !last.personal.is_empty())) {
+            details["cut"] = last.cut.into();
+            details["personal"] = json!(last.personal);
+        }
+        if let Some(last) = tries.last().filter(|last| !last.files.is_empty()) {
+            details["files"] = json!(last.files);
+        }
+        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
+            own.extend(model);
+        }
+        details
+    }
+}
+
+impl Run {
     fn describe(&mut self, at: NodeRef, own: &TaskStep, table: &TableSource) -> Result<bool, Failure> {
         match self.send_query(at, own, format!("select * from \"{}\" limit 1", table.name)) {
             // A table that may not be read is none for the agent.
@@ -240,12 +305,6 @@ impl Run {
         Ok(())
     }
 
-    /// The tables that the agent of a task may read, with their columns.
-    pub(super) fn described(&self, at: NodeRef) -> impl Iterator<Item = &(String, Vec<(String, String)>)> {
-        let tables = self.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
-        tables.iter().filter(|(_, columns)| !columns.is_empty())
-    }
-
     /// Takes what code gave. The agent is told the traceback, which its author would be spared.
     fn code_replied(&mut self, at: NodeRef, reply: PythonReply) {
         let PythonReply { returns, printed, notes, files, error } = reply;
@@ -290,18 +349,6 @@ impl Run {
         Ok(true)
     }
 
-    fn task_question(&self, at: NodeRef, own: &TaskStep) -> Result<Question, Failure> {
-        let Some(last) = self.tries(at).last() else { return Err(Failure::new(FailureKind::Internal, "nothing was tried")) };
-        let result = last.result.as_deref().cloned().unwrap_or_default();
-        let asked = self.fill_for_agent(at, self.agent(at, &own.agent.value)?, &own.prompt)?;
-        let with = json!({ "task": asked.trim(), "code": last.artefact.code, "printed": last.printed });
-        let cards = self.accept_cards(at, own)?;
-        let mut question = self.question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
-        question.shown = Some(shown(&question.text, last.cut, MOST_SHOWN));
-        question.pictures = if own.pictures { last.files.iter().take(MOST_PICTURES).cloned().collect() } else { vec![] };
-        Ok(question)
-    }
-
     fn accept(&mut self, at: NodeRef) -> bool {
         let tries = self.tries(at);
         let Some(last) = tries.last() else { return false };
@@ -314,51 +361,6 @@ impl Run {
         let details = self.task_details(at);
         self.succeed(at, output, Some(details));
         false
-    }
-
-    /// The tries of a `task` step.
-    pub(crate) fn tries(&self, at: NodeRef) -> &[TaskTry] {
-        self.state.tasking(at).map(|tasking| tasking.tries.as_slice()).unwrap_or_default()
-    }
-
-    /// The details of a `task` step: its tries, what was wrong with the last of them, and those of all its conversations.
-    pub(crate) fn task_details(&self, at: NodeRef) -> Value {
-        let tasking = self.state.tasking(at);
-        let tries = self.tries(at);
-        let told = |one: &TaskTry| {
-            json!({
-                "thought": one.artefact.thought,
-                "code": one.artefact.code,
-                "error": one.error,
-                "verdicts": one.verdicts.as_deref().unwrap_or_default(),
-            })
-        };
-        let is_accepted = tries.last().is_some_and(TaskTry::is_accepted);
-        let latest: Vec<String> = tries.iter().rev().filter_map(TaskTry::failure).take(texts::TOLD_TRIES).collect();
-        let unmet: Vec<Value> = tries
-            .last()
-            .into_iter()
-            .flat_map(TaskTry::unmet)
-            .map(|verdict| json!({ "id": verdict.id, "description": verdict.description, "feedback": verdict.feedback }))
-            .collect();
-        let mut details = json!({
-            "state": if is_accepted { "completed" } else { "failed" },
-            "tries": tries.iter().map(told).collect::<Value>(),
-            "identical_failures": tasking.map_or(0, |tasking| tasking.identical_failures()),
-            "latest_failures": latest,
-            "unmet_criteria": unmet,
-        });
-        if let Some(last) = tries.last().filter(|last| is_accepted && (last.cut || !last.personal.is_empty())) {
-            details["cut"] = last.cut.into();
-            details["personal"] = json!(last.personal);
-        }
-        if let Some(last) = tries.last().filter(|last| !last.files.is_empty()) {
-            details["files"] = json!(last.files);
-        }
-        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
-            own.extend(model);
-        }
-        details
     }
 }
 

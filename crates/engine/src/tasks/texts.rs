@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Map;
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
 use crate::model::{ArtefactKind, Criterion, MOST_ROWS, PythonNeeds, SqlEngine, TaskStep};
@@ -20,7 +20,7 @@ const LONGEST_CODE: usize = 3_000;
 const LONGEST_RESULT: usize = 1_000;
 const LONGEST_FAILURE: usize = 2_000;
 
-impl Run {
+impl Context {
     pub(super) fn task_brief(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind, opens: bool) -> Result<Brief, Failure> {
         let tries = self.tries(at);
         let mut prompt = None;

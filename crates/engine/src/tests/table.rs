@@ -144,7 +144,7 @@ fn in_every_order_of_answers_each_step_starts_once_and_after_what_it_needs() {
 fn a_run_that_is_stuck_ends_at_once_and_names_the_steps() {
     let mut world = World::new(planned(vec![pipeline("p", vec![query("a"), query("b")])]));
     // What no event can do: `b` waits for something that never comes.
-    world.run.state.broken().frames[0].as_mut().unwrap().nodes[1].waits_for = 2;
+    world.run.context.state.broken().frames[0].as_mut().unwrap().nodes[1].waits_for = 2;
     world.answer("a", Says::Yes);
     assert_eq!((world.status(), world.step("b")), (RunStatus::Failed, Some(StepStatus::Cancelled)));
     let message = &world.end().failure.as_ref().unwrap().failure.message;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::Run;
 use crate::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening};
@@ -18,6 +17,7 @@ use crate::policy::{PolicyAnswer, may_mean, needs_approval, program_needs_approv
 use crate::state::NodeRef;
 use crate::state::consents::{ConsentDecision, PendingConsent};
 use crate::steps::mail::each_form;
+use crate::{Context, Run};
 
 impl Run {
     /// A person's decision about a request. Asks the person if that is necessary, and returns `None` if it is not.
@@ -77,18 +77,6 @@ impl Run {
         }))
     }
 
-    /// Whether a tool, or a list of a policy, requires a person to confirm this call.
-    fn must_confirm(&self, at: NodeRef, agent: Option<&str>, (tool, is_program): (&str, bool), arguments: &Value) -> bool {
-        let part = ToolName::of(tool).part.unwrap_or(tool);
-        let by_tool = !is_program
-            && self.tool(at, tool).is_ok_and(|found| match &found.approve {
-                Approve::Never => false,
-                Approve::Always => true,
-                Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
-            });
-        by_tool || self.policies(at, agent).iter().any(|(_, policy)| needs_approval(policy, tool, arguments).is_some())
-    }
-
     /// Handles a person's decision while the run is in this process.
     pub(crate) fn person_decided(
         &mut self,
@@ -108,6 +96,20 @@ impl Run {
         let is_doubt = self.state.doubts.contains_key(step);
         self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by, nobody });
         if is_doubt { self.follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
+    }
+}
+
+impl Context {
+    /// Whether a tool, or a list of a policy, requires a person to confirm this call.
+    fn must_confirm(&self, at: NodeRef, agent: Option<&str>, (tool, is_program): (&str, bool), arguments: &Value) -> bool {
+        let part = ToolName::of(tool).part.unwrap_or(tool);
+        let by_tool = !is_program
+            && self.tool(at, tool).is_ok_and(|found| match &found.approve {
+                Approve::Never => false,
+                Approve::Always => true,
+                Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
+            });
+        by_tool || self.policies(at, agent).iter().any(|(_, policy)| needs_approval(policy, tool, arguments).is_some())
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::Run;
 use crate::command::Command;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Form, HostSource, PipelineId, ServerKind, Text, ToolKind, ToolName};
@@ -13,6 +12,7 @@ use crate::policy::{Act, decide, may_allow};
 use crate::port::ToolServer;
 use crate::template;
 use crate::tools::servers::of_file;
+use crate::{Context, Run};
 
 /// The most servers that start early; the others start at their first call.
 const MOST_EARLY: usize = 8;
@@ -40,7 +40,9 @@ impl Run {
         early.truncate(MOST_EARLY);
         self.commands.extend(early.into_iter().map(|server| Command::StartServer(Box::new(server))));
     }
+}
 
+impl Context {
     /// The servers of a file that its steps and agents use through a tool or resource that every policy of this run may allow.
     fn servers_used<'p>(&self, planned: &'p PipelinePlan) -> BTreeSet<&'p str> {
         // Which policies are in force is known only when a step runs.

@@ -30,7 +30,7 @@ use crate::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, Requeste
 use crate::steps::no_result;
 use crate::steps::requests::RepeatKey;
 use crate::words::ms;
-use crate::{RecordedRun, Run, shape};
+use crate::{Context, RecordedRun, Run, shape};
 
 /// How often a step's agent may make a call with the same arguments; more is a loop.
 const MOST_SAME: usize = 3;
@@ -85,7 +85,7 @@ pub(crate) fn with_own_ids(mut calls: Vec<ToolCall>, before: &[Arc<Message>]) ->
     calls
 }
 
-impl Run {
+impl Context {
     /// The tools to offer for the names that an author listed, one for each part that is open. Tools of a server that policies always reject are left
     /// out.
     pub(crate) fn offered(&self, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
@@ -184,6 +184,63 @@ impl Run {
         ToolDescription { name: wire_name(name, taken), description, parameters }
     }
 
+    /// Tool calls of the last answer.
+    fn asked(&self, at: NodeRef) -> &[RequestedCall] {
+        self.state.talk(at).map(ModelTalk::asked).unwrap_or_default()
+    }
+
+    /// The request of a call that an agent requested, and its arguments as they are recorded.
+    fn asked_request(&self, at: NodeRef, place: usize, asked: &ToolCall, timeout: Duration) -> Result<(CallRequest, Value), Failure> {
+        let turn = self.state.talk(at).map_or(0, |talk| talk.turns);
+        let conversation = match self.conversation(at) {
+            0 => String::new(),
+            number => format!("{number}-"),
+        };
+        let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
+        let given = asked.arguments.as_object().cloned().unwrap_or_default();
+        self.tool_request(at, &asked.tool, given, key, timeout)
+    }
+
+    /// Whether nothing answers a call in a test.
+    fn lacks_mock(&self, at: NodeRef, asked: &ToolCall) -> bool {
+        let mocks = &self.options.mocks;
+        let is_tested = mocks.refuses_effects && mocks.recorded.is_none();
+        is_tested && self.mock_named(&asked.tool).is_none() && self.tool_goes_outside(at, &asked.tool)
+    }
+
+    /// The result of a mock that replaces a tool; for a pipeline, its outputs.
+    fn given_by(&self, at: NodeRef, tool: &str, value: Value) -> Result<Value, Failure> {
+        let called = self.planned_of(at).called_tool(tool).map(|id| &self.plan.pipeline(id).pipeline.outputs);
+        result::outputs(called, value).map_err(|problems| {
+            Failure::new(FailureKind::BadShape, format!("the result does not match its schema: {}", problems.join("; ")))
+        })
+    }
+
+    /// The opening of a called pipeline, and its person from these rows.
+    fn opening_with(&self, at: NodeRef, called: PipelineId, asked: &ToolCall, rows: Rows) -> Result<(Opening, SharedValue), Failure> {
+        let given = self.with_fixed(at, &asked.tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
+        Ok((self.opening(at, called, given, None)?, self.person_found(called, rows)?))
+    }
+
+    /// The arguments of a call of a tool, with those that the author fixed, which take precedence.
+    pub(crate) fn with_fixed(&self, at: NodeRef, tool: &str, mut given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        given.extend(self.arguments(at, &self.tool(at, tool)?.with)?);
+        Ok(given)
+    }
+
+    /// The time for a call of an agent, which a dialogue may bound.
+    fn time_of_tool(&self, at: NodeRef, tool: &str) -> Result<Duration, Failure> {
+        let own = self.tool(at, tool)?.call_timeout();
+        Ok(self.time_of_dialogue(at).map_or(own, |left| left.min(own)))
+    }
+
+    /// The place of a call among those that an agent requested.
+    pub(crate) fn asked_place(&self, at: NodeRef, call: u64) -> Option<usize> {
+        self.asked(at).iter().position(|asked| asked.stage == AskedStage::Out(call))
+    }
+}
+
+impl Run {
     /// Makes the calls that the last answer requested, as far as permits allow. Returns their results when all have ended.
     ///
     /// # Errors
@@ -236,11 +293,6 @@ impl Run {
             AskedStage::Open | AskedStage::Out(_) | AskedStage::Inside(_) => None,
         };
         Ok(self.asked(at).iter().map(told).collect())
-    }
-
-    /// Tool calls of the last answer.
-    fn asked(&self, at: NodeRef) -> &[RequestedCall] {
-        self.state.talk(at).map(ModelTalk::asked).unwrap_or_default()
     }
 
     /// Makes one call.
@@ -324,30 +376,11 @@ impl Run {
         Ok(())
     }
 
-    /// The request of a call that an agent requested, and its arguments as they are recorded.
-    fn asked_request(&self, at: NodeRef, place: usize, asked: &ToolCall, timeout: Duration) -> Result<(CallRequest, Value), Failure> {
-        let turn = self.state.talk(at).map_or(0, |talk| talk.turns);
-        let conversation = match self.conversation(at) {
-            0 => String::new(),
-            number => format!("{number}-"),
-        };
-        let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
-        let given = asked.arguments.as_object().cloned().unwrap_or_default();
-        self.tool_request(at, &asked.tool, given, key, timeout)
-    }
-
-    /// Whether nothing answers a call in a test.
-    fn lacks_mock(&self, at: NodeRef, asked: &ToolCall) -> bool {
-        let mocks = &self.options.mocks;
-        let is_tested = mocks.refuses_effects && mocks.recorded.is_none();
-        is_tested && self.mock_named(&asked.tool).is_none() && self.tool_goes_outside(at, &asked.tool)
-    }
-
     /// Whether a call that nothing answers in a test would not be made in a run.
     fn is_rejected_unsent(&mut self, at: NodeRef, asked: &ToolCall) -> bool {
         let Some(agent) = self.state.talk(at).map(|talk| talk.agent.clone()) else { return false };
         let Ok(timeout) = self.time_of_tool(at, &asked.tool) else { return false };
-        self.answerer = Answerer::Nobody;
+        self.context.answerer = Answerer::Nobody;
         let is_rejected = match self.asked_request(at, 0, asked, timeout) {
             Err(failure) => failure.kind != NOT_KNOWN_HERE,
             Ok((request, shown)) => {
@@ -355,16 +388,8 @@ impl Run {
                 self.is_rejected(at, &agent, used, &request)
             }
         };
-        self.answerer = Answerer::World;
+        self.context.answerer = Answerer::World;
         is_rejected
-    }
-
-    /// The result of a mock that replaces a tool; for a pipeline, its outputs.
-    fn given_by(&self, at: NodeRef, tool: &str, value: Value) -> Result<Value, Failure> {
-        let called = self.planned_of(at).called_tool(tool).map(|id| &self.plan.pipeline(id).pipeline.outputs);
-        result::outputs(called, value).map_err(|problems| {
-            Failure::new(FailureKind::BadShape, format!("the result does not match its schema: {}", problems.join("; ")))
-        })
     }
 
     /// Calls a tool that is a pipeline. If the pipeline has a person of its own, the person is looked up first.
@@ -431,24 +456,6 @@ impl Run {
         self.ask_on(at);
     }
 
-    /// The opening of a called pipeline, and its person from these rows.
-    fn opening_with(&self, at: NodeRef, called: PipelineId, asked: &ToolCall, rows: Rows) -> Result<(Opening, SharedValue), Failure> {
-        let given = self.with_fixed(at, &asked.tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
-        Ok((self.opening(at, called, given, None)?, self.person_found(called, rows)?))
-    }
-
-    /// The arguments of a call of a tool, with those that the author fixed, which take precedence.
-    pub(crate) fn with_fixed(&self, at: NodeRef, tool: &str, mut given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-        given.extend(self.arguments(at, &self.tool(at, tool)?.with)?);
-        Ok(given)
-    }
-
-    /// The time for a call of an agent, which a dialogue may bound.
-    fn time_of_tool(&self, at: NodeRef, tool: &str) -> Result<Duration, Failure> {
-        let own = self.tool(at, tool)?.call_timeout();
-        Ok(self.time_of_dialogue(at).map_or(own, |left| left.min(own)))
-    }
-
     fn asked_called(&mut self, at: NodeRef, place: usize, tool: &str, with: Value, timeout: Duration) -> u64 {
         let (step, call, timeout_at_ms) = (self.path(at), self.state.last_call + 1, self.now.ms + ms(timeout));
         self.emit(Happening::ToolCalled { step, call, tool: tool.to_string(), with, timeout_at_ms, attempt: 1, asked: Some(place) });
@@ -487,11 +494,6 @@ impl Run {
             pictures,
             asked: Some(place),
         });
-    }
-
-    /// The place of a call among those that an agent requested.
-    pub(crate) fn asked_place(&self, at: NodeRef, call: u64) -> Option<usize> {
-        self.asked(at).iter().position(|asked| asked.stage == AskedStage::Out(call))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::state::NodeRef;
 use crate::steps::mail::each_form;
 use crate::steps::requests::IDEMPOTENCY_KEY;
 use crate::tools::consent::not_allowed;
-use crate::{MockedRequest, PortRules, Run};
+use crate::{Context, MockedRequest, PortRules, Run};
 
 /// An act of a request, as policies see it.
 enum Deed {
@@ -99,6 +99,79 @@ impl Run {
         }
     }
 
+    /// Checks whether a model may be called. Policies do not restrict the model, but a model must not have chosen its host.
+    ///
+    /// # Errors
+    /// Fails if the run's data named a host that is not in the file, or if an input or the data named a host that is not in a list of hosts
+    /// (`denied`); also if the address cannot be read.
+    pub(crate) fn permit_model(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
+        if let CallRequest::Agent(_) = request {
+            return self.permit_agent_program(at, agent, request);
+        }
+        let (base_url, host_from) = if let CallRequest::Model(ModelRequest { base_url, host_from, .. }) = request {
+            (base_url, host_from)
+        } else if let CallRequest::Search(SearchRequest { embed: Some(Embedding::Endpoint(endpoint)), .. }) = request {
+            (&endpoint.base_url, &endpoint.host_from)
+        } else {
+            return Ok(());
+        };
+        if *host_from < HostSource::Input {
+            return Ok(());
+        }
+        let (origin, policies) = (of_web(base_url)?, self.policies(at, agent));
+        // A host that a person named needs no record if no policy is in force.
+        if *host_from == HostSource::Input && policies.is_empty() {
+            return Ok(());
+        }
+        let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
+        self.record_decision(at, agent, (ActKind::Host, origin.named()), decision, String::new())
+    }
+
+    /// Checks whether a program that is an agent may have the folders and the network that it is given. Nobody is asked: what it does there is not known before.
+    fn permit_agent_program(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
+        for DecidedAct { act, target, decision, .. } in self.decided(at, agent, None, request)? {
+            let decision = match decision.answer {
+                PolicyAnswer::Ask => Decision::of(false, format!("{}, and nobody is asked about a whole program", decision.rule)),
+                PolicyAnswer::Allow | PolicyAnswer::Deny => decision,
+            };
+            self.record_decision(at, agent, (act, target), decision, String::new())?;
+        }
+        Ok(())
+    }
+
+    /// Checks, before its server starts, whether policies may allow a tool that a step names, perhaps after asking a person.
+    ///
+    /// # Errors
+    /// Fails if they reject all its calls (`denied`).
+    pub(crate) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
+        let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
+        if !decision.is_denied() {
+            return Ok(());
+        }
+        self.record_decision(at, None, (ActKind::Tool, name.to_owned()), decision, String::new())
+    }
+
+    /// Records a decision. `by`: the person who decided.
+    ///
+    /// # Errors
+    /// Fails if the act is not allowed.
+    pub(crate) fn record_decision(
+        &mut self,
+        at: NodeRef,
+        agent: Option<&str>,
+        (act, target): (ActKind, String),
+        decision: Decision,
+        by: String,
+    ) -> Result<(), Failure> {
+        let (allowed, rule) = (decision.is_allowed(), decision.rule);
+        let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
+        let (step, agent) = (self.path(at), agent.unwrap_or_default().to_string());
+        self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule, by });
+        if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
+    }
+}
+
+impl Context {
     /// That the ports would not reject a request before anything of it leaves this machine. Of one that is sent they say so themselves.
     fn taken_by_ports(&self, request: &CallRequest) -> Result<(), Failure> {
         let is_unsent = self.answerer != Answerer::World;
@@ -174,77 +247,6 @@ impl Run {
         });
         let of_arguments = self.untrusted_acts(at, &policies, tool, request);
         Ok(of_tool.into_iter().chain(of_program).chain(of_deeds).chain(of_arguments).collect())
-    }
-
-    /// Checks whether a model may be called. Policies do not restrict the model, but a model must not have chosen its host.
-    ///
-    /// # Errors
-    /// Fails if the run's data named a host that is not in the file, or if an input or the data named a host that is not in a list of hosts
-    /// (`denied`); also if the address cannot be read.
-    pub(crate) fn permit_model(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
-        if let CallRequest::Agent(_) = request {
-            return self.permit_agent_program(at, agent, request);
-        }
-        let (base_url, host_from) = if let CallRequest::Model(ModelRequest { base_url, host_from, .. }) = request {
-            (base_url, host_from)
-        } else if let CallRequest::Search(SearchRequest { embed: Some(Embedding::Endpoint(endpoint)), .. }) = request {
-            (&endpoint.base_url, &endpoint.host_from)
-        } else {
-            return Ok(());
-        };
-        if *host_from < HostSource::Input {
-            return Ok(());
-        }
-        let (origin, policies) = (of_web(base_url)?, self.policies(at, agent));
-        // A host that a person named needs no record if no policy is in force.
-        if *host_from == HostSource::Input && policies.is_empty() {
-            return Ok(());
-        }
-        let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
-        self.record_decision(at, agent, (ActKind::Host, origin.named()), decision, String::new())
-    }
-
-    /// Checks whether a program that is an agent may have the folders and the network that it is given. Nobody is asked: what it does there is not known before.
-    fn permit_agent_program(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
-        for DecidedAct { act, target, decision, .. } in self.decided(at, agent, None, request)? {
-            let decision = match decision.answer {
-                PolicyAnswer::Ask => Decision::of(false, format!("{}, and nobody is asked about a whole program", decision.rule)),
-                PolicyAnswer::Allow | PolicyAnswer::Deny => decision,
-            };
-            self.record_decision(at, agent, (act, target), decision, String::new())?;
-        }
-        Ok(())
-    }
-
-    /// Checks, before its server starts, whether policies may allow a tool that a step names, perhaps after asking a person.
-    ///
-    /// # Errors
-    /// Fails if they reject all its calls (`denied`).
-    pub(crate) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
-        let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
-        if !decision.is_denied() {
-            return Ok(());
-        }
-        self.record_decision(at, None, (ActKind::Tool, name.to_owned()), decision, String::new())
-    }
-
-    /// Records a decision. `by`: the person who decided.
-    ///
-    /// # Errors
-    /// Fails if the act is not allowed.
-    pub(crate) fn record_decision(
-        &mut self,
-        at: NodeRef,
-        agent: Option<&str>,
-        (act, target): (ActKind, String),
-        decision: Decision,
-        by: String,
-    ) -> Result<(), Failure> {
-        let (allowed, rule) = (decision.is_allowed(), decision.rule);
-        let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
-        let (step, agent) = (self.path(at), agent.unwrap_or_default().to_string());
-        self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule, by });
-        if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
 
     /// The policies in force for a step, innermost first: of the agent, of its file, of the files and agents that called it, and of the user.

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::Run;
 use crate::channel::clean;
 use crate::event::{Failure, FailureKind, FormRequest, Happening, ServerQuestion, ServerQuestions};
 use crate::gate::form;
@@ -10,6 +9,7 @@ use crate::model::ToolName;
 use crate::port::ServerAnswers;
 use crate::state::NodeRef;
 use crate::state::consents::ApprovalAnswer;
+use crate::{Context, Run};
 
 /// How often a server may ask during one call.
 const MOST_ROUNDS: u32 = 8;
@@ -48,7 +48,9 @@ impl Run {
         }
         true
     }
+}
 
+impl Context {
     /// All answers of a person to a server; `None` if it asked nothing.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use crate::state::{NodeRef, StepWork};
 use crate::tools::servers::of_file;
 use crate::tools::wire_name;
 use crate::words::ms;
-use crate::{Run, shape};
+use crate::{Context, Run, shape};
 
 /// The most characters of a description that a model is shown.
 const LONGEST_DESCRIPTION: usize = 4_000;
@@ -70,25 +70,6 @@ impl Run {
         self.emit(Happening::ToolsAsked { step: self.path(at), call, server: name.to_string(), timeout_at_ms });
         self.send_out(at, name, call, request);
         Ok(true)
-    }
-
-    /// The servers among listed tools, such as those of an agent. A server is left out, and so not started, if policies allow none of its listed
-    /// tools.
-    pub(crate) fn servers_among(&self, at: NodeRef, agent: Option<&str>, listed: &[Spanned<String>]) -> Vec<String> {
-        let policies = self.policies(at, agent);
-        let mut names: Vec<String> = vec![];
-        for listed in listed {
-            let ToolName { tool: name, part } = ToolName::of(&listed.value);
-            let Some(tool) = self.tool(at, name).ok().filter(|tool| tool.is_server()) else { continue };
-            let is_open = match part {
-                Some(part) => may_allow(&policies, name, part),
-                None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
-            };
-            if is_open && names.iter().all(|known| known != name) {
-                names.push(name.to_string());
-            }
-        }
-        names
     }
 
     /// Handles the tool list of a server, or the failure to get it. Lists are handled in the order of the requests, so that the events do not depend
@@ -160,6 +141,103 @@ impl Run {
     /// Whether the reply of this call has arrived and waits for the replies before it.
     pub(crate) fn has_come(&self, call: u64) -> bool {
         self.early_lists.contains_key(&call)
+    }
+
+    /// The content of a resource of a server, as a file.
+    pub(crate) fn resource_read(
+        &mut self,
+        at: NodeRef,
+        call: u64,
+        server: &str,
+        reply: ResourceReply,
+        file: Option<Box<FileContent>>,
+    ) -> Result<CallReply, Failure> {
+        self.note(at, call, server, &reply.notes);
+        let content = match file.map(|file| *file) {
+            Some(file) if file.kind == "unreadable" => {
+                let what = reply.file.map(|file| file.media_type).filter(|what| !what.is_empty());
+                let what = what.map(|what| format!(" ({})", cut(&visible(&what), 100))).unwrap_or_default();
+                let message = format!("the resource of server \"{server}\"{what} is neither a text nor a readable file: {}", file.summary);
+                return Err(Failure::new(FailureKind::WrongType, message));
+            }
+            // Only pictures are opened again later, so only they keep a path.
+            Some(file) if file.kind != "image" => FileContent { path: String::new(), ..file },
+            Some(picture) => picture,
+            None => {
+                let text = clean(&reply.text).0.into_owned();
+                let (lines, characters) = (text.lines().count(), text.chars().count());
+                let summary =
+                    format!("Text of {} and {}.", counted(lines, "line", "lines"), counted(characters, "character", "characters"));
+                FileContent { kind: "text".to_owned(), text, summary, ..FileContent::default() }
+            }
+        };
+        let read = serde_json::to_value(content).map(cleaned).and_then(serde_json::from_value);
+        let content = read.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        Ok(CallReply::Files(vec![(content, vec![])]))
+    }
+
+    /// The result of a server's tool: its value, or its failure. `None` if the server asks a person first.
+    pub(crate) fn server_replied(
+        &mut self,
+        at: NodeRef,
+        call: u64,
+        tool: &str,
+        reply: ServerReply,
+        asked: Option<usize>,
+    ) -> Result<Option<Value>, Failure> {
+        let ToolName { tool: server, part } = ToolName::of(tool);
+        let part = part.unwrap_or_default();
+        self.note(at, call, server, &reply.notes);
+        if let Some(asks) = reply.asks {
+            return self.server_asked(at, call, tool, asks, asked).map(|()| None);
+        }
+        let value = reply.value;
+        if reply.is_error {
+            let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let message = format!("tool \"{tool}\" reported an error: {}", cut(&visible(&said), 1_500));
+            return Err(Failure::new(FailureKind::Refused, message));
+        }
+        let output = self.server_tool(at, server, part).and_then(|found| found.output.clone());
+        if let Some(schema) = output {
+            if !reply.is_structured {
+                let message = format!("tool \"{tool}\" declares a structured result but returned a text");
+                return Err(Failure::new(FailureKind::BadShape, message));
+            }
+            let problems = shape::problems(&schema, &value);
+            if !problems.is_empty() {
+                let message = format!("the result of \"{tool}\" does not match its declared schema: {}", problems.join("; "));
+                return Err(Failure::new(FailureKind::BadShape, message));
+            }
+        }
+        Ok(Some(value))
+    }
+
+    fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
+        for what in notes {
+            let step = self.path(at);
+            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
+        }
+    }
+}
+
+impl Context {
+    /// The servers among listed tools, such as those of an agent. A server is left out, and so not started, if policies allow none of its listed
+    /// tools.
+    pub(crate) fn servers_among(&self, at: NodeRef, agent: Option<&str>, listed: &[Spanned<String>]) -> Vec<String> {
+        let policies = self.policies(at, agent);
+        let mut names: Vec<String> = vec![];
+        for listed in listed {
+            let ToolName { tool: name, part } = ToolName::of(&listed.value);
+            let Some(tool) = self.tool(at, name).ok().filter(|tool| tool.is_server()) else { continue };
+            let is_open = match part {
+                Some(part) => may_allow(&policies, name, part),
+                None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
+            };
+            if is_open && names.iter().all(|known| known != name) {
+                names.push(name.to_string());
+            }
+        }
+        names
     }
 
     /// The tools that the file may use, cleaned and bounded. A tool that is new since its server was pinned is left out; if the file names it, this
@@ -379,82 +457,6 @@ impl Run {
     /// Fails if the server's settings cannot be filled in.
     pub(crate) fn resource_request(&self, at: NodeRef, server: &str, uri: String, timeout: Duration) -> Result<ResourceCall, Failure> {
         Ok(ResourceCall { server: self.server(at, server)?, uri, timeout, trace: None })
-    }
-
-    /// The content of a resource of a server, as a file.
-    pub(crate) fn resource_read(
-        &mut self,
-        at: NodeRef,
-        call: u64,
-        server: &str,
-        reply: ResourceReply,
-        file: Option<Box<FileContent>>,
-    ) -> Result<CallReply, Failure> {
-        self.note(at, call, server, &reply.notes);
-        let content = match file.map(|file| *file) {
-            Some(file) if file.kind == "unreadable" => {
-                let what = reply.file.map(|file| file.media_type).filter(|what| !what.is_empty());
-                let what = what.map(|what| format!(" ({})", cut(&visible(&what), 100))).unwrap_or_default();
-                let message = format!("the resource of server \"{server}\"{what} is neither a text nor a readable file: {}", file.summary);
-                return Err(Failure::new(FailureKind::WrongType, message));
-            }
-            // Only pictures are opened again later, so only they keep a path.
-            Some(file) if file.kind != "image" => FileContent { path: String::new(), ..file },
-            Some(picture) => picture,
-            None => {
-                let text = clean(&reply.text).0.into_owned();
-                let (lines, characters) = (text.lines().count(), text.chars().count());
-                let summary =
-                    format!("Text of {} and {}.", counted(lines, "line", "lines"), counted(characters, "character", "characters"));
-                FileContent { kind: "text".to_owned(), text, summary, ..FileContent::default() }
-            }
-        };
-        let read = serde_json::to_value(content).map(cleaned).and_then(serde_json::from_value);
-        let content = read.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        Ok(CallReply::Files(vec![(content, vec![])]))
-    }
-
-    /// The result of a server's tool: its value, or its failure. `None` if the server asks a person first.
-    pub(crate) fn server_replied(
-        &mut self,
-        at: NodeRef,
-        call: u64,
-        tool: &str,
-        reply: ServerReply,
-        asked: Option<usize>,
-    ) -> Result<Option<Value>, Failure> {
-        let ToolName { tool: server, part } = ToolName::of(tool);
-        let part = part.unwrap_or_default();
-        self.note(at, call, server, &reply.notes);
-        if let Some(asks) = reply.asks {
-            return self.server_asked(at, call, tool, asks, asked).map(|()| None);
-        }
-        let value = reply.value;
-        if reply.is_error {
-            let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            let message = format!("tool \"{tool}\" reported an error: {}", cut(&visible(&said), 1_500));
-            return Err(Failure::new(FailureKind::Refused, message));
-        }
-        let output = self.server_tool(at, server, part).and_then(|found| found.output.clone());
-        if let Some(schema) = output {
-            if !reply.is_structured {
-                let message = format!("tool \"{tool}\" declares a structured result but returned a text");
-                return Err(Failure::new(FailureKind::BadShape, message));
-            }
-            let problems = shape::problems(&schema, &value);
-            if !problems.is_empty() {
-                let message = format!("the result of \"{tool}\" does not match its declared schema: {}", problems.join("; "));
-                return Err(Failure::new(FailureKind::BadShape, message));
-            }
-        }
-        Ok(Some(value))
-    }
-
-    fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
-        for what in notes {
-            let step = self.path(at);
-            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
-        }
     }
 
     /// A server of the file, with its texts filled in.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::Run;
+use crate::Context;
 use crate::acts::{CalledTool, DecidedAct};
 use crate::command::CallRequest;
 use crate::model::{
@@ -41,7 +41,7 @@ struct GivenCall<'a> {
     values: Vec<GivenValue<'a>>,
 }
 
-impl Run {
+impl Context {
     /// The decisions about arguments of a request that nobody trusted wrote; empty if there are none.
     pub(super) fn untrusted_acts(
         &self,
