@@ -46,7 +46,7 @@ impl Context {
     /// Facts that a test needs besides the events.
     pub fn noted(&self) -> Noted {
         let replies = self.options.replies.iter().flat_map(|replies| replies.by_step.keys().map(move |key| (key, replies)));
-        let replies_used = replies.map(|(key, replies)| (key.clone(), self.replies_used(replies, key))).collect();
+        let replies_used = replies.map(|(key, replies)| (key.clone(), self.conversations().replies_used(replies, key))).collect();
         Noted { replies_used, ..self.noted.borrow().clone() }
     }
 

@@ -37,6 +37,7 @@ mod marks;
 mod model_calls;
 mod names;
 mod opening;
+mod parts;
 mod plans;
 mod preview;
 mod reach;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::Context;
 use crate::event::{ConversationSoFar, Failure, FailureKind, StepStatus};
 use crate::model::{Channel, Filling, Form, PastMessage, Phrase, Read, SUMMARY_STEP, StyleGuide, Text};
+use crate::parts::Names;
 use crate::port::Secret;
 use crate::run::{Answerer, NOT_KNOWN_HERE};
 use crate::secrets::named_by;
@@ -24,9 +25,32 @@ const MOST_VALUE: usize = 64 << 20;
 impl Context {
     /// Fills in a text for a step.
     pub(crate) fn fill(&self, at: NodeRef, text: &Text) -> Result<Value, Failure> {
-        self.fill_with(at, text, &[])
+        self.names().fill_with(at, text, &[])
     }
 
+    /// Fills in a text and returns what it prints.
+    pub(crate) fn fill_text(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
+        self.names().fill_text_with(at, text, &[])
+    }
+
+    /// Evaluates a condition, which must be true or false.
+    pub(crate) fn condition(&self, at: NodeRef, text: &Text) -> Result<bool, Failure> {
+        self.names().condition_with(at, text, &[])
+    }
+
+    /// Fills in a value with templates at its leaves.
+    pub(crate) fn filling(&self, at: NodeRef, filling: &Filling) -> Result<Value, Failure> {
+        self.names().filling_with(at, filling, &[])
+    }
+
+    /// The channel of a running pipeline.
+    pub(crate) fn channel(&self, instance: u32) -> Option<&Channel> {
+        let name = self.state.instance(instance).channel.as_deref()?;
+        self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|own| self.spoken(instance, &**own))
+    }
+}
+
+impl Names<'_> {
     /// Fills in a text for a step, with more names.
     pub(crate) fn fill_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<Value, Failure> {
         self.value(self.state.instance_of(at), Some(at), text, extra)
@@ -48,25 +72,14 @@ impl Context {
         extra: Extra,
         fill: impl FnOnce(&Compiled, &Scope) -> Result<T, FillError>,
     ) -> Result<T, Failure> {
-        let scope = self.scope(instance, at, text, extra);
+        let scope = self.names().scope(instance, at, text, extra);
         let filled = template::compile(text).and_then(|compiled| fill(&compiled, &scope));
         let kind = |error: &FillError| match error.is_too_large {
             true => FailureKind::TooLarge,
-            false if self.is_stood_in(text) => NOT_KNOWN_HERE,
+            false if self.names().is_stood_in(text) => NOT_KNOWN_HERE,
             false => FailureKind::WrongType,
         };
         filled.map_err(|error| Failure::new(kind(&error), error.message))
-    }
-
-    /// Whether names stand for the secrets and variables of a text, as in a request that is not sent.
-    pub(crate) fn is_stood_in(&self, text: &Text) -> bool {
-        let is_unset = |read: &Read| !read.is_guarded && read.path.first().is_some_and(|root| self.secrets_below(root).is_some());
-        self.answerer != Answerer::World && text.reads.iter().any(is_unset)
-    }
-
-    /// Fills in a text and returns what it prints.
-    pub(crate) fn fill_text(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
-        self.fill_text_with(at, text, &[])
     }
 
     /// Same as `fill_text`, with more names.
@@ -77,19 +90,9 @@ impl Context {
         self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_text(scope))
     }
 
-    /// Evaluates a condition, which must be true or false.
-    pub(crate) fn condition(&self, at: NodeRef, text: &Text) -> Result<bool, Failure> {
-        self.condition_with(at, text, &[])
-    }
-
     /// Same as `condition`, with more names.
     pub(crate) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
         self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_condition(scope))
-    }
-
-    /// Fills in a value with templates at its leaves.
-    pub(crate) fn filling(&self, at: NodeRef, filling: &Filling) -> Result<Value, Failure> {
-        self.filling_with(at, filling, &[])
     }
 
     /// Same as `filling`, with more names.
@@ -105,6 +108,19 @@ impl Context {
     /// Same as `fill_in_pipeline`, for a value.
     pub(crate) fn filling_in_pipeline(&self, instance: u32, filling: &Filling) -> Result<Value, Failure> {
         bounded(filling.filled(&|text| self.fill_in_pipeline(instance, text))?)
+    }
+
+    /// Makes `secrets` and `env` available to the few texts that may read them; each text sees only what it names.
+    pub(crate) fn secret_names(&self) -> [(&'static str, Named); 2] {
+        [("secrets", template::empty_name()), ("env", template::empty_name())]
+    }
+}
+
+impl Names<'_> {
+    /// Whether names stand for the secrets and variables of a text, as in a request that is not sent.
+    pub(crate) fn is_stood_in(&self, text: &Text) -> bool {
+        let is_unset = |read: &Read| !read.is_guarded && read.path.first().is_some_and(|root| self.secrets_below(root).is_some());
+        self.answerer != Answerer::World && text.reads.iter().any(is_unset)
     }
 
     /// The names that a text mentions, with their values.
@@ -273,23 +289,12 @@ impl Context {
         template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, error, details)
     }
 
-    /// Makes `secrets` and `env` available to the few texts that may read them; each text sees only what it names.
-    pub(crate) fn secret_names(&self) -> [(&'static str, Named); 2] {
-        [("secrets", template::empty_name()), ("env", template::empty_name())]
-    }
-
     fn secrets_below(&self, root: &str) -> Option<&BTreeMap<String, Secret>> {
         match root {
             "secrets" => Some(&self.options.secrets),
             "env" => Some(&self.options.env),
             _ => None,
         }
-    }
-
-    /// The channel of a running pipeline.
-    pub(crate) fn channel(&self, instance: u32) -> Option<&Channel> {
-        let name = self.state.instance(instance).channel.as_deref()?;
-        self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|own| self.spoken(instance, &**own))
     }
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::Context;
 use crate::diagnostic::quoted;
 use crate::event::{Failure, FailureKind, SharedValue};
 use crate::inputs::{PersonFrom, PersonTextError, check_inputs, person, person_fields};
 use crate::model::PipelineId;
+use crate::parts::Toolbox;
 use crate::port::{QueryRequest, Rows};
 use crate::state::NodeRef;
 
@@ -20,7 +20,7 @@ pub(crate) struct Opening {
     pub(crate) person: Result<SharedValue, QueryRequest>,
 }
 
-impl Context {
+impl Toolbox<'_> {
     /// The fields of a person from the row that was found.
     pub(crate) fn person_found(&self, called: PipelineId, rows: Rows) -> Result<SharedValue, Failure> {
         let name = &self.plan.pipeline(called).pipeline.name.value;

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::Context;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
 use crate::names::Extra;
+use crate::parts::Origins;
 use crate::plan::PipelinePlan;
 use crate::policy::Origin;
 use crate::run::NOT_KNOWN_HERE;
@@ -58,15 +58,16 @@ impl<'a> Giver<'a> {
     }
 }
 
-impl Context {
+impl Origins<'_> {
     /// A web address, and who named its host.
     pub(crate) fn address(&self, at: NodeRef, text: &Text, giver: Giver, extra: Extra) -> Result<(String, HostSource), Failure> {
         if text.form == Form::Plain {
             return Ok((text.source.to_string(), HostSource::File));
         }
-        let scope = self.scope(self.state.instance_of(at), Some(at), text, extra);
+        let scope = self.names().scope(self.state.instance_of(at), Some(at), text, extra);
         // What stands for a secret or a variable may not be what a filter takes.
-        let is_unknown = || self.is_stood_in(text) && template::compile(text).and_then(|compiled| compiled.fill_text(&scope)).is_err();
+        let is_unknown =
+            || self.names().is_stood_in(text) && template::compile(text).and_then(|compiled| compiled.fill_text(&scope)).is_err();
         let wrong = |error: FillError| Failure::new(if is_unknown() { NOT_KNOWN_HERE } else { FailureKind::BadRequest }, error.message);
         let filled = template::compile(text).and_then(|compiled| compiled.fill_address(&scope)).map_err(wrong)?;
         let FilledAddress { text, host_reads } = filled;

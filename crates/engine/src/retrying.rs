@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::Run;
 use crate::event::{Event, FailureKind, Happening, KeptState, SharedValue, StepPath, StepStatus};
 use crate::forking::{events_that_count, taken_without};
 use crate::model::{Pipeline, PipelineId, STDOUT, StepKind, step_path};
+use crate::parts::Scheduler;
 use crate::plan::{BlockIx, PipelinePlan, Plan, PlannedStep};
 use crate::state::NodeRef;
 use crate::state::kept::{KeptResults, KeptStep};
@@ -369,14 +369,14 @@ fn judged(planned: &PipelinePlan, block_ix: BlockIx, gate: &PlannedStep) -> Vec<
     read.chain(refined.into_iter().flat_map(|refinement| refinement.stretch.iter().copied()).filter(|place| !is_of_gate(*place))).collect()
 }
 
-impl Run {
+impl Scheduler<'_> {
     /// Ends a step that an earlier run did, or asks a person about one that may have acted there. `false`: it begins as any other.
     pub(crate) fn keeps(&mut self, at: NodeRef) -> bool {
         let Some(KeptStep { state, output, details }) = self.state.kept_for(at).cloned() else { return false };
         let step = self.path(at);
         match state {
             KeptState::Open => return false,
-            KeptState::Done => self.emit(Happening::StepSucceeded { step, output, details }),
+            KeptState::Done => self.0.emit(Happening::StepSucceeded { step, output, details }),
             KeptState::InDoubt => {
                 let own = self.step(at);
                 self.begin_attempt(at, &own, None);

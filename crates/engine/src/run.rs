@@ -284,22 +284,24 @@ impl Run {
                 let at = self.state.calls.get(&call).map(|open| open.node);
                 self.guarded(at, |run| run.replied(call, result));
             }
-            Input::Resume { away_ms } => self.go_on_after(away_ms),
+            Input::Resume { away_ms } => self.scheduler().go_on_after(away_ms),
             Input::Decided { step, question, approved, comment, by, nobody, fields } => {
                 // An answer that arrives after its time is up does not count.
                 self.ring();
                 if self.state.question(&step) == Some(question) {
-                    self.guarded(self.state.find(&step), |run| run.person_decided(&step, (approved, nobody), comment, by, fields));
+                    self.guarded(self.state.find(&step), |run| {
+                        run.gatekeeper().person_decided(&step, (approved, nobody), comment, by, fields)
+                    });
                 }
             }
             Input::Tick => {}
-            Input::Cancel { by } => self.asked_to_end(by),
+            Input::Cancel { by } => self.scheduler().asked_to_end(by),
         }
         self.ring();
-        self.end_grace();
-        self.pump();
+        self.scheduler().end_grace();
+        self.scheduler().pump();
         if is_start {
-            self.start_servers_early();
+            self.servers().start_servers_early();
         }
         self.early_lists.retain(|call, _| self.context.state.calls.contains_key(call));
     }
@@ -343,7 +345,7 @@ impl Run {
     }
 
     pub(crate) fn emit(&mut self, mut happening: Happening) {
-        self.hide_in_event(&mut happening);
+        self.rules().hide_in_event(&mut happening);
         let event = self.event(happening);
         #[cfg(test)]
         faults::at(event.seq, faults::FaultPlace::Work);
@@ -383,7 +385,7 @@ impl Run {
                     let is_deadline = matches!(timer, Timer::Deadline(_));
                     let limit = Limit { bound: Bound::Deadline, of_called: !step.is_empty() };
                     let message = if is_deadline {
-                        self.deadline_passed(ix)
+                        self.schedule().deadline_passed(ix)
                     } else {
                         "on_failure and finally have 60s each, and that time is up".to_string()
                     };
@@ -396,14 +398,15 @@ impl Run {
     fn step_timed_out(&mut self, at: NodeRef, bound: Bound) {
         use crate::state::StepWork;
         let node = self.state.node(at);
-        let message = self.time_passed(at, bound);
+        let message = self.schedule().time_passed(at, bound);
         if node.work.holds_steps() {
             let step = node.path.clone();
-            self.stop_calls(at);
+            self.scheduler().stop_calls(at);
             self.emit(Happening::LimitReached { step, limit: Limit { bound, of_called: false }, message });
             return;
         }
-        let may_have_acted = matches!(node.work, StepWork::Call(call) if !self.unsent.contains_key(&call) && self.call_acts(call));
+        let may_have_acted =
+            matches!(node.work, StepWork::Call(call) if !self.unsent.contains_key(&call) && self.schedule().call_acts(call));
         let failure = if may_have_acted {
             Failure::unknown_outcome(FailureKind::Timeout, message)
         } else {

@@ -10,28 +10,28 @@ use serde_json::Value;
 use crate::command::{CallRequest, Command};
 use crate::event::{Happening, HasTexts, Message, TextHolds, TextMut};
 use crate::model::Text;
+use crate::parts::{Gatekeeper, Rules};
 use crate::port::{FileToWrite, HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, SearchRequest, Secret, ServerCall};
 use crate::redact::Secrets;
 use crate::state::NodeRef;
 use crate::tools::servers::reads;
-use crate::{Context, Run};
 
-impl Run {
+impl Gatekeeper<'_> {
     /// Sends a request, for the tool with that name if there is one.
     pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: CallRequest) {
-        hide_in_request(&|| self.unwritten(at, tool), &mut request);
+        hide_in_request(&|| self.rules().unwritten(at, tool), &mut request);
         let request = Box::new(request);
         if request.acts_outside() {
-            self.unsent.insert(call, request);
+            self.0.unsent.insert(call, request);
         } else {
-            self.commands.push_back(Command::Call { call, request });
+            self.0.commands.push_back(Command::Call { call, request });
         }
     }
 }
 
-impl Context {
+impl<'c> Rules<'c> {
     /// All secrets except those that the author's own texts of this tool or step read: these go where the author sends them.
-    fn unwritten(&self, at: NodeRef, tool: &str) -> Cow<'_, Secrets> {
+    fn unwritten(self, at: NodeRef, tool: &str) -> Cow<'c, Secrets> {
         let step = self.step(at);
         let mut texts: Vec<&Text> = self.tool(at, tool).map(|tool| tool.texts()).unwrap_or_default();
         texts.extend(step.texts_with_secrets());
@@ -47,7 +47,7 @@ impl Context {
         if all().any(is_written) {
             Cow::Owned(Secrets::new(all().filter(|hidden| !is_written(hidden))))
         } else {
-            Cow::Borrowed(&self.hidden)
+            Cow::Borrowed(&self.0.hidden)
         }
     }
 

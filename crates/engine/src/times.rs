@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::Context;
 use crate::event::Bound;
+use crate::parts::Schedule;
 use crate::state::NodeRef;
 use crate::state::apply::step_limits;
 use crate::words::duration;
 
-impl Context {
+impl Schedule<'_> {
     /// The time of the run, or of a called pipeline, is up.
     pub(crate) fn deadline_passed(&self, ix: u32) -> String {
         let of_run = self.state.start.as_ref().filter(|_| ix == 0).and_then(|start| start.deadline_ms).map(Duration::from_millis);

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::Context;
 use crate::labels::{Caller, ChainIx, Labels, Seat};
 use crate::model::{Field, Form, MessageRole, Text, TextKey, Tool, Writer};
+use crate::parts::Origins;
 use crate::policy::GivenTexts;
 use crate::source::Span;
 use crate::state::NodeRef;
 
-impl Context {
+impl Origins<'_> {
     /// The least trusted of those who wrote the value of a text of the file, as seen from a step. What a tool is given (`with`) is told by itself.
     pub(crate) fn writer_of(&self, at: NodeRef, text: &Text) -> Writer {
         text.reads.iter().filter(|read| read.path[0] != "with").map(|read| self.writer_at(at, &read.path)).max().unwrap_or(Writer::Author)
@@ -72,7 +72,7 @@ impl Context {
             "steps" => {
                 let (id, rest) = rest.split_first()?;
                 let (part, rest) = rest.split_first()?;
-                let found = self.look_up(self.state.instance_of(at), Some(at), id)?;
+                let found = self.names().look_up(self.state.instance_of(at), Some(at), id)?;
                 let output = self.state.node(found).output.as_deref().filter(|_| part == "output")?;
                 (output, rest)
             }

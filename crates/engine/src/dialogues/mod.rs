@@ -10,18 +10,19 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::Run;
 use crate::event::{Failure, FailureKind, Happening, Usage};
 use crate::gates::Question;
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
 use crate::model_calls::conversation::CallOutcome;
 use crate::names::Extra;
+use crate::parts::Dialogues;
 use crate::policy::from_project;
 use crate::state::talk::{AskedStage, TalkStage};
 use crate::state::{FrameKind, HeldTurn, NodeRef, StepWork};
 use crate::steps::Kind;
 use crate::template;
 use crate::words::ms;
-use crate::{Context, Run};
 
 /// The next action of a `dialogue` step.
 enum NextOfDialogue {
@@ -44,7 +45,7 @@ impl Kind for DialogueStep {
             && !run.state.node(at).status.is_final()
             && !matches!(run.state.node(at).work, StepWork::Call(_))
         {
-            let goes_on = match run.next_of_dialogue(at, self)? {
+            let goes_on = match run.dialogues().next_of_dialogue(at, self)? {
                 NextOfDialogue::Turn(place) => run.take_turn(at, self, place)?,
                 NextOfDialogue::Judge => run.judge_dialogue(at, self)?,
                 NextOfDialogue::Close(ended, reason) => run.close_dialogue(at, ended, reason),
@@ -59,7 +60,7 @@ impl Kind for DialogueStep {
     }
 }
 
-impl Context {
+impl<'c> Dialogues<'c> {
     fn next_of_dialogue(&self, at: NodeRef, own: &DialogueStep) -> Result<NextOfDialogue, Failure> {
         use NextOfDialogue::{Close, End, Judge, SumUp, Turn};
         let talking = self.state.talking(at);
@@ -111,13 +112,13 @@ impl Context {
         let all: Value = turns.iter().map(told).collect();
         let names: [(&str, template::Value); 2] = [("turns", template::from_json(&all)), ("turn", template::from_json(&told(last)))];
         let names: Extra = &names;
-        Ok(self.condition_with(at, expression, names)?.then(|| format!("the expression is true: {}", expression.source)))
+        Ok(self.names().condition_with(at, expression, names)?.then(|| format!("the expression is true: {}", expression.source)))
     }
 
     /// The details of a `dialogue` step that failed, or was ended from outside: what was said until then, summed up.
     pub(crate) fn dialogue_details(&self, at: NodeRef, own: &DialogueStep, failure: Option<&Failure>) -> Value {
         let turns = self.turns(at);
-        let mut details = self.model_details(at);
+        let mut details = self.conversations().model_details(at);
         let why = failure.map_or(DIALOGUE_CUT, |failure| &failure.message);
         let is_bound = failure.is_some_and(|failure| matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit));
         let closed = self.state.talking(at).and_then(|talking| talking.closed.as_ref()).map(|(ended, reason)| (*ended, reason.as_str()));
@@ -138,15 +139,15 @@ impl Context {
     }
 
     /// The turns of a `dialogue` step.
-    fn turns(&self, at: NodeRef) -> &[HeldTurn] {
-        self.state.talking(at).map(|talking| talking.turns.as_slice()).unwrap_or_default()
+    fn turns(self, at: NodeRef) -> &'c [HeldTurn] {
+        self.0.state.talking(at).map(|talking| talking.turns.as_slice()).unwrap_or_default()
     }
 
     /// The `dialogue` step that a step is.
-    pub(crate) fn dialogue(&self, at: NodeRef) -> Option<&DialogueStep> {
+    pub(crate) fn dialogue(self, at: NodeRef) -> Option<&'c DialogueStep> {
         // Steps of a plan hold none.
         let is_of_file = !matches!(self.state.frame(at.frame).kind, FrameKind::Written(_));
-        let step = is_of_file.then(|| &self.planned_of(at).step(self.state.node(at).step).step)?;
+        let step = is_of_file.then(|| &self.0.planned_of(at).step(self.state.node(at).step).step)?;
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
         if let StepKind::Dialogue(own) = &step.kind { Some(own).filter(|_| !is_whole) } else { None }
     }
@@ -180,9 +181,9 @@ impl Run {
         let Some(agent) = own.agents.get(place).map(|agent| agent.value.as_str()) else {
             return Err(Failure::new(FailureKind::Internal, "a dialogue without agents"));
         };
-        let said = match self.said_by(at, agent, &|run, opens| run.turn_brief(at, own, place, opens)) {
+        let said = match self.talks().said_by(at, agent, &|run, opens| run.dialogues().turn_brief(at, own, place, opens)) {
             // Who has said something is summed up; who has not has failed.
-            Err(failure) if failure.kind == FailureKind::Limit && !self.turns(at).is_empty() => {
+            Err(failure) if failure.kind == FailureKind::Limit && !self.dialogues().turns(at).is_empty() => {
                 return Ok(self.close_dialogue(at, DialogueEnd::Limit, failure.message));
             }
             said => said?,
@@ -190,7 +191,7 @@ impl Run {
         match said {
             CallOutcome::Waiting => Ok(false),
             CallOutcome::Said(text) => {
-                let turns = self.turns(at);
+                let turns = self.dialogues().turns(at);
                 let to = &own.agents[(place + 1) % own.agents.len()].value;
                 let project = &self.planned_of(at).pipeline.project;
                 let files = self.state.talk(at).into_iter().flat_map(|talk| &talk.files);
@@ -210,7 +211,7 @@ impl Run {
                 Ok(true)
             }
             // Without time no turn can come well to its end, whatever it failed of.
-            CallOutcome::Failed(failure) if self.is_late(at) && !self.turns(at).is_empty() => {
+            CallOutcome::Failed(failure) if self.dialogues().is_late(at) && !self.dialogues().turns(at).is_empty() => {
                 Ok(self.close_dialogue(at, DialogueEnd::Limit, format!("limits.deadline: {}", failure.message)))
             }
             CallOutcome::Failed(failure) => {
@@ -224,13 +225,14 @@ impl Run {
     /// Asks the judge; returns whether the step continues at once.
     fn judge_dialogue(&mut self, at: NodeRef, own: &DialogueStep) -> Result<bool, Failure> {
         let Some(judge) = &own.until.judge else { return Ok(false) };
-        let question = Question::about_agreement(&judge.value, texts::last_turns(own, self.turns(at)), self.fill_text(at, &own.topic)?);
-        let Some(answers) = self.ask_judges(at, &question)? else { return Ok(false) };
+        let question =
+            Question::about_agreement(&judge.value, texts::last_turns(own, self.dialogues().turns(at)), self.fill_text(at, &own.topic)?);
+        let Some(answers) = self.judges().ask_judges(at, &question)? else { return Ok(false) };
         if let Some(failure) = question.unanswered(&answers) {
             return Err(Failure { message: format!("the judge could not answer: {}", failure.message), ..failure });
         }
         let (agreed, reason) = question.agreement(&answers);
-        self.emit(Happening::DialogueJudged { step: self.path(at), turns: self.turns(at).len() as u32, agreed, reason });
+        self.emit(Happening::DialogueJudged { step: self.path(at), turns: self.dialogues().turns(at).len() as u32, agreed, reason });
         Ok(true)
     }
 
@@ -245,7 +247,9 @@ impl Run {
         else {
             return Err(Failure::new(FailureKind::Internal, "a summary of a dialogue that goes on"));
         };
-        let said = self.said_by(at, &summary.value, &|run, opens| run.summary_brief(at, own, &summary.value, ended, &reason, opens));
+        let said = self
+            .talks()
+            .said_by(at, &summary.value, &|run, opens| run.dialogues().summary_brief(at, own, &summary.value, ended, &reason, opens));
         match said {
             Ok(CallOutcome::Waiting) => Ok(false),
             Ok(CallOutcome::Said(text)) => Ok(self.end_dialogue(at, own, ended, reason, Some(text.trim().to_owned()))),
@@ -257,7 +261,7 @@ impl Run {
     }
 
     fn end_dialogue(&mut self, at: NodeRef, own: &DialogueStep, ended: DialogueEnd, reason: String, summary: Option<String>) -> bool {
-        let turns = self.turns(at);
+        let turns = self.dialogues().turns(at);
         let summary = summary.unwrap_or_else(|| texts::summary(own, turns, ended, &reason));
         let output = json!({
             "ended": ended.word(),
@@ -266,7 +270,7 @@ impl Run {
             "positions": positions(own, turns),
             "turns": turns.iter().map(told).collect::<Value>(),
         });
-        let details = self.model_details(at);
+        let details = self.conversations().model_details(at);
         self.succeed(at, output, Some(details));
         false
     }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::Context;
 use crate::event::{Failure, Purpose};
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn};
 use crate::model_calls::Brief;
 use crate::model_calls::attachments::Prompt;
+use crate::parts::Dialogues;
 use crate::state::{HeldTurn, NodeRef};
 use crate::words::{cut, fence};
 
@@ -21,14 +21,14 @@ const LONGEST_OLDER: usize = 280;
 /// Most characters of a position in the summary that no agent writes.
 const LONGEST_POSITION: usize = 4_000;
 
-impl Context {
+impl Dialogues<'_> {
     /// What an agent is asked in its turn. One that continues its own session is told what was said since its last turn alone.
     pub(super) fn turn_brief(&self, at: NodeRef, own: &DialogueStep, place: usize, opens: bool) -> Result<Brief, Failure> {
         let agent = &own.agents[place].value;
         let prompt = opens.then(|| self.prompt_of_turn(at, own, agent)).transpose()?;
         let session = self.state.talking(at).and_then(|talking| talking.sessions.get(agent)).filter(|_| opens);
         let resumes = session.map(|session| (session.clone(), self.rest_of_talk(at, own, agent)));
-        Ok(Brief { resumes, ..self.brief(at, agent, None, prompt, None, Purpose::Turn)? })
+        Ok(Brief { resumes, ..self.conversations().brief(at, agent, None, prompt, None, Purpose::Turn)? })
     }
 
     fn prompt_of_turn(&self, at: NodeRef, own: &DialogueStep, agent: &str) -> Result<Prompt, Failure> {
@@ -76,12 +76,12 @@ impl Context {
             );
             Ok(prompt)
         });
-        self.brief(at, agent, None, prompt.transpose()?, None, Purpose::Turn)
+        self.conversations().brief(at, agent, None, prompt.transpose()?, None, Purpose::Turn)
     }
 
     fn topic(&self, at: NodeRef, own: &DialogueStep) -> Result<Prompt, Failure> {
         let mut prompt = Prompt::from(self.fill_text(at, &own.topic)?.trim().to_owned());
-        self.attach(at, own.attach.as_ref(), &mut prompt)?;
+        self.files().attach(at, own.attach.as_ref(), &mut prompt)?;
         Ok(prompt)
     }
 }

@@ -8,6 +8,7 @@ use crate::event::{Failure, Verdict};
 use crate::gate::{self, CheckResult, Fill, JudgedText};
 use crate::model::{Check, Criterion, Filling, Text};
 use crate::names::Extra;
+use crate::parts::Questions;
 use crate::source::Spanned;
 use crate::state::NodeRef;
 
@@ -25,19 +26,19 @@ impl Fill for CheckFiller<'_> {
     type Error = Failure;
 
     fn text(&self, text: &Text) -> Result<Value, Failure> {
-        self.context.fill_with(self.at, text, self.extra)
+        self.context.names().fill_with(self.at, text, self.extra)
     }
 
     fn filling(&self, filling: &Filling) -> Result<Value, Failure> {
-        self.context.filling_with(self.at, filling, self.extra)
+        self.context.names().filling_with(self.at, filling, self.extra)
     }
 
     fn condition(&self, text: &Text) -> Result<bool, Failure> {
-        self.context.condition_with(self.at, text, self.extra)
+        self.context.names().condition_with(self.at, text, self.extra)
     }
 }
 
-impl Context {
+impl Questions<'_> {
     /// Runs the checks of a criterion up to the first that fails, and notes it in the verdict.
     pub(super) fn checked(
         &self,
@@ -58,7 +59,7 @@ impl Context {
         });
         let Some(failed) = results.into_iter().find(|result| !result.passed) else { return };
         verdict.passed = false;
-        verdict.feedback = match criterion.feedback.as_ref().map(|own| self.fill_text_with(at, own, extra)) {
+        verdict.feedback = match criterion.feedback.as_ref().map(|own| self.names().fill_text_with(at, own, extra)) {
             Some(Ok(own)) if !own.trim().is_empty() => cut(&own, LONGEST_FEEDBACK),
             Some(Err(failure)) => format!("{} Its own feedback cannot be filled in: {}", failed.feedback, failure.message),
             Some(Ok(_)) | None => failed.feedback,

@@ -19,12 +19,13 @@ use crate::model::{
 use crate::model_calls::attachments::Prompt;
 use crate::model_calls::conversation::CallOutcome;
 use crate::model_calls::{Brief, TalkTurn};
+use crate::parts::{Judges, Questions};
 use crate::source::{Span, Spanned};
 use crate::state::talk::TalkStage;
 use crate::state::{Mood, NodeRef};
 use crate::steps::Kind;
 use crate::template;
-use crate::{Context, Run, shape};
+use crate::{Run, shape};
 
 /// The question of a gate, computed from the state whenever it is needed.
 pub(crate) struct Question {
@@ -81,16 +82,16 @@ pub(crate) type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
 
 impl Kind for GateStep {
     fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
-        let question = run.question(at, self)?;
+        let question = run.questions().question(at, self)?;
         if question.criteria.is_empty() {
-            return run.not_met(at, self, &question, vec![], vec![], "no scorecard has a criterion");
+            return run.judges().not_met(at, self, &question, vec![], vec![], "no scorecard has a criterion");
         }
-        let Some(answers) = run.ask_judges(at, &question)? else { return Ok(()) };
-        let made_for = run.judged_for(at, self, Some(&question.output));
-        let verdicts = run.verdicts(at, &made_for, &question, &answers)?;
+        let Some(answers) = run.judges().ask_judges(at, &question)? else { return Ok(()) };
+        let made_for = run.questions().judged_for(at, self, Some(&question.output));
+        let verdicts = run.questions().verdicts(at, &made_for, &question, &answers)?;
         if verdicts.iter().all(|v| v.passed) {
             run.emit(Happening::GatePassed { step: run.path(at), round: run.state.node(at).round, verdicts: verdicts.clone() });
-            let details = run.gate_details(at, true, false, &verdicts);
+            let details = run.questions().gate_details(at, true, false, &verdicts);
             run.succeed(at, question.output.into_value(), Some(details));
             return Ok(());
         }
@@ -101,11 +102,11 @@ impl Kind for GateStep {
         let causes = [("not met", &wrong), ("the judge could not answer", &faults)];
         let causes: Vec<String> =
             causes.iter().filter(|(_, of)| !of.is_empty()).map(|(what, of)| format!("{what}: {}", failed_ids(of))).collect();
-        run.not_met(at, self, &question, verdicts, wrong, &causes.join("; "))
+        run.judges().not_met(at, self, &question, verdicts, wrong, &causes.join("; "))
     }
 }
 
-impl Context {
+impl Questions<'_> {
     pub(crate) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
         self.question_about(at, gate, self.state.output(self.fill(at, &gate.of)?))
     }
@@ -127,7 +128,7 @@ impl Context {
         output: Output,
     ) -> Result<Question, Failure> {
         let text = output.text();
-        let holds = |when: &Text| self.condition_with(at, when, &check_names(output.value(), &text, &with));
+        let holds = |when: &Text| self.names().condition_with(at, when, &check_names(output.value(), &text, &with));
         let mut criteria: Vec<JudgeQuestion> = vec![];
         let mut judges: Vec<String> = vec![];
         let first_judge = self.first_judge(at, step);
@@ -208,7 +209,7 @@ impl Context {
         };
         let ids: Vec<&str> = asked.iter().map(|c| c.id.as_str()).collect();
         let schema = Some(wanted::verdicts(&ids));
-        let mut brief = self.brief(
+        let mut brief = self.conversations().brief(
             at,
             &question.judges[place],
             None,
@@ -287,7 +288,7 @@ impl Context {
     fn format_made_for(&self, at: NodeRef, format: &FormatStep) -> MadeFor {
         let instance = self.state.instance_of(at);
         let channel = format.channel.as_deref().map(|own| self.spoken(instance, own)).or_else(|| self.channel(instance));
-        (channel.cloned(), self.style(instance, format.style_guide.as_deref()).cloned())
+        (channel.cloned(), self.names().style(instance, format.style_guide.as_deref()).cloned())
     }
 
     /// The channel and style guide that a value was made for by itself: those that a `format` step named in it, else the run's.
@@ -297,13 +298,13 @@ impl Context {
         let made = output.and_then(Output::made);
         let named = made.and_then(|made| pipeline.channels.iter().find(|c| c.name == made.channel));
         let named = named.map(|own| self.spoken(instance, &**own));
-        (named.or_else(|| self.channel(instance)).cloned(), self.style(instance, None).cloned())
+        (named.or_else(|| self.channel(instance)).cloned(), self.names().style(instance, None).cloned())
     }
 
     /// The `format` step whose output a gate reads first.
     pub(crate) fn judged_format(&self, at: NodeRef, gate: &GateStep) -> Option<FormatStep> {
         let read = gate.of.reads.first().filter(|read| read.path.first().is_some_and(|root| root == "steps"))?;
-        let found = self.look_up(self.state.instance_of(at), Some(at), read.path.get(1)?)?;
+        let found = self.names().look_up(self.state.instance_of(at), Some(at), read.path.get(1)?)?;
         if let StepKind::Format(format) = &self.step(found).kind { Some(format.clone()) } else { None }
     }
 
@@ -321,20 +322,20 @@ impl Context {
             "feedback": failed_lines(verdicts),
             "verdicts": verdicts,
         });
-        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
+        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.conversations().model_details(at)) {
             own.extend(model);
         }
         details
     }
 }
 
-impl Run {
+impl Judges<'_> {
     /// Calls the judges one after the other. Returns `None` until all have answered.
     pub(crate) fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
         if question.judges.is_empty() {
             return Ok(Some(vec![]));
         }
-        if self.waits_for_permit(at) {
+        if self.talks().waits_for_permit(at) {
             return Ok(None);
         }
         let Some(talk) = self.state.talk(at) else {
@@ -342,19 +343,19 @@ impl Run {
         };
         let place = talk.heard.len();
         let mut said: Vec<JudgeAnswer> = talk.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
-        let answer = match self.hear(at, &|run, opens| run.judge_brief(at, question, place, opens))? {
+        let answer = match self.talks().hear(at, &|run, opens| run.questions().judge_brief(at, question, place, opens))? {
             CallOutcome::Waiting => return Ok(None),
             CallOutcome::Failed(failure) => Err(failure),
             CallOutcome::Said(text) => {
                 let ids = question.ids(place);
                 let (answer, notes) = judgements(&text, &ids);
                 if answer.is_ok() {
-                    self.note_reading(at, notes);
+                    self.talks().note_reading(at, notes);
                 }
                 if let Err(problem) = &answer {
-                    let brief = self.judge_brief(at, question, place, false)?;
-                    let is_scripted = self.is_scripted(at, &brief);
-                    if self.repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
+                    let brief = self.questions().judge_brief(at, question, place, false)?;
+                    let is_scripted = self.conversations().is_scripted(at, &brief);
+                    if self.talks().repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
                         return Ok(None);
                     }
                     let id = ids.first().copied().unwrap_or("criterion");
@@ -378,7 +379,8 @@ impl Run {
 
     /// Starts the conversation with a judge.
     fn ask_judge(&mut self, at: NodeRef, question: &Question, place: usize) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
-        self.send(at, self.judge_brief(at, question, place, true)?, TalkTurn::First)?;
+        let brief = self.questions().judge_brief(at, question, place, true)?;
+        self.talks().send(at, brief, TalkTurn::First)?;
         Ok(None)
     }
 
@@ -402,12 +404,12 @@ impl Run {
             .map(|place| NodeRef { frame: at.frame, node: place as u32 });
         let target = target.filter(|target| self.state.node(*target).status == StepStatus::Succeeded);
         let (step, round) = (node.path.clone(), node.round);
-        self.emit(Happening::GateFailed {
+        self.0.emit(Happening::GateFailed {
             step: step.clone(),
             round,
             verdicts: verdicts.clone(),
             for_good: target.is_none(),
-            question: question.with.get("question").cloned().unwrap_or_else(|| self.message_of_conversation()),
+            question: question.with.get("question").cloned().unwrap_or_else(|| self.questions().message_of_conversation()),
             judged: json!(question.text),
             cause: cause.to_string(),
         });
@@ -417,7 +419,7 @@ impl Run {
         };
         let feedback = failed_lines(&wrong);
         let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
-        self.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed: wrong, feedback });
+        self.0.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed: wrong, feedback });
         Ok(())
     }
 
@@ -433,11 +435,12 @@ impl Run {
         let cause = cause.or(own.map(|own| (&path, own)));
         let cause = cause.map_or_else(String::new, |(step, failure)| format!(": \"{step}\": {}", failure.message));
         let question = gate.with.iter().find(|(name, _)| name.value == "question");
-        let question = question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_else(|| self.message_of_conversation());
+        let question =
+            question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_else(|| self.questions().message_of_conversation());
         if self.state.node(at).status == StepStatus::Pending {
-            self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
+            self.0.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
         }
-        self.emit(Happening::GateFailed {
+        self.0.emit(Happening::GateFailed {
             step: path,
             round: 2,
             verdicts: vec![],
@@ -457,18 +460,21 @@ impl Run {
     }
 
     fn try_end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) -> Result<(), Failure> {
-        let details = self.gate_details(at, false, gate.otherwise.is_some(), verdicts);
+        let details = self.questions().gate_details(at, false, gate.otherwise.is_some(), verdicts);
         let Some(otherwise) = &gate.otherwise else {
             let failure = Failure::new(FailureKind::Quality, format!("criteria not met: {}", failed_ids(verdicts)));
-            self.fail(at, failure, Some(details));
+            self.0.fail(at, failure, Some(details));
             return Ok(());
         };
         let text = self.fill_text(at, otherwise)?;
-        let (channel, style) = self.judged_for(at, gate, judged);
-        let is_formatted = judged.map_or_else(|| self.judged_format(at, gate).is_some(), |judged| judged.made().is_some());
-        let output =
-            if is_formatted { self.format(self.state.instance_of(at), &text, channel.as_ref(), style.as_ref())? } else { json!(text) };
-        self.succeed(at, output, Some(details));
+        let (channel, style) = self.questions().judged_for(at, gate, judged);
+        let is_formatted = judged.map_or_else(|| self.questions().judged_format(at, gate).is_some(), |judged| judged.made().is_some());
+        let output = if is_formatted {
+            self.names().format(self.state.instance_of(at), &text, channel.as_ref(), style.as_ref())?
+        } else {
+            json!(text)
+        };
+        self.0.succeed(at, output, Some(details));
         Ok(())
     }
 }

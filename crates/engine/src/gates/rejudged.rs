@@ -8,6 +8,7 @@ use super::MadeFor;
 use crate::channel::Output;
 use crate::event::{Event, Happening, SharedValue, StepPath, StepStatus};
 use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
+use crate::parts::Questions;
 use crate::state::NodeRef;
 use crate::state::made::mark;
 use crate::{Context, Run};
@@ -50,7 +51,7 @@ impl Run {
         for event in events {
             self.context.apply(event);
             if let Happening::StepSucceeded { step, output, .. } = &event.happening {
-                self.note_draft(step, output, &mut drafts);
+                self.questions().note_draft(step, output, &mut drafts);
             }
             let (Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. }) = &event.happening else { continue };
             let Some(at) = self.state.find(step) else { continue };
@@ -60,7 +61,7 @@ impl Run {
             if ended.for_each.is_none() || self.state.is_element(at) {
                 let node = self.state.node(at);
                 match node.judged {
-                    Some(true) if node.status == StepStatus::Succeeded => each(self, step, self.passed_gate(at, gate, &drafts)),
+                    Some(true) if node.status == StepStatus::Succeeded => each(self, step, self.questions().passed_gate(at, gate, &drafts)),
                     Some(_) => each(self, step, Err("the gate let nothing through")),
                     None => {}
                 }
@@ -69,7 +70,7 @@ impl Run {
     }
 }
 
-impl Context {
+impl Questions<'_> {
     fn passed_gate(&self, at: NodeRef, gate: &GateStep, drafts: &Drafts) -> Result<PassedGate, &'static str> {
         let question = self.question(at, gate).map_err(|_| "the gate cannot judge again")?;
         let known = drafts.get(&mark(question.output.value())).filter(|_| question.output.made().is_some());
@@ -100,20 +101,22 @@ impl Context {
             drafts.insert(mark(output), FormattedDraft { text, made_for: self.format_made_for(at, format) });
         }
     }
+}
 
+impl Context {
     /// The value that the gate would judge if this had been the text to format.
     pub fn formatted_again(&self, gate: &PassedGate, draft: &str) -> Option<Output> {
-        self.format(self.state.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref()).ok().map(Output::formatted)
+        self.names().format(self.state.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref()).ok().map(Output::formatted)
     }
 
     /// The ids of the criteria with checks that another value does not meet; judges are not called.
     pub fn unmet(&self, passed: &PassedGate, output: Output) -> Vec<String> {
         let step = self.step(passed.at);
         let StepKind::Gate(gate) = &step.kind else { return vec![] };
-        let Ok(mut question) = self.question_about(passed.at, gate, output) else { return vec![] };
+        let Ok(mut question) = self.questions().question_about(passed.at, gate, output) else { return vec![] };
         question.criteria.retain(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
-        let made_for = self.judged_for(passed.at, gate, Some(&question.output));
-        let verdicts = self.verdicts(passed.at, &made_for, &question, &[]).unwrap_or_default();
+        let made_for = self.questions().judged_for(passed.at, gate, Some(&question.output));
+        let verdicts = self.questions().verdicts(passed.at, &made_for, &question, &[]).unwrap_or_default();
         verdicts.into_iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id).collect()
     }
 }

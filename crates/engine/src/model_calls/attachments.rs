@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::Context;
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{Filling, StepKind};
+use crate::parts::Files;
 use crate::state::talk::MOST_PICTURES;
 use crate::state::{Frame, FrameKind, NodeRef};
 
@@ -23,7 +23,7 @@ impl From<String> for Prompt {
     }
 }
 
-impl Context {
+impl Files<'_> {
     /// Adds the files of `attach`, which `read` steps returned. Texts, pages and tables go below the prompt. A path that no `read` step returned is
     /// not opened, whoever wrote it.
     ///

@@ -8,11 +8,11 @@ use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Message, StepP
 use crate::model::{Limits, Model, Price, UNBOUNDED_ANSWER};
 use crate::model_calls::Brief;
 use crate::model_calls::programs::as_text;
+use crate::parts::{Conversations, Talks};
 use crate::plan::answer_set_aside;
 use crate::state::NodeRef;
 use crate::state::talk::Offered;
 use crate::state::tally::SetAside;
-use crate::{Context, Run};
 
 /// Tokens reserved for a picture: more than the providers of either wire format count for the largest picture they accept.
 const PICTURE: u64 = 5_000;
@@ -67,7 +67,7 @@ fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Op
     })
 }
 
-impl Context {
+impl Conversations<'_> {
     /// The bound that a call would exceed if it used all that is reserved for it: of its agent, of its pipeline or of one around it.
     pub(crate) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
         let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
@@ -78,7 +78,7 @@ impl Context {
         if let Some((limit, message)) = passed(&brief.bounds, &spent, &aside, reserved, price) {
             return Some(Over::Agent(format!("agent \"{}\": {}", brief.agent, in_section(&brief.bounds, limit, message))));
         }
-        if let Some(own) = self.dialogue(at) {
+        if let Some(own) = self.dialogues().dialogue(at) {
             let talks = || self.state.ended_talks(at).iter().map(|talk| (&talk.usage, &talk.untold));
             let open = self.state.talk(at);
             let (mut spent, mut aside) = (Usage::default(), SetAside::default());
@@ -159,7 +159,7 @@ pub(crate) struct CallSize<'a> {
     pub(crate) own_bound: Option<u64>,
 }
 
-impl Context {
+impl Conversations<'_> {
     /// The most tokens that a call can use, whoever answers it: a scripted model sets aside as much as an endpoint would. No token is shorter than a
     /// byte, and an answer is bounded by its limit.
     pub(crate) fn set_aside_for(&self, at: NodeRef, brief: &Brief, model: Option<&Model>, size: &CallSize) -> u64 {
@@ -173,14 +173,14 @@ impl Context {
         let state = |m: &Message| m.state.as_ref().map_or(0, |state| state.parts.to_string().len());
         let prompt: usize = messages.iter().map(|m| m.text.len() + calls(m) + state(m) + 16).sum();
         let schema = schema.map_or(0, |schema| schema.to_string().len());
-        let shown = self.shown_tools(at, &brief.agent, &brief.tools);
+        let shown = self.toolbox().shown_tools(at, &brief.agent, &brief.tools);
         let tools: usize = shown.iter().map(|tool| tool.parameters.to_string().len() + tool.description.len() + tool.name.len() + 16).sum();
         let pictures: usize = messages.iter().map(|m| m.pictures.len()).sum();
         (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + answer_set_aside(model, *own_bound)
     }
 }
 
-impl Run {
+impl Talks<'_> {
     /// Does what follows from a bound that a call would exceed: the call waits, its step fails, or its pipeline ends.
     ///
     /// # Errors
@@ -188,10 +188,10 @@ impl Run {
     pub(crate) fn hold_back(&mut self, at: NodeRef, over: Over) -> Result<(), Failure> {
         match over {
             Over::Perhaps => {
-                self.waiting_for_budget.insert(self.state.key(at));
+                self.0.waiting_for_budget.insert(self.state.key(at));
             }
             Over::Agent(message) => return Err(Failure::new(FailureKind::Limit, message)),
-            Over::Pipeline { step, limit, message } => self.emit(Happening::LimitReached { step, limit, message }),
+            Over::Pipeline { step, limit, message } => self.0.emit(Happening::LimitReached { step, limit, message }),
         }
         Ok(())
     }

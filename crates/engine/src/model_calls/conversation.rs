@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::Run;
 use crate::event::{Failure, FailureKind, Happening, Purpose};
 use crate::model::{MOST_REPAIRS, Retry};
 use crate::model_calls::{Brief, TalkTurn};
+use crate::parts::{Conversations, Talks};
 use crate::state::NodeRef;
 use crate::state::talk::{Offered, TalkStage};
-use crate::{Context, Run};
 
 /// Makes a brief; with the first messages if it opens a conversation.
 pub(crate) type BriefMaker<'b> = &'b dyn Fn(&Run, bool) -> Result<Brief, Failure>;
@@ -22,7 +23,7 @@ pub(crate) enum CallOutcome {
     Failed(Failure),
 }
 
-impl Run {
+impl Talks<'_> {
     /// Continues the conversation with an agent: sends the first prompt, makes the tool calls that it requests, or tries again. Returns `None` if
     /// there is no answer yet, or if the step has failed.
     ///
@@ -60,7 +61,8 @@ impl Run {
         if !is_asking {
             let mut listed = self.agent(at, agent)?.tools.clone();
             listed.extend_from_slice(self.step(at).kind.facts().may_use);
-            if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
+            let servers = self.toolbox().servers_among(at, Some(agent), &listed);
+            if !self.servers().lists_tools(at, &servers)? {
                 self.send(at, brief(self, true)?, TalkTurn::First)?;
             }
             return Ok(CallOutcome::Waiting);
@@ -70,14 +72,14 @@ impl Run {
 
     /// Ends a step whose conversation with a model failed, with the details of the conversation.
     pub(crate) fn fail_asking(&mut self, at: NodeRef, failure: Failure) {
-        self.fail(at, failure, Some(self.model_details(at)));
+        self.0.fail(at, failure, Some(self.conversations().model_details(at)));
     }
 
     /// Whether a step must wait until it may make a call; it is woken then. In a run that is to end, an answer that has arrived is still handled.
     pub(crate) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
         let talk = self.state.talk(at);
         let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
-        if is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at) {
+        if is_out || has_answer && self.state.stopping.is_some() || self.schedule().has_permit(at) {
             return false;
         }
         self.wake(at);
@@ -106,8 +108,8 @@ impl Run {
                     policy.on.push(FailureKind::Truncated);
                 }
                 let has_another = fallback + 1 < chain.len();
-                if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
-                    self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
+                if let Some(retry_at_ms) = self.schedule().retry_at(at, &policy, attempt, &failure) {
+                    self.0.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
                     return Ok(CallOutcome::Waiting);
                 }
                 if policy.on.contains(&failure.kind) && has_another {
@@ -131,7 +133,7 @@ impl Run {
     }
 }
 
-impl Context {
+impl Conversations<'_> {
     /// The tools of an agent that a step calls, computed once in a conversation; a judge has none.
     pub(crate) fn tools_of(&self, at: NodeRef, agent: &str) -> Arc<[Offered]> {
         let kind = &self.step(at).kind;
@@ -140,7 +142,7 @@ impl Context {
             && !kind.facts().talkers.iter().any(|talker| talker.value == agent);
         let has_tools = !kind.agents_with_tools().is_empty() && !helps && !self.state.judges_task(at);
         let work_out = || match self.agent(at, agent) {
-            Ok(agent) if has_tools => self.offered(at, &agent.tools).into(),
+            Ok(agent) if has_tools => self.toolbox().offered(at, &agent.tools).into(),
             _ => Arc::default(),
         };
         match self.state.talk(at).filter(|talk| talk.agent == agent) {

@@ -27,6 +27,7 @@ use crate::model_calls::programs::{AskedProgram, TO_END};
 use crate::model_calls::relay::relayed;
 use crate::model_calls::scripted::replies_of;
 use crate::names::style_names;
+use crate::parts::{Conversations, Gatekeeper, Talks};
 use crate::plan::reply_tokens;
 use crate::policy::{Act, decide};
 use crate::port::{AgentDecision, ModelReply, ModelRequest, WireFormat};
@@ -80,22 +81,27 @@ impl Kind for AgentStep {
         if run.state.node(at).ended_by.is_some() {
             return Ok(());
         }
-        let shape = run.output_shape(at, self);
-        let Some(text) = run.converse(at, &self.agent.value, &|run, opens| run.agent_brief(at, self, shape.as_ref(), opens))? else {
+        let shape = run.conversations().output_shape(at, self);
+        let Some(text) =
+            run.talks().converse(at, &self.agent.value, &|run, opens| run.conversations().agent_brief(at, self, shape.as_ref(), opens))?
+        else {
             return Ok(());
         };
-        match run.read_answer(shape.as_ref(), Value::String(text)) {
+        match run.conversations().read_answer(shape.as_ref(), Value::String(text)) {
             Ok(Reading { value, notes }) => {
-                run.note_reading(at, notes);
-                run.succeed(at, value, Some(run.model_details(at)));
+                run.talks().note_reading(at, notes);
+                run.succeed(at, value, Some(run.conversations().model_details(at)));
                 Ok(())
             }
-            Err(problems) => run.repair(at, run.agent_brief(at, self, shape.as_ref(), false)?, &problems),
+            Err(problems) => {
+                let brief = run.conversations().agent_brief(at, self, shape.as_ref(), false)?;
+                run.talks().repair(at, brief, &problems)
+            }
         }
     }
 }
 
-impl Context {
+impl Conversations<'_> {
     pub(crate) fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
         let pipeline = &self.planned_of(at).pipeline;
         step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
@@ -120,8 +126,8 @@ impl Context {
         let mut prompt = None;
         if opens {
             let own = prompt.insert(self.with_refinement(at, &step.agent.value, &step.prompt)?);
-            self.attach(at, step.attach.as_ref(), own)?;
-            own.text.push_str(&self.below_prompt(at));
+            self.files().attach(at, step.attach.as_ref(), own)?;
+            own.text.push_str(&self.plans().below_prompt(at));
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
         self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)
@@ -136,7 +142,7 @@ impl Context {
         let Some(own) = self.state.start.as_ref().and_then(|start| start.conversation.as_deref()) else { return vec![] };
         let (summary, messages) = match history {
             History::Nothing | History::Kept => return vec![],
-            History::Conversation => (self.summary_so_far(), own.messages.as_slice()),
+            History::Conversation => (self.names().summary_so_far(), own.messages.as_slice()),
             History::Own => (None, own.agents.get(&agent.value).map(Vec::as_slice).unwrap_or_default()),
         };
         let summary = summary.map(|text| message(MessageRole::User, format!("Summary of the earlier conversation:\n{text}")));
@@ -204,7 +210,7 @@ impl Context {
             // A tool that answers needs no words about itself.
             let name = model.as_deref().unwrap_or(DEFAULT_MODEL);
             let is_tool = self.model(at, name).is_some_and(|model| model.provider.tool().is_some());
-            let of_servers = Some(self.server_instructions(at, &tools)).filter(|told| !told.is_empty() && !is_tool);
+            let of_servers = Some(self.toolbox().server_instructions(at, &tools)).filter(|told| !told.is_empty() && !is_tool);
             let system: Vec<String> = own.into_iter().chain(of_servers).collect();
             if !system.is_empty() {
                 first.push(message(MessageRole::System, system.join("\n\n")));
@@ -223,32 +229,7 @@ impl Context {
         let reads_style = text.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
         let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|own| self.spoken(self.state.instance_of(at), own));
         let own = own.map(|style| ("style", style_names(Some(style))));
-        self.fill_text_with(at, text, own.as_slice())
-    }
-
-    pub(crate) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
-        let missing = || Failure::new(FailureKind::Internal, format!("agent \"{name}\" not found"));
-        self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
-    }
-
-    /// A model by name. `default` is the model of the environment variables, otherwise that of the file.
-    pub(crate) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
-        let is_for_all = self.options.every_model.as_deref() == Some(name);
-        let of_file = if is_for_all { self.plan.pipelines.first() } else { Some(self.planned_of(at)) };
-        let of_file = of_file.and_then(|planned| planned.pipeline.models.get(name));
-        match name {
-            DEFAULT_MODEL => self.options.default_model.as_ref().or(of_file),
-            _ => of_file,
-        }
-    }
-
-    /// The model of a brief and its fallback models, by name, in the order in which they are tried.
-    pub(crate) fn models<'a>(&'a self, at: NodeRef, brief: &'a Brief) -> Vec<(&'a str, &'a Model)> {
-        let name = brief.model_name();
-        let find = |name: &'a str| Some((name, self.model(at, name)?));
-        let Some(first) = find(name) else { return vec![] };
-        let others = first.1.fallback.iter().filter(|_| self.options.every_model.is_none());
-        std::iter::once(first).chain(others.filter_map(|other| find(&other.value))).collect()
+        self.names().fill_text_with(at, text, own.as_slice())
     }
 
     /// The most tokens of an answer if its model has no bound, and the kind of answer. This keeps a rambling answer from using up the time of the
@@ -279,8 +260,8 @@ impl Context {
         own_bound: Option<(u64, &'static str)>,
         messages: impl Iterator<Item = &'m Arc<Message>>,
     ) -> Result<ModelRequest, Failure> {
-        let secrets = self.secret_names();
-        let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
+        let secrets = self.names().secret_names();
+        let text = |text: &Option<Text>| text.as_ref().map(|t| self.names().fill_text_with(at, t, &secrets)).transpose();
         let of_test = self.recordings();
         let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
         let (format, base_url, api_key) = match (folder, model.provider.preset()) {
@@ -289,10 +270,10 @@ impl Context {
             (None, None) => return Err(Failure::new(FailureKind::Internal, "the model has no endpoint")),
         };
         let (base_url, host_from) = match &model.base_url {
-            Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
+            Some(own) if format != WireFormat::Recorded => self.origins().address(at, own, Giver::NOBODY, &secrets)?,
             _ => (base_url, HostSource::File),
         };
-        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
+        let (base_url, endpoint) = self.requests().endpoint_options(at, model, &base_url)?;
         // Messages are shared with the state, except those whose calls have other names on the wire.
         let with_wire_names = |message: &Arc<Message>| {
             let mut message = Arc::clone(message);
@@ -321,7 +302,7 @@ impl Context {
             max_output_tokens: model.max_output_tokens.or(own_bound.map(|(most, _)| most)),
             bounded_as: own_bound.filter(|_| model.max_output_tokens.is_none()).map(|(_, what)| what),
             seed: model.seed,
-            timeout: self.time_of_dialogue(at).into_iter().fold(written.unwrap_or(MODEL_TIMEOUT), Duration::min),
+            timeout: self.dialogues().time_of_dialogue(at).into_iter().fold(written.unwrap_or(MODEL_TIMEOUT), Duration::min),
             silence: if written.is_none() { Some(MODEL_SILENCE) } else { None },
             tool_calls: model.tool_calls,
             connect_timeout: CONNECT_TIMEOUT,
@@ -391,11 +372,38 @@ impl Context {
     }
 }
 
-impl Run {
+impl Context {
+    pub(crate) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
+        let missing = || Failure::new(FailureKind::Internal, format!("agent \"{name}\" not found"));
+        self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
+    }
+
+    /// A model by name. `default` is the model of the environment variables, otherwise that of the file.
+    pub(crate) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
+        let is_for_all = self.options.every_model.as_deref() == Some(name);
+        let of_file = if is_for_all { self.plan.pipelines.first() } else { Some(self.planned_of(at)) };
+        let of_file = of_file.and_then(|planned| planned.pipeline.models.get(name));
+        match name {
+            DEFAULT_MODEL => self.options.default_model.as_ref().or(of_file),
+            _ => of_file,
+        }
+    }
+
+    /// The model of a brief and its fallback models, by name, in the order in which they are tried.
+    pub(crate) fn models<'a>(&'a self, at: NodeRef, brief: &'a Brief) -> Vec<(&'a str, &'a Model)> {
+        let name = brief.model_name();
+        let find = |name: &'a str| Some((name, self.model(at, name)?));
+        let Some(first) = find(name) else { return vec![] };
+        let others = first.1.fallback.iter().filter(|_| self.options.every_model.is_none());
+        std::iter::once(first).chain(others.filter_map(|other| find(&other.value))).collect()
+    }
+}
+
+impl Talks<'_> {
     /// Records, once, that the last answer was not read literally.
     pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
         if !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted) {
-            self.emit(Happening::AnswerRead { step: self.path(at), notes });
+            self.0.emit(Happening::AnswerRead { step: self.path(at), notes });
         }
     }
 
@@ -418,7 +426,7 @@ impl Run {
             TalkTurn::Repair(text) => (1, last_fallback, Purpose::Repair, vec![message(MessageRole::User, text)]),
             TalkTurn::Results(results) => (of_results, last_fallback, brief.purpose, results),
         };
-        self.hide_in_messages(&mut messages);
+        self.rules().hide_in_messages(&mut messages);
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
         let of_test = self.options.replies.clone();
         let (name, model) = chain.get(fallback).map_or((brief.model_name(), None), |(name, model)| (*name, Some(*model)));
@@ -431,29 +439,29 @@ impl Run {
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
         let all: Vec<&Arc<Message>> = before.iter().chain(&messages).collect();
-        let own_bound = self.own_bound(at, &brief, schema.is_some());
+        let own_bound = self.conversations().own_bound(at, &brief, schema.is_some());
         let is_relayed = by_tool(fallback).is_some();
         let size = CallSize { messages: &all, schema: schema.as_ref(), own_bound: own_bound.map(|(most, _)| most) };
-        let reserved_tokens = if is_relayed { 0 } else { self.set_aside_for(at, &brief, model, &size) };
+        let reserved_tokens = if is_relayed { 0 } else { self.conversations().set_aside_for(at, &brief, model, &size) };
         let reserved_usd = model.and_then(|model| model.provider.program()?.max_cost_usd).or_else(|| worst_price(model, reserved_tokens));
-        let over = match self.over_budget(at, &brief, fresh, reserved_tokens, reserved_usd) {
+        let over = match self.conversations().over_budget(at, &brief, fresh, reserved_tokens, reserved_usd) {
             Some(Over::Perhaps) => return self.hold_back(at, Over::Perhaps),
             // A call that is not made takes no scripted reply.
             Some(over) if scripted.is_some() => return self.hold_back(at, over),
             over => over,
         };
         let (request, timeout) = match (&scripted, model) {
-            (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), MODEL_TIMEOUT),
+            (Some(replies), _) => (CallRequest::Scripted(self.conversations().scripted_reply(at, replies, &brief)?), MODEL_TIMEOUT),
             (None, Some(_)) if let Some(tool) = by_tool(fallback) => (CallRequest::Scripted(relayed(tool, is_again, &all)), MODEL_TIMEOUT),
-            (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.recordings().is_none()) => {
+            (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.conversations().recordings().is_none()) => {
                 let told = AskedProgram { name, model, program: Arc::clone(program), before, new: &messages };
-                let call = self.agent_call(at, &brief, told)?;
+                let call = self.conversations().agent_call(at, &brief, told)?;
                 let timeout = call.program.timeout + TO_END;
                 (CallRequest::Agent(Box::new(call)), timeout)
             }
             (None, Some(model)) => {
-                let mut request = self.model_request(at, model, &brief.tools, schema, own_bound, all.into_iter())?;
-                request.tools = self.shown_tools(at, &brief.agent, &brief.tools);
+                let mut request = self.conversations().model_request(at, model, &brief.tools, schema, own_bound, all.into_iter())?;
+                request.tools = self.toolbox().shown_tools(at, &brief.agent, &brief.tools);
                 let timeout = request.timeout;
                 (CallRequest::Model(request), timeout)
             }
@@ -465,17 +473,17 @@ impl Run {
         let model = name.to_string();
         let answering = by_tool(fallback).filter(|_| scripted.is_none()).cloned();
         if let Some(tool) = answering {
-            self.permit_tool_of_model(at, &brief, &tool)?;
+            self.gatekeeper().permit_tool_of_model(at, &brief, &tool)?;
         }
-        self.permit_model(at, Some(&brief.agent), &request)?;
-        if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
+        self.gatekeeper().permit_model(at, Some(&brief.agent), &request)?;
+        if fresh && brief.purpose == Purpose::Turn && self.scheduler().recalls(at, &request) {
             return Ok(());
         }
         if let Some(over) = over {
             return self.hold_back(at, over);
         }
         let call = self.state.last_call + 1;
-        self.emit(Happening::ModelCalled {
+        self.0.emit(Happening::ModelCalled {
             step: self.path(at),
             call,
             agent: brief.agent,
@@ -494,22 +502,8 @@ impl Run {
         if let Some(talk) = self.state.talk(at) {
             talk.tools.get(|| brief.tools);
         }
-        self.send_out(at, "", call, request);
+        self.gatekeeper().send_out(at, "", call, request);
         Ok(())
-    }
-
-    /// Fails if the tool that a model is must not, or cannot, be called by this agent.
-    fn permit_tool_of_model(&mut self, at: NodeRef, brief: &Brief, own: &ToolModel) -> Result<(), Failure> {
-        let name = own.tool.value.as_str();
-        if brief.tools.iter().any(|offered| offered.name == name) {
-            return Ok(());
-        }
-        let decision = decide(&self.policies(at, Some(&brief.agent)), &Act::Tool { name, arguments: None });
-        if decision.is_denied() {
-            return self.record_decision(at, Some(&brief.agent), (ActKind::Tool, name.to_owned()), decision, String::new());
-        }
-        let message = format!("tool \"{name}\", which is model \"{}\", cannot be called", brief.model_name());
-        Err(self.refused_unpinned(at, name).unwrap_or_else(|| Failure::new(FailureKind::Unavailable, message)))
     }
 
     /// Handles the answer of a model.
@@ -518,7 +512,7 @@ impl Run {
         let is_scripted = open.as_ref().is_some_and(|open| open.scripted);
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
         let has_endpoint = reserved > 0 && !is_scripted;
-        let dearest = self.dearest_call(at).filter(|_| has_endpoint);
+        let dearest = self.conversations().dearest_call(at).filter(|_| has_endpoint);
         let (result, decisions, told) = match result {
             Ok(ModelReply { failed: Some(failure), decisions, usage, .. }) => (Err(*failure), decisions, usage),
             Ok(mut reply) => {
@@ -532,8 +526,10 @@ impl Run {
             }
         };
         let usage = match told {
-            Some(usage) if usage.unknown_tokens == Usage::PART => self.priced(at, Usage { unknown_tokens: reserved, ..usage }),
-            Some(usage) => self.priced(at, usage),
+            Some(usage) if usage.unknown_tokens == Usage::PART => {
+                self.conversations().priced(at, Usage { unknown_tokens: reserved, ..usage })
+            }
+            Some(usage) => self.conversations().priced(at, usage),
             None if result.is_ok() || dearest.is_some() => Usage { unknown_tokens: reserved, ..Usage::default() },
             None => Usage::default(),
         };
@@ -543,12 +539,12 @@ impl Run {
         let usage = Usage { cost_usd: usage.cost_usd.or(dearest), ..usage };
         for AgentDecision { act, target, is_allowed: allowed, rule, by } in decisions {
             let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
-            self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by });
+            self.0.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by });
         }
-        let result = result.map_err(|failure| if has_endpoint { self.with_key(at, failure) } else { failure });
+        let result = result.map_err(|failure| if has_endpoint { self.conversations().with_key(at, failure) } else { failure });
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
         let talk = self.state.talk(at).filter(|_| is_asking);
-        let tools = talk.map(|talk| self.tools_of(at, &talk.agent)).unwrap_or_default();
+        let tools = talk.map(|talk| self.conversations().tools_of(at, &talk.agent)).unwrap_or_default();
         let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),
@@ -567,11 +563,27 @@ impl Run {
             Err(failure) => ModelAnswer::Failed(failure),
         };
         let duration_ms = self.now.ms.saturating_sub(started);
-        self.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
-        match self.overspent(at) {
-            Some((step, limit, message)) => self.emit(Happening::LimitReached { step, limit, message }),
+        self.0.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
+        match self.conversations().overspent(at) {
+            Some((step, limit, message)) => self.0.emit(Happening::LimitReached { step, limit, message }),
             None => self.ask_on(at),
         }
+    }
+}
+
+impl Gatekeeper<'_> {
+    /// Fails if the tool that a model is must not, or cannot, be called by this agent.
+    fn permit_tool_of_model(&mut self, at: NodeRef, brief: &Brief, own: &ToolModel) -> Result<(), Failure> {
+        let name = own.tool.value.as_str();
+        if brief.tools.iter().any(|offered| offered.name == name) {
+            return Ok(());
+        }
+        let decision = decide(&self.policies(at, Some(&brief.agent)), &Act::Tool { name, arguments: None });
+        if decision.is_denied() {
+            return self.record_decision(at, Some(&brief.agent), (ActKind::Tool, name.to_owned()), decision, String::new());
+        }
+        let message = format!("tool \"{name}\", which is model \"{}\", cannot be called", brief.model_name());
+        Err(self.toolbox().refused_unpinned(at, name).unwrap_or_else(|| Failure::new(FailureKind::Unavailable, message)))
     }
 }
 

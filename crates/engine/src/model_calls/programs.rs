@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Context;
 use crate::event::{Failure, FailureKind, Message, MessageRole};
 use crate::model::{
     AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, ArgumentClass, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption,
     Touch, Writer, own_by_name,
 };
 use crate::model_calls::Brief;
+use crate::parts::Conversations;
 use crate::policy::{
     Act, ArgumentUse, Decision, GivenArgument, GivenTexts, Origin, PolicyAnswer, decide, decide_host, decide_pieces, from_project,
     judges_untrusted, may_mean, needs_approval, sandbox_mode,
@@ -39,7 +39,7 @@ pub(crate) struct AskedProgram<'a> {
     pub(crate) new: &'a [Arc<Message>],
 }
 
-impl Context {
+impl Conversations<'_> {
     /// The next prompt for a program.
     ///
     /// # Errors
@@ -50,11 +50,11 @@ impl Context {
             let message = format!("agent \"{}\" has tools, and its model \"{name}\" is a program, which has tools of its own", brief.agent);
             return Err(Failure::new(FailureKind::BadRequest, message));
         }
-        let secrets = self.secret_names();
+        let secrets = self.names().secret_names();
         let policies = self.policies(at, Some(&brief.agent));
         let timeout = self.step(at).timeout.or(model.timeout).unwrap_or(AGENT_PROGRAM_TIMEOUT);
-        let timeout = self.time_of_dialogue(at).map_or(timeout, |left: Duration| left.min(timeout));
-        let mut call = self.program_call(at, &program.run, format!("model \"{name}\""), &[], timeout)?;
+        let timeout = self.dialogues().time_of_dialogue(at).map_or(timeout, |left: Duration| left.min(timeout));
+        let mut call = self.requests().program_call(at, &program.run, format!("model \"{name}\""), &[], timeout)?;
         let folder = program.folder.as_ref().map(|folder| folder.value.clone()).or(call.folder.take());
         call.reads = folder.iter().cloned().chain(program.reads.iter().map(|place| place.value.clone())).collect();
         call.folder = folder;
@@ -64,11 +64,11 @@ impl Context {
                 let why = failure.message.split(';').next().unwrap_or_default();
                 Failure::new(FailureKind::Auth, format!("api_key of model \"{name}\" is not there: {why}"))
             };
-            let key = self.fill_text_with(at, key, &secrets).map_err(missing)?;
+            let key = self.names().fill_text_with(at, key, &secrets).map_err(missing)?;
             call.env.extend((!key.is_empty()).then(|| (variable.clone(), Secret::new(key))));
         }
         if let (Some(variable), Some(url)) = (&program.base_url_variable, &model.base_url) {
-            let (url, named_by) = self.address(at, url, Giver::NOBODY, &secrets)?;
+            let (url, named_by) = self.origins().address(at, url, Giver::NOBODY, &secrets)?;
             let host = Origin::of(&url).filter(|_| named_by <= HostSource::Input);
             let wrong = || {
                 Failure::new(FailureKind::BadRequest, format!("base_url of model \"{name}\" is no address of a host that a person named"))
@@ -83,7 +83,8 @@ impl Context {
             call.env.push((variable.clone(), Secret::new(url)));
         }
         let mut options = options_of_policies(&policies);
-        let called = model.model.as_ref().map(|text| self.fill_text_with(at, text, &secrets)).transpose()?.filter(|name| !name.is_empty());
+        let called =
+            model.model.as_ref().map(|text| self.names().fill_text_with(at, text, &secrets)).transpose()?.filter(|name| !name.is_empty());
         options.extend(called.map(|name| (PromptOption::Model, vec![name])));
         options.extend(self.agent(at, &brief.agent)?.max_turns.map(|most| (PromptOption::MaxTurns, vec![most.to_string()])));
         options.extend(program.max_cost_usd.map(|most| (PromptOption::CostUsd, vec![most.to_string()])));
@@ -97,7 +98,7 @@ impl Context {
         let is_bound = policies.iter().any(|(_, policy)| policy.read.is_some());
         let held = call.reads.iter().filter(|_| is_bound).map(|path| (path.clone(), from_project(&call.project, path))).collect();
         let system = before.iter().chain(new).find(|message| message.role == MessageRole::System).map(|message| message.text.clone());
-        let given = if judges_untrusted(&policies) { self.given_to_model(at).into_owned() } else { GivenTexts::default() };
+        let given = if judges_untrusted(&policies) { self.origins().given_to_model(at).into_owned() } else { GivenTexts::default() };
         Ok(AgentCall {
             program: call,
             speaks: program.speaks.clone(),

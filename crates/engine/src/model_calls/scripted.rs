@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::MissingReply;
 use crate::event::{Failure, FailureKind, ToolCall, Usage};
 use crate::model::{Replies, ReplyBody, ReplySet, step_path};
 use crate::model_calls::Brief;
+use crate::parts::Conversations;
 use crate::port::ModelReply;
 use crate::state::NodeRef;
-use crate::{Context, MissingReply};
 
-impl Context {
+impl Conversations<'_> {
     /// How many of the replies under a key were used, by the step with that path or by all elements and rounds that it serves.
     pub(crate) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
         let used = &self.state.replies_used;
@@ -42,7 +43,7 @@ impl Context {
         let found = replies_of(replies, path);
         let used = self.replies_used(replies, found.map_or(path, |(key, _)| key));
         let none = || {
-            let tries = self.tries(at);
+            let tries = self.tasks().tries(at);
             let after = tries.last().and_then(|last| last.failure()).map(|failure| format!("try {} failed: {failure}", tries.len()));
             let because = after.as_ref().map(|after| format!("; {after}")).unwrap_or_default();
             let missing = MissingReply { step: path.into(), agent: brief.agent.clone(), call: used + 1, after };

@@ -11,11 +11,12 @@ use crate::gate::reading::{self, Reading};
 use crate::gate::wanted;
 use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan, WrittenStep};
 use crate::model_calls::TalkTurn;
+use crate::parts::{Conversations, Plans, Scheduler};
 use crate::policy::{Act, decide};
 use crate::state::tally::SetAside;
 use crate::state::{Mood, NodeRef, OnePlan, PlanResult, Planning, StepWork};
 use crate::steps::Kind;
-use crate::{Context, Run, shape};
+use crate::{Run, shape};
 
 /// The most problems of one plan that are reported.
 const MOST_FINDINGS: usize = 20;
@@ -53,10 +54,12 @@ impl Run {
     fn ask_for_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep) -> Result<(), Failure> {
         let findings = self.state.planning(at).map(|planning| planning.findings.clone()).unwrap_or_default();
         if !findings.is_empty() {
-            return if self.waits_for_permit(at) { Ok(()) } else { self.send_back(at, own, &findings) };
+            return if self.talks().waits_for_permit(at) { Ok(()) } else { self.send_back(at, own, &findings) };
         }
-        let Some(text) = self.converse(at, &own.agent.value, &|run, opens| run.plan_brief(at, own, opens))? else { return Ok(()) };
-        let round = self.plans_so_far(at) + 1;
+        let Some(text) = self.talks().converse(at, &own.agent.value, &|run, opens| run.plans().plan_brief(at, own, opens))? else {
+            return Ok(());
+        };
+        let round = self.plans().plans_so_far(at) + 1;
         match self.read_plan(at, step, own, &text) {
             Ok(plan) => {
                 self.emit(Happening::PlanAccepted { step: self.path(at), round, plan: plan.into() });
@@ -73,17 +76,18 @@ impl Run {
     /// Sends a rejected plan back, once; then the step fails.
     fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
         if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
-            self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was rejected: {}", findings.join("; "))));
+            self.talks().fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was rejected: {}", findings.join("; "))));
             return Ok(());
         }
         let list: String = findings.iter().map(|finding| format!("- {finding}\n")).collect();
         let text = format!("Your plan was refused:\n{list}Answer again with the whole plan as one JSON object, and nothing else.");
-        self.send(at, self.plan_brief(at, own, false)?, TalkTurn::Repair(text))
+        let brief = self.plans().plan_brief(at, own, false)?;
+        self.talks().send(at, brief, TalkTurn::Repair(text))
     }
 
     /// Reads and checks a plan, or returns its problems.
     fn read_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep, text: &str) -> Result<WrittenPlan, Vec<String>> {
-        let usable = self.usable(at, own).map_err(|failure| vec![failure.message])?;
+        let usable = self.plans().usable(at, own).map_err(|failure| vec![failure.message])?;
         let Reading { value, notes } = reading::read_plan(text, &usable, own.most_steps()).map_err(|error| vec![error.to_string()])?;
         let earlier = self.state.planning(at).map(Planning::ids).unwrap_or_default();
         let pipeline = self.planned_of(at).pipeline.clone();
@@ -93,7 +97,7 @@ impl Run {
         if !refused.is_empty() {
             return Err(refused);
         }
-        self.note_reading(at, notes);
+        self.talks().note_reading(at, notes);
         Ok(plan)
     }
 
@@ -114,37 +118,34 @@ impl Run {
         let findings = refused.iter().map(|(step, decision)| message(step, &decision.rule)).collect();
         for (step, decision) in refused {
             // Only the plan is rejected.
-            let _ = self.record_decision(at, Some(&own.agent.value), (ActKind::Tool, step.uses.clone()), decision, String::new());
+            let _ =
+                self.gatekeeper().record_decision(at, Some(&own.agent.value), (ActKind::Tool, step.uses.clone()), decision, String::new());
         }
         findings
     }
 
     fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<(), Failure> {
-        let Some(text) = self.converse(at, checker, &|run, opens| run.check_brief(at, own, checker, opens))? else { return Ok(()) };
+        let Some(text) = self.talks().converse(at, checker, &|run, opens| run.plans().check_brief(at, own, checker, opens))? else {
+            return Ok(());
+        };
         let schema = reading::loosened(wanted::fulfilled());
         let read = reading::read(&text, &schema).map_err(|error| vec![error.to_string()]).and_then(|read| {
             let problems = shape::problems(&schema, &read.value);
             if problems.is_empty() { Ok(read) } else { Err(problems) }
         });
         match read {
-            Err(problems) => self.repair(at, self.check_brief(at, own, checker, false)?, &problems),
+            Err(problems) => {
+                let brief = self.plans().check_brief(at, own, checker, false)?;
+                self.talks().repair(at, brief, &problems)
+            }
             Ok(Reading { value, notes }) => {
-                self.note_reading(at, notes);
+                self.talks().note_reading(at, notes);
                 let progress = value["progress"].as_str().unwrap_or_default().to_string();
-                let (round, fulfilled) = (self.plans_so_far(at), value["fulfilled"] == true);
+                let (round, fulfilled) = (self.plans().plans_so_far(at), value["fulfilled"] == true);
                 self.emit(Happening::PlanChecked { step: self.path(at), round, fulfilled, progress });
                 own.go_on(self, at)
             }
         }
-    }
-
-    /// Handles the end of the steps of a plan.
-    pub(crate) fn plan_over(&mut self, at: NodeRef, ix: u32) {
-        if self.state.frame(ix).mood == Mood::Cancelling {
-            return self.cancelled(at);
-        }
-        self.emit(Happening::PlanEnded { step: self.path(at), round: self.plans_so_far(at) });
-        self.ask_on(at);
     }
 
     /// Ends the step. It fails if steps of its plans failed and none succeeded, or under `on_failure: stop` if one failed.
@@ -153,7 +154,7 @@ impl Run {
         let output = output(planning);
         let failed: Vec<&PlanResult> = planning.failed().collect();
         let has_any = planning.results().any(|result| result.status == StepStatus::Succeeded);
-        let details = self.model_details(at);
+        let details = self.conversations().model_details(at);
         if failed.is_empty() || has_any && step.on_failure != OnFailure::Stop {
             return self.succeed(at, output, Some(details));
         }
@@ -167,7 +168,18 @@ impl Run {
     }
 }
 
-impl Context {
+impl Scheduler<'_> {
+    /// Handles the end of the steps of a plan.
+    pub(crate) fn plan_over(&mut self, at: NodeRef, ix: u32) {
+        if self.state.frame(ix).mood == Mood::Cancelling {
+            return self.cancelled(at);
+        }
+        self.0.emit(Happening::PlanEnded { step: self.path(at), round: self.plans().plans_so_far(at) });
+        self.ask_on(at);
+    }
+}
+
+impl Plans<'_> {
     fn plans_so_far(&self, at: NodeRef) -> u32 {
         self.state.planning(at).map_or(0, |planning| planning.plans.len()) as u32
     }
@@ -175,11 +187,13 @@ impl Context {
     /// The details of a failed `plan` step: what would have been its output, if steps of a plan have ended.
     pub(crate) fn with_plan_details(&self, at: NodeRef, details: Option<Value>) -> Option<Value> {
         let Some(planning) = self.state.planning(at).filter(|planning| planning.results().next().is_some()) else { return details };
-        let mut details = details.unwrap_or_else(|| self.model_details(at));
+        let mut details = details.unwrap_or_else(|| self.conversations().model_details(at));
         details["plan"] = output(planning);
         Some(details)
     }
+}
 
+impl Conversations<'_> {
     /// The number of the step's current conversation, from 0: a `plan` step requests plans, and after each asks whether the work is done; a `task` step asks for
     /// tries, and after each its judges; a `dialogue` step has a turn after the other.
     pub(crate) fn conversation(&self, at: NodeRef) -> usize {

@@ -8,38 +8,39 @@ use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
 use crate::model::{Agent, FieldKind, PipelineId, PlanStep, Shape, ToolParameters, Usable};
 use crate::model_calls::Brief;
+use crate::parts::Plans;
 use crate::port::ToolDescription;
+use crate::shape;
 use crate::state::{NodeRef, Planning};
 use crate::words::plain;
-use crate::{Context, shape};
 
 /// The input of a pipeline that receives the outputs of the steps it depends on.
 const PREVIOUS: &str = "previous";
 /// The most characters of an agent's instructions that a planner is shown.
 const MOST_ABOUT: usize = 1_000;
 
-impl Context {
+impl Plans<'_> {
     pub(crate) fn plan_brief(&self, at: NodeRef, own: &PlanStep, opens: bool) -> Result<Brief, Failure> {
         let usable = self.usable(at, own)?;
         let mut prompt = None;
         if opens {
-            let asked = prompt.insert(self.with_refinement(at, &own.agent.value, &own.prompt)?);
-            self.attach(at, own.attach.as_ref(), asked)?;
+            let asked = prompt.insert(self.conversations().with_refinement(at, &own.agent.value, &own.prompt)?);
+            self.files().attach(at, own.attach.as_ref(), asked)?;
             let so_far = self.state.planning(at).filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
             asked.text = format!("{}\n\n{so_far}{}", asked.text.trim_end(), how_to_plan(&usable, own));
         }
-        self.brief(at, &own.agent.value, None, prompt, Some(wanted::plan(&usable, own.most_steps())), Purpose::Plan)
+        self.conversations().brief(at, &own.agent.value, None, prompt, Some(wanted::plan(&usable, own.most_steps())), Purpose::Plan)
     }
 
     pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str, opens: bool) -> Result<Brief, Failure> {
         let mut prompt = None;
         if opens {
-            let asked = self.fill_for_agent(at, self.agent(at, checker)?, &own.prompt)?;
+            let asked = self.conversations().fill_for_agent(at, self.agent(at, checker)?, &own.prompt)?;
             let so_far = self.state.planning(at).map(so_far).unwrap_or_default();
             let how = "Say whether this is fulfilled, and in \"progress\" what is done and what is missing.";
             prompt = Some(format!("This was asked:\n{}\n\n{so_far}{how}", asked.trim_end()).into());
         }
-        self.brief(at, checker, None, prompt, Some(wanted::fulfilled()), Purpose::Check)
+        self.conversations().brief(at, checker, None, prompt, Some(wanted::fulfilled()), Purpose::Check)
     }
 
     /// The agents and tools that a plan may use, with their purpose and parameters.
@@ -52,7 +53,7 @@ impl Context {
                 usable.push(Usable { name: name.value.clone(), about, takes: None });
                 continue;
             }
-            for tool in self.offered(at, std::slice::from_ref(name)) {
+            for tool in self.toolbox().offered(at, std::slice::from_ref(name)) {
                 let ToolDescription { description: about, parameters: mut schema, .. } = Arc::unwrap_or_clone(tool.description);
                 // The plan does not provide it.
                 let takes_previous = self.previous_of(planned.called_tool(&tool.name)).is_some();
@@ -70,7 +71,8 @@ impl Context {
     /// # Errors
     /// Fails if its instructions cannot be filled in.
     pub(crate) fn purpose(&self, at: NodeRef, agent: &Agent) -> Result<String, Failure> {
-        let instructions = agent.instructions.as_ref().map(|text| self.fill_for_agent(at, agent, text)).transpose()?.unwrap_or_default();
+        let instructions =
+            agent.instructions.as_ref().map(|text| self.conversations().fill_for_agent(at, agent, text)).transpose()?.unwrap_or_default();
         Ok(instructions.trim().chars().take(MOST_ABOUT).collect())
     }
 

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
 use crate::model::{OnFailure, Outputs, Read, StepKind, Text};
+use crate::parts::{Schedule, Scheduler, Talks};
 use crate::state::talk::AskedStage;
 use crate::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepNode, StepWork};
-use crate::{Context, Run};
 
 impl Ending {
     /// The status: the first of the table in `docs/events.md` that holds.
@@ -45,7 +45,7 @@ enum OutputReach {
     Empty,
 }
 
-impl Run {
+impl Scheduler<'_> {
     /// Handles the end of all steps of a frame.
     pub(crate) fn frame_over(&mut self, ix: u32) {
         let frame = self.state.frame(ix);
@@ -65,13 +65,14 @@ impl Run {
         let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
         let allowed = crate::state::apply::step_limits(&self.planned_of(at).pipeline, &self.step(at)).deadline;
         let deadline_over = self.state.node(at).deadline.is_none() && allowed.is_some();
-        if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
+        if deadline_over { self.0.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
     }
 
     /// Ends a step from outside. What was said in a dialogue can be read however it ended.
     pub(crate) fn cancelled(&mut self, at: NodeRef) {
-        let details = self.dialogue(at).map(|own| self.dialogue_details(at, own, self.why_cancelled(at)).into());
-        self.emit(Happening::StepCancelled { step: self.path(at), details });
+        let details =
+            self.dialogues().dialogue(at).map(|own| self.dialogues().dialogue_details(at, own, self.schedule().why_cancelled(at)).into());
+        self.0.emit(Happening::StepCancelled { step: self.path(at), details });
     }
 
     fn items_over(&mut self, at: NodeRef, ix: u32) {
@@ -85,16 +86,16 @@ impl Run {
             let told = |node: &StepNode| json!({ "item": node.item, "status": node.status, "output": node.output, "error": node.error() });
             let list: Value = frame.nodes.iter().map(told).collect();
             let failed = frame.nodes.iter().filter(|n| n.status == StepStatus::Failed).count();
-            return self.succeed(at, list, Some(json!({ "failed": failed })));
+            return self.0.succeed(at, list, Some(json!({ "failed": failed })));
         }
         match failure {
             Some(failure) => {
                 let message = format!("{}: {}", failure.step, failure.failure.message);
-                self.fail(at, Failure { message, ..failure.failure }, None);
+                self.0.fail(at, Failure { message, ..failure.failure }, None);
             }
             None => {
                 let list: Value = frame.nodes.iter().map(|n| n.output.as_deref().cloned().unwrap_or(Value::Null)).collect();
-                self.succeed(at, list, None);
+                self.0.succeed(at, list, None);
             }
         }
     }
@@ -103,23 +104,23 @@ impl Run {
         let frame = self.state.frame(ix);
         let StepWork::Inner { case, .. } = &self.state.node(at).work else { return };
         let details = json!({ "case": case });
-        let quality = self.unmet_in(ix);
-        let Some(last) = frame.nodes.last() else { return self.succeed(at, Value::Null, Some(details)) };
+        let quality = self.schedule().unmet_in(ix);
+        let Some(last) = frame.nodes.last() else { return self.0.succeed(at, Value::Null, Some(details)) };
         if let Some(failure) = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done)) {
             return self.fail_attempt(at, failure.failure);
         }
         match last.status {
             StepStatus::Succeeded | StepStatus::Skipped => {
-                let is_held_back = self.before_unmet(ix).contains(&(frame.nodes.len() - 1));
+                let is_held_back = self.schedule().before_unmet(ix).contains(&(frame.nodes.len() - 1));
                 let output = last.output.as_deref().filter(|_| !is_held_back).cloned().unwrap_or(Value::Null);
-                self.succeed(at, output, Some(details));
+                self.0.succeed(at, output, Some(details));
             }
             StepStatus::Cancelled => self.cancelled(at),
             _ => {
                 let failure = quality.or_else(|| last.failure.clone());
                 let blocked = || Failure::new(FailureKind::Blocked, format!("\"{}\" could not run", last.path));
                 let failure = failure.unwrap_or_else(blocked);
-                self.fail(at, failure, Some(details));
+                self.0.fail(at, failure, Some(details));
             }
         }
     }
@@ -128,7 +129,7 @@ impl Run {
     fn stage_over(&mut self, ix: u32) {
         let instance = self.state.instance(ix);
         let planned = self.planned(ix);
-        let (status, failure) = self.ending(instance);
+        let (status, failure) = self.schedule().ending(instance);
         let failed = matches!(status, RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget);
         let next = match instance.stage {
             Stage::Steps if failed && planned.on_failure.is_some() => Some(Stage::OnFailure),
@@ -137,18 +138,18 @@ impl Run {
         };
         if let Some(stage) = next {
             let step = instance.path();
-            self.emit(Happening::StageStarted { step, stage, status, failure });
+            self.0.emit(Happening::StageStarted { step, stage, status, failure });
         } else if instance.parent.is_some() {
             self.call_over(ix, status, failure);
         } else {
-            let outputs = self.outputs(ix, status);
+            let outputs = self.schedule().outputs(ix, status);
             let usage = self.state.usage;
             let (status, failure, outputs) = match outputs {
                 Ok(outputs) => (status, failure, outputs),
                 Err(failure) => (RunStatus::Failed, Some(StepFailure { step: "".into(), failure }), Value::Null),
             };
             let needs_review = self.state.needs_review;
-            self.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage, needs_review })));
+            self.0.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage, needs_review })));
         }
     }
 
@@ -157,7 +158,7 @@ impl Run {
         let instance = self.state.instance(ix);
         let Some(at) = instance.parent else { return };
         if self.state.talk(at).is_some() {
-            return self.asked_call_over(at, ix, status, failure);
+            return self.talks().asked_call_over(at, ix, status, failure);
         }
         if self.state.node(at).ended_by.is_some() {
             return self.end_attempt(at);
@@ -172,11 +173,11 @@ impl Run {
                 let unmet = nodes.iter().filter_map(|node| node.failure.as_ref()).find(|failure| failure.kind == FailureKind::Quality);
                 let why = unmet.map_or("a gate was not met and has no otherwise", |failure| &failure.message);
                 let failure = Failure::new(FailureKind::Quality, format!("pipeline \"{name}\": {why}"));
-                self.fail(at, failure, Some(details));
+                self.0.fail(at, failure, Some(details));
             }
-            RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet => match self.outputs(ix, status) {
+            RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet => match self.schedule().outputs(ix, status) {
                 Ok(outputs) => self.give(at, outputs, Some(details)),
-                Err(failure) => self.fail(at, failure, Some(details)),
+                Err(failure) => self.0.fail(at, failure, Some(details)),
             },
             RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Failed => {
                 let failure = failure.map_or_else(|| Failure::new(FailureKind::Internal, "it failed"), |f| f.failure);
@@ -185,7 +186,9 @@ impl Run {
             }
         }
     }
+}
 
+impl Talks<'_> {
     /// Handles the end of a pipeline that an agent called as a tool.
     fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let Some(talk) = self.state.talk(at) else { return };
@@ -193,8 +196,8 @@ impl Run {
         let name = &self.planned(ix).pipeline.name.value;
         let nothing = self.state.instance(ix).ending.nothing_let_through.are_any();
         let result = match status {
-            RunStatus::Succeeded | RunStatus::Partial => self.outputs(ix, status),
-            RunStatus::QualityNotMet if !nothing => self.outputs(ix, status),
+            RunStatus::Succeeded | RunStatus::Partial => self.schedule().outputs(ix, status),
+            RunStatus::QualityNotMet if !nothing => self.schedule().outputs(ix, status),
             status => {
                 let failure = failure.map_or_else(|| Failure::new(FailureKind::Quality, "a gate was not met"), |f| f.failure);
                 let message = format!("pipeline \"{name}\" {}: {}", status.verb(), failure.message);
@@ -207,18 +210,18 @@ impl Run {
             return;
         }
         if node.ended_by.is_some() {
-            self.stop_calls(at);
-            self.end_attempt(at);
+            self.scheduler().stop_calls(at);
+            self.scheduler().end_attempt(at);
         } else if self.state.frame(at.frame).mood == Mood::Cancelling {
-            self.stop_calls(at);
-            self.cancelled(at);
+            self.scheduler().stop_calls(at);
+            self.scheduler().cancelled(at);
         } else {
             self.ask_on(at);
         }
     }
 }
 
-impl Context {
+impl Schedule<'_> {
     /// The limit or the failure that ended a step from outside, the innermost one; `None`: somebody ended the run.
     fn why_cancelled(&self, at: NodeRef) -> Option<&Failure> {
         std::iter::successors(Some(at), |at| self.state.around(*at)).find_map(|at| {
@@ -282,11 +285,13 @@ impl Context {
         let told = |what: &str, failure: Failure| Failure { message: format!("{what}: {}", failure.message), ..failure };
         match &planned.pipeline.outputs {
             Outputs::None => Ok(json!({})),
-            Outputs::Whole(text) => filled(&[text], &|| self.fill_in_pipeline(ix, text)).map_err(|failure| told("outputs", failure)),
+            Outputs::Whole(text) => {
+                filled(&[text], &|| self.names().fill_in_pipeline(ix, text)).map_err(|failure| told("outputs", failure))
+            }
             Outputs::Named(outputs) => {
                 let mut values = Map::new();
                 for (name, filling) in outputs {
-                    let value = filled(&filling.texts(), &|| self.filling_in_pipeline(ix, filling));
+                    let value = filled(&filling.texts(), &|| self.names().filling_in_pipeline(ix, filling));
                     let value = value.map_err(|failure| told(&format!("output \"{}\"", name.value), failure))?;
                     values.insert(name.value.clone(), value);
                 }

@@ -10,12 +10,13 @@ use std::panic::AssertUnwindSafe;
 
 use serde_json::{Value, json};
 
+use crate::Run;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
+use crate::parts::{Schedule, Scheduler};
 use crate::plan::{Block, BlockIx, Edge, PipelinePlan};
 use crate::state::apply::blocks;
 use crate::state::{FrameKind, Mood, NodeRef, ReadyKey, StepNode, StepWork, Timer};
-use crate::{Context, Run};
 
 /// Whether a step that waits for no other may start.
 enum StartVerdict {
@@ -27,7 +28,7 @@ enum StartVerdict {
     Unmet,
 }
 
-impl Run {
+impl Scheduler<'_> {
     /// Decides everything that can be decided now.
     pub(crate) fn pump(&mut self) {
         // A run that is to end starts nothing.
@@ -35,11 +36,11 @@ impl Run {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);
             } else if let Some(frame) = self.state.done.first().copied() {
-                self.guarded(self.state.frame(frame).parent, |run| run.frame_over(frame));
+                self.0.guarded(self.state.frame(frame).parent, |run| run.scheduler().frame_over(frame));
             } else if let Some(at) = self.next_woken() {
-                self.guarded(Some(at), |run| run.go_on(at));
+                self.0.guarded(Some(at), |run| run.scheduler().go_on(at));
             } else if let Some(key) = self.next_ready() {
-                self.guarded(Some(key.at), |run| run.begin(key.at));
+                self.0.guarded(Some(key.at), |run| run.scheduler().begin(key.at));
             } else {
                 break;
             }
@@ -47,7 +48,7 @@ impl Run {
         if self.state.finished.is_none() && self.state.stopping.is_none() && self.is_stuck() {
             let idle = self.state.questions_in_vain();
             if !idle.is_empty() {
-                idle.into_iter().for_each(|step| self.emit(Happening::StepCancelled { step, details: None }));
+                idle.into_iter().for_each(|step| self.0.emit(Happening::StepCancelled { step, details: None }));
                 return self.pump();
             }
             if self.state.undecided().next().is_some() { self.pause() } else { self.report_deadlock() }
@@ -57,7 +58,8 @@ impl Run {
     fn next_ready(&self) -> Option<ReadyKey> {
         let computing = self.state.ready.first();
         // A step whose own pipeline has no place left is in `woken`.
-        let calling = if self.has_any_permit() { self.state.ready_calls.iter().find(|key| !self.woken.contains(key)) } else { None };
+        let calling =
+            if self.schedule().has_any_permit() { self.state.ready_calls.iter().find(|key| !self.woken.contains(key)) } else { None };
         match (computing, calling) {
             (Some(a), Some(b)) => Some(*a.min(b)),
             (a, b) => a.or(b).copied(),
@@ -65,23 +67,14 @@ impl Run {
     }
 
     fn next_woken(&mut self) -> Option<NodeRef> {
-        let any_permit = self.has_any_permit();
+        let any_permit = self.schedule().has_any_permit();
         loop {
-            let key = self.woken.iter().find(|key| !self.is_open(key.at) || self.may_go_on(key.at, any_permit)).copied()?;
+            let key =
+                self.woken.iter().find(|key| !self.schedule().is_open(key.at) || self.schedule().may_go_on(key.at, any_permit)).copied()?;
             self.woken.remove(&key);
-            if self.is_open(key.at) {
+            if self.schedule().is_open(key.at) {
                 return Some(key.at);
             }
-        }
-    }
-
-    /// Does a step's own work. A panic in it is caught and fails only that step. A panic in the middle of an event, or in work that belongs to no
-    /// step, ends the process like a crash: the journal ends before the event, and the run can be resumed from there.
-    pub(crate) fn guarded(&mut self, at: Option<NodeRef>, work: impl FnOnce(&mut Run)) {
-        let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
-        let Some(at) = at.filter(|_| !self.is_torn) else { std::panic::resume_unwind(fault) };
-        if !self.state.node(at).status.is_final() {
-            self.fail(at, Failure::new(FailureKind::Internal, "an internal error of flow stopped this step; please report it"), None);
         }
     }
 
@@ -102,18 +95,18 @@ impl Run {
         if self.keeps(at) {
             return;
         }
-        let verdict = match self.may_start(at) {
+        let verdict = match self.schedule().may_start(at) {
             // What was rejected is not let go by a second try in which its gate does not apply.
             StartVerdict::Skip if self.state.is_second_judging(self.planned_of(at), at) => StartVerdict::Unmet,
             verdict => verdict,
         };
         match verdict {
-            StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => self.wake(at),
+            StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.schedule().has_permit(at) => self.wake(at),
             StartVerdict::Start => self.start(at),
-            StartVerdict::Skip => self.emit(Happening::StepSkipped { step: self.path(at) }),
-            StartVerdict::Block(by) => self.emit(Happening::StepBlocked { step: self.path(at), by }),
-            StartVerdict::Fail(failure) => self.fail(at, failure, None),
-            StartVerdict::Unmet => self.second_round_unfinished(at, None),
+            StartVerdict::Skip => self.0.emit(Happening::StepSkipped { step: self.path(at) }),
+            StartVerdict::Block(by) => self.0.emit(Happening::StepBlocked { step: self.path(at), by }),
+            StartVerdict::Fail(failure) => self.0.fail(at, failure, None),
+            StartVerdict::Unmet => self.judges().second_round_unfinished(at, None),
         }
     }
 
@@ -123,9 +116,10 @@ impl Run {
 
     /// Blocks, skips or cancels the remaining steps of a frame in which nothing new starts.
     fn sweep(&mut self, ix: u32) {
-        let frame = self.context.state.frame(ix);
+        let run = &mut *self.0;
+        let frame = run.context.state.frame(ix);
         let mood = frame.mood;
-        self.swept.insert(ix, mood);
+        run.swept.insert(ix, mood);
         let by: StepPath = frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone());
         for node in 0..frame.nodes.len() as u32 {
             let at = NodeRef { frame: ix, node };
@@ -133,8 +127,8 @@ impl Run {
             let step = inner.path.clone();
             match (mood, inner.status) {
                 (_, status) if status.is_final() => {}
-                (Mood::Stopping, StepStatus::Pending) => self.emit(Happening::StepBlocked { step, by: by.clone() }),
-                (Mood::Skipping, StepStatus::Pending) => self.emit(Happening::StepSkipped { step }),
+                (Mood::Stopping, StepStatus::Pending) => self.0.emit(Happening::StepBlocked { step, by: by.clone() }),
+                (Mood::Skipping, StepStatus::Pending) => self.0.emit(Happening::StepSkipped { step }),
                 (Mood::Cancelling, _) if !inner.work.holds_steps() => {
                     self.stop_calls(at);
                     self.cancelled(at);
@@ -157,7 +151,7 @@ impl Run {
         let open: Vec<&str> =
             self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
         let message = format!("deadlock: nothing runs, and these steps have not ended: {}", open.join(", "));
-        self.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
+        self.0.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
         while self.state.finished.is_none() {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);
@@ -168,41 +162,53 @@ impl Run {
             }
         }
     }
+}
+
+impl Run {
+    /// Does a step's own work. A panic in it is caught and fails only that step. A panic in the middle of an event, or in work that belongs to no
+    /// step, ends the process like a crash: the journal ends before the event, and the run can be resumed from there.
+    pub(crate) fn guarded(&mut self, at: Option<NodeRef>, work: impl FnOnce(&mut Run)) {
+        let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
+        let Some(at) = at.filter(|_| !self.is_torn) else { std::panic::resume_unwind(fault) };
+        if !self.state.node(at).status.is_final() {
+            self.fail(at, Failure::new(FailureKind::Internal, "an internal error of flow stopped this step; please report it"), None);
+        }
+    }
 
     /// Ends a step as succeeded.
     pub(crate) fn succeed(&mut self, at: NodeRef, mut output: Value, details: Option<Value>) {
         let step = self.path(at);
-        let mut details = self.details(at, details);
-        self.hide_in_result(at, &mut output, &mut details);
-        self.keep(at, &output, &details);
+        let mut details = self.schedule().details(at, details);
+        self.rules().hide_in_result(at, &mut output, &mut details);
+        self.scheduler().keep(at, &output, &details);
         self.emit(Happening::StepSucceeded { step, output: output.into(), details: details.into() });
     }
 
     /// Ends a step as failed, for good. A gate whose second round cannot be finished counts as not met.
     pub(crate) fn fail(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         if failure.kind != FailureKind::Quality && self.state.is_second_judging(self.planned_of(at), at) {
-            self.stop_calls(at);
-            return self.second_round_unfinished(at, Some(&failure));
+            self.scheduler().stop_calls(at);
+            return self.judges().second_round_unfinished(at, Some(&failure));
         }
         self.fail_as_it_is(at, failure, details);
     }
 
     /// Ends a step with this failure, whatever round it is in.
     pub(crate) fn fail_as_it_is(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
-        self.stop_calls(at);
+        self.scheduler().stop_calls(at);
         // The tries of a task can be read however it failed, and so can what the steps of a plan gave.
         let is_task = matches!(self.step(at).kind, StepKind::Task(_)) && (self.step(at).for_each.is_none() || self.state.is_element(at));
-        let details = match self.dialogue(at) {
-            Some(own) => Some(self.dialogue_details(at, own, Some(&failure))),
-            None if is_task => Some(self.task_details(at)),
-            None => self.with_plan_details(at, details),
+        let details = match self.dialogues().dialogue(at) {
+            Some(own) => Some(self.dialogues().dialogue_details(at, own, Some(&failure))),
+            None if is_task => Some(self.tasks().task_details(at)),
+            None => self.plans().with_plan_details(at, details),
         };
-        let details = details.map(|d| self.details(at, Some(d)).into());
+        let details = details.map(|d| self.schedule().details(at, Some(d)).into());
         self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.state.attempts(at), details });
     }
 }
 
-impl Context {
+impl Schedule<'_> {
     /// Whether one more call may go out in this run.
     fn has_any_permit(&self) -> bool {
         let file = self.own_pipeline().and_then(|own| own.limits.max_parallel);

@@ -4,17 +4,18 @@
 
 use serde_json::{Value, json};
 
+use crate::Run;
 use crate::event::{Happening, StepPath, StepStatus};
+use crate::parts::{Schedule, Scheduler};
 use crate::state::consents::ConsentDecision;
 use crate::state::{NodeRef, StepWork};
 use crate::tools::consent::not_again;
-use crate::{Context, Run};
 
-impl Run {
+impl Scheduler<'_> {
     /// Resumes the run: lost calls are made again, and steps in doubt wait for a person.
     pub(crate) fn go_on_after(&mut self, away_ms: u64) {
-        self.emit(Happening::RunResumed { away_ms });
-        let (again, in_doubt) = self.unfinished();
+        self.0.emit(Happening::RunResumed { away_ms });
+        let (again, in_doubt) = self.schedule().unfinished();
         again.into_iter().for_each(|at| self.wake(at));
         for (at, step) in in_doubt {
             match self.state.doubts.get(&step).cloned().flatten() {
@@ -28,18 +29,26 @@ impl Run {
     /// Asks a person about a step that may have acted.
     pub(crate) fn asks_again(&mut self, step: StepPath) {
         let question = format!("\"{step}\" was started and may have acted; run it again?");
-        self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: None });
+        self.0.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: None });
     }
 
     /// Carries out a person's decision about a step in doubt.
     pub(crate) fn follow(&mut self, at: NodeRef, decision: ConsentDecision) {
         match decision {
             ConsentDecision::Again => self.wake(at),
-            ConsentDecision::Never => self.fail(at, not_again(), None),
+            ConsentDecision::Never => self.0.fail(at, not_again(), None),
             ConsentDecision::Happened(output) => self.give(at, (*output).clone(), Some(json!({ "decided": true }))),
         }
     }
 
+    /// Pauses the run, in which everything that is left waits for a person.
+    pub(crate) fn pause(&mut self) {
+        self.is_paused = true;
+        self.0.emit(Happening::RunPaused);
+    }
+}
+
+impl Run {
     /// Checks the output that a person reports for a step in doubt, and returns it as the steps below read it.
     ///
     /// # Errors
@@ -47,13 +56,7 @@ impl Run {
     pub fn told_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
         self.context.state = self.context.state.before_its_end();
         let at = self.state.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
-        self.held(at, output)
-    }
-
-    /// Pauses the run, in which everything that is left waits for a person.
-    pub(crate) fn pause(&mut self) {
-        self.is_paused = true;
-        self.emit(Happening::RunPaused);
+        self.schedule().held(at, output)
     }
 
     /// Whether nothing is left to do until a person has decided.
@@ -62,7 +65,7 @@ impl Run {
     }
 }
 
-impl Context {
+impl Schedule<'_> {
     /// Steps that had started and had not ended: those that continue by themselves, and `once` steps that may have acted.
     fn unfinished(&self) -> (Vec<NodeRef>, Vec<(NodeRef, StepPath)>) {
         let (mut again, mut in_doubt) = (vec![], vec![]);

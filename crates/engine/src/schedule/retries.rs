@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use crate::Run;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Backoff, Retry};
+use crate::parts::Schedule;
 use crate::state::NodeRef;
-use crate::{Context, Run};
 
 impl Run {
     /// Fails a try of a step: plans another try, or ends the step.
@@ -21,10 +22,11 @@ impl Run {
         let retry = step.retries(pipeline);
         // A receiver that knows the key does not act twice.
         let met = failure.met.filter(|_| failure.kind == FailureKind::UnknownOutcome && step.is_keyed(pipeline));
-        match retry.and_then(|retry| self.retry_at(at, &retry, attempt, &Failure { kind: met.unwrap_or(failure.kind), ..failure.clone() }))
-        {
+        match retry.and_then(|retry| {
+            self.schedule().retry_at(at, &retry, attempt, &Failure { kind: met.unwrap_or(failure.kind), ..failure.clone() })
+        }) {
             Some(retry_at_ms) => {
-                self.stop_calls(at);
+                self.scheduler().stop_calls(at);
                 self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
             }
             None => self.fail(at, failure, details),
@@ -32,7 +34,7 @@ impl Run {
     }
 }
 
-impl Context {
+impl Schedule<'_> {
     /// When to try again; `None` if there are no more tries, or if the next one would be too late.
     pub(crate) fn retry_at(&self, at: NodeRef, retry: &Retry, attempt: u32, failure: &Failure) -> Option<u64> {
         if u64::from(attempt) >= retry.max_attempts || !retry.on.contains(&failure.kind) {

@@ -6,14 +6,14 @@
 
 use crate::command::Command;
 use crate::event::{Canceller, Happening};
+use crate::parts::{Schedule, Scheduler};
 use crate::state::talk::AskedStage;
 use crate::state::{CacheStage, NodeRef, StepWork};
-use crate::{Context, Run};
 
 /// How long a run that is asked to end waits for answers, in milliseconds. The rest of the 5 s is for ending the run.
 pub(crate) const GRACE_MS: u64 = 4_000;
 
-impl Run {
+impl Scheduler<'_> {
     /// Requests the end of the run. Further requests change nothing, but in a chat.
     pub(crate) fn asked_to_end(&mut self, by: Canceller) {
         if self.options.is_chat && self.state.stopping.is_some() {
@@ -24,14 +24,14 @@ impl Run {
             return;
         }
         self.is_paused = false;
-        let waits_until_ms = self.awaits_answers().then(|| self.now.ms + GRACE_MS);
-        self.emit(Happening::CancelRequested { by, waits_until_ms });
+        let waits_until_ms = self.schedule().awaits_answers().then(|| self.now.ms + GRACE_MS);
+        self.0.emit(Happening::CancelRequested { by, waits_until_ms });
     }
 
     /// Ends the wait for answers when all have arrived or its time is up.
     pub(crate) fn end_grace(&mut self) {
         let Some(until) = self.state.stopping.as_ref().map(|stopping| stopping.until_ms) else { return };
-        if self.now.ms >= until || !self.awaits_answers() {
+        if self.now.ms >= until || !self.schedule().awaits_answers() {
             self.cut_calls();
         }
     }
@@ -42,7 +42,7 @@ impl Run {
         for (call, at) in calls {
             self.give_up(at, call, true);
         }
-        self.emit(Happening::GraceEnded);
+        self.0.emit(Happening::GraceEnded);
     }
 
     /// Cancels the calls of a step; their answers are not awaited.
@@ -54,19 +54,19 @@ impl Run {
 
     /// Cancels a call, and reports it if it may have acted. With `only_acting`, other calls are left open.
     fn give_up(&mut self, at: NodeRef, call: u64, only_acting: bool) {
-        let acts = self.call_acts(call);
+        let acts = self.schedule().call_acts(call);
         if only_acting && !acts {
             return;
         }
-        let has_gone_out = self.unsent.remove(&call).is_none();
-        self.commands.push_back(Command::Cancel { call });
+        let has_gone_out = self.0.unsent.remove(&call).is_none();
+        self.0.commands.push_back(Command::Cancel { call });
         if acts && has_gone_out {
-            self.emit(Happening::OutcomeUnknown { step: self.path(at), call });
+            self.0.emit(Happening::OutcomeUnknown { step: self.path(at), call });
         }
     }
 }
 
-impl Context {
+impl Schedule<'_> {
     /// Whether a call is open that may act, or that calls a model and is paid for; a chat does not wait for a model.
     fn awaits_answers(&self) -> bool {
         let asks_model = |at: NodeRef, call| self.state.talk(at).is_some_and(|talk| talk.call() == Some(call));

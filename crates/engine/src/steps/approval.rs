@@ -6,6 +6,7 @@ use super::Kind;
 use crate::event::{Failure, FailureKind, FormRequest, Happening};
 use crate::gate::{form, questions};
 use crate::model::{ApprovalStep, Step, StepKind};
+use crate::parts::Rules;
 use crate::state::NodeRef;
 use crate::state::consents::ApprovalAnswer;
 use crate::words::{duration, ms};
@@ -20,7 +21,7 @@ impl Kind for ApprovalStep {
             let fields = asked.form.fields.clone();
             return run.take_approval(at, &fields, answer);
         }
-        let (question, fields) = (run.fill_text(at, &self.question)?, run.form_of(at, self)?);
+        let (question, fields) = (run.fill_text(at, &self.question)?, run.rules().form_of(at, self)?);
         let show = self.show.as_ref().map(|show| run.filling(at, show)).transpose()?;
         let show = show.filter(|show| !show.is_null()).map(|show| match show {
             Value::String(text) => text,
@@ -33,7 +34,7 @@ impl Kind for ApprovalStep {
     }
 }
 
-impl Context {
+impl Rules<'_> {
     /// The form of the step, with its defaults filled in. Fails if a default does not fit its field, or if the value of `questions` is not a list of
     /// questions.
     fn form_of(&self, at: NodeRef, approval: &ApprovalStep) -> Result<Value, Failure> {
@@ -51,7 +52,9 @@ impl Context {
         }
         Ok(fields)
     }
+}
 
+impl Context {
     /// The problems of the fields that a person filled in for a step; empty if they are a valid answer.
     pub fn form_problems(&self, step: &str, fields: Option<&Value>) -> Vec<String> {
         let Some(asked) = self.state.approvals.get(step) else { return vec![] };
@@ -103,7 +106,7 @@ impl Run {
         if step.for_each.is_some() && !self.state.is_element(at) {
             return self.give(at, mock, details);
         }
-        let answered = self.form_of(at, approval).and_then(|fields| {
+        let answered = self.rules().form_of(at, approval).and_then(|fields| {
             let wrong =
                 |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
             form::given(&fields, mock).map_err(wrong)

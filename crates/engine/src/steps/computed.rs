@@ -6,6 +6,7 @@ use super::Kind;
 use crate::channel::FormatError;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Channel, Filling, FormatStep, Multilingual, RouteStep, Step, StopStep, StyleGuide, phrase_words};
+use crate::parts::Names;
 use crate::state::NodeRef;
 use crate::{Context, Run};
 
@@ -24,8 +25,8 @@ impl Kind for FormatStep {
         let text = run.fill_text(at, &self.text)?;
         let instance = run.state.instance_of(at);
         let channel = self.channel.as_deref().map(|own| run.spoken(instance, own)).or_else(|| run.channel(instance)).cloned();
-        let style = run.style(instance, self.style_guide.as_deref()).cloned();
-        let output = run.format(instance, &text, channel.as_ref(), style.as_ref())?;
+        let style = run.names().style(instance, self.style_guide.as_deref()).cloned();
+        let output = run.names().format(instance, &text, channel.as_ref(), style.as_ref())?;
         run.succeed(at, output, None);
         Ok(())
     }
@@ -88,7 +89,9 @@ impl Context {
     pub(crate) fn spoken<'s, T: Multilingual>(&self, instance: u32, own: &'s T) -> &'s T {
         own.in_language(self.state.instance(instance).person.get("language").and_then(Value::as_str))
     }
+}
 
+impl Names<'_> {
     /// The style guide of an instance, or the one that a step or an agent has of its own, in the language of the person.
     pub(crate) fn style<'s>(&'s self, instance: u32, own: Option<&'s StyleGuide>) -> Option<&'s StyleGuide> {
         let style = own.or(self.planned(instance).pipeline.style_guide.as_deref())?;

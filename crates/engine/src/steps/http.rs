@@ -5,29 +5,30 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
+use crate::Run;
 use crate::command::{CallReply, CallRequest};
 use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
+use crate::parts::Requests;
 use crate::policy::Origin;
 use crate::port::{HttpRequest, Secret};
 use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::template::percent;
 use crate::words::{ms, plain};
-use crate::{Context, Run};
 
 impl Kind for HttpStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
-        let mut request = run.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
-        run.repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
+        let mut request = run.requests().http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
+        run.requests().repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
         let shown = json!({ "method": request.method.word(), "url": shown_url(request.told()) });
         let request = CallRequest::Http(request);
-        if !run.permit(at, None, None, &request)? {
+        if !run.gatekeeper().permit(at, None, None, &request)? {
             return Ok(());
         }
-        run.call_out(at, "http", shown, request, ms(timeout));
+        run.gatekeeper().call_out(at, "http", shown, request, ms(timeout));
         Ok(())
     }
 
@@ -38,7 +39,7 @@ impl Kind for HttpStep {
     }
 }
 
-impl Context {
+impl Requests<'_> {
     pub(crate) fn http_request(
         &self,
         at: NodeRef,
@@ -47,9 +48,9 @@ impl Context {
         timeout: Duration,
         connect_timeout: Duration,
     ) -> Result<HttpRequest, Failure> {
-        let secrets = self.secret_names();
+        let secrets = self.names().secret_names();
         let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
-        let (mut url, host_from) = self.address(at, parts.url, giver, &all)?;
+        let (mut url, host_from) = self.origins().address(at, parts.url, giver, &all)?;
         // Who knows such an address may post to it: not even its folders are told.
         let mut told =
             parts.url.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "secrets")).then(|| origin_alone(&url));
@@ -62,9 +63,9 @@ impl Context {
         }
         let mut headers = vec![];
         for (name, text) in parts.headers {
-            headers.push((name.clone(), Secret::new(self.fill_text_with(at, text, &all)?)));
+            headers.push((name.clone(), Secret::new(self.names().fill_text_with(at, text, &all)?)));
         }
-        let body = match parts.body.map(|b| self.filling_with(at, b, &all)).transpose()? {
+        let body = match parts.body.map(|b| self.names().filling_with(at, b, &all)).transpose()? {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(("text/plain; charset=utf-8".to_string(), text.into_bytes())),
             Some(value) => Some(("application/json".to_string(), value.to_string().into_bytes())),
@@ -73,12 +74,12 @@ impl Context {
     }
 }
 
-impl Context {
+impl Requests<'_> {
     /// The values behind an address, percent-encoded; those that are null are left out.
     pub(crate) fn query_pairs(&self, at: NodeRef, query: &[(String, Filling)], names: crate::names::Extra) -> Result<Vec<String>, Failure> {
         let mut pairs = vec![];
         for (name, value) in query {
-            let value = self.filling_with(at, value, names)?;
+            let value = self.names().filling_with(at, value, names)?;
             if !value.is_null() {
                 pairs.push(format!("{}={}", percent(name), percent(&plain(&value))));
             }

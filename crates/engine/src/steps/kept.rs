@@ -7,26 +7,26 @@ use sha2::{Digest, Sha256};
 
 use crate::command::{CallReply, CallRequest, Command};
 use crate::event::{Failure, Happening};
+use crate::parts::{Rules, Scheduler};
 use crate::port::{EndpointOptions, ModelRequest, PythonCall};
 use crate::state::{CacheStage, NodeRef};
-use crate::{Context, Run};
 
 /// Time limit of a lookup, in milliseconds.
 const RECALL_MS: u64 = 5_000;
 
-impl Run {
+impl Scheduler<'_> {
     /// Looks up a stored result before a step's own request is sent. Returns false if there is nothing to look up.
     pub(crate) fn recalls(&mut self, at: NodeRef, request: &CallRequest) -> bool {
         let is_new = !matches!(self.state.node(at).cache, CacheStage::Missed(_));
         if !is_new || self.step(at).cache.is_none() || self.options.mocks.refuses_effects {
             return false;
         }
-        let form = format!("{:?} {:?}", self.form(at), self.policies(at, None));
+        let form = format!("{:?} {:?}", self.rules().form(at), self.policies(at, None));
         let Some(key) = key(request, &form) else { return false };
         let call = self.state.last_call + 1;
         let recall = CallRequest::Recall { key: key.clone(), now: self.now.wall };
-        self.emit(Happening::CacheAsked { step: self.path(at), call, key, timeout_at_ms: self.now.ms + RECALL_MS });
-        self.send_out(at, "", call, recall);
+        self.0.emit(Happening::CacheAsked { step: self.path(at), call, key, timeout_at_ms: self.now.ms + RECALL_MS });
+        self.gatekeeper().send_out(at, "", call, recall);
         true
     }
 
@@ -38,10 +38,10 @@ impl Run {
                 let mut details = kept.remove("details").and_then(|d| d.as_object().cloned()).unwrap_or_default();
                 details.retain(|name, _| name != "attempts" && name != "duration_ms");
                 details.insert("cached".into(), true.into());
-                self.succeed(at, output, Some(Value::Object(details)));
+                self.0.succeed(at, output, Some(Value::Object(details)));
             }
             _ => {
-                self.emit(Happening::CacheMissed { step: self.path(at), call });
+                self.0.emit(Happening::CacheMissed { step: self.path(at), call });
                 self.goes_on_with_permit(at);
             }
         }
@@ -53,11 +53,12 @@ impl Run {
         let until = chrono::TimeDelta::from_std(time).ok().and_then(|time| self.now.wall.checked_add_signed(time));
         let value = json!({ "output": output, "details": details });
         let until = until.unwrap_or(chrono::DateTime::<chrono::Utc>::MAX_UTC);
-        self.commands.push_back(Command::Keep { key: key.clone(), until, value });
+        let keep = Command::Keep { key: key.clone(), until, value };
+        self.0.commands.push_back(keep);
     }
 }
 
-impl Context {
+impl Rules<'_> {
     /// How a step turns a reply into its output.
     fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
         let step = self.step(at);

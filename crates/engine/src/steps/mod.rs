@@ -29,6 +29,7 @@ use crate::diagnostic::counted;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::gate::{mocked, result};
 use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
+use crate::parts::{Gatekeeper, Schedule, Toolbox};
 use crate::run::{Answerer, NOT_KNOWN_HERE};
 use crate::state::NodeRef;
 use crate::words::kind_of;
@@ -140,7 +141,7 @@ impl Run {
         let step = self.step(at);
         let asked = of(&step.kind, |kind| kind.go_on(self, at));
         if let Err(failure) = asked {
-            let details = self.state.talk(at).is_some().then(|| self.model_details(at));
+            let details = self.state.talk(at).is_some().then(|| self.conversations().model_details(at));
             self.fail(at, failure, details);
         }
     }
@@ -152,12 +153,12 @@ impl Run {
 
     fn try_start(&mut self, at: NodeRef) -> Result<(), Failure> {
         let step = self.step(at);
-        if let Some(over) = self.step_limit() {
+        if let Some(over) = self.schedule().step_limit() {
             let limit = Limit { bound: Bound::MaxSteps, of_called: false };
             self.emit(Happening::LimitReached { step: "".into(), limit, message: over });
             return Ok(());
         }
-        if let Some(RecordedEnd { result, details }) = self.recorded(&self.path(at), |run| &run.ends).flatten() {
+        if let Some(RecordedEnd { result, details }) = self.schedule().recorded(&self.path(at), |run| &run.ends).flatten() {
             self.begin_attempt(at, &step, None);
             let details = details.map(|details| (*details).clone());
             match result {
@@ -167,7 +168,7 @@ impl Run {
             return Ok(());
         }
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
-        let mock = self.mock(at);
+        let mock = self.schedule().mock(at);
         // The list of a `for_each` has a mock for each element.
         let of_elements = match &mock {
             Some((name, Mock::Output(Value::Array(list)))) if is_whole => Some((name.clone(), list.len())),
@@ -175,11 +176,11 @@ impl Run {
         };
         if let Some((name, mock)) = mock.filter(|_| of_elements.is_none()) {
             self.begin_attempt(at, &step, None);
-            if let Err(failure) = self.judged(at, &step, Answerer::Mock) {
+            if let Err(failure) = self.gatekeeper().judged(at, &step, Answerer::Mock) {
                 self.fail_attempt(at, failure);
                 return Ok(());
             }
-            self.answers(name);
+            self.schedule().answers(name);
             match mock {
                 Mock::Output(output) => match mocked::problems(&step, &self.planned_of(at).pipeline, &output) {
                     problems if problems.is_empty() || is_whole => self.give_mock(at, &step, output, None),
@@ -195,7 +196,7 @@ impl Run {
                 return Err(Failure::new(FailureKind::WrongType, format!("for_each takes a list, found {}", kind_of(&list))));
             };
             if let Some((name, mocked)) = of_elements {
-                self.answers(name);
+                self.schedule().answers(name);
                 if mocked != list.len() {
                     self.begin_attempt(at, &step, None);
                     let (elements, mocks) = (counted(list.len(), "element", "elements"), counted(mocked, "entry", "entries"));
@@ -213,9 +214,9 @@ impl Run {
             self.begin_attempt(at, &step, Some(list.into_iter().map(Arc::new).collect()));
             return Ok(());
         }
-        if self.options.mocks.refuses_effects && self.goes_outside(at, &step) {
+        if self.options.mocks.refuses_effects && self.schedule().goes_outside(at, &step) {
             self.begin_attempt(at, &step, None);
-            if let Err(failure) = self.judged(at, &step, Answerer::Nobody) {
+            if let Err(failure) = self.gatekeeper().judged(at, &step, Answerer::Nobody) {
                 self.fail_attempt(at, failure);
                 return Ok(());
             }
@@ -256,10 +257,12 @@ impl Run {
         }
         of(&step.kind, |kind| kind.start(self, at, step))
     }
+}
 
+impl Gatekeeper<'_> {
     /// Sends a request of a step, unless it is one that is not sent in a test.
     pub(crate) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: CallRequest, timeout_ms: u64) {
-        if self.answerer != Answerer::World || self.recalls(at, &request) {
+        if self.answerer != Answerer::World || self.scheduler().recalls(at, &request) {
             return;
         }
         let node = self.state.node(at);
@@ -273,9 +276,9 @@ impl Run {
             attempt: node.attempt,
             asked: None,
         };
-        let agent = if let StepKind::Task(own) = &self.step(at).kind { Some(own.agent.value.clone()) } else { self.planner_of(at) };
-        let request = self.bound_to_place(at, agent.as_deref(), request);
-        self.emit(happening);
+        let agent = if let StepKind::Task(own) = &self.step(at).kind { Some(own.agent.value.clone()) } else { self.rules().planner_of(at) };
+        let request = self.rules().bound_to_place(at, agent.as_deref(), request);
+        self.0.emit(happening);
         self.send_out(at, tool, call, request);
     }
 
@@ -327,7 +330,7 @@ impl Run {
     }
 }
 
-impl Context {
+impl Schedule<'_> {
     /// The mock of a step, by its path or by the tool it uses; that of a whole `for_each` only by its path.
     fn mock(&self, at: NodeRef) -> Option<(String, Mock)> {
         let step = self.step(at);
@@ -381,12 +384,6 @@ impl Context {
         !step.kind.facts().sends && step.kind.effects(&self.planned_of(at).pipeline).go_outside()
     }
 
-    /// The same for a tool that a model calls, `tool` or `tool.part`. Only a step can send mail.
-    pub(crate) fn tool_goes_outside(&self, at: NodeRef, name: &str) -> bool {
-        let found = self.planned_of(at).pipeline.tool(name).filter(|(tool, _)| !matches!(tool.kind, ToolKind::Smtp { .. }));
-        found.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).go_outside())
-    }
-
     fn step_limit(&self) -> Option<String> {
         let file = self.own_pipeline().and_then(|own| own.limits.max_steps);
         let started = self.state.steps_started;
@@ -400,5 +397,13 @@ impl Context {
         is_over.then(|| {
             format!("{most} {what} in this run, the most without limits.max_steps; if that is meant, set limits: {{ max_steps: … }}")
         })
+    }
+}
+
+impl Toolbox<'_> {
+    /// The same for a tool that a model calls, `tool` or `tool.part`. Only a step can send mail.
+    pub(crate) fn tool_goes_outside(&self, at: NodeRef, name: &str) -> bool {
+        let found = self.planned_of(at).pipeline.tool(name).filter(|(tool, _)| !matches!(tool.kind, ToolKind::Smtp { .. }));
+        found.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).go_outside())
     }
 }

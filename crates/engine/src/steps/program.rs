@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
+use crate::Run;
 use crate::acts::CalledTool;
 use crate::channel::{clean, cleaned};
 use crate::command::{CallReply, CallRequest};
@@ -13,13 +14,13 @@ use crate::event::{Failure, FailureKind};
 use crate::gate::result;
 use crate::model::{ActKind, CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, Step, Text, read_json};
 use crate::names::Extra;
+use crate::parts::{Files, Gatekeeper, Requests};
 use crate::policy::{Decision, sandbox_mode};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost, Secret};
 use crate::source::{from_folder, normalised};
 use crate::state::NodeRef;
 use crate::template;
 use crate::words::{ms, plain};
-use crate::{Context, Run};
 
 /// The most characters of standard error in a failure.
 const MOST_SAID: usize = 600;
@@ -30,27 +31,27 @@ impl Kind for ProgramCommand {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let owner = format!("step \"{}\"", step.id.value);
-        let call = run.program_call(at, self, owner, &[], timeout)?;
+        let call = run.requests().program_call(at, self, owner, &[], timeout)?;
         let arguments = json!(call.command.get(1..).unwrap_or_default());
         let shown = json!({ "command": call.command });
         let request = CallRequest::Program(Box::new(call));
         let used = CalledTool { name: &self.program.value, arguments: &arguments, whole: &arguments, is_repeated: false, is_program: true };
-        if !run.permit(at, None, Some(used), &request)? {
+        if !run.gatekeeper().permit(at, None, Some(used), &request)? {
             return Ok(());
         }
-        run.call_out(at, "program", shown, request, ms(timeout));
+        run.gatekeeper().call_out(at, "program", shown, request, ms(timeout));
         Ok(())
     }
 
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Program(reply) = reply else { return other() };
-        run.record_refused(at, None, &reply);
+        run.gatekeeper().record_refused(at, None, &reply);
         let details = details(&reply);
         Ok(Some((printed(self, reply)?, Some(details))))
     }
 }
 
-impl Context {
+impl Requests<'_> {
     /// A program with its arguments filled in. `extra`: names beside those of the step.
     pub(crate) fn program_call(
         &self,
@@ -60,22 +61,22 @@ impl Context {
         extra: Extra,
         timeout: Duration,
     ) -> Result<ProgramCall, Failure> {
-        let secrets = self.secret_names();
-        let files = self.files_from_its_folder(at, run);
+        let secrets = self.names().secret_names();
+        let files = self.files().files_from_its_folder(at, run);
         let files = files.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let all: Vec<(&str, template::Value)> = extra.iter().cloned().chain(secrets).chain(files).collect();
-        let fill = |text: &Text| self.filling_with(at, &Filling::Text(text.clone()), &all);
+        let fill = |text: &Text| self.names().filling_with(at, &Filling::Text(text.clone()), &all);
         let mut command = vec![run.program.value.clone()];
         let (filled, named) = arguments(run, &fill)?;
         command.extend(filled);
-        let input = match run.input.as_ref().map(|input| self.filling_with(at, input, &all)).transpose()? {
+        let input = match run.input.as_ref().map(|input| self.names().filling_with(at, input, &all)).transpose()? {
             None | Some(Value::Null) => vec![],
             Some(Value::String(text)) => text.into_bytes(),
             Some(value) => value.to_string().into_bytes(),
         };
         let mut env = vec![];
         for (name, text) in &run.env {
-            env.push((name.value.clone(), Secret::new(self.fill_text_with(at, text, &all)?)));
+            env.push((name.value.clone(), Secret::new(self.names().fill_text_with(at, text, &all)?)));
         }
         let pipeline = &self.planned_of(at).pipeline;
         Ok(ProgramCall {
@@ -98,6 +99,18 @@ impl Context {
         })
     }
 
+    /// The policies in force for what a step starts, or its agent.
+    fn policies_of_user(&self, at: NodeRef) -> Vec<(&str, &Policy)> {
+        self.policies(at, self.state.talk(at).map(|talk| &*talk.agent))
+    }
+
+    /// What a program may use: the narrowest of all policies in force.
+    pub(crate) fn program_bounds(&self, at: NodeRef) -> ProgramBounds {
+        narrowed(ProgramBounds::default(), &self.policies_of_user(at))
+    }
+}
+
+impl Files<'_> {
     /// Inputs, steps and the elements of a `for_each`, if the pipeline is not in the project's folder: as a program that starts in the pipeline's folder
     /// finds their files.
     fn files_from_its_folder(&self, at: NodeRef, run: &ProgramCommand) -> Vec<(String, template::Value)> {
@@ -118,11 +131,11 @@ impl Context {
         let ids: BTreeSet<&str> = reads().filter(|path| path[0] == "steps").filter_map(|path| path.get(1)).map(String::as_str).collect();
         // A text that reads all steps as one value sees them as every other text does.
         if !ids.is_empty() && !reads().any(|path| *path == ["steps"]) {
-            let found = ids.into_iter().filter_map(|id| Some((id, self.look_up(self.state.instance_of(at), Some(at), id)?)));
+            let found = ids.into_iter().filter_map(|id| Some((id, self.names().look_up(self.state.instance_of(at), Some(at), id)?)));
             let steps = found.map(|(id, found)| {
                 let mut output = self.state.node(found).output.as_deref().cloned();
                 output.iter_mut().for_each(|output| self.tell_files(output, &mut |path| tell(path)));
-                (id, self.step_value_of(found, output.as_ref()))
+                (id, self.names().step_value_of(found, output.as_ref()))
             });
             told.push(("steps".to_owned(), template::object(steps.collect::<Vec<_>>())));
         }
@@ -144,19 +157,9 @@ impl Context {
         }
         told
     }
-
-    /// The policies in force for what a step starts, or its agent.
-    fn policies_of_user(&self, at: NodeRef) -> Vec<(&str, &Policy)> {
-        self.policies(at, self.state.talk(at).map(|talk| &*talk.agent))
-    }
-
-    /// What a program may use: the narrowest of all policies in force.
-    pub(crate) fn program_bounds(&self, at: NodeRef) -> ProgramBounds {
-        narrowed(ProgramBounds::default(), &self.policies_of_user(at))
-    }
 }
 
-impl Run {
+impl Gatekeeper<'_> {
     /// Records which hosts a program was kept from.
     pub(crate) fn record_refused(&mut self, at: NodeRef, agent: Option<&str>, reply: &ProgramReply) {
         for RefusedHost { host, rule } in &reply.refused {

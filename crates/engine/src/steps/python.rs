@@ -5,14 +5,15 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
+use crate::Run;
 use crate::acts::CalledTool;
 use crate::command::{CallReply, CallRequest};
 use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Step};
+use crate::parts::Requests;
 use crate::port::{PythonCall, PythonReply};
 use crate::state::NodeRef;
 use crate::words::ms;
-use crate::{Context, Run};
 
 impl Kind for PythonStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -20,25 +21,25 @@ impl Kind for PythonStep {
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let owner = format!("step \"{}\"", step.id.value);
         let shown = json!({ "with": with });
-        let request = CallRequest::Python(Box::new(run.python_call(at, &self.run, owner, with, timeout)));
+        let request = CallRequest::Python(Box::new(run.requests().python_call(at, &self.run, owner, with, timeout)));
         // A policy knows code as a tool of this name.
         let nothing = json!({});
         let used = CalledTool { name: "python", arguments: &nothing, whole: &nothing, is_repeated: false, is_program: true };
-        if !run.permit(at, None, Some(used), &request)? {
+        if !run.gatekeeper().permit(at, None, Some(used), &request)? {
             return Ok(());
         }
-        run.call_out(at, "python", shown, request, ms(timeout));
+        run.gatekeeper().call_out(at, "python", shown, request, ms(timeout));
         Ok(())
     }
 
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Python(reply) = reply else { return other() };
         let details = details(&reply);
-        Ok(Some((run.code_result(at, &self.run, reply)?, Some(details))))
+        Ok(Some((run.requests().code_result(at, &self.run, reply)?, Some(details))))
     }
 }
 
-impl Context {
+impl Requests<'_> {
     /// Code of an author with its variables.
     pub(crate) fn python_call(
         &self,
@@ -51,8 +52,8 @@ impl Context {
         // Files of `read` steps among the variables are opened; other paths, whoever wrote them, are not.
         let mut reads = vec![];
         for value in variables.values_mut() {
-            self.tell_files(value, &mut |told| {
-                let path = self.opened_at(at, told);
+            self.files().tell_files(value, &mut |told| {
+                let path = self.files().opened_at(at, told);
                 let shown = path.to_string_lossy().into_owned();
                 reads.push(path);
                 shown
@@ -83,7 +84,7 @@ impl Context {
     /// The result of a step or a tool that is code.
     pub(crate) fn code_result(&self, at: NodeRef, run: &PythonCode, reply: PythonReply) -> Result<Value, Failure> {
         let mut value = returned(run, &self.code_name(at, run), reply)?;
-        self.tell_back(at, &mut value);
+        self.files().tell_back(at, &mut value);
         Ok(value)
     }
 }

@@ -9,6 +9,7 @@ use super::{Kind, Taken, other};
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
+use crate::parts::Files;
 use crate::port::{FileContent, ReadRequest, TableSource};
 use crate::reach::Giver;
 use crate::source::{from_folder, normalised};
@@ -24,7 +25,7 @@ impl Kind for ReadStep {
         };
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let is_written = |paths: &Filling| paths.texts().iter().all(|text| text.reads.is_empty());
-        let told_by_data = run.told_by_data(at, step, self);
+        let told_by_data = run.files().told_by_data(at, step, self);
         let mut requests = vec![];
         for (ix, path) in paths.iter().enumerate() {
             let from_file = is_written(match &self.paths {
@@ -34,14 +35,14 @@ impl Kind for ReadStep {
             let Some(path) = path.as_str() else {
                 return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
             };
-            let path = run.told_path(at, "read", path, from_file, told_by_data)?;
+            let path = run.files().told_path(at, "read", path, from_file, told_by_data)?;
             requests.push(ReadRequest { path, kind: self.kind.as_ref().map(|k| k.value.clone()), timeout });
         }
         let request = CallRequest::Read(requests);
-        if !run.permit(at, None, None, &request)? {
+        if !run.gatekeeper().permit(at, None, None, &request)? {
             return Ok(());
         }
-        run.call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
+        run.gatekeeper().call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
         Ok(())
     }
 
@@ -51,11 +52,11 @@ impl Kind for ReadStep {
         let tables: Vec<Value> = files
             .iter()
             .flat_map(|(_, tables)| tables)
-            .map(|t| json!({ "name": t.name, "file": run.told_from_project(at, &t.file), "table": t.table }))
+            .map(|t| json!({ "name": t.name, "file": run.files().told_from_project(at, &t.file), "table": t.table }))
             .collect();
         let mut contents = vec![];
         for (mut content, _) in files {
-            content.path = run.told_from_project(at, Path::new(&content.path));
+            content.path = run.files().told_from_project(at, Path::new(&content.path));
             contents.push(serde_json::to_value(content).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))?);
         }
         let is_list = matches!(run.filling(at, &self.paths)?, Value::Array(_));
@@ -68,7 +69,7 @@ impl Kind for ReadStep {
     }
 }
 
-impl Context {
+impl Files<'_> {
     /// The file at a path that the file gives, or the run. `word`: what is done with it.
     ///
     /// # Errors
@@ -109,7 +110,7 @@ impl Context {
 
     /// Whether data chose the path of a `read` step: a step of its pipeline, or the inputs of a called or served pipeline.
     pub(crate) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
-        let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
+        let is_data = |text| self.origins().text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
         told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
     }
 }

@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
+use crate::Run;
 use crate::channel::clean;
 use crate::command::{CallReply, Command};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::result::{self, ResultContext};
 use crate::model::{StepKind, ToolKind};
+use crate::parts::{Conversations, Schedule};
 use crate::port::ModelReply;
 use crate::state::{CacheStage, NodeRef};
-use crate::{Context, Run};
 
 impl Run {
     /// Handles a reply. A reply to a call that has ended is recorded and ignored.
@@ -22,40 +23,40 @@ impl Run {
         let started = open.started_ms;
         let result =
             result.map(CallReply::cleaned).map_err(|failure| Failure { message: clean(&failure.message).0.into_owned(), ..failure });
-        if let Some(place) = self.asked_place(at, call) {
-            return self.asked_answered(at, call, place, result);
+        if let Some(place) = self.toolbox().asked_place(at, call) {
+            return self.talks().asked_answered(at, call, place, result);
         }
         if self.state.listing(call).is_some() {
-            return self.tools_listed(at, call, result);
+            return self.servers().tools_listed(at, call, result);
         }
         if self.state.talk(at).is_some() {
             let result = result.and_then(|reply| match reply {
-                CallReply::Model(reply) if self.answers_by_program(at) => {
+                CallReply::Model(reply) if self.conversations().answers_by_program(at) => {
                     Ok(ModelReply { text: clean(&reply.text).0.into_owned(), ..reply })
                 }
                 CallReply::Model(reply) => Ok(reply),
                 _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
             });
-            return self.model_replied(at, call, result);
+            return self.talks().model_replied(at, call, result);
         }
         if matches!(self.state.node(at).cache, CacheStage::Looking(_)) {
-            return self.recalled(at, call, result);
+            return self.scheduler().recalled(at, call, result);
         }
         let step = self.path(at);
         let result = match result {
             Ok(CallReply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
-                match self.server_replied(at, call, &step.tool.value, reply, None) {
+                match self.servers().server_replied(at, call, &step.tool.value, reply, None) {
                     Ok(None) => return self.wake(at),
                     Ok(Some(value)) => Ok(CallReply::Value(value)),
                     Err(failure) => Err(failure),
                 }
             }
             Ok(CallReply::Resource(reply, file)) if let StepKind::Resource(step) = &self.step(at).kind => {
-                self.resource_read(at, call, &step.server.value, reply, file)
+                self.servers().resource_read(at, call, &step.server.value, reply, file)
             }
             result => result,
         };
-        let result = result.map_err(|failure| self.after_questions(at, 0, failure));
+        let result = result.map_err(|failure| self.rules().after_questions(at, 0, failure));
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
         self.emit(Happening::ToolReplied {
@@ -86,7 +87,7 @@ impl Run {
 
     /// Ends a try of a step with a result, or with a mock in a test. The result must have the shape that the step declares.
     pub(crate) fn give(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
-        match self.held(at, output) {
+        match self.schedule().held(at, output) {
             Ok(output) => self.succeed(at, output, details),
             Err(problems) => {
                 let message = format!("the result does not match its schema: {}", problems.join("; "));
@@ -101,11 +102,11 @@ impl Run {
         let seconds = crate::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
         let open_at = open.node;
         let has_gone_out = self.unsent.remove(&call).is_none();
-        let acts = has_gone_out && self.call_acts(call);
+        let acts = has_gone_out && self.schedule().call_acts(call);
         self.commands.push_back(Command::Cancel { call });
         let message = match self.state.listing(call).filter(|_| has_gone_out) {
             Some(server) => format!("server \"{server}\" did not start and list its tools within {seconds} (connect_timeout)"),
-            None if has_gone_out => match self.code_at(open_at) {
+            None if has_gone_out => match self.schedule().code_at(open_at) {
                 Some(code) => format!("{code} did not end within {seconds}, and was ended"),
                 None => format!("no answer after {seconds}"),
             },
@@ -127,13 +128,15 @@ impl Run {
     }
 }
 
-impl Context {
+impl Conversations<'_> {
     /// Whether the open conversation of a step is with a program that is an agent.
     fn answers_by_program(&self, at: NodeRef) -> bool {
         let model = self.state.talk(at).and_then(|talk| self.model(at, &talk.model));
         model.is_some_and(|model| model.provider.program().is_some())
     }
+}
 
+impl Schedule<'_> {
     pub(crate) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
         let (step, planned) = (self.step(at), self.planned_of(at));
         let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
@@ -143,7 +146,7 @@ impl Context {
             return result::results(&step, ResultContext { agent, called }, value);
         }
         match asked {
-            Some(asked) => Ok(self.read_answer(self.output_shape(at, asked).as_ref(), value)?.value),
+            Some(asked) => Ok(self.conversations().read_answer(self.conversations().output_shape(at, asked).as_ref(), value)?.value),
             None => result::result(&step, ResultContext { agent: None, called }, value),
         }
     }

@@ -5,11 +5,12 @@ use serde_json::{Map, Value};
 use crate::Context;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Text};
+use crate::parts::Requests;
 use crate::port::{HttpRequest, Secret};
 use crate::source::Spanned;
 use crate::state::NodeRef;
 
-impl Context {
+impl Requests<'_> {
     /// The idempotency key of a call, or of one of several parts.
     pub(crate) fn repeat_key(&self, at: NodeRef, written: Option<&Text>, part: u64) -> Result<RepeatKey, Failure> {
         let key = written.map_or_else(|| Ok(self.own_key(at)), |text| self.written_key(at, text))?;
@@ -25,7 +26,7 @@ impl Context {
     /// The key that the author wrote. Where an earlier run used it first, `run` in it is that run.
     fn written_key(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
         match self.state.kept.key_of(&self.state.node(at).path) {
-            Some((run, _)) => self.fill_text_with(at, text, &[("run", self.run_named(run, at))]),
+            Some((run, _)) => self.names().fill_text_with(at, text, &[("run", self.names().run_named(run, at))]),
             None => self.fill_text(at, text),
         }
     }
@@ -40,7 +41,9 @@ impl Context {
         let (run, path) = self.state.kept.key_of(path).unwrap_or((&self.id, path.to_owned()));
         format!("{run}-{path}-{}", rounds.join("."))
     }
+}
 
+impl Context {
     pub(crate) fn arguments(&self, at: NodeRef, with: &[(Spanned<String>, Filling)]) -> Result<Map<String, Value>, Failure> {
         let mut arguments = Map::new();
         for (name, value) in with {

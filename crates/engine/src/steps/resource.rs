@@ -18,13 +18,13 @@ impl Kind for ResourceStep {
             return Err(Failure::new(FailureKind::BadRequest, format!("the uri of a resource of server \"{server}\" {why}")));
         }
         let timeout = step.timeout.unwrap_or(run.tool(at, server)?.call_timeout());
-        let call = run.resource_request(at, server, uri.clone(), timeout)?;
+        let call = run.requests().resource_request(at, server, uri.clone(), timeout)?;
         let whole = ms(timeout) + ms(call.server.connect_timeout);
         let request = CallRequest::Resource(call);
-        if !run.permit(at, None, None, &request)? {
+        if !run.gatekeeper().permit(at, None, None, &request)? {
             return Ok(());
         }
-        run.call_out(at, "read", json!({ "server": server, "uri": uri }), request, whole);
+        run.gatekeeper().call_out(at, "read", json!({ "server": server, "uri": uri }), request, whole);
         Ok(())
     }
 

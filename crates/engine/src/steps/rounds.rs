@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::Kind;
+use crate::Run;
 use crate::event::{Failure, FailureKind, Happening, StepStatus};
 use crate::model::{GroupStep, Read, RepeatStep, Step, StepKind, Unmet};
+use crate::parts::{Schedule, Scheduler};
 use crate::state::{FrameKind, Mood, NodeRef, StepNode};
-use crate::{Context, Run};
 
 impl Kind for GroupStep {
     fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
@@ -24,7 +25,7 @@ impl Kind for RepeatStep {
     }
 }
 
-impl Run {
+impl Scheduler<'_> {
     /// Handles the end of the steps of a case, of a group or of a round.
     pub(crate) fn inner_over(&mut self, at: NodeRef, ix: u32) {
         let step = self.step(at);
@@ -43,8 +44,8 @@ impl Run {
         let stopped = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done));
         if let Some(failure) = stopped {
             self.fail_attempt(at, failure.failure);
-        } else if let Some(failure) = self.unmet_in(ix) {
-            self.fail(at, failure, None);
+        } else if let Some(failure) = self.schedule().unmet_in(ix) {
+            self.0.fail(at, failure, None);
         } else if frame.mood == Mood::Cancelling {
             self.cancelled(at);
         } else {
@@ -57,8 +58,8 @@ impl Run {
         if self.ends_badly(at, ix) {
             return;
         }
-        let output = self.outputs_of(ix);
-        self.succeed(at, output, None);
+        let output = self.schedule().outputs_of(ix);
+        self.0.succeed(at, output, None);
     }
 
     /// Reads `until` after a round, and ends the step or opens the next round.
@@ -69,38 +70,38 @@ impl Run {
         let frame = self.state.frame(ix);
         let last = NodeRef { frame: ix, node: (frame.nodes.len() as u32).saturating_sub(1) };
         let mood = frame.mood;
-        let output = self.outputs_of(ix);
+        let output = self.schedule().outputs_of(ix);
         let round = self.state.node(at).repeating.as_ref().map_or(1, |own| own.round);
         // A `stop` inside ended the run: nothing is decided any more.
         if mood != Mood::Going {
-            return self.succeed(at, output, Some(json!({ "rounds": round })));
+            return self.0.succeed(at, output, Some(json!({ "rounds": round })));
         }
         let is_met = match self.condition(last, &own.until) {
             Ok(is_met) => is_met,
-            Err(failure) => return self.fail(at, Failure { message: format!("until: {}", failure.message), ..failure }, None),
+            Err(failure) => return self.0.fail(at, Failure { message: format!("until: {}", failure.message), ..failure }, None),
         };
-        let unchanged = self.unchanged(at, ix, own);
+        let unchanged = self.schedule().unchanged(at, ix, own);
         let is_stuck = own.stop_on_same.is_some_and(|most| u64::from(unchanged) >= most);
         let details = json!({ "rounds": round, "met": is_met });
         if is_met {
-            return self.succeed(at, output, Some(details));
+            return self.0.succeed(at, output, Some(details));
         }
         if !is_stuck && u64::from(round) < own.at_most {
-            return self.emit(Happening::StepsOpened { step: self.path(at), round: round + 1, unchanged });
+            return self.0.emit(Happening::StepsOpened { step: self.path(at), round: round + 1, unchanged });
         }
         match own.unmet {
-            Unmet::Keep => self.succeed(at, output, Some(details)),
+            Unmet::Keep => self.0.succeed(at, output, Some(details)),
             Unmet::Fail => {
                 let rounds = crate::diagnostic::counted(u64::from(round), "round", "rounds");
                 let why = if is_stuck { format!("; nothing that it reads has changed for {unchanged}") } else { String::new() };
                 let message = format!("until is still false after {rounds}{why}: {}", own.until.source.trim());
-                self.fail(at, Failure::new(FailureKind::Limit, message), Some(details));
+                self.0.fail(at, Failure::new(FailureKind::Limit, message), Some(details));
             }
         }
     }
 }
 
-impl Context {
+impl Schedule<'_> {
     /// Why a gate in a list was not met, where that is not allowed.
     pub(crate) fn unmet_in(&self, ix: u32) -> Option<Failure> {
         let unmet =

@@ -11,11 +11,12 @@ use crate::event::{Failure, FailureKind};
 use crate::model::{
     CALL_TIMEOUT, CONNECT_TIMEOUT, FOUND_PIECES, HostSource, Knowledge, MOST_FOUND, Provider, Retry, SEARCH_TIMEOUT, SearchStep, Step, Text,
 };
+use crate::parts::{Files, Requests};
 use crate::port::{EmbedEndpoint, Embedding, FoundPieces, SearchRequest, Secret};
 use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::words::{kind_of, ms};
-use crate::{Context, Run, Unscripted};
+use crate::{Run, Unscripted};
 
 /// The most characters of a question. Longer texts are no question, and no endpoint takes them.
 const LONGEST_QUERY: usize = 10_000;
@@ -25,12 +26,12 @@ impl Kind for SearchStep {
         let query = run.fill_text(at, &self.query)?;
         let (name, top) = (&self.knowledge.value, self.top.unwrap_or(FOUND_PIECES));
         let timeout = step.timeout.unwrap_or(SEARCH_TIMEOUT);
-        let request = CallRequest::Search(run.search(at, name, query.clone(), top, timeout)?);
-        let planner = run.planner_of(at);
-        if !run.permit(at, planner.as_deref(), None, &request)? {
+        let request = CallRequest::Search(run.requests().search(at, name, query.clone(), top, timeout)?);
+        let planner = run.rules().planner_of(at);
+        if !run.gatekeeper().permit(at, planner.as_deref(), None, &request)? {
             return Ok(());
         }
-        run.call_out(at, "search", json!({ "search": name, "for": query, "top": top }), request, ms(timeout));
+        run.gatekeeper().call_out(at, "search", json!({ "search": name, "for": query, "top": top }), request, ms(timeout));
         Ok(())
     }
 
@@ -42,7 +43,7 @@ impl Kind for SearchStep {
     }
 }
 
-impl Context {
+impl Requests<'_> {
     /// The request of a tool `handbook.search` with these arguments.
     pub(super) fn search_of_tool(
         &self,
@@ -78,7 +79,7 @@ impl Context {
             knowledge: name.to_owned(),
             project: self.planned_of(at).pipeline.project.clone(),
             files: knowledge.files.iter().map(|file| file.value.clone()).collect(),
-            given: self.documents_given(at, name, knowledge)?,
+            given: self.files().documents_given(at, name, knowledge)?,
             run: self.id().to_owned(),
             mode: knowledge.search,
             embed,
@@ -90,6 +91,42 @@ impl Context {
         })
     }
 
+    /// Who makes the vectors of a knowledge.
+    fn embedding(&self, at: NodeRef, knowledge: &Knowledge) -> Result<Embedding, Failure> {
+        let name = knowledge.embed.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
+        let unavailable = |message: String| Failure::new(FailureKind::Unavailable, message);
+        let model = self.model(at, name).ok_or_else(|| unavailable(format!("model \"{name}\" not found; add it to models")))?;
+        let preset = match &model.provider {
+            Provider::Scripted(replies) => return Ok(Embedding::Scripted { meanings: replies.meanings.clone() }),
+            Provider::Service(service) => service.preset(),
+            Provider::Replay(_) | Provider::Program(_) | Provider::Tool(_) | Provider::Broken => {
+                return Err(unavailable(format!("model \"{name}\" makes no vectors")));
+            }
+        };
+        if let Unscripted::Recorded(_) = self.options.unscripted {
+            return Err(unavailable(format!("recordings hold no vectors of model \"{name}\"; add a mock of this step")));
+        }
+        let secrets = self.names().secret_names();
+        let text = |text: &Option<Text>| text.as_ref().map(|t| self.names().fill_text_with(at, t, &secrets)).transpose();
+        let (base_url, host_from) = match &model.base_url {
+            Some(own) => self.origins().address(at, own, Giver::NOBODY, &secrets)?,
+            None => (preset.base_url.to_owned(), HostSource::File),
+        };
+        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
+        Ok(Embedding::Endpoint(EmbedEndpoint {
+            base_url,
+            endpoint: Box::new(endpoint),
+            host_from,
+            model: text(&model.model)?.unwrap_or_default(),
+            api_key: text(&model.api_key)?.filter(|key| !key.is_empty()).map(Secret::new),
+            timeout: model.timeout.unwrap_or(CALL_TIMEOUT),
+            connect_timeout: CONNECT_TIMEOUT,
+            retry: model.retry.clone().unwrap_or_else(Retry::of_model_calls),
+        }))
+    }
+}
+
+impl Files<'_> {
     /// The files that the run fills in; `None`: all are written out.
     fn documents_given(&self, at: NodeRef, name: &str, knowledge: &Knowledge) -> Result<Option<Vec<PathBuf>>, Failure> {
         let mut given = vec![];
@@ -120,41 +157,7 @@ impl Context {
     }
 
     fn is_told_by_data(&self, at: NodeRef, text: &Text) -> bool {
-        self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data
-    }
-
-    /// Who makes the vectors of a knowledge.
-    fn embedding(&self, at: NodeRef, knowledge: &Knowledge) -> Result<Embedding, Failure> {
-        let name = knowledge.embed.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
-        let unavailable = |message: String| Failure::new(FailureKind::Unavailable, message);
-        let model = self.model(at, name).ok_or_else(|| unavailable(format!("model \"{name}\" not found; add it to models")))?;
-        let preset = match &model.provider {
-            Provider::Scripted(replies) => return Ok(Embedding::Scripted { meanings: replies.meanings.clone() }),
-            Provider::Service(service) => service.preset(),
-            Provider::Replay(_) | Provider::Program(_) | Provider::Tool(_) | Provider::Broken => {
-                return Err(unavailable(format!("model \"{name}\" makes no vectors")));
-            }
-        };
-        if let Unscripted::Recorded(_) = self.options.unscripted {
-            return Err(unavailable(format!("recordings hold no vectors of model \"{name}\"; add a mock of this step")));
-        }
-        let secrets = self.secret_names();
-        let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
-        let (base_url, host_from) = match &model.base_url {
-            Some(own) => self.address(at, own, Giver::NOBODY, &secrets)?,
-            None => (preset.base_url.to_owned(), HostSource::File),
-        };
-        let (base_url, endpoint) = self.endpoint_options(at, model, &base_url)?;
-        Ok(Embedding::Endpoint(EmbedEndpoint {
-            base_url,
-            endpoint: Box::new(endpoint),
-            host_from,
-            model: text(&model.model)?.unwrap_or_default(),
-            api_key: text(&model.api_key)?.filter(|key| !key.is_empty()).map(Secret::new),
-            timeout: model.timeout.unwrap_or(CALL_TIMEOUT),
-            connect_timeout: CONNECT_TIMEOUT,
-            retry: model.retry.clone().unwrap_or_else(Retry::of_model_calls),
-        }))
+        self.origins().text_named_by(at, text, Giver::NOBODY) == HostSource::Data
     }
 }
 

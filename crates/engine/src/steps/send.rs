@@ -9,11 +9,13 @@ use super::mail;
 use super::requests::RepeatKey;
 use super::tool::FilledArguments;
 use super::{Kind, Taken, other};
+use crate::Run;
 use crate::acts::CalledTool;
 use crate::channel::{MessagePart, shows};
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, FileMode, STDOUT, SendStep, Step, Text, Tool, ToolKind};
+use crate::parts::Requests;
 use crate::port::{FileToWrite, HttpRequest, Mail, MailHead, MailReceipt, Secret};
 use crate::reach::Giver;
 use crate::run::Answerer;
@@ -21,7 +23,6 @@ use crate::state::NodeRef;
 use crate::state::made::is_gap;
 use crate::template;
 use crate::words::{ms, plain};
-use crate::{Context, Run};
 
 /// The most bytes of a file to which `send` adds: it is written anew each time.
 const MOST_APPENDED: u64 = 64 << 20;
@@ -53,13 +54,13 @@ struct Sending<'a> {
 
 impl Run {
     fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let (to, parts, given) = (&send.to.value, self.parts_to_send(at, send)?, self.arguments(at, &send.with)?);
+        let (to, parts, given) = (&send.to.value, self.requests().parts_to_send(at, send)?, self.arguments(at, &send.with)?);
         let is_test = self.options.mocks.refuses_effects && self.answerer == Answerer::World;
         if to == STDOUT || is_test {
             if to != STDOUT {
-                self.judged(at, step, Answerer::Nobody)?;
+                self.gatekeeper().judged(at, step, Answerer::Nobody)?;
             }
-            self.call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents(&parts)), ms(CALL_TIMEOUT));
+            self.gatekeeper().call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents(&parts)), ms(CALL_TIMEOUT));
             return Ok(());
         }
         let tool = self.tool(at, to)?.clone();
@@ -82,9 +83,9 @@ impl Run {
     fn send_part(&mut self, at: NodeRef, sending: &Sending, given: Map<String, Value>) -> Result<(), Failure> {
         let Sending { send, tool, parts, done, timeout } = *sending;
         let to = &send.to.value;
-        let key = self.repeat_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
-        let FilledArguments { with, shown: mut told } = self.with_shown(at, tool, given)?;
-        let request = self.sent_request(at, sending, with, key)?;
+        let key = self.requests().repeat_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
+        let FilledArguments { with, shown: mut told } = self.requests().with_shown(at, tool, given)?;
+        let request = self.requests().sent_request(at, sending, with, key)?;
         if let CallRequest::Mail(mail) = &request {
             mail::show(&mail.head, &mut told);
         }
@@ -95,7 +96,7 @@ impl Run {
         whole["content"] = contents(parts).join("\n\n").into();
         told.extend(shown.as_object().cloned().unwrap_or_default());
         let told = Value::Object(told);
-        if !self.permit(
+        if !self.gatekeeper().permit(
             at,
             None,
             Some(CalledTool { name: to, arguments: &told, whole: &whole, is_repeated: false, is_program: false }),
@@ -103,13 +104,13 @@ impl Run {
         )? {
             return Ok(());
         }
-        self.call_out(at, to, shown, request, ms(timeout));
+        self.gatekeeper().call_out(at, to, shown, request, ms(timeout));
         Ok(())
     }
 
     /// Records that a part was sent. Returns the step's output, or continues with the next part.
     pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, receipt: &MailReceipt) -> Result<Option<Value>, Failure> {
-        let parts = self.parts_to_send(at, send)?;
+        let parts = self.requests().parts_to_send(at, send)?;
         let count = parts.len();
         let is_kept = self.state.start.as_ref().is_some_and(|start| start.conversation.is_some());
         let at_once = send.to.value == STDOUT
@@ -118,7 +119,7 @@ impl Run {
         let first = self.state.node(at).delivered.len();
         let last = if at_once { count } else { first + 1 };
         let accepted = match receipt.accepted.is_empty() && self.options.mocks.refuses_effects {
-            true => self.would_accept(at, send)?,
+            true => self.requests().would_accept(at, send)?,
             false => receipt.accepted.clone(),
         };
         for part in first..last {
@@ -134,7 +135,7 @@ impl Run {
             });
         }
         if last < count {
-            if self.has_permit(at) {
+            if self.schedule().has_permit(at) {
                 self.start_again(at)
             } else {
                 self.wake(at)
@@ -146,7 +147,7 @@ impl Run {
     }
 }
 
-impl Context {
+impl Requests<'_> {
     /// What a tool is asked for the next part, or for all.
     fn sent_request(&self, at: NodeRef, sending: &Sending, with: Map<String, Value>, key: RepeatKey) -> Result<CallRequest, Failure> {
         let Sending { send, tool, parts, done: _, timeout } = *sending;
@@ -163,8 +164,8 @@ impl Context {
                 CallRequest::Write { folder: folder.clone(), name, content }
             }
             ToolKind::Smtp { address, from, user, password } => {
-                let secrets = self.secret_names();
-                let fill = |t: &Text| self.fill_text_with(at, t, &secrets);
+                let secrets = self.names().secret_names();
+                let fill = |t: &Text| self.names().fill_text_with(at, t, &secrets);
                 let login = match (user, password) {
                     (Some(user), Some(password)) => Some((Secret::new(fill(user)?), Secret::new(fill(password)?))),
                     _ => None,
@@ -173,7 +174,7 @@ impl Context {
                 let texts = if html.is_some() { parts.iter().map(|part| part.text.clone()).collect() } else { contents(parts) };
                 CallRequest::Mail(Mail {
                     server: fill(address)?,
-                    host_from: self.text_named_by(at, address, Giver::NOBODY),
+                    host_from: self.origins().text_named_by(at, address, Giver::NOBODY),
                     login,
                     from: fill(from)?,
                     head: mail_head(send, tool, with)?,

@@ -10,6 +10,7 @@ use super::{Kind, Taken, other};
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, StepStatus};
 use crate::model::{DataKind, MOST_ROWS, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
+use crate::parts::{Files, Requests};
 use crate::port::{QueryRequest, Rows, TableSource};
 use crate::source::Spanned;
 use crate::sql::mentions;
@@ -21,11 +22,12 @@ impl Kind for SqlStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
         let with = run.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
-        let request = CallRequest::Query(run.query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
-        if !run.permit(at, None, None, &request)? {
+        let request =
+            CallRequest::Query(run.requests().query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
+        if !run.gatekeeper().permit(at, None, None, &request)? {
             return Ok(());
         }
-        run.call_out(at, "sql", json!({ "query": *self.query.source, "with": with }), request, ms(timeout));
+        run.gatekeeper().call_out(at, "sql", json!({ "query": *self.query.source, "with": with }), request, ms(timeout));
         Ok(())
     }
 
@@ -41,7 +43,7 @@ impl Kind for SqlStep {
     }
 }
 
-impl Context {
+impl Requests<'_> {
     /// A query over the tables of `data` and those of earlier `read` steps, or only over these `tables` of `data`.
     pub(crate) fn query(
         &self,
@@ -57,14 +59,16 @@ impl Context {
         let declared = pipeline.data.iter().filter(|(name, _)| allowed(name));
         let mut sources: Vec<TableSource> = declared.map(|(name, data)| TableSource::of(name, data)).collect();
         if tables.is_none() {
-            sources.extend(self.read_tables(at));
+            sources.extend(self.files().read_tables(at));
         }
         let uses_duckdb = sources.iter().any(|table| table.engine == SqlEngine::DuckDb && mentions(&query, &table.name));
         let engine = if uses_duckdb { SqlEngine::DuckDb } else { SqlEngine::Sqlite };
         let with: BTreeMap<String, Value> = with.into_iter().collect();
         QueryRequest { engine, tables: sources, query, with, max_rows: max_rows.unwrap_or(MOST_ROWS), timeout }
     }
+}
 
+impl Files<'_> {
     /// The tables that a query of a step sees: of `data`, and of `read` steps before it.
     pub(crate) fn tables_here(&self, at: NodeRef) -> Vec<TableSource> {
         let pipeline = &self.planned_of(at).pipeline;

@@ -13,6 +13,7 @@ use crate::acts::CalledTool;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, FilePart, Knowledge, Step, Tool, ToolKind, ToolName, ToolStep};
+use crate::parts::Requests;
 use crate::port::FileToWrite;
 use crate::state::NodeRef;
 use crate::template;
@@ -32,26 +33,26 @@ pub(crate) struct FilledArguments {
 impl Kind for ToolStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
         let name = &self.tool.value;
-        run.permit_tool(at, name)?;
-        let servers = run.servers_among(at, None, std::slice::from_ref(&self.tool));
-        if run.lists_tools(at, &servers)? {
+        run.gatekeeper().permit_tool(at, name)?;
+        let servers = run.toolbox().servers_among(at, None, std::slice::from_ref(&self.tool));
+        if run.servers().lists_tools(at, &servers)? {
             return Ok(());
         }
-        if run.asks_for_server(at, 0, name) {
+        if run.gatekeeper().asks_for_server(at, 0, name) {
             return Ok(());
         }
-        let answers = run.server_answers(at, 0)?;
+        let answers = run.rules().server_answers(at, 0)?;
         let given = run.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(run.tool(at, name)?.call_timeout());
-        let key = run.repeat_key(at, self.idempotency_key.as_ref(), 0)?;
-        let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
-        let planner = run.planner_of(at);
+        let key = run.requests().repeat_key(at, self.idempotency_key.as_ref(), 0)?;
+        let (request, shown) = run.requests().tool_request(at, name, given, key, timeout)?;
+        let planner = run.rules().planner_of(at);
         let used = CalledTool { name, arguments: &shown, whole: &shown, is_repeated: answers.is_some(), is_program: false };
         let request = request.with_answers(answers);
-        if !run.permit(at, planner.as_deref(), Some(used), &request)? {
+        if !run.gatekeeper().permit(at, planner.as_deref(), Some(used), &request)? {
             return Ok(());
         }
-        run.call_out(at, name, shown, request, ms(timeout));
+        run.gatekeeper().call_out(at, name, shown, request, ms(timeout));
         Ok(())
     }
 
@@ -68,14 +69,14 @@ impl Kind for ToolStep {
     }
 }
 
-impl Context {
+impl Requests<'_> {
     /// The arguments of a call with those that the author fixed in the tool, which take precedence.
     pub(crate) fn with_shown(&self, at: NodeRef, tool: &Tool, given: Map<String, Value>) -> Result<FilledArguments, Failure> {
         let (mut with, mut shown) = (given.clone(), given);
-        let secrets = self.secret_names();
+        let secrets = self.names().secret_names();
         for (name, value) in &tool.with {
             let is_secret = value.texts().iter().flat_map(|text| &text.reads).any(reads_secret);
-            let value = self.filling_with(at, value, &secrets)?;
+            let value = self.names().filling_with(at, value, &secrets)?;
             shown.insert(name.value.clone(), if is_secret { Value::from(HIDDEN) } else { value.clone() });
             with.insert(name.value.clone(), value);
         }
@@ -99,7 +100,8 @@ impl Context {
                 let extra = [("with", template::from_json(&Value::Object(with)))];
                 let parts = HttpParts { method: *method, url, headers, query, body: body.as_ref() };
                 let step = self.step(at);
-                let giver = self.giver(at, name, &step.kind);
+                let origins = self.origins();
+                let giver = origins.giver(at, name, &step.kind);
                 let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
                 let mut request = self.http_request(at, &parts, (giver, &extra), timeout, connect_timeout)?;
                 key.add_to(&mut request);
@@ -154,13 +156,15 @@ impl Context {
     fn file_to_write(&self, at: NodeRef, value: &Value) -> Result<FileToWrite, Failure> {
         let path = value.get("path").and_then(Value::as_str).filter(|_| value["type"] == "image");
         let Some(path) = path else { return Ok(FileToWrite::Text(plain(value))) };
-        if !self.was_read(path) {
+        if !self.files().was_read(path) {
             let message = format!("\"{path}\" is no picture that a step of this run read or made, so it is not copied");
             return Err(Failure::new(FailureKind::Denied, message));
         }
-        Ok(FileToWrite::Picture { path: self.opened_at(at, path), most: self.program_bounds(at).file_size.min(MOST_PICTURE) })
+        Ok(FileToWrite::Picture { path: self.files().opened_at(at, path), most: self.program_bounds(at).file_size.min(MOST_PICTURE) })
     }
+}
 
+impl Context {
     /// The tool with the name `tool` or `tool.part`.
     pub(crate) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
         let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" not found"));
@@ -172,12 +176,12 @@ impl Run {
     /// The result of a tool that is a program or code.
     pub(crate) fn started_result(&mut self, at: NodeRef, agent: Option<&str>, name: &str, reply: CallReply) -> Result<Value, Failure> {
         if let CallReply::Program(reply) = &reply {
-            self.record_refused(at, agent, reply);
+            self.gatekeeper().record_refused(at, agent, reply);
         }
         let kind = &self.tool(at, name)?.kind;
         match (kind.starts(), kind.code(), reply) {
             (Some(run), None, CallReply::Program(reply)) => program::printed(run, reply),
-            (None, Some(run), CallReply::Python(reply)) => self.code_result(at, run, reply),
+            (None, Some(run), CallReply::Python(reply)) => self.requests().code_result(at, run, reply),
             _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         }
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::Context;
 use crate::event::{Failure, FailureKind};
 use crate::gates::JudgedCard;
 use crate::model::{Accept, AcceptItem, Criterion, Judging, JudgingStep, SHORTEST_DESCRIPTION, ScorecardRef, TaskStep, accept_id};
+use crate::parts::Tasks;
 use crate::source::{Span, Spanned};
 use crate::state::NodeRef;
 use crate::words::kind_of;
@@ -15,11 +15,11 @@ const MOST_CRITERIA: usize = 30;
 /// Most characters of one of its texts.
 const LONGEST_TEXT: usize = 2_000;
 
-impl Context {
+impl Tasks<'_> {
     /// The criteria of a task, as scorecards.
     pub(crate) fn accept_cards(&self, at: NodeRef, own: &TaskStep) -> Result<Vec<JudgedCard>, Failure> {
         let criteria = match &own.accept {
-            Accept::Card(reference @ ScorecardRef::Named(_)) => return Ok(vec![self.scorecard(at, reference)?]),
+            Accept::Card(reference @ ScorecardRef::Named(_)) => return Ok(vec![self.questions().scorecard(at, reference)?]),
             Accept::Card(ScorecardRef::Written(text)) => self.given_criteria(self.fill(at, text)?)?,
             Accept::Listed(items) => {
                 let mut criteria = vec![];

@@ -7,6 +7,7 @@ mod texts;
 
 use serde_json::{Map, Value, json};
 
+use crate::Run;
 use crate::channel::Output;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind, Happening};
@@ -14,6 +15,7 @@ use crate::gate::{self, ReadArtefact};
 use crate::gates::Question;
 use crate::model::{ArtefactKind, CALL_TIMEOUT, JudgingStep, MOST_REPAIRS, PythonCode, QUERY_TIMEOUT, TaskStep, Text, WrittenArtefact};
 use crate::model_calls::conversation::CallOutcome;
+use crate::parts::Tasks;
 use crate::port::{PythonError, PythonReply, Rows, TableSource};
 use crate::source::{Span, Spanned};
 use crate::sql::mentions;
@@ -21,7 +23,6 @@ use crate::state::talk::MOST_PICTURES;
 use crate::state::{NodeRef, StepWork, TaskTry};
 use crate::steps::{Kind, Taken};
 use crate::words::{MOST_SHOWN, ms, shown};
-use crate::{Context, Run};
 
 /// The next action of a `task` step.
 enum NextOfTask {
@@ -46,8 +47,8 @@ impl Kind for TaskStep {
             && !run.state.node(at).status.is_final()
             && !matches!(run.state.node(at).work, StepWork::Call(_))
         {
-            let kind = run.artefact_kind(at, self)?;
-            let goes_on = match run.next_of_task(at, self, kind)? {
+            let kind = run.tasks().artefact_kind(at, self)?;
+            let goes_on = match run.tasks().next_of_task(at, self, kind)? {
                 NextOfTask::Describe(table) => run.describe(at, self, &table)?,
                 NextOfTask::Try => run.ask_for_try(at, self, kind)?,
                 NextOfTask::Execute => run.execute(at, self)?,
@@ -66,8 +67,8 @@ impl Kind for TaskStep {
     }
 
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
-        let kind = run.artefact_kind(at, self)?;
-        match (run.next_of_task(at, self, kind)?, reply) {
+        let kind = run.tasks().artefact_kind(at, self)?;
+        match (run.tasks().next_of_task(at, self, kind)?, reply) {
             (NextOfTask::Describe(table), CallReply::Rows(rows)) => {
                 run.emit(Happening::TableDescribed { step: run.path(at), table: table.name, columns: rows.columns });
             }
@@ -83,7 +84,7 @@ impl Kind for TaskStep {
     fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure, told: Option<Value>) {
         use FailureKind::{BadRequest, Denied, Limit, Program, Timeout, TooLarge, WrongType};
         let is_of_code = matches!(failure.kind, BadRequest | Denied | Limit | Program | Timeout | TooLarge | WrongType);
-        let next = run.artefact_kind(at, self).and_then(|kind| run.next_of_task(at, self, kind));
+        let next = run.tasks().artefact_kind(at, self).and_then(|kind| run.tasks().next_of_task(at, self, kind));
         if !is_of_code || !matches!(next, Ok(NextOfTask::Execute)) {
             return run.fail_attempt_told(at, failure, told);
         }
@@ -92,7 +93,7 @@ impl Kind for TaskStep {
     }
 }
 
-impl Context {
+impl<'c> Tasks<'c> {
     /// What the agent makes.
     fn artefact_kind(&self, at: NodeRef, own: &TaskStep) -> Result<ArtefactKind, Failure> {
         let word = self.fill_text(at, &own.artefact)?;
@@ -121,11 +122,11 @@ impl Context {
             return Ok(NextOfTask::Try);
         }
         let known = |table: &TableSource| tasking.is_some_and(|tasking| tasking.tables.iter().any(|(name, _)| *name == table.name));
-        if let Some(table) = self.tables_here(at).into_iter().find(|table| !known(table)) {
+        if let Some(table) = self.files().tables_here(at).into_iter().find(|table| !known(table)) {
             return Ok(NextOfTask::Describe(table));
         }
         if self.described(at).next().is_none() && kind == ArtefactKind::Sql {
-            let unreadable = self.unreadable_here(at);
+            let unreadable = self.files().unreadable_here(at);
             let message = match unreadable.is_empty() {
                 true => "there is no table that a query may read; add data, or a read step above, or use artefact: text".to_owned(),
                 false => format!("there is no table that a query may read: {}", unreadable.join("; ")),
@@ -136,26 +137,26 @@ impl Context {
     }
 
     /// The tables that the agent of a task may read, with their columns.
-    pub(super) fn described(&self, at: NodeRef) -> impl Iterator<Item = &(String, Vec<(String, String)>)> {
-        let tables = self.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
+    pub(super) fn described(self, at: NodeRef) -> impl Iterator<Item = &'c (String, Vec<(String, String)>)> {
+        let tables = self.0.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
         tables.iter().filter(|(_, columns)| !columns.is_empty())
     }
 
     fn task_question(&self, at: NodeRef, own: &TaskStep) -> Result<Question, Failure> {
         let Some(last) = self.tries(at).last() else { return Err(Failure::new(FailureKind::Internal, "nothing was tried")) };
         let result = last.result.as_deref().cloned().unwrap_or_default();
-        let asked = self.fill_for_agent(at, self.agent(at, &own.agent.value)?, &own.prompt)?;
+        let asked = self.conversations().fill_for_agent(at, self.agent(at, &own.agent.value)?, &own.prompt)?;
         let with = json!({ "task": asked.trim(), "code": last.artefact.code, "printed": last.printed });
         let cards = self.accept_cards(at, own)?;
-        let mut question = self.question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
+        let mut question = self.questions().question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
         question.shown = Some(shown(&question.text, last.cut, MOST_SHOWN));
         question.pictures = if own.pictures { last.files.iter().take(MOST_PICTURES).cloned().collect() } else { vec![] };
         Ok(question)
     }
 
     /// The tries of a `task` step.
-    pub(crate) fn tries(&self, at: NodeRef) -> &[TaskTry] {
-        self.state.tasking(at).map(|tasking| tasking.tries.as_slice()).unwrap_or_default()
+    pub(crate) fn tries(self, at: NodeRef) -> &'c [TaskTry] {
+        self.0.state.tasking(at).map(|tasking| tasking.tries.as_slice()).unwrap_or_default()
     }
 
     /// The details of a `task` step: its tries, what was wrong with the last of them, and those of all its conversations.
@@ -192,7 +193,7 @@ impl Context {
         if let Some(last) = tries.last().filter(|last| !last.files.is_empty()) {
             details["files"] = json!(last.files);
         }
-        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
+        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.conversations().model_details(at)) {
             own.extend(model);
         }
         details
@@ -213,13 +214,13 @@ impl Run {
 
     /// Sends a query for the agent of a task, or lets the step wait for a permit, or for a person who decides.
     fn send_query(&mut self, at: NodeRef, own: &TaskStep, query: String) -> Result<(), Failure> {
-        if self.waits_for_permit(at) {
+        if self.talks().waits_for_permit(at) {
             return Ok(());
         }
         let timeout = self.step(at).timeout.unwrap_or(QUERY_TIMEOUT);
-        let request = CallRequest::Query(self.query(at, None, query.clone(), Map::new(), None, timeout));
-        if self.permit(at, Some(&own.agent.value), None, &request)? {
-            self.call_out(at, "sql", json!({ "query": query }), request, ms(timeout));
+        let request = CallRequest::Query(self.requests().query(at, None, query.clone(), Map::new(), None, timeout));
+        if self.gatekeeper().permit(at, Some(&own.agent.value), None, &request)? {
+            self.gatekeeper().call_out(at, "sql", json!({ "query": query }), request, ms(timeout));
         }
         Ok(())
     }
@@ -227,11 +228,11 @@ impl Run {
     /// Asks the agent for a try; returns whether the step continues at once.
     fn ask_for_try(&mut self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<bool, Failure> {
         if self.state.talk(at).is_none() {
-            self.check_accept(at, own)?;
+            self.tasks().check_accept(at, own)?;
         }
         let nothing = || WrittenArtefact { kind, ..WrittenArtefact::default() };
-        let number = self.tries(at).len() as u32 + 1;
-        let text = match self.said_by(at, &own.agent.value, &|run, opens| run.task_brief(at, own, kind, opens))? {
+        let number = self.tasks().tries(at).len() as u32 + 1;
+        let text = match self.talks().said_by(at, &own.agent.value, &|run, opens| run.tasks().task_brief(at, own, kind, opens))? {
             CallOutcome::Said(text) => text,
             CallOutcome::Waiting => return Ok(false),
             // A shorter answer may do.
@@ -241,19 +242,20 @@ impl Run {
                 return Ok(true);
             }
             CallOutcome::Failed(failure) => {
-                self.fail_asking(at, failure);
+                self.talks().fail_asking(at, failure);
                 return Ok(false);
             }
         };
         let (artefact, result, error) = match gate::read_artefact(&text, kind) {
             Ok(ReadArtefact { artefact, result, notes }) => {
-                self.note_reading(at, notes);
+                self.talks().note_reading(at, notes);
                 let error = unusable(&artefact);
                 (artefact, result.filter(|_| error.is_none()).map(|result| Value::String(result).into()), error)
             }
             Err(problems) if self.state.talk(at).is_some_and(|talk| talk.repairs < MOST_REPAIRS) => {
-                if !self.waits_for_permit(at) {
-                    self.repair(at, self.task_brief(at, own, kind, false)?, &problems)?;
+                if !self.talks().waits_for_permit(at) {
+                    let brief = self.tasks().task_brief(at, own, kind, false)?;
+                    self.talks().repair(at, brief, &problems)?;
                 }
                 return Ok(false);
             }
@@ -268,7 +270,7 @@ impl Run {
 
     /// Runs what the agent wrote; returns whether the step continues at once.
     fn execute(&mut self, at: NodeRef, own: &TaskStep) -> Result<bool, Failure> {
-        let Some(artefact) = self.tries(at).last().map(|last| last.artefact.clone()) else { return Ok(false) };
+        let Some(artefact) = self.tasks().tries(at).last().map(|last| last.artefact.clone()) else { return Ok(false) };
         let sent = match artefact.kind {
             ArtefactKind::Sql => self.send_query(at, own, artefact.code.clone()),
             ArtefactKind::Python => self.send_code(at, own, &artefact),
@@ -286,7 +288,7 @@ impl Run {
 
     /// Runs the code of an agent, which finds the tables that it names as variables.
     fn send_code(&mut self, at: NodeRef, own: &TaskStep, artefact: &WrittenArtefact) -> Result<(), Failure> {
-        if self.waits_for_permit(at) {
+        if self.talks().waits_for_permit(at) {
             return Ok(());
         }
         let named = |name: &String| Spanned::new(name.clone(), Span::default());
@@ -294,13 +296,14 @@ impl Run {
         let code = PythonCode { code: Text::plain(&artefact.code), file: None, returns, needs: own.needs.clone() };
         let timeout = self.step(at).timeout.unwrap_or(CALL_TIMEOUT);
         let name = format!("step \"{}\"", self.path(at));
-        let mut call = self.python_call(at, &code, name, self.arguments(at, &own.with)?, timeout);
-        let can_read = |table: &TableSource| self.described(at).any(|(name, _)| *name == table.name);
-        call.tables = self.tables_here(at).into_iter().filter(|table| can_read(table) && mentions(&artefact.code, &table.name)).collect();
+        let mut call = self.requests().python_call(at, &code, name, self.arguments(at, &own.with)?, timeout);
+        let can_read = |table: &TableSource| self.tasks().described(at).any(|(name, _)| *name == table.name);
+        call.tables =
+            self.files().tables_here(at).into_iter().filter(|table| can_read(table) && mentions(&artefact.code, &table.name)).collect();
         call.is_written_by_model = true;
         let request = CallRequest::Python(Box::new(call));
-        if self.permit(at, Some(&own.agent.value), None, &request)? {
-            self.call_out(at, "python", json!({ "code": artefact.code }), request, ms(timeout));
+        if self.gatekeeper().permit(at, Some(&own.agent.value), None, &request)? {
+            self.gatekeeper().call_out(at, "python", json!({ "code": artefact.code }), request, ms(timeout));
         }
         Ok(())
     }
@@ -311,8 +314,8 @@ impl Run {
         let printed = notes.into_iter().fold(printed, |printed, note| format!("{printed}\n{note}")).trim().to_owned();
         let Some(PythonError { message, traceback, line: _, fault }) = error else {
             let mut result = Value::Object(returns);
-            self.tell_back(at, &mut result);
-            let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(result.into()));
+            self.files().tell_back(at, &mut result);
+            let (step, number, result) = (self.path(at), self.tasks().tries(at).len() as u32, Some(result.into()));
             return self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![], files });
         };
         // A traceback ends with the message.
@@ -324,33 +327,33 @@ impl Run {
     fn executed(&mut self, at: NodeRef, rows: Rows) {
         let Rows { rows, columns: _, personal, is_cut: cut } = rows;
         let result: Value = rows.into_iter().map(Value::Object).collect();
-        let number = self.tries(at).len() as u32;
+        let number = self.tasks().tries(at).len() as u32;
         let (step, result, printed) = (self.path(at), Some(result.into()), String::new());
         self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut, personal, files: vec![] });
     }
 
     fn not_executed(&mut self, at: NodeRef, error: String, printed: String) {
-        let number = self.tries(at).len() as u32;
+        let number = self.tasks().tries(at).len() as u32;
         let (step, error) = (self.path(at), Some(error));
         self.emit(Happening::TaskExecuted { step, number, result: None, error, printed, cut: false, personal: vec![], files: vec![] });
     }
 
     /// Judges the result of the last try; returns whether the step continues at once.
     fn judge_try(&mut self, at: NodeRef, own: &TaskStep) -> Result<bool, Failure> {
-        let question = self.task_question(at, own)?;
-        let Some(answers) = self.ask_judges(at, &question)? else { return Ok(false) };
+        let question = self.tasks().task_question(at, own)?;
+        let Some(answers) = self.judges().ask_judges(at, &question)? else { return Ok(false) };
         // A judge that cannot answer says nothing about the work: another try would not help.
         if let Some(failure) = question.unanswered(&answers) {
             return Err(Failure { message: format!("the judge could not answer: {}", failure.message), ..failure });
         }
-        let made_for = self.made_for(at, Some(&question.output));
-        let verdicts = self.verdicts(at, &made_for, &question, &answers)?;
-        self.emit(Happening::TaskJudged { step: self.path(at), number: self.tries(at).len() as u32, verdicts });
+        let made_for = self.questions().made_for(at, Some(&question.output));
+        let verdicts = self.questions().verdicts(at, &made_for, &question, &answers)?;
+        self.emit(Happening::TaskJudged { step: self.path(at), number: self.tasks().tries(at).len() as u32, verdicts });
         Ok(true)
     }
 
     fn accept(&mut self, at: NodeRef) -> bool {
-        let tries = self.tries(at);
+        let tries = self.tasks().tries(at);
         let Some(last) = tries.last() else { return false };
         let WrittenArtefact { thought, code, output_variables, is_malicious, .. } = &*last.artefact;
         let output = json!({
@@ -358,7 +361,7 @@ impl Run {
             "artefact": { "thought": thought, "code": code, "output_variables": output_variables, "is_malicious": is_malicious },
             "attempts": tries.len(),
         });
-        let details = self.task_details(at);
+        let details = self.tasks().task_details(at);
         self.succeed(at, output, Some(details));
         false
     }

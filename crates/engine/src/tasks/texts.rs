@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::Map;
 
-use crate::Context;
 use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
 use crate::model::{ArtefactKind, Criterion, MOST_ROWS, PythonNeeds, SqlEngine, TaskStep};
 use crate::model_calls::Brief;
+use crate::parts::Tasks;
 use crate::state::{NodeRef, TaskTry};
 use crate::words::{cut, kind_of, plain};
 
@@ -20,27 +20,27 @@ const LONGEST_CODE: usize = 3_000;
 const LONGEST_RESULT: usize = 1_000;
 const LONGEST_FAILURE: usize = 2_000;
 
-impl Context {
+impl Tasks<'_> {
     pub(super) fn task_brief(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind, opens: bool) -> Result<Brief, Failure> {
         let tries = self.tries(at);
         let mut prompt = None;
         if opens {
-            let asked = prompt.insert(self.with_refinement(at, &own.agent.value, &own.prompt)?);
-            self.attach(at, own.attach.as_ref(), asked)?;
+            let asked = prompt.insert(self.conversations().with_refinement(at, &own.agent.value, &own.prompt)?);
+            self.files().attach(at, own.attach.as_ref(), asked)?;
             let cards = self.accept_cards(at, own)?;
             let criteria: Vec<&Criterion> = cards.iter().flat_map(|card| &card.criteria).collect();
             let what = [self.what_to_make(at, own, kind)?, told_criteria(&criteria), told_tries(tries)];
             asked.text.truncate(asked.text.trim_end().len());
             what.iter().filter(|told| !told.is_empty()).for_each(|told| asked.text.push_str(&format!("\n\n{told}")));
         }
-        self.brief(at, &own.agent.value, None, prompt, Some(wanted::artefact(kind, !tries.is_empty())), Purpose::Turn)
+        self.conversations().brief(at, &own.agent.value, None, prompt, Some(wanted::artefact(kind, !tries.is_empty())), Purpose::Turn)
     }
 
     fn what_to_make(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<String, Failure> {
         let mut told = match kind {
             ArtefactKind::Text => return Ok("Give the work itself in \"result\".".to_owned()),
             ArtefactKind::Sql => {
-                let tables = self.tables_here(at);
+                let tables = self.files().tables_here(at);
                 let engine = |engine| tables.iter().any(|table| table.engine == engine);
                 let dialect = match (engine(SqlEngine::Sqlite), engine(SqlEngine::DuckDb)) {
                     (_, false) => "SQLite",

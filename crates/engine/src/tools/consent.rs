@@ -13,13 +13,13 @@ use crate::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, Approve, Policy, ToolName};
+use crate::parts::{Gatekeeper, Rules};
 use crate::policy::{PolicyAnswer, may_mean, needs_approval, program_needs_approval};
 use crate::state::NodeRef;
 use crate::state::consents::{ConsentDecision, PendingConsent};
 use crate::steps::mail::each_form;
-use crate::{Context, Run};
 
-impl Run {
+impl Gatekeeper<'_> {
     /// A person's decision about a request. Asks the person if that is necessary, and returns `None` if it is not.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Run {
             && !self.policies(at, agent).iter().any(|(_, policy)| of_program(policy))
             && called.is_none_or(|(name, arguments)| {
                 let named = (name, tool.is_some_and(|tool| tool.is_program));
-                !each_form(request, arguments).iter().any(|form| self.must_confirm(at, agent, named, form))
+                !each_form(request, arguments).iter().any(|form| self.rules().must_confirm(at, agent, named, form))
             })
         {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Run {
             _ => {
                 // Not shortened: the person decides about all of it.
                 let question = format!("\"{step}\" wants to {words}{}; allow it?", because(&asks));
-                self.emit(Happening::ApprovalRequested { step, question, act, form: None });
+                self.0.emit(Happening::ApprovalRequested { step, question, act, form: None });
                 PersonSays::Nothing
             }
         }))
@@ -94,12 +94,12 @@ impl Run {
         }
         self.is_paused = false;
         let is_doubt = self.state.doubts.contains_key(step);
-        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by, nobody });
-        if is_doubt { self.follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
+        self.0.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by, nobody });
+        if is_doubt { self.scheduler().follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
     }
 }
 
-impl Context {
+impl Rules<'_> {
     /// Whether a tool, or a list of a policy, requires a person to confirm this call.
     fn must_confirm(&self, at: NodeRef, agent: Option<&str>, (tool, is_program): (&str, bool), arguments: &Value) -> bool {
         let part = ToolName::of(tool).part.unwrap_or(tool);

@@ -7,17 +7,17 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::command::Command;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Form, HostSource, PipelineId, ServerKind, Text, ToolKind, ToolName};
+use crate::parts::{Servers, Toolbox};
 use crate::plan::PipelinePlan;
 use crate::policy::{Act, decide, may_allow};
 use crate::port::ToolServer;
 use crate::template;
 use crate::tools::servers::of_file;
-use crate::{Context, Run};
 
 /// The most servers that start early; the others start at their first call.
 const MOST_EARLY: usize = 8;
 
-impl Run {
+impl Servers<'_> {
     /// Starts the servers that the steps of this run may use, in its own file and in those that it calls, if all their settings are known and no
     /// policy could reject them. Tests start none.
     pub(crate) fn start_servers_early(&mut self) {
@@ -34,15 +34,15 @@ impl Run {
             let of_steps = planned.steps.iter().filter_map(|planned| planned.step.kind.facts().called);
             let of_tools = named_tools(planned).into_iter().filter_map(|tool| planned.called_tool(ToolName::of(tool).tool));
             open.extend(of_steps.chain(of_tools).filter(|called| seen.insert(called.0)));
-            let servers = self.servers_used(planned).into_iter().filter(|name| !asked.contains(*name));
-            early.extend(servers.filter_map(|name| self.known_server(id, name).ok()));
+            let servers = self.toolbox().servers_used(planned).into_iter().filter(|name| !asked.contains(*name));
+            early.extend(servers.filter_map(|name| self.toolbox().known_server(id, name).ok()));
         }
         early.truncate(MOST_EARLY);
         self.commands.extend(early.into_iter().map(|server| Command::StartServer(Box::new(server))));
     }
 }
 
-impl Context {
+impl Toolbox<'_> {
     /// The servers of a file that its steps and agents use through a tool or resource that every policy of this run may allow.
     fn servers_used<'p>(&self, planned: &'p PipelinePlan) -> BTreeSet<&'p str> {
         // Which policies are in force is known only when a step runs.
@@ -80,7 +80,7 @@ impl Context {
     /// A server whose texts read only `env`, `secrets` and, in the run's own file, `inputs`. Its address may read only `env`, since the step decides
     /// who named its host.
     fn known_server(&self, id: PipelineId, name: &str) -> Result<ToolServer, Failure> {
-        let secrets = self.secret_names();
+        let secrets = self.names().secret_names();
         let filled = |text: &Text, roots: &[&str]| {
             if text.form == Form::Plain {
                 return Ok(text.source.to_string());
@@ -89,7 +89,7 @@ impl Context {
             if !text.reads.iter().all(|read| is_known(&read.path)) {
                 return Err(Failure::new(FailureKind::Unavailable, "it reads what is not known yet"));
             }
-            let scope = self.scope(0, None, text, &secrets);
+            let scope = self.names().scope(0, None, text, &secrets);
             let wrong = |error: template::FillError| Failure::new(FailureKind::BadRequest, error.message);
             template::compile(text).and_then(|compiled| compiled.fill_text(&scope)).map_err(wrong)
         };

@@ -21,6 +21,7 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, Shared
 use crate::gate::{mocked, result};
 use crate::model::{Agent, FilePart, Knowledge, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
 use crate::opening::Opening;
+use crate::parts::{Requests, Talks, Toolbox};
 use crate::policy::{may_allow, may_call};
 use crate::port::{Rows, ServerAnswers, ServerReply, ToolDescription};
 use crate::run::{Answerer, NOT_KNOWN_HERE};
@@ -30,7 +31,7 @@ use crate::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, Requeste
 use crate::steps::no_result;
 use crate::steps::requests::RepeatKey;
 use crate::words::ms;
-use crate::{Context, RecordedRun, Run, shape};
+use crate::{RecordedRun, shape};
 
 /// How often a step's agent may make a call with the same arguments; more is a loop.
 const MOST_SAME: usize = 3;
@@ -85,7 +86,7 @@ pub(crate) fn with_own_ids(mut calls: Vec<ToolCall>, before: &[Arc<Message>]) ->
     calls
 }
 
-impl Context {
+impl<'c> Toolbox<'c> {
     /// The tools to offer for the names that an author listed, one for each part that is open. Tools of a server that policies always reject are left
     /// out.
     pub(crate) fn offered(&self, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
@@ -157,7 +158,7 @@ impl Context {
                 let called = self.planned_of(at).called_tool(name).map(|id| &self.plan.pipeline(id).pipeline);
                 let asked = called.and_then(|called| called.asked.as_ref().and_then(|name| called.agents.get_key_value(&name.value)));
                 let own = match asked {
-                    Some((name, agent)) => match self.purpose(at, agent).unwrap_or_default() {
+                    Some((name, agent)) => match self.plans().purpose(at, agent).unwrap_or_default() {
                         purpose if purpose.is_empty() => format!("Asks the agent {name}."),
                         purpose => format!("Asks the agent {name}, which was told this: {purpose}"),
                     },
@@ -185,27 +186,27 @@ impl Context {
     }
 
     /// Tool calls of the last answer.
-    fn asked(&self, at: NodeRef) -> &[RequestedCall] {
-        self.state.talk(at).map(ModelTalk::asked).unwrap_or_default()
+    fn asked(self, at: NodeRef) -> &'c [RequestedCall] {
+        self.0.state.talk(at).map(ModelTalk::asked).unwrap_or_default()
     }
 
     /// The request of a call that an agent requested, and its arguments as they are recorded.
     fn asked_request(&self, at: NodeRef, place: usize, asked: &ToolCall, timeout: Duration) -> Result<(CallRequest, Value), Failure> {
         let turn = self.state.talk(at).map_or(0, |talk| talk.turns);
-        let conversation = match self.conversation(at) {
+        let conversation = match self.conversations().conversation(at) {
             0 => String::new(),
             number => format!("{number}-"),
         };
-        let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
+        let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.requests().own_key(at), place + 1), is_written: false };
         let given = asked.arguments.as_object().cloned().unwrap_or_default();
-        self.tool_request(at, &asked.tool, given, key, timeout)
+        self.requests().tool_request(at, &asked.tool, given, key, timeout)
     }
 
     /// Whether nothing answers a call in a test.
     fn lacks_mock(&self, at: NodeRef, asked: &ToolCall) -> bool {
         let mocks = &self.options.mocks;
         let is_tested = mocks.refuses_effects && mocks.recorded.is_none();
-        is_tested && self.mock_named(&asked.tool).is_none() && self.tool_goes_outside(at, &asked.tool)
+        is_tested && self.schedule().mock_named(&asked.tool).is_none() && self.tool_goes_outside(at, &asked.tool)
     }
 
     /// The result of a mock that replaces a tool; for a pipeline, its outputs.
@@ -218,20 +219,14 @@ impl Context {
 
     /// The opening of a called pipeline, and its person from these rows.
     fn opening_with(&self, at: NodeRef, called: PipelineId, asked: &ToolCall, rows: Rows) -> Result<(Opening, SharedValue), Failure> {
-        let given = self.with_fixed(at, &asked.tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
+        let given = self.requests().with_fixed(at, &asked.tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         Ok((self.opening(at, called, given, None)?, self.person_found(called, rows)?))
-    }
-
-    /// The arguments of a call of a tool, with those that the author fixed, which take precedence.
-    pub(crate) fn with_fixed(&self, at: NodeRef, tool: &str, mut given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-        given.extend(self.arguments(at, &self.tool(at, tool)?.with)?);
-        Ok(given)
     }
 
     /// The time for a call of an agent, which a dialogue may bound.
     fn time_of_tool(&self, at: NodeRef, tool: &str) -> Result<Duration, Failure> {
         let own = self.tool(at, tool)?.call_timeout();
-        Ok(self.time_of_dialogue(at).map_or(own, |left| left.min(own)))
+        Ok(self.dialogues().time_of_dialogue(at).map_or(own, |left| left.min(own)))
     }
 
     /// The place of a call among those that an agent requested.
@@ -240,7 +235,15 @@ impl Context {
     }
 }
 
-impl Run {
+impl Requests<'_> {
+    /// The arguments of a call of a tool, with those that the author fixed, which take precedence.
+    pub(crate) fn with_fixed(&self, at: NodeRef, tool: &str, mut given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        given.extend(self.arguments(at, &self.tool(at, tool)?.with)?);
+        Ok(given)
+    }
+}
+
+impl Talks<'_> {
     /// Makes the calls that the last answer requested, as far as permits allow. Returns their results when all have ended.
     ///
     /// # Errors
@@ -253,24 +256,24 @@ impl Run {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        let uses = talk.uses.len() + self.spent_before(at, &talk.agent).2;
+        let uses = talk.uses.len() + self.conversations().spent_before(at, &talk.agent).2;
         if let Some(most) = bounds.max_steps.filter(|most| uses as u64 > *most) {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
         // A failure that ends the step must do so before any call of this answer is sent.
         let asked: Vec<ToolCall> = talk.asked().iter().map(|asked| asked.asked.clone()).collect();
-        if let Some(refused) = asked.into_iter().find(|asked| self.lacks_mock(at, asked) && !self.is_rejected_unsent(at, asked)) {
+        if let Some(refused) = asked.into_iter().find(|asked| self.toolbox().lacks_mock(at, asked) && !self.is_rejected_unsent(at, asked)) {
             let message = format!("tool \"{}\" has side effects; add a mock", refused.tool);
             self.noted.borrow_mut().refused.push(self.path(at));
             return Err(Failure::new(FailureKind::Denied, message));
         }
-        for place in 0..self.asked(at).len() {
-            let asked = self.asked(at);
+        for place in 0..self.toolbox().asked(at).len() {
+            let asked = self.toolbox().asked(at);
             if asked[place].stage != AskedStage::Open {
                 continue;
             }
             let running = asked.iter().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_))).count() as u64;
-            if !self.has_permit(at) || bounds.max_parallel.is_some_and(|most| running >= most) {
+            if !self.schedule().has_permit(at) || bounds.max_parallel.is_some_and(|most| running >= most) {
                 // The end of an open call wakes the step. Without one, the step waits for a permit.
                 if running == 0 {
                     self.wake(at);
@@ -292,7 +295,7 @@ impl Run {
             }),
             AskedStage::Open | AskedStage::Out(_) | AskedStage::Inside(_) => None,
         };
-        Ok(self.asked(at).iter().map(told).collect())
+        Ok(self.toolbox().asked(at).iter().map(told).collect())
     }
 
     /// Makes one call.
@@ -309,12 +312,12 @@ impl Run {
             let message = format!("this call was made {MOST_SAME} times with the same arguments; go on with what it gave, or answer");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        let tools = self.tools_of(at, &agent_name);
+        let tools = self.conversations().tools_of(at, &agent_name);
         let Some(offered) = tools.iter().find(|tool| tool.name == asked.tool) else {
-            if let Some(failure) = self.refused_unpinned(at, &asked.tool) {
+            if let Some(failure) = self.toolbox().refused_unpinned(at, &asked.tool) {
                 return Err(failure);
             }
-            let shown = self.shown_tools(at, &agent_name, &tools);
+            let shown = self.toolbox().shown_tools(at, &agent_name, &tools);
             let names: Vec<&str> = shown.iter().map(|tool| tool.name.as_str()).collect();
             let there = if names.is_empty() { "there is none".to_owned() } else { format!("there are: {}", names.join(", ")) };
             return bad(format!("there is no tool \"{}\"; {there}", asked.tool));
@@ -324,34 +327,34 @@ impl Run {
         if !problems.is_empty() {
             return bad(format!("the arguments do not fit: {}", problems.join("; ")));
         }
-        if self.asks_for_server(at, place, &asked.tool) {
+        if self.gatekeeper().asks_for_server(at, place, &asked.tool) {
             return Ok(());
         }
-        let answers = self.server_answers(at, place)?;
-        let timeout = self.time_of_tool(at, &asked.tool)?;
+        let answers = self.rules().server_answers(at, place)?;
+        let timeout = self.toolbox().time_of_tool(at, &asked.tool)?;
         let name = RecordedRun::call(&self.path(at), &asked.tool, &asked.arguments);
-        if let Some(gave) = self.recorded(&name, |run| &run.calls) {
+        if let Some(gave) = self.schedule().recorded(&name, |run| &run.calls) {
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
             self.asked_replied(at, call, place, gave, vec![]);
             return Ok(());
         }
-        if let Some((name, mock)) = self.mock_named(&asked.tool) {
-            self.unsent(Answerer::Mock, |run| run.make_call(at, place, &asked, answers))?;
-            self.answers(name);
+        if let Some((name, mock)) = self.schedule().mock_named(&asked.tool) {
+            self.gatekeeper().unsent(Answerer::Mock, |run| run.talks().make_call(at, place, &asked, answers))?;
+            self.schedule().answers(name);
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
             let result = match mock {
                 Mock::Output(output) => {
                     let tool = self.planned_of(at).pipeline.tool(&asked.tool);
                     let problems = tool.map_or(vec![], |(tool, _)| mocked::of_tool(&tool.kind, &output));
-                    if problems.is_empty() { self.given_by(at, &asked.tool, output) } else { Err(no_result(&problems)) }
+                    if problems.is_empty() { self.toolbox().given_by(at, &asked.tool, output) } else { Err(no_result(&problems)) }
                 }
                 Mock::Error(kind) => Err(Failure::new(kind, "mocked failure")),
             };
             self.asked_replied(at, call, place, result, vec![]);
             return Ok(());
         }
-        if self.lacks_mock(at, &asked) {
-            return self.unsent(Answerer::Nobody, |run| run.make_call(at, place, &asked, answers));
+        if self.toolbox().lacks_mock(at, &asked) {
+            return self.gatekeeper().unsent(Answerer::Nobody, |run| run.talks().make_call(at, place, &asked, answers));
         }
         self.make_call(at, place, &asked, answers)
     }
@@ -363,29 +366,29 @@ impl Run {
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
             return self.use_pipeline(at, place, called, asked, &agent_name);
         }
-        let timeout = self.time_of_tool(at, &asked.tool)?;
-        let (request, shown) = self.asked_request(at, place, asked, timeout)?;
+        let timeout = self.toolbox().time_of_tool(at, &asked.tool)?;
+        let (request, shown) = self.toolbox().asked_request(at, place, asked, timeout)?;
         let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: answers.is_some(), is_program: false };
         let request = request.with_answers(answers);
-        if !self.permit(at, Some(&agent_name), Some(used), &request)? {
+        if !self.gatekeeper().permit(at, Some(&agent_name), Some(used), &request)? {
             return Ok(());
         }
-        let request = self.bound_to_place(at, Some(&agent_name), request);
+        let request = self.rules().bound_to_place(at, Some(&agent_name), request);
         let call = self.asked_called(at, place, &asked.tool, shown, timeout);
-        self.send_out(at, &asked.tool, call, request);
+        self.gatekeeper().send_out(at, &asked.tool, call, request);
         Ok(())
     }
 
     /// Whether a call that nothing answers in a test would not be made in a run.
     fn is_rejected_unsent(&mut self, at: NodeRef, asked: &ToolCall) -> bool {
         let Some(agent) = self.state.talk(at).map(|talk| talk.agent.clone()) else { return false };
-        let Ok(timeout) = self.time_of_tool(at, &asked.tool) else { return false };
+        let Ok(timeout) = self.toolbox().time_of_tool(at, &asked.tool) else { return false };
         self.context.answerer = Answerer::Nobody;
-        let is_rejected = match self.asked_request(at, 0, asked, timeout) {
+        let is_rejected = match self.toolbox().asked_request(at, 0, asked, timeout) {
             Err(failure) => failure.kind != NOT_KNOWN_HERE,
             Ok((request, shown)) => {
                 let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: false, is_program: false };
-                self.is_rejected(at, &agent, used, &request)
+                self.rules().is_rejected(at, &agent, used, &request)
             }
         };
         self.context.answerer = Answerer::World;
@@ -399,35 +402,35 @@ impl Run {
             let message = format!("pipelines call each other more than {MOST_NESTED} deep");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        let timeout = self.time_of_tool(at, tool)?;
-        let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
-        let opening = self.opening(at, called, given.clone(), None)?;
+        let timeout = self.toolbox().time_of_tool(at, tool)?;
+        let given = self.requests().with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
+        let opening = self.toolbox().opening(at, called, given.clone(), None)?;
         // Of an agent that is asked, what the file passes on beside the request is no argument of a call.
         let is_asked = self.plan.pipeline(called).pipeline.asked.is_some();
         let shown = if is_asked { asked.arguments.clone() } else { Value::Object(given) };
         // Without a person to look up, no request is sent, so only the tool itself is decided on.
         let request = opening.person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
         let used = CalledTool { name: tool, arguments: &shown, whole: &shown, is_repeated: false, is_program: false };
-        if !self.permit(at, Some(agent), Some(used), &request)? {
+        if !self.gatekeeper().permit(at, Some(agent), Some(used), &request)? {
             return Ok(());
         }
         let call = self.asked_called(at, place, tool, shown, timeout);
         let Opening { inputs, channel, person } = opening;
         match person {
-            Ok(person) => self.emit(self.call_opens(at, called, Some(place), inputs, channel, person)),
-            Err(query) => self.send_out(at, tool, call, CallRequest::Query(query)),
+            Ok(person) => self.0.emit(self.toolbox().call_opens(at, called, Some(place), inputs, channel, person)),
+            Err(query) => self.gatekeeper().send_out(at, tool, call, CallRequest::Query(query)),
         }
         Ok(())
     }
 
     /// Handles the result of a call that an agent requested.
     pub(crate) fn asked_answered(&mut self, at: NodeRef, call: u64, place: usize, result: Result<CallReply, Failure>) {
-        let asked = self.asked(at)[place].asked.clone();
+        let asked = self.toolbox().asked(at)[place].asked.clone();
         let mut pictures = vec![];
         let result = match result {
             Ok(CallReply::Tool(mut reply)) => {
                 pictures = std::mem::take(&mut reply.pictures);
-                match self.server_replied(at, call, &asked.tool, reply, Some(place)) {
+                match self.servers().server_replied(at, call, &asked.tool, reply, Some(place)) {
                     Ok(None) => return self.ask_on(at),
                     Ok(Some(value)) => Ok(CallReply::Value(value)),
                     Err(failure) => Err(failure),
@@ -439,12 +442,12 @@ impl Run {
             }
             result => result,
         };
-        let result = result.map_err(|failure| self.after_questions(at, place, failure));
+        let result = result.map_err(|failure| self.rules().after_questions(at, place, failure));
         let personal = if let Ok(CallReply::Rows(rows)) = &result { rows.personal.clone() } else { vec![] };
         let result = match (result, self.planned_of(at).called_tool(&asked.tool)) {
-            (Ok(CallReply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
+            (Ok(CallReply::Rows(rows)), Some(called)) => match self.toolbox().opening_with(at, called, &asked, rows) {
                 Ok((Opening { inputs, channel, .. }, person)) => {
-                    return self.emit(self.call_opens(at, called, Some(place), inputs, channel, person));
+                    return self.0.emit(self.toolbox().call_opens(at, called, Some(place), inputs, channel, person));
                 }
                 Err(failure) => Err(failure),
             },
@@ -458,7 +461,7 @@ impl Run {
 
     fn asked_called(&mut self, at: NodeRef, place: usize, tool: &str, with: Value, timeout: Duration) -> u64 {
         let (step, call, timeout_at_ms) = (self.path(at), self.state.last_call + 1, self.now.ms + ms(timeout));
-        self.emit(Happening::ToolCalled { step, call, tool: tool.to_string(), with, timeout_at_ms, attempt: 1, asked: Some(place) });
+        self.0.emit(Happening::ToolCalled { step, call, tool: tool.to_string(), with, timeout_at_ms, attempt: 1, asked: Some(place) });
         call
     }
 
@@ -478,13 +481,13 @@ impl Run {
         personal: Vec<String>,
         pictures: Vec<PathBuf>,
     ) {
-        let asked = &self.asked(at)[place];
+        let asked = &self.toolbox().asked(at)[place];
         let started = if asked.stage == AskedStage::Open { self.now.ms } else { asked.started_ms };
         let (result, failure) = match result {
             Ok(value) => (Some(cut(value)), None),
             Err(failure) => (None, Some(failure)),
         };
-        self.emit(Happening::ToolReplied {
+        self.0.emit(Happening::ToolReplied {
             step: self.path(at),
             call,
             failure,

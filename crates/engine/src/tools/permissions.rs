@@ -9,6 +9,7 @@ use crate::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening, StepPath};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch, USER_POLICY};
+use crate::parts::{Files, Gatekeeper, Rules};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, denies_program, from_project, may_reach, opens_call};
 use crate::port::{Embedding, FileToWrite, ModelRequest, ProgramCall, SearchRequest, ServerTransport, ToolServer, new_name, plain_name};
 use crate::run::Answerer;
@@ -18,7 +19,7 @@ use crate::state::NodeRef;
 use crate::steps::mail::each_form;
 use crate::steps::requests::IDEMPOTENCY_KEY;
 use crate::tools::consent::not_allowed;
-use crate::{Context, MockedRequest, PortRules, Run};
+use crate::{Context, MockedRequest, PortRules};
 
 /// An act of a request, as policies see it.
 enum Deed {
@@ -31,7 +32,7 @@ enum Deed {
     Write(String, u64),
 }
 
-impl Run {
+impl Gatekeeper<'_> {
     /// Whether a request of a step, or of its agent, may be sent. Returns `false` if a person has been asked and the step waits, or if it is not sent in a
     /// test.
     ///
@@ -63,11 +64,11 @@ impl Run {
             }
         }
         self.permit_model(at, agent, request)?;
-        let decided = self.decided(at, agent, tool, request)?;
+        let decided = self.rules().decided(at, agent, tool, request)?;
         // A person is not asked about a request that is rejected anyway.
         let is_denied = decided.iter().any(|one| one.decision.is_denied());
         if !is_denied {
-            self.taken_by_ports(request)?;
+            self.rules().taken_by_ports(request)?;
         }
         let nobody_asks = is_denied || self.answerer == Answerer::Mock;
         let said = if nobody_asks { None } else { self.person_says(at, agent, tool, request, &decided)? };
@@ -123,13 +124,13 @@ impl Run {
         if *host_from == HostSource::Input && policies.is_empty() {
             return Ok(());
         }
-        let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
+        let decision = may_reach(&policies, *host_from, &origin, || self.origins().knows(at, &origin));
         self.record_decision(at, agent, (ActKind::Host, origin.named()), decision, String::new())
     }
 
     /// Checks whether a program that is an agent may have the folders and the network that it is given. Nobody is asked: what it does there is not known before.
     fn permit_agent_program(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
-        for DecidedAct { act, target, decision, .. } in self.decided(at, agent, None, request)? {
+        for DecidedAct { act, target, decision, .. } in self.rules().decided(at, agent, None, request)? {
             let decision = match decision.answer {
                 PolicyAnswer::Ask => Decision::of(false, format!("{}, and nobody is asked about a whole program", decision.rule)),
                 PolicyAnswer::Allow | PolicyAnswer::Deny => decision,
@@ -166,12 +167,12 @@ impl Run {
         let (allowed, rule) = (decision.is_allowed(), decision.rule);
         let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
         let (step, agent) = (self.path(at), agent.unwrap_or_default().to_string());
-        self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule, by });
+        self.0.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule, by });
         if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
 }
 
-impl Context {
+impl Rules<'_> {
     /// That the ports would not reject a request before anything of it leaves this machine. Of one that is sent they say so themselves.
     fn taken_by_ports(&self, request: &CallRequest) -> Result<(), Failure> {
         let is_unsent = self.answerer != Answerer::World;
@@ -234,7 +235,7 @@ impl Context {
         });
         let of_deeds = deeds.iter().map(|deed| match deed {
             Deed::Host(origin, source) => {
-                let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
+                let decision = decide_host(&policies, *source, origin, || self.origins().knows(at, origin));
                 DecidedAct { act: ActKind::Host, target: origin.named(), words: format!("reach {origin}"), decision }
             }
             Deed::Resource(server, arguments) => {
@@ -245,29 +246,8 @@ impl Context {
             Deed::ReadEach(pattern) => of_act(Act::ReadEach(pattern), format!("read the files {pattern}")),
             Deed::Write(path, size) => of_act(Act::Write(path, *size), format!("write {path}")),
         });
-        let of_arguments = self.untrusted_acts(at, &policies, tool, request);
+        let of_arguments = self.origins().untrusted_acts(at, &policies, tool, request);
         Ok(of_tool.into_iter().chain(of_program).chain(of_deeds).chain(of_arguments).collect())
-    }
-
-    /// The policies in force for a step, innermost first: of the agent, of its file, of the files and agents that called it, and of the user.
-    pub(crate) fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
-        let mut found = vec![];
-        let mut agent = agent.map(str::to_owned);
-        let mut here = Some(at);
-        for (ix, parent) in self.state.chain(at) {
-            let pipeline = &self.planned(ix).pipeline;
-            let planner = here.and_then(|here| self.planner_of(here)).filter(|planner| Some(planner) != agent.as_ref());
-            let agents = [agent.take(), planner];
-            let of_agents = agents.iter().flatten().filter_map(|name| pipeline.agents.get(name)?.policy.as_ref());
-            let of_dialogue = here.and_then(|here| self.dialogue(here)?.policy.as_ref());
-            for name in of_agents.chain(of_dialogue).chain(&pipeline.policy) {
-                found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
-            }
-            agent = parent.and_then(|parent| self.state.talk(parent)).map(|talk| talk.agent.clone());
-            here = parent;
-        }
-        found.extend(self.options.user_policies.iter().map(|policy| (USER_POLICY, policy)));
-        found
     }
 
     /// The agent that planned a step, if any. The step acts for that agent.
@@ -335,9 +315,9 @@ impl Context {
             Touch::Read => policy.read.is_some(),
         });
         let told_by_data = if let CallRequest::Search(search) = &request {
-            self.documents_told_by_data(at, &search.knowledge)
+            self.files().documents_told_by_data(at, &search.knowledge)
         } else {
-            matches!(&self.step(at).kind, StepKind::Read(read) if self.told_by_data(at, &self.step(at), read))
+            matches!(&self.step(at).kind, StepKind::Read(read) if self.files().told_by_data(at, &self.step(at), read))
         };
         if paths.is_empty() || !(by_policy || told_by_data) {
             return request;
@@ -346,7 +326,32 @@ impl Context {
         let files = paths.into_iter().map(|path| (path.clone(), from_project(&project, &path))).collect();
         CallRequest::Held { project, files, within: !by_policy, request: Box::new(request) }
     }
+}
 
+impl Context {
+    /// The policies in force for a step, innermost first: of the agent, of its file, of the files and agents that called it, and of the user.
+    pub(crate) fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
+        let mut found = vec![];
+        let mut agent = agent.map(str::to_owned);
+        let mut here = Some(at);
+        for (ix, parent) in self.state.chain(at) {
+            let pipeline = &self.planned(ix).pipeline;
+            let planner = here.and_then(|here| self.rules().planner_of(here)).filter(|planner| Some(planner) != agent.as_ref());
+            let agents = [agent.take(), planner];
+            let of_agents = agents.iter().flatten().filter_map(|name| pipeline.agents.get(name)?.policy.as_ref());
+            let of_dialogue = here.and_then(|here| self.dialogues().dialogue(here)?.policy.as_ref());
+            for name in of_agents.chain(of_dialogue).chain(&pipeline.policy) {
+                found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
+            }
+            agent = parent.and_then(|parent| self.state.talk(parent)).map(|talk| talk.agent.clone());
+            here = parent;
+        }
+        found.extend(self.options.user_policies.iter().map(|policy| (USER_POLICY, policy)));
+        found
+    }
+}
+
+impl Files<'_> {
     /// Whether a path is in the project, judging by its text.
     pub(crate) fn is_in_project(&self, at: NodeRef, path: &Path) -> bool {
         let inside = from_project(&self.planned_of(at).pipeline.project, path);

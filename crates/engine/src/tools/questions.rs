@@ -6,15 +6,15 @@ use crate::channel::clean;
 use crate::event::{Failure, FailureKind, FormRequest, Happening, ServerQuestion, ServerQuestions};
 use crate::gate::form;
 use crate::model::ToolName;
+use crate::parts::{Gatekeeper, Rules};
 use crate::port::ServerAnswers;
 use crate::state::NodeRef;
 use crate::state::consents::ApprovalAnswer;
-use crate::{Context, Run};
 
 /// How often a server may ask during one call.
 const MOST_ROUNDS: u32 = 8;
 
-impl Run {
+impl Gatekeeper<'_> {
     /// Records that a server asks before it continues with a call.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Run {
             let message = format!("tool \"{tool}\" has asked {MOST_ROUNDS} times during one call; it is not answered again");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        self.emit(Happening::ServerAsked { step, call, tool: tool.to_owned(), asks, asked });
+        self.0.emit(Happening::ServerAsked { step, call, tool: tool.to_owned(), asks, asked });
         Ok(())
     }
 
@@ -44,13 +44,13 @@ impl Run {
         let Some(question) = talk.open() else { return false };
         if self.state.undecided().all(|waiting| *waiting != step) {
             let (question, form) = asked(tool, question, talk.asks.live.clone());
-            self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: Some(Box::new(form)) });
+            self.0.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: Some(Box::new(form)) });
         }
         true
     }
 }
 
-impl Context {
+impl Rules<'_> {
     /// All answers of a person to a server; `None` if it asked nothing.
     ///
     /// # Errors

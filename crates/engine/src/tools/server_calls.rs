@@ -13,6 +13,7 @@ use crate::diagnostic::{counted, cut, did_you_mean};
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
 use crate::gate::{ExceededBound, SchemaBounds, checkable};
 use crate::model::{Text, Tool, ToolName};
+use crate::parts::{Requests, Servers, Toolbox};
 use crate::policy::{may_allow, opens};
 use crate::port::{FileContent, INSTRUCTIONS, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer};
 use crate::reach::Giver;
@@ -23,7 +24,7 @@ use crate::state::{NodeRef, StepWork};
 use crate::tools::servers::of_file;
 use crate::tools::wire_name;
 use crate::words::ms;
-use crate::{Context, Run, shape};
+use crate::{Run, shape};
 
 /// The most characters of a description that a model is shown.
 const LONGEST_DESCRIPTION: usize = 4_000;
@@ -32,7 +33,7 @@ const LONGEST_INSTRUCTIONS: usize = 8_000;
 /// The largest schema that is used.
 const SCHEMA_BOUNDS: SchemaBounds = SchemaBounds { bytes: 64 * 1024, levels: 32 };
 
-impl Run {
+impl Servers<'_> {
     /// Lists the tools of the servers that a step needs and that are not known yet, all at once. Returns true if the step must wait for the lists.
     ///
     /// # Errors
@@ -47,7 +48,7 @@ impl Run {
         let asked: Vec<String> = self.state.node(at).work.calls().into_iter().filter_map(|call| self.state.listing(call)).collect();
         for (place, name) in unknown.iter().enumerate().filter(|(_, name)| !asked.contains(name)) {
             // Servers that find no permit are called when the first lists have arrived.
-            if place > 0 && !self.has_permit(at) {
+            if place > 0 && !self.schedule().has_permit(at) {
                 break;
             }
             // The next server is called when a person has allowed this one.
@@ -60,22 +61,22 @@ impl Run {
 
     /// Returns `false` if a person must allow it first.
     fn asks_for_tools(&mut self, at: NodeRef, name: &str) -> Result<bool, Failure> {
-        let server = self.server(at, name)?;
+        let server = self.toolbox().server(at, name)?;
         let timeout_at_ms = self.now.ms + ms(server.connect_timeout);
         let request = CallRequest::Tools(server);
-        if !self.permit(at, None, None, &request)? {
+        if !self.gatekeeper().permit(at, None, None, &request)? {
             return Ok(false);
         }
         let call = self.state.last_call + 1;
-        self.emit(Happening::ToolsAsked { step: self.path(at), call, server: name.to_string(), timeout_at_ms });
-        self.send_out(at, name, call, request);
+        self.0.emit(Happening::ToolsAsked { step: self.path(at), call, server: name.to_string(), timeout_at_ms });
+        self.gatekeeper().send_out(at, name, call, request);
         Ok(true)
     }
 
     /// Handles the tool list of a server, or the failure to get it. Lists are handled in the order of the requests, so that the events do not depend
     /// on which server was faster; a failure ends the try at once.
     pub(crate) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
-        self.early_lists.insert(call, (self.or_absent(at, call, result), self.now.ms));
+        self.0.early_lists.insert(call, (self.toolbox().or_absent(at, call, result), self.now.ms));
         let next = |run: &Run| {
             let calls = run.state.node(at).work.calls();
             let failed = calls.iter().find(|call| run.early_lists.get(call).is_some_and(|(result, _)| result.is_err()));
@@ -83,7 +84,7 @@ impl Run {
         };
         while matches!(self.state.node(at).work, StepWork::Listing(_))
             && let Some(call) = next(self)
-            && let Some((result, came_ms)) = self.early_lists.remove(&call)
+            && let Some((result, came_ms)) = self.0.early_lists.remove(&call)
         {
             self.list_taken(at, call, result, came_ms);
         }
@@ -96,7 +97,7 @@ impl Run {
         let duration_ms = came_ms.saturating_sub(started);
         let Some(server) = self.state.listing(call) else { return };
         let taken = result.and_then(|reply| match reply {
-            CallReply::Tools(list) => self.taken(at, &server, list),
+            CallReply::Tools(list) => self.toolbox().taken(at, &server, list),
             _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         });
         match taken {
@@ -106,7 +107,7 @@ impl Run {
                 self.note(at, call, &server, &notes);
                 if list.unpinned.iter().any(|part| part == INSTRUCTIONS)
                     && self.tool(at, &server).is_ok_and(|tool| !tool.without_instructions)
-                    && self.agents_use(at, &server)
+                    && self.toolbox().agents_use(at, &server)
                 {
                     let new = format!(
                         "the instructions of server \"{server}\" are new since it was pinned, so agents do not receive \
@@ -117,13 +118,24 @@ impl Run {
                 let withheld: Vec<String> = unpinned.iter().map(|part| not_pinned(&format!("{server}.{part}"))).collect();
                 self.note(at, call, &server, &withheld);
                 let (version, hash) = (list.version, list.hash);
-                self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, instructions, unpinned, absent, duration_ms });
+                self.0.emit(Happening::ToolsListed {
+                    step,
+                    call,
+                    server,
+                    version,
+                    hash,
+                    tools,
+                    instructions,
+                    unpinned,
+                    absent,
+                    duration_ms,
+                });
                 if self.state.node(at).work == StepWork::None {
                     self.goes_on_with_permit(at);
                 }
             }
             Err(failure) => {
-                self.emit(Happening::ToolReplied {
+                self.0.emit(Happening::ToolReplied {
                     step,
                     call,
                     failure: Some(failure.clone()),
@@ -136,11 +148,6 @@ impl Run {
                 self.fail_attempt(at, failure);
             }
         }
-    }
-
-    /// Whether the reply of this call has arrived and waits for the replies before it.
-    pub(crate) fn has_come(&self, call: u64) -> bool {
-        self.early_lists.contains_key(&call)
     }
 
     /// The content of a resource of a server, as a file.
@@ -189,7 +196,7 @@ impl Run {
         let part = part.unwrap_or_default();
         self.note(at, call, server, &reply.notes);
         if let Some(asks) = reply.asks {
-            return self.server_asked(at, call, tool, asks, asked).map(|()| None);
+            return self.gatekeeper().server_asked(at, call, tool, asks, asked).map(|()| None);
         }
         let value = reply.value;
         if reply.is_error {
@@ -197,7 +204,7 @@ impl Run {
             let message = format!("tool \"{tool}\" reported an error: {}", cut(&visible(&said), 1_500));
             return Err(Failure::new(FailureKind::Refused, message));
         }
-        let output = self.server_tool(at, server, part).and_then(|found| found.output.clone());
+        let output = self.toolbox().server_tool(at, server, part).and_then(|found| found.output.clone());
         if let Some(schema) = output {
             if !reply.is_structured {
                 let message = format!("tool \"{tool}\" declares a structured result but returned a text");
@@ -215,12 +222,19 @@ impl Run {
     fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
         for what in notes {
             let step = self.path(at);
-            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
+            self.0.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
         }
     }
 }
 
-impl Context {
+impl Run {
+    /// Whether the reply of this call has arrived and waits for the replies before it.
+    pub(crate) fn has_come(&self, call: u64) -> bool {
+        self.early_lists.contains_key(&call)
+    }
+}
+
+impl<'c> Toolbox<'c> {
     /// The servers among listed tools, such as those of an agent. A server is left out, and so not started, if policies allow none of its listed
     /// tools.
     pub(crate) fn servers_among(&self, at: NodeRef, agent: Option<&str>, listed: &[Spanned<String>]) -> Vec<String> {
@@ -382,8 +396,8 @@ impl Context {
     }
 
     /// A tool of a server whose tools were listed.
-    pub(crate) fn server_tool(&self, at: NodeRef, server: &str, part: &str) -> Option<&Arc<ServerTool>> {
-        let instance = self.state.instance_around(at);
+    pub(crate) fn server_tool(self, at: NodeRef, server: &str, part: &str) -> Option<&'c Arc<ServerTool>> {
+        let instance = self.0.state.instance_around(at);
         instance.servers.get(server)?.iter().find(|tool| tool.name == part)
     }
 
@@ -408,6 +422,16 @@ impl Context {
         }
     }
 
+    /// A server of the file, with its texts filled in.
+    fn server(&self, at: NodeRef, name: &str) -> Result<ToolServer, Failure> {
+        let secrets = self.names().secret_names();
+        let fill = |text: &Text| self.names().fill_text_with(at, text, &secrets);
+        let address = |text: &Text| self.origins().address(at, text, Giver::NOBODY, &secrets);
+        of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
+    }
+}
+
+impl Requests<'_> {
     /// The request to call a server's tool, if the file allows it and the arguments fit.
     ///
     /// # Errors
@@ -427,8 +451,13 @@ impl Context {
             return Err(Failure::new(FailureKind::Denied, message));
         }
         let none = || Failure::new(FailureKind::BadRequest, format!("server \"{server}\" has no tool \"{part}\""));
-        let missing = || self.absence(at, server).or_else(|| self.refused_unpinned(at, &format!("{server}.{part}"))).unwrap_or_else(none);
-        let found = self.server_tool(at, server, part);
+        let missing = || {
+            self.toolbox()
+                .absence(at, server)
+                .or_else(|| self.toolbox().refused_unpinned(at, &format!("{server}.{part}")))
+                .unwrap_or_else(none)
+        };
+        let found = self.toolbox().server_tool(at, server, part);
         // In a test no server is asked what it has.
         if found.is_none() && self.answerer == Answerer::World {
             return Err(missing());
@@ -441,7 +470,7 @@ impl Context {
         let Value::Object(arguments) = arguments else { return Err(missing()) };
         let hash = found.map(|found| found.hash.clone()).unwrap_or_default();
         Ok(CallRequest::Tool(ServerCall {
-            server: self.server(at, server)?,
+            server: self.toolbox().server(at, server)?,
             tool: part.to_string(),
             hash,
             arguments,
@@ -456,15 +485,7 @@ impl Context {
     /// # Errors
     /// Fails if the server's settings cannot be filled in.
     pub(crate) fn resource_request(&self, at: NodeRef, server: &str, uri: String, timeout: Duration) -> Result<ResourceCall, Failure> {
-        Ok(ResourceCall { server: self.server(at, server)?, uri, timeout, trace: None })
-    }
-
-    /// A server of the file, with its texts filled in.
-    fn server(&self, at: NodeRef, name: &str) -> Result<ToolServer, Failure> {
-        let secrets = self.secret_names();
-        let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
-        let address = |text: &Text| self.address(at, text, Giver::NOBODY, &secrets);
-        of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
+        Ok(ResourceCall { server: self.toolbox().server(at, server)?, uri, timeout, trace: None })
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::Context;
 use crate::acts::{CalledTool, DecidedAct};
 use crate::command::CallRequest;
 use crate::model::{
     ActKind, ArgumentClass, FilePart, Filling, HttpStep, Policy, ProgramCommand, RECIPIENTS, Step, StepKind, Text, Tool, ToolKind,
     ToolName, Writer,
 };
+use crate::parts::Origins;
 use crate::policy::{ArgumentUse, Decision, GivenArgument, GivenTexts, decide_pieces, judges_untrusted, pieces_of};
 use crate::source::Spanned;
 use crate::state::NodeRef;
@@ -41,7 +41,7 @@ struct GivenCall<'a> {
     values: Vec<GivenValue<'a>>,
 }
 
-impl Context {
+impl Origins<'_> {
     /// The decisions about arguments of a request that nobody trusted wrote; empty if there are none.
     pub(super) fn untrusted_acts(
         &self,
@@ -117,7 +117,7 @@ impl Context {
         for text in texts {
             self.add_words_of_text(at, text, &mut given);
             let steps = text.reads.iter().filter(|read| read.path[0] == "steps").filter_map(|read| read.path.get(1));
-            for found in steps.filter_map(|id| self.look_up(instance, Some(at), id)) {
+            for found in steps.filter_map(|id| self.names().look_up(instance, Some(at), id)) {
                 self.add_words_for_agents(found, &mut given);
             }
         }
@@ -183,7 +183,7 @@ impl Context {
             by: WrittenBy::Texts(std::iter::once(&own.url).chain(query).collect()),
         }];
         // A secret in it was written by nobody who is not trusted.
-        let body = own.body.as_ref().and_then(|body| Some((body, self.filling_with(at, body, &self.secret_names()).ok()?)));
+        let body = own.body.as_ref().and_then(|body| Some((body, self.names().filling_with(at, body, &self.names().secret_names()).ok()?)));
         values.extend(body.map(|(body, value)| GivenValue {
             name: "body".to_owned(),
             value,
@@ -201,8 +201,8 @@ impl Context {
         if reading.is_empty() {
             return None;
         }
-        let secrets = self.secret_names();
-        let filled = |text: &&Text| self.fill_text_with(at, text, &secrets).map_or_else(|_| Value::from("\u{fffd}"), Value::from);
+        let secrets = self.names().secret_names();
+        let filled = |text: &&Text| self.names().fill_text_with(at, text, &secrets).map_or_else(|_| Value::from("\u{fffd}"), Value::from);
         let value = Value::Array(reading.iter().map(filled).collect());
         Some(GivenValue { name: name.to_owned(), value, used, by: WrittenBy::Texts(reading) })
     }
