@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::edges::{endpoint, http};
+use crate::process_limits::{endpoint, http};
 use crate::program::flow;
 
 fn project(files: &[(&str, &str)]) -> TempDir {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::servers::{done, starts, tools};
+use crate::mcp_servers::{done, starts, tools};
 
 /// A pipeline with the server of the tests, a folder, a policy and comments.
 fn written(folder: &Path, allow: &str, allowed_tools: &str) -> String {

@@ -66,18 +66,18 @@ impl<'c> Rules<'c> {
 
     /// Hides secrets in an event before it is applied. Texts that the driver's door or the engine has already checked are not checked again.
     pub(crate) fn hide_in_event(&self, happening: &mut Happening) {
-        let is_checked = match happening {
-            // These have passed the driver's door, or contain no text from data.
+        // These have passed the driver's door, or contain no text from data; `succeed` and `send` have checked the last two, since they also store
+        // and send them.
+        let is_checked = matches!(
+            happening,
             Happening::RunStarted(_)
-            | Happening::ModelReplied { .. }
-            | Happening::PlanAccepted { .. }
-            | Happening::ToolsListed { .. }
-            | Happening::ResultKept { .. }
-            // `succeed` and `send` have already checked these, since they also store and send them.
-            | Happening::StepSucceeded { .. }
-            | Happening::ModelCalled { .. } => true,
-            _ => false,
-        };
+                | Happening::ModelReplied { .. }
+                | Happening::PlanAccepted { .. }
+                | Happening::ToolsListed { .. }
+                | Happening::ResultKept { .. }
+                | Happening::StepSucceeded { .. }
+                | Happening::ModelCalled { .. }
+        );
         if !is_checked {
             happening.each_text_mut(&mut |holds, text| {
                 if holds != TextHolds::Hash {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::canaries::forms;
 use crate::golden::copy;
+use crate::leaks::forms;
 use crate::program::{flow, until};
 
 /// The key of the model, and a token in a variable: what nothing may show.

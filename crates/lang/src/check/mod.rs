@@ -214,10 +214,10 @@ impl Gaps {
         let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
         let loses_arguments =
             |diagnostic: &Diagnostic| matches!(diagnostic.code, Code::EmptySection | Code::WrongType) && is_value(diagnostic, &["with"]);
+        // With `on_failure` a list has what each element gave, or what went wrong.
         let loses_shape = |diagnostic: &Diagnostic| {
             loses_arguments(diagnostic)
                 || diagnostic.about == About::Missing("cases")
-                // With it a list has what each element gave, or what went wrong.
                 || is_value(diagnostic, &["on_failure"])
                 || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type"])
         };

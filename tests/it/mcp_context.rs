@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::endpoint::served;
+use crate::mcp_servers::{DOT, done, starts, tools};
 use crate::program::flow;
-use crate::servers::{DOT, done, starts, tools};
 
 /// A model that calls `echo` once with a text, and answers when it has the result; and what it was asked.
 fn model(text: &'static str) -> (SocketAddr, Arc<Mutex<Vec<Value>>>) {

@@ -105,7 +105,7 @@ pub(crate) fn tools() -> String {
         "tools:
   echo:
     command: {}
-    args: [--exact, servers::acts_as_a_server, --nocapture, --test-threads=1, --quiet]
+    args: [--exact, mcp_servers::acts_as_a_server, --nocapture, --test-threads=1, --quiet]
     env: {{ STAND_IN: \"{{{{ env.ABOUT }}}}\" }}
     allow: [echo]
     connect_timeout: 25s

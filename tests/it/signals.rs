@@ -150,7 +150,7 @@ tools:
   mail: {{ smtp: \"{smtp}\", from: flow@sender.example, timeout: 30s }}
   rooms:
     command: {program}
-    args: [--exact, effects::acts_as_a_slow_server, --nocapture, --test-threads=1, --quiet]
+    args: [--exact, signals::acts_as_a_slow_server, --nocapture, --test-threads=1, --quiet]
     env: {{ SLOW_SERVER: \"{server_after}\" }}
     allow: [book]
     connect_timeout: 25s

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::program::{Ran, flow};
-use crate::sending::mailbox;
+use crate::send::mailbox;
 
 const CHANNEL: &str = "flow: 1\nchannel: sms\nbody: text\nmax_length: 20\nlength_unit: characters\nsplit: { at: sentence, most_parts: 3, indicator: \"({part}/{parts})\" }\n";
 const LOOKS_LIKE_IT: &str = "{ channel: sms, text: fine, parts: [{ number: 1, text: evil, indicator: \"\", content: evil }], is_split: false, \

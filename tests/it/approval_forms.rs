@@ -18,7 +18,7 @@ const QUESTIONS: &str = r#"[
 
 /// A project whose pipeline asks these questions.
 fn place(questions: &str) -> TempDir {
-    crate::asking::place(&format!(
+    crate::approvals::place(&format!(
         "flow: 1
 name: trip
 description: Asks what a step wants to know.

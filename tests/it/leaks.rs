@@ -106,7 +106,7 @@ tools:
   notes: {{ file: notes, allow: [write, list, read] }}
   echo:
     command: {}
-    args: [--exact, servers::acts_as_a_server, --nocapture, --test-threads=1, --quiet]
+    args: [--exact, mcp_servers::acts_as_a_server, --nocapture, --test-threads=1, --quiet]
     env: {{ STAND_IN: \"{{{{ secrets.APP_TOKEN }}}}\" }}
     with: {{ text: \"{{{{ secrets.APP_TOKEN }}}}\" }}
     allow: [echo]
