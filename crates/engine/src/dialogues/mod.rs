@@ -10,77 +10,149 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::Run;
+use crate::Context;
 use crate::event::{Failure, FailureKind, Happening, Usage};
+use crate::gates::JudgeAnswer;
 use crate::gates::Question;
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
-use crate::model_calls::conversation::CallOutcome;
+use crate::model_calls::Brief;
 use crate::names::Extra;
 use crate::parts::Dialogues;
 use crate::policy::from_project;
 use crate::state::talk::{AskedStage, TalkStage};
-use crate::state::{FrameKind, HeldTurn, NodeRef, StepWork};
+use crate::state::{FrameKind, HeldTurn, NodeRef};
 use crate::steps::Kind;
+use crate::steps::decision::{StepDecision, Then};
 use crate::template;
 use crate::words::ms;
 
 /// The next action of a `dialogue` step.
-enum NextOfDialogue {
+enum NextOfDialogue<'s> {
     /// Let this agent have its turn: its place in the list.
     Turn(usize),
-    /// Ask the judge whether the agents agree.
-    Judge,
+    /// Ask this judge whether the agents agree.
+    Judge(&'s str),
     /// Take no more turns.
     Close(DialogueEnd, String),
-    /// Ask for the summary.
-    SumUp,
+    /// Ask this agent for the summary.
+    SumUp(&'s str),
     /// End the step.
     End(DialogueEnd, String),
 }
 
 impl Kind for DialogueStep {
     /// Continues after the start, a reply, a backoff, or the wait for a permit.
-    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
-        while run.state.node(at).ended_by.is_none()
-            && !run.state.node(at).status.is_final()
-            && !matches!(run.state.node(at).work, StepWork::Call(_))
-        {
-            let goes_on = match run.dialogues().next_of_dialogue(at, self)? {
-                NextOfDialogue::Turn(place) => run.take_turn(at, self, place)?,
-                NextOfDialogue::Judge => run.judge_dialogue(at, self)?,
-                NextOfDialogue::Close(ended, reason) => run.close_dialogue(at, ended, reason),
-                NextOfDialogue::SumUp => run.sum_up(at, self)?,
-                NextOfDialogue::End(ended, reason) => run.end_dialogue(at, self, ended, reason, None),
-            };
-            if !goes_on {
-                break;
-            }
+    fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
+        if !context.state.node(at).decides() {
+            return Ok(Then::Wait.into());
         }
-        Ok(())
+        let dialogue = context.dialogues();
+        Ok(match dialogue.next_of_dialogue(at, self)? {
+            NextOfDialogue::Turn(place) => {
+                let nobody = || Failure::new(FailureKind::Internal, "a dialogue without agents");
+                Then::Ask(self.agents.get(place).ok_or_else(nobody)?.value.clone()).into()
+            }
+            NextOfDialogue::Judge(judge) => {
+                let turns = texts::last_turns(self, dialogue.turns(at));
+                Then::Judge(Box::new(Question::about_agreement(judge, turns, context.fill_text(at, &self.topic)?))).into()
+            }
+            NextOfDialogue::Close(ended, reason) => dialogue.close(at, ended, reason),
+            NextOfDialogue::SumUp(agent) => Then::Ask(agent.to_owned()).into(),
+            NextOfDialogue::End(ended, reason) => dialogue.end(at, self, ended, &reason, None).into(),
+        })
+    }
+
+    fn brief(&self, context: &Context, at: NodeRef, opens: bool) -> Result<Brief, Failure> {
+        let dialogue = context.dialogues();
+        match (&self.summary, dialogue.closed(at)) {
+            (Some(agent), Some((ended, reason))) => dialogue.summary_brief(at, self, &agent.value, *ended, reason, opens),
+            _ => dialogue.turn_brief(at, self, place_of_turn(self, dialogue.turns(at)), opens),
+        }
+    }
+
+    fn heard(&self, context: &Context, at: NodeRef, text: &str) -> Result<StepDecision, Failure> {
+        let dialogue = context.dialogues();
+        if let Some((ended, reason)) = dialogue.closed(at) {
+            return Ok(dialogue.end(at, self, *ended, reason, Some(text.trim().to_owned())).into());
+        }
+        let turns = dialogue.turns(at);
+        let place = place_of_turn(self, turns);
+        let agent = &self.agents[place].value;
+        let project = &context.planned_of(at).pipeline.project;
+        let talk = context.state.talk(at);
+        let files = talk.into_iter().flat_map(|talk| &talk.files);
+        let turn = DialogueTurn {
+            number: turns.len() as u32 + 1,
+            from: agent.clone(),
+            to: self.agents[(place + 1) % self.agents.len()].value.clone(),
+            text: text.trim().to_owned(),
+            attachments: files.map(|file| from_project(project, Path::new(file))).collect(),
+            policies: context.policies(at, Some(agent)).into_iter().map(|(name, _)| name.to_owned()).collect(),
+        };
+        let signals = texts::signals(self, turns, &turn);
+        let usage = talk.map_or_else(Usage::default, |talk| talk.all_usage());
+        let since = context.state.talking(at).map_or(context.state.node(at).started_ms, |talking| talking.since_ms);
+        let duration_ms = context.now.ms.saturating_sub(since);
+        Ok(StepDecision::after(Happening::DialogueTurned { step: context.path(at), turn, signals, duration_ms, usage }))
+    }
+
+    fn unanswered(&self, context: &Context, at: NodeRef, failure: Failure) -> StepDecision {
+        let dialogue = context.dialogues();
+        if dialogue.closed(at).is_some() {
+            return dialogue.end_without_summary(at, self, &failure);
+        }
+        // Without time no turn can come well to its end, whatever it failed of.
+        if dialogue.is_late(at) && !dialogue.turns(at).is_empty() {
+            return dialogue.close(at, DialogueEnd::Limit, format!("limits.deadline: {}", failure.message));
+        }
+        let agent = &self.agents[place_of_turn(self, dialogue.turns(at))].value;
+        Then::Fail(Failure { message: format!("agent \"{agent}\": {}", failure.message), ..failure }, None).into()
+    }
+
+    fn not_asked(&self, context: &Context, at: NodeRef, failure: Failure) -> Result<StepDecision, Failure> {
+        let dialogue = context.dialogues();
+        if dialogue.closed(at).is_some() {
+            return Ok(dialogue.end_without_summary(at, self, &failure));
+        }
+        // Who has said something is summed up; who has not has failed.
+        match failure.kind == FailureKind::Limit && !dialogue.turns(at).is_empty() {
+            true => Ok(dialogue.close(at, DialogueEnd::Limit, failure.message)),
+            false => Err(failure),
+        }
+    }
+
+    fn judged(&self, context: &Context, at: NodeRef, question: Box<Question>, answers: &[JudgeAnswer]) -> Result<StepDecision, Failure> {
+        question.all_answered(answers)?;
+        let (agreed, reason) = question.agreement(answers);
+        let turns = context.dialogues().turns(at).len() as u32;
+        Ok(StepDecision::after(Happening::DialogueJudged { step: context.path(at), turns, agreed, reason }))
     }
 }
 
 impl<'c> Dialogues<'c> {
-    fn next_of_dialogue(&self, at: NodeRef, own: &DialogueStep) -> Result<NextOfDialogue, Failure> {
+    fn next_of_dialogue<'s>(&self, at: NodeRef, own: &'s DialogueStep) -> Result<NextOfDialogue<'s>, Failure> {
         use NextOfDialogue::{Close, End, Judge, SumUp, Turn};
         let talking = self.state.talking(at);
         if let Some((ended, reason)) = talking.and_then(|talking| talking.closed.clone()) {
-            return Ok(if own.summary.is_some() { SumUp } else { End(ended, reason) });
+            return Ok(own.summary.as_ref().map_or(End(ended, reason), |agent| SumUp(&agent.value)));
         }
         let turns = self.turns(at);
-        let next = turns.len() % own.agents.len().max(1);
+        let next = place_of_turn(own, turns);
         if let Some(reason) = self.agreement(at, own, turns)? {
             return Ok(Close(DialogueEnd::Agreed, reason));
         }
-        let has_round = next == 0 && !turns.is_empty() && own.until.judge.is_some();
+        let judge = own.until.judge.as_ref().filter(|_| next == 0 && !turns.is_empty());
         match talking.and_then(|talking| talking.judged.as_ref()).filter(|(after, ..)| *after as usize == turns.len()) {
             Some((_, true, reason)) => {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 return Ok(Close(DialogueEnd::Agreed, format!("the judge says that they agree{why}")));
             }
             Some((_, false, _)) => {}
-            None if has_round => return Ok(Judge),
-            None => {}
+            None => {
+                if let Some(judge) = judge {
+                    return Ok(Judge(&judge.value));
+                }
+            }
         }
         let says_nothing_new = |held: &&HeldTurn| held.signals.contains(&DialogueSignal::SaysNothingNew);
         if let Some(most) = own.until.repeats
@@ -113,6 +185,34 @@ impl<'c> Dialogues<'c> {
         let names: [(&str, template::Value); 2] = [("turns", template::from_json(&all)), ("turn", template::from_json(&told(last)))];
         let names: Extra = &names;
         Ok(self.names().condition_with(at, expression, names)?.then(|| format!("the expression is true: {}", expression.source)))
+    }
+
+    /// How the dialogue came to its end, once no more turns are taken.
+    fn closed(self, at: NodeRef) -> Option<&'c (DialogueEnd, String)> {
+        self.0.state.talking(at)?.closed.as_ref()
+    }
+
+    fn close(&self, at: NodeRef, ended: DialogueEnd, reason: String) -> StepDecision {
+        StepDecision::after(Happening::DialogueClosed { step: self.path(at), ended, reason })
+    }
+
+    fn end(&self, at: NodeRef, own: &DialogueStep, ended: DialogueEnd, reason: &str, summary: Option<String>) -> Then {
+        let turns = self.turns(at);
+        let output = json!({
+            "ended": ended.word(),
+            "reason": reason,
+            "summary": summary.unwrap_or_else(|| texts::summary(own, turns, ended, reason)),
+            "positions": positions(own, turns),
+            "turns": turns.iter().map(told).collect::<Value>(),
+        });
+        Then::Succeed(output, Some(self.conversations().model_details(at)))
+    }
+
+    /// Where nobody sums up, the positions take the place of the summary: a dialogue that was held is never lost.
+    fn end_without_summary(&self, at: NodeRef, own: &DialogueStep, failure: &Failure) -> StepDecision {
+        let (Some(agent), Some((ended, reason))) = (&own.summary, self.closed(at)) else { return Then::Wait.into() };
+        let reason = format!("{reason}; agent \"{}\" did not sum up: {}", agent.value, failure.message);
+        self.end(at, own, *ended, &reason, None).into()
     }
 
     /// The details of a `dialogue` step that failed, or was ended from outside: what was said until then, summed up.
@@ -175,105 +275,9 @@ impl<'c> Dialogues<'c> {
     }
 }
 
-impl Run {
-    /// Lets an agent have its turn; returns whether the step continues at once.
-    fn take_turn(&mut self, at: NodeRef, own: &DialogueStep, place: usize) -> Result<bool, Failure> {
-        let Some(agent) = own.agents.get(place).map(|agent| agent.value.as_str()) else {
-            return Err(Failure::new(FailureKind::Internal, "a dialogue without agents"));
-        };
-        let said = match self.talks().said_by(at, agent, &|run, opens| run.dialogues().turn_brief(at, own, place, opens)) {
-            // Who has said something is summed up; who has not has failed.
-            Err(failure) if failure.kind == FailureKind::Limit && !self.dialogues().turns(at).is_empty() => {
-                return Ok(self.close_dialogue(at, DialogueEnd::Limit, failure.message));
-            }
-            said => said?,
-        };
-        match said {
-            CallOutcome::Waiting => Ok(false),
-            CallOutcome::Said(text) => {
-                let turns = self.dialogues().turns(at);
-                let to = &own.agents[(place + 1) % own.agents.len()].value;
-                let project = &self.planned_of(at).pipeline.project;
-                let files = self.state.talk(at).into_iter().flat_map(|talk| &talk.files);
-                let turn = DialogueTurn {
-                    number: turns.len() as u32 + 1,
-                    from: agent.to_owned(),
-                    to: to.clone(),
-                    text: text.trim().to_owned(),
-                    attachments: files.map(|file| from_project(project, Path::new(file))).collect(),
-                    policies: self.policies(at, Some(agent)).into_iter().map(|(name, _)| name.to_owned()).collect(),
-                };
-                let signals = texts::signals(own, turns, &turn);
-                let usage = self.state.talk(at).map_or_else(Usage::default, |talk| talk.all_usage());
-                let since = self.state.talking(at).map_or(self.state.node(at).started_ms, |talking| talking.since_ms);
-                let duration_ms = self.now.ms.saturating_sub(since);
-                self.emit(Happening::DialogueTurned { step: self.path(at), turn, signals, duration_ms, usage });
-                Ok(true)
-            }
-            // Without time no turn can come well to its end, whatever it failed of.
-            CallOutcome::Failed(failure) if self.dialogues().is_late(at) && !self.dialogues().turns(at).is_empty() => {
-                Ok(self.close_dialogue(at, DialogueEnd::Limit, format!("limits.deadline: {}", failure.message)))
-            }
-            CallOutcome::Failed(failure) => {
-                let failure = Failure { message: format!("agent \"{agent}\": {}", failure.message), ..failure };
-                self.fail(at, failure, None);
-                Ok(false)
-            }
-        }
-    }
-
-    /// Asks the judge; returns whether the step continues at once.
-    fn judge_dialogue(&mut self, at: NodeRef, own: &DialogueStep) -> Result<bool, Failure> {
-        let Some(judge) = &own.until.judge else { return Ok(false) };
-        let question =
-            Question::about_agreement(&judge.value, texts::last_turns(own, self.dialogues().turns(at)), self.fill_text(at, &own.topic)?);
-        let Some(answers) = self.judges().ask_judges(at, &question)? else { return Ok(false) };
-        if let Some(failure) = question.unanswered(&answers) {
-            return Err(Failure { message: format!("the judge could not answer: {}", failure.message), ..failure });
-        }
-        let (agreed, reason) = question.agreement(&answers);
-        self.emit(Happening::DialogueJudged { step: self.path(at), turns: self.dialogues().turns(at).len() as u32, agreed, reason });
-        Ok(true)
-    }
-
-    fn close_dialogue(&mut self, at: NodeRef, ended: DialogueEnd, reason: String) -> bool {
-        self.emit(Happening::DialogueClosed { step: self.path(at), ended, reason });
-        true
-    }
-
-    /// Asks for the summary. Where there is none, the positions take its place: a dialogue that was held is never lost.
-    fn sum_up(&mut self, at: NodeRef, own: &DialogueStep) -> Result<bool, Failure> {
-        let (Some(summary), Some((ended, reason))) = (&own.summary, self.state.talking(at).and_then(|talking| talking.closed.clone()))
-        else {
-            return Err(Failure::new(FailureKind::Internal, "a summary of a dialogue that goes on"));
-        };
-        let said = self
-            .talks()
-            .said_by(at, &summary.value, &|run, opens| run.dialogues().summary_brief(at, own, &summary.value, ended, &reason, opens));
-        match said {
-            Ok(CallOutcome::Waiting) => Ok(false),
-            Ok(CallOutcome::Said(text)) => Ok(self.end_dialogue(at, own, ended, reason, Some(text.trim().to_owned()))),
-            Ok(CallOutcome::Failed(failure)) | Err(failure) => {
-                let reason = format!("{reason}; agent \"{}\" did not sum up: {}", summary.value, failure.message);
-                Ok(self.end_dialogue(at, own, ended, reason, None))
-            }
-        }
-    }
-
-    fn end_dialogue(&mut self, at: NodeRef, own: &DialogueStep, ended: DialogueEnd, reason: String, summary: Option<String>) -> bool {
-        let turns = self.dialogues().turns(at);
-        let summary = summary.unwrap_or_else(|| texts::summary(own, turns, ended, &reason));
-        let output = json!({
-            "ended": ended.word(),
-            "reason": reason,
-            "summary": summary,
-            "positions": positions(own, turns),
-            "turns": turns.iter().map(told).collect::<Value>(),
-        });
-        let details = self.conversations().model_details(at);
-        self.succeed(at, output, Some(details));
-        false
-    }
+/// Whose turn is next: the place in the list.
+fn place_of_turn(own: &DialogueStep, turns: &[HeldTurn]) -> usize {
+    turns.len() % own.agents.len().max(1)
 }
 
 /// A turn as outputs and expressions have it. When it was and how long it took is in the record: an output is the same when a run is repeated.

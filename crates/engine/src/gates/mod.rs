@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::Context;
 use crate::channel::Output;
 use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
 use crate::gate::{JudgedText, reading, wanted};
@@ -20,12 +21,13 @@ use crate::model_calls::attachments::Prompt;
 use crate::model_calls::conversation::CallOutcome;
 use crate::model_calls::{Brief, TalkTurn};
 use crate::parts::{Judges, Questions};
+use crate::shape;
 use crate::source::{Span, Spanned};
 use crate::state::talk::TalkStage;
 use crate::state::{Mood, NodeRef};
 use crate::steps::Kind;
+use crate::steps::decision::{StepDecision, Then};
 use crate::template;
-use crate::{Run, shape};
 
 /// The question of a gate, computed from the state whenever it is needed.
 pub(crate) struct Question {
@@ -81,28 +83,32 @@ pub(crate) struct JudgedCriterion {
 pub(crate) type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
 
 impl Kind for GateStep {
-    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
-        let question = run.questions().question(at, self)?;
-        if question.criteria.is_empty() {
-            return run.judges().not_met(at, self, &question, vec![], vec![], "no scorecard has a criterion");
+    fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
+        let question = Box::new(context.questions().question(at, self)?);
+        Ok(match question.criteria.is_empty() {
+            true => Then::NotMet(question, vec![], vec![], "no scorecard has a criterion".to_owned()),
+            false => Then::Judge(question),
         }
-        let Some(answers) = run.judges().ask_judges(at, &question)? else { return Ok(()) };
-        let made_for = run.questions().judged_for(at, self, Some(&question.output));
-        let verdicts = run.questions().verdicts(at, &made_for, &question, &answers)?;
+        .into())
+    }
+
+    fn judged(&self, context: &Context, at: NodeRef, question: Box<Question>, answers: &[JudgeAnswer]) -> Result<StepDecision, Failure> {
+        let questions = context.questions();
+        let made_for = questions.judged_for(at, self, Some(&question.output));
+        let verdicts = questions.verdicts(at, &made_for, &question, answers)?;
         if verdicts.iter().all(|v| v.passed) {
-            run.emit(Happening::GatePassed { step: run.path(at), round: run.state.node(at).round, verdicts: verdicts.clone() });
-            let details = run.questions().gate_details(at, true, false, &verdicts);
-            run.succeed(at, question.output.into_value(), Some(details));
-            return Ok(());
+            let then = Then::Succeed(question.output.into_value(), Some(questions.gate_details(at, true, false, &verdicts)));
+            let passed = Happening::GatePassed { step: context.path(at), round: context.state.node(at).round, verdicts };
+            return Ok(StepDecision { events: vec![passed], then });
         }
         // A judge that could not answer found no fault with the text, so it is no reason to write the text anew.
-        let unjudged = question.unjudged(&answers);
+        let unjudged = question.unjudged(answers);
         let (faults, wrong): (Vec<Verdict>, Vec<Verdict>) =
             verdicts.iter().filter(|verdict| !verdict.passed).cloned().partition(|verdict| unjudged.contains(&verdict.id.as_str()));
         let causes = [("not met", &wrong), ("the judge could not answer", &faults)];
         let causes: Vec<String> =
             causes.iter().filter(|(_, of)| !of.is_empty()).map(|(what, of)| format!("{what}: {}", failed_ids(of))).collect();
-        run.judges().not_met(at, self, &question, verdicts, wrong, &causes.join("; "))
+        Ok(Then::NotMet(question, verdicts, wrong, causes.join("; ")).into())
     }
 }
 
@@ -386,15 +392,9 @@ impl Judges<'_> {
 
     /// Handles a criterion that did not pass: starts the one refinement, or ends the gate.
     /// `wrong` are the verdicts that say what is wrong with the text.
-    fn not_met(
-        &mut self,
-        at: NodeRef,
-        gate: &GateStep,
-        question: &Question,
-        verdicts: Vec<Verdict>,
-        wrong: Vec<Verdict>,
-        cause: &str,
-    ) -> Result<(), Failure> {
+    pub(crate) fn not_met(&mut self, at: NodeRef, question: &Question, verdicts: Vec<Verdict>, wrong: Vec<Verdict>, cause: String) {
+        let step = self.step(at);
+        let StepKind::Gate(gate) = &step.kind else { return };
         let planned = self.planned_of(at);
         let node = self.state.node(at);
         let target = planned.refinement.as_ref().filter(|r| r.gate == node.step).map(|r| planned.step(r.target).place);
@@ -411,16 +411,12 @@ impl Judges<'_> {
             for_good: target.is_none(),
             question: question.with.get("question").cloned().unwrap_or_else(|| self.questions().message_of_conversation()),
             judged: json!(question.text),
-            cause: cause.to_string(),
+            cause,
         });
-        let Some(target) = target else {
-            self.end_unmet(at, gate, Some(&question.output), &verdicts);
-            return Ok(());
-        };
+        let Some(target) = target else { return self.end_unmet(at, gate, Some(&question.output), &verdicts) };
         let feedback = failed_lines(&wrong);
         let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
         self.0.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed: wrong, feedback });
-        Ok(())
     }
 
     /// Ends a gate whose second round could not be finished; the gate counts as not met. `own`: the failure of the gate itself while it judged.
@@ -520,10 +516,15 @@ impl Question {
         said.map_or((false, String::new()), |said| (said.passed, said.feedback.clone()))
     }
 
-    /// Why a judge could not answer, where a criterion counts as failed for it.
-    pub(crate) fn unanswered(&self, answers: &[JudgeAnswer]) -> Option<Failure> {
-        let of = |asked: &JudgeQuestion| answers.get(asked.judge?)?.as_ref().err().cloned();
-        self.criteria.iter().filter(|asked| asked.on_judge_error == OnJudgeError::Fail).find_map(of)
+    /// That all judges have answered whose criteria count as failed without an answer.
+    ///
+    /// # Errors
+    /// Says why the first of the others could not answer.
+    pub(crate) fn all_answered(&self, answers: &[JudgeAnswer]) -> Result<(), Failure> {
+        let of = |asked: &JudgeQuestion| answers.get(asked.judge?)?.as_ref().err();
+        let failure = self.criteria.iter().filter(|asked| asked.on_judge_error == OnJudgeError::Fail).find_map(of);
+        let told = |failure: &Failure| Failure { message: format!("the judge could not answer: {}", failure.message), ..failure.clone() };
+        failure.map_or(Ok(()), |failure| Err(told(failure)))
     }
 
     /// The criteria that count as failed since their judge could not answer.

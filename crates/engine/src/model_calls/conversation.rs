@@ -24,26 +24,10 @@ pub(crate) enum CallOutcome {
 }
 
 impl Talks<'_> {
-    /// Continues the conversation with an agent: sends the first prompt, makes the tool calls that it requests, or tries again. Returns `None` if
-    /// there is no answer yet, or if the step has failed.
+    /// Continues the conversation with an agent: sends the first prompt, makes the tool calls that it requests, or tries again.
     ///
     /// # Errors
-    /// Fails if a bound is exceeded, or if a text cannot be filled in. The step then fails.
-    pub(crate) fn converse(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<Option<String>, Failure> {
-        Ok(match self.said_by(at, agent, brief)? {
-            CallOutcome::Waiting => None,
-            CallOutcome::Said(text) => Some(text),
-            CallOutcome::Failed(failure) => {
-                self.fail_asking(at, failure);
-                None
-            }
-        })
-    }
-
-    /// The same, for a step that need not end when its conversation failed.
-    ///
-    /// # Errors
-    /// See [`Run::converse`].
+    /// Fails if a bound is exceeded, or if a text cannot be filled in.
     pub(crate) fn said_by(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<CallOutcome, Failure> {
         let talk = self.state.talk(at);
         let is_asking = talk.is_some();
@@ -70,20 +54,13 @@ impl Talks<'_> {
         self.hear(at, brief)
     }
 
-    /// Ends a step whose conversation with a model failed, with the details of the conversation.
-    pub(crate) fn fail_asking(&mut self, at: NodeRef, failure: Failure) {
-        self.0.fail(at, failure, Some(self.conversations().model_details(at)));
-    }
-
     /// Whether a step must wait until it may make a call; it is woken then. In a run that is to end, an answer that has arrived is still handled.
     pub(crate) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
-        let talk = self.state.talk(at);
-        let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
-        if is_out || has_answer && self.state.stopping.is_some() || self.schedule().has_permit(at) {
-            return false;
+        let waits = self.schedule().needs_permit(at);
+        if waits {
+            self.wake(at);
         }
-        self.wake(at);
-        true
+        waits
     }
 
     /// Handles the reply to the last call. A failure is retried, then the next model is tried.

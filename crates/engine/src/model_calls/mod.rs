@@ -19,7 +19,7 @@ use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
     ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, History, HostSource, LONGEST_SUMMARY, Limits,
-    MODEL_SILENCE, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, SUMMARY_STEP, Shape, Text, ToolModel,
+    MODEL_SILENCE, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, Replies, SUMMARY_STEP, Shape, Text, ToolModel,
 };
 use crate::model_calls::attachments::Prompt;
 use crate::model_calls::budget::{CallSize, Over, wire_name, worst_price};
@@ -35,9 +35,10 @@ use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::state::talk::{ModelTalk, Offered};
 use crate::steps::Kind;
+use crate::steps::decision::{StepDecision, Then};
 use crate::tools::{known_name, with_own_ids};
 use crate::words::plain;
-use crate::{Context, Run, Unscripted};
+use crate::{Context, Unscripted};
 
 /// A request to an agent, computed from the state whenever it is needed.
 pub(crate) struct Brief {
@@ -76,28 +77,41 @@ pub(crate) enum TalkTurn {
     Results(Vec<Message>),
 }
 
+/// The model that is asked, and how.
+struct AskedModel<'a> {
+    name: &'a str,
+    model: Option<&'a Model>,
+    scripted: Option<&'a Arc<Replies>>,
+    schema: Option<Value>,
+    own_bound: Option<(u64, &'static str)>,
+    is_again: bool,
+}
+
+/// The messages of a conversation: all, those that were sent before, and the new ones.
+struct TalkMessages<'a> {
+    all: Vec<&'a Arc<Message>>,
+    before: &'a [Arc<Message>],
+    new: &'a [Arc<Message>],
+}
+
 impl Kind for AgentStep {
-    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
-        if run.state.node(at).ended_by.is_some() {
-            return Ok(());
-        }
-        let shape = run.conversations().output_shape(at, self);
-        let Some(text) =
-            run.talks().converse(at, &self.agent.value, &|run, opens| run.conversations().agent_brief(at, self, shape.as_ref(), opens))?
-        else {
-            return Ok(());
-        };
-        match run.conversations().read_answer(shape.as_ref(), Value::String(text)) {
+    fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
+        Ok(if context.state.node(at).ended_by.is_some() { Then::Wait } else { Then::Ask(self.agent.value.clone()) }.into())
+    }
+
+    fn brief(&self, context: &Context, at: NodeRef, opens: bool) -> Result<Brief, Failure> {
+        context.conversations().agent_brief(at, self, opens)
+    }
+
+    fn heard(&self, context: &Context, at: NodeRef, text: &str) -> Result<StepDecision, Failure> {
+        let talk = context.conversations();
+        Ok(match talk.read_answer(talk.output_shape(at, self).as_ref(), Value::from(text)) {
             Ok(Reading { value, notes }) => {
-                run.talks().note_reading(at, notes);
-                run.succeed(at, value, Some(run.conversations().model_details(at)));
-                Ok(())
+                let then = Then::Succeed(value, Some(talk.model_details(at)));
+                StepDecision { events: talk.reading(at, notes).into_iter().collect(), then }
             }
-            Err(problems) => {
-                let brief = run.conversations().agent_brief(at, self, shape.as_ref(), false)?;
-                run.talks().repair(at, brief, &problems)
-            }
-        }
+            Err(problems) => Then::Repair(problems).into(),
+        })
     }
 }
 
@@ -122,7 +136,13 @@ impl Conversations<'_> {
         if problems.is_empty() { Ok(read) } else { Err(problems) }
     }
 
-    fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>, opens: bool) -> Result<Brief, Failure> {
+    /// That the last answer was not read literally; told once.
+    pub(crate) fn reading(&self, at: NodeRef, notes: Vec<String>) -> Option<Happening> {
+        let is_new = !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted);
+        is_new.then(|| Happening::AnswerRead { step: self.path(at), notes })
+    }
+
+    fn agent_brief(&self, at: NodeRef, step: &AgentStep, opens: bool) -> Result<Brief, Failure> {
         let mut prompt = None;
         if opens {
             let own = prompt.insert(self.with_refinement(at, &step.agent.value, &step.prompt)?);
@@ -130,7 +150,8 @@ impl Conversations<'_> {
             own.text.push_str(&self.plans().below_prompt(at));
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)
+        let shape = self.output_shape(at, step);
+        self.brief(at, &step.agent.value, model, prompt, shape.as_ref().map(wanted::wanted), Purpose::Turn)
     }
 
     /// The earlier messages of the conversation, as the agent that does the work of a step with `history` receives them. Results of tools are turned into text: the calls that they
@@ -311,6 +332,41 @@ impl Conversations<'_> {
         })
     }
 
+    /// The scripted replies that answer in place of a model, if any.
+    fn replies_for(&self, at: NodeRef, model: Option<&Model>) -> Option<Arc<Replies>> {
+        let (of_test, provider) = (&self.options.replies, model.map(|model| &model.provider));
+        let of_step = of_test.as_ref().filter(|replies| replies_of(replies, &self.state.node(at).path).is_some());
+        let of_model = || provider.and_then(Provider::scripted);
+        let answers_itself = provider.is_some_and(|provider| provider.recorded().is_some() || provider.tool().is_some());
+        let or_nobody = || of_test.as_ref().filter(|_| self.options.unscripted == Unscripted::Nobody && !answers_itself);
+        of_step.or_else(of_model).or_else(or_nobody).cloned()
+    }
+
+    /// The request for a message, and the time that it has.
+    fn request(&self, at: NodeRef, brief: &Brief, asked: AskedModel, messages: TalkMessages) -> Result<(CallRequest, Duration), Failure> {
+        let AskedModel { name, model, scripted, schema, own_bound, is_again } = asked;
+        let TalkMessages { all, before, new } = messages;
+        if let Some(replies) = scripted {
+            return Ok((CallRequest::Scripted(self.scripted_reply(at, replies, brief)?), MODEL_TIMEOUT));
+        }
+        let Some(model) = model else {
+            let message = format!("model \"{name}\" not found; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
+            return Err(Failure::new(FailureKind::Unavailable, message));
+        };
+        if let Some(tool) = model.provider.tool() {
+            return Ok((CallRequest::Scripted(relayed(tool, is_again, &all)), MODEL_TIMEOUT));
+        }
+        if let Some(program) = model.provider.program().filter(|_| self.recordings().is_none()) {
+            let call = self.agent_call(at, brief, AskedProgram { name, model, program: Arc::clone(program), before, new })?;
+            let timeout = call.program.timeout + TO_END;
+            return Ok((CallRequest::Agent(Box::new(call)), timeout));
+        }
+        let mut request = self.model_request(at, model, &brief.tools, schema, own_bound, all.into_iter())?;
+        request.tools = self.toolbox().shown_tools(at, &brief.agent, &brief.tools);
+        let timeout = request.timeout;
+        Ok((CallRequest::Model(request), timeout))
+    }
+
     /// US dollars that a call of the program which is asked may cost, if it says so.
     fn dearest_call(&self, at: NodeRef) -> Option<f64> {
         let talk = self.state.talk(at)?;
@@ -402,8 +458,8 @@ impl Context {
 impl Talks<'_> {
     /// Records, once, that the last answer was not read literally.
     pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
-        if !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted) {
-            self.0.emit(Happening::AnswerRead { step: self.path(at), notes });
+        if let Some(read) = self.conversations().reading(at, notes) {
+            self.0.emit(read);
         }
     }
 
@@ -428,21 +484,14 @@ impl Talks<'_> {
         };
         self.rules().hide_in_messages(&mut messages);
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-        let of_test = self.options.replies.clone();
         let (name, model) = chain.get(fallback).map_or((brief.model_name(), None), |(name, model)| (*name, Some(*model)));
-        let provider = model.map(|model| &model.provider);
-        let is_recorded = provider.is_some_and(|provider| provider.recorded().is_some());
-        let or_nobody =
-            of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded && by_tool(fallback).is_none());
-        let of_model = || provider.and_then(Provider::scripted).cloned();
-        let path = &self.state.node(at).path;
-        let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
+        let relay = by_tool(fallback);
+        let scripted = self.conversations().replies_for(at, model);
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
         let all: Vec<&Arc<Message>> = before.iter().chain(&messages).collect();
         let own_bound = self.conversations().own_bound(at, &brief, schema.is_some());
-        let is_relayed = by_tool(fallback).is_some();
         let size = CallSize { messages: &all, schema: schema.as_ref(), own_bound: own_bound.map(|(most, _)| most) };
-        let reserved_tokens = if is_relayed { 0 } else { self.conversations().set_aside_for(at, &brief, model, &size) };
+        let reserved_tokens = if relay.is_some() { 0 } else { self.conversations().set_aside_for(at, &brief, model, &size) };
         let reserved_usd = model.and_then(|model| model.provider.program()?.max_cost_usd).or_else(|| worst_price(model, reserved_tokens));
         let over = match self.conversations().over_budget(at, &brief, fresh, reserved_tokens, reserved_usd) {
             Some(Over::Perhaps) => return self.hold_back(at, Over::Perhaps),
@@ -450,28 +499,11 @@ impl Talks<'_> {
             Some(over) if scripted.is_some() => return self.hold_back(at, over),
             over => over,
         };
-        let (request, timeout) = match (&scripted, model) {
-            (Some(replies), _) => (CallRequest::Scripted(self.conversations().scripted_reply(at, replies, &brief)?), MODEL_TIMEOUT),
-            (None, Some(_)) if let Some(tool) = by_tool(fallback) => (CallRequest::Scripted(relayed(tool, is_again, &all)), MODEL_TIMEOUT),
-            (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.conversations().recordings().is_none()) => {
-                let told = AskedProgram { name, model, program: Arc::clone(program), before, new: &messages };
-                let call = self.conversations().agent_call(at, &brief, told)?;
-                let timeout = call.program.timeout + TO_END;
-                (CallRequest::Agent(Box::new(call)), timeout)
-            }
-            (None, Some(model)) => {
-                let mut request = self.conversations().model_request(at, model, &brief.tools, schema, own_bound, all.into_iter())?;
-                request.tools = self.toolbox().shown_tools(at, &brief.agent, &brief.tools);
-                let timeout = request.timeout;
-                (CallRequest::Model(request), timeout)
-            }
-            (None, None) => {
-                let message = format!("model \"{name}\" not found; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
-                return Err(Failure::new(FailureKind::Unavailable, message));
-            }
-        };
+        let messages_so_far = TalkMessages { all, before, new: &messages };
+        let asked = AskedModel { name, model, scripted: scripted.as_ref(), schema, own_bound, is_again };
+        let (request, timeout) = self.conversations().request(at, &brief, asked, messages_so_far)?;
         let model = name.to_string();
-        let answering = by_tool(fallback).filter(|_| scripted.is_none()).cloned();
+        let answering = relay.filter(|_| scripted.is_none()).cloned();
         if let Some(tool) = answering {
             self.gatekeeper().permit_tool_of_model(at, &brief, &tool)?;
         }

@@ -6,17 +6,19 @@ pub(crate) mod texts;
 
 use serde_json::{Map, Value, json};
 
+use crate::Context;
 use crate::event::{Failure, FailureKind, Happening, StepStatus, Usage};
 use crate::gate::reading::{self, Reading};
 use crate::gate::wanted;
-use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan, WrittenStep};
-use crate::model_calls::TalkTurn;
+use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
+use crate::model_calls::Brief;
 use crate::parts::{Conversations, Plans, Scheduler};
 use crate::policy::{Act, decide};
+use crate::shape;
 use crate::state::tally::SetAside;
 use crate::state::{Mood, NodeRef, OnePlan, PlanResult, Planning, StepWork};
 use crate::steps::Kind;
-use crate::{Run, shape};
+use crate::steps::decision::{StepDecision, Then};
 
 /// The most problems of one plan that are reported.
 const MOST_FINDINGS: usize = 20;
@@ -35,128 +37,129 @@ enum Next<'s> {
 
 impl Kind for PlanStep {
     /// Continues after the start, a reply, the end of its steps, a backoff, or the wait for a permit.
-    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
-        if run.state.node(at).ended_by.is_some() {
-            return Ok(());
+    fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
+        if context.state.node(at).ended_by.is_some() {
+            return Ok(Then::Wait.into());
         }
-        let step = run.step(at);
-        match next(&step, self, run.state.planning(at), &run.state.node(at).work) {
-            Next::Wait => {}
-            Next::Plan => run.ask_for_plan(at, &step, self)?,
-            Next::Check(checker) => run.ask_whether_done(at, self, checker)?,
-            Next::End => run.end_plan(at, &step),
-        }
-        Ok(())
+        let planning = context.state.planning(at);
+        Ok(match context.plans().next(at, self) {
+            Next::Wait => Then::Wait.into(),
+            Next::Plan => match planning.map(|planning| planning.findings.as_slice()).unwrap_or_default() {
+                [] => Then::Ask(self.agent.value.clone()).into(),
+                findings => context.plans().send_back(at, findings).into(),
+            },
+            Next::Check(checker) => Then::Ask(checker.to_owned()).into(),
+            Next::End => planning.map_or(Then::Wait, |planning| context.plans().end(at, planning)).into(),
+        })
     }
-}
 
-impl Run {
-    fn ask_for_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep) -> Result<(), Failure> {
-        let findings = self.state.planning(at).map(|planning| planning.findings.clone()).unwrap_or_default();
-        if !findings.is_empty() {
-            return if self.talks().waits_for_permit(at) { Ok(()) } else { self.send_back(at, own, &findings) };
+    fn brief(&self, context: &Context, at: NodeRef, opens: bool) -> Result<Brief, Failure> {
+        match context.plans().next(at, self) {
+            Next::Check(checker) => context.plans().check_brief(at, self, checker, opens),
+            Next::Wait | Next::Plan | Next::End => context.plans().plan_brief(at, self, opens),
         }
-        let Some(text) = self.talks().converse(at, &own.agent.value, &|run, opens| run.plans().plan_brief(at, own, opens))? else {
-            return Ok(());
-        };
-        let round = self.plans().plans_so_far(at) + 1;
-        match self.read_plan(at, step, own, &text) {
+    }
+
+    fn heard(&self, context: &Context, at: NodeRef, text: &str) -> Result<StepDecision, Failure> {
+        let (step, round) = (context.path(at), context.plans().plans_so_far(at));
+        if let Next::Check(_) = context.plans().next(at, self) {
+            let Reading { value, notes } = match read_check(text) {
+                Ok(read) => read,
+                Err(problems) => return Ok(Then::Repair(problems).into()),
+            };
+            let progress = value["progress"].as_str().unwrap_or_default().to_string();
+            let checked = Happening::PlanChecked { step, round, fulfilled: value["fulfilled"] == true, progress };
+            let events = context.conversations().reading(at, notes).into_iter().chain([checked]).collect();
+            return Ok(StepDecision { events, then: Then::GoOn });
+        }
+        let round = round + 1;
+        let (mut events, read) = context.plans().read_plan(at, self, text);
+        let then = match read {
             Ok(plan) => {
-                self.emit(Happening::PlanAccepted { step: self.path(at), round, plan: plan.into() });
-                Ok(())
+                events.push(Happening::PlanAccepted { step, round, plan: plan.into() });
+                Then::Wait
             }
             Err(mut findings) => {
                 findings.truncate(MOST_FINDINGS);
-                self.emit(Happening::PlanRefused { step: self.path(at), round, findings: findings.clone() });
-                self.send_back(at, own, &findings)
+                events.push(Happening::PlanRefused { step, round, findings: findings.clone() });
+                context.plans().send_back(at, &findings)
             }
-        }
+        };
+        Ok(StepDecision { events, then })
+    }
+}
+
+/// Reads the answer of the agent that says whether the work is done.
+fn read_check(text: &str) -> Result<Reading, Vec<String>> {
+    let schema = reading::loosened(wanted::fulfilled());
+    let read = reading::read(text, &schema).map_err(|error| vec![error.to_string()])?;
+    let problems = shape::problems(&schema, &read.value);
+    if problems.is_empty() { Ok(read) } else { Err(problems) }
+}
+
+impl Plans<'_> {
+    fn next<'s>(&self, at: NodeRef, own: &'s PlanStep) -> Next<'s> {
+        next(&self.step(at), own, self.state.planning(at), &self.state.node(at).work)
     }
 
-    /// Sends a rejected plan back, once; then the step fails.
-    fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
+    /// A rejected plan goes back, once; then the step fails.
+    fn send_back(&self, at: NodeRef, findings: &[String]) -> Then {
         if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
-            self.talks().fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was rejected: {}", findings.join("; "))));
-            return Ok(());
+            let failure = Failure::new(FailureKind::BadShape, format!("the plan was rejected: {}", findings.join("; ")));
+            return Then::Fail(failure, Some(self.conversations().model_details(at)));
         }
         let list: String = findings.iter().map(|finding| format!("- {finding}\n")).collect();
-        let text = format!("Your plan was refused:\n{list}Answer again with the whole plan as one JSON object, and nothing else.");
-        let brief = self.plans().plan_brief(at, own, false)?;
-        self.talks().send(at, brief, TalkTurn::Repair(text))
+        Then::SendBack(format!("Your plan was refused:\n{list}Answer again with the whole plan as one JSON object, and nothing else."))
     }
 
-    /// Reads and checks a plan, or returns its problems.
-    fn read_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep, text: &str) -> Result<WrittenPlan, Vec<String>> {
-        let usable = self.plans().usable(at, own).map_err(|failure| vec![failure.message])?;
-        let Reading { value, notes } = reading::read_plan(text, &usable, own.most_steps()).map_err(|error| vec![error.to_string()])?;
-        let earlier = self.state.planning(at).map(Planning::ids).unwrap_or_default();
-        let pipeline = self.planned_of(at).pipeline.clone();
-        let rules = PlanRules { pipeline: &pipeline, holder: step, usable: &usable, most_steps: own.most_steps(), earlier: &earlier };
-        let plan = self.options.written.plan(&value, &rules)?;
-        let refused = self.outside_policy(at, own, &plan);
-        if !refused.is_empty() {
-            return Err(refused);
+    /// Reads and checks a plan, or returns its problems; with what is recorded of that.
+    fn read_plan(&self, at: NodeRef, own: &PlanStep, text: &str) -> (Vec<Happening>, Result<WrittenPlan, Vec<String>>) {
+        let read = || {
+            let usable = self.usable(at, own).map_err(|failure| vec![failure.message])?;
+            let Reading { value, notes } = reading::read_plan(text, &usable, own.most_steps()).map_err(|error| vec![error.to_string()])?;
+            let earlier = self.state.planning(at).map(Planning::ids).unwrap_or_default();
+            let (pipeline, holder) = (&self.planned_of(at).pipeline, self.step(at));
+            let rules = PlanRules { pipeline, holder: &holder, usable: &usable, most_steps: own.most_steps(), earlier: &earlier };
+            Ok((self.options.written.plan(&value, &rules)?, notes))
+        };
+        let (plan, notes) = match read() {
+            Ok(read) => read,
+            Err(findings) => return (vec![], Err(findings)),
+        };
+        let (refused, findings): (Vec<Happening>, Vec<String>) = self.outside_policy(at, own, &plan).into_iter().unzip();
+        match findings.is_empty() {
+            true => (self.conversations().reading(at, notes).into_iter().collect(), Ok(plan)),
+            false => (refused, Err(findings)),
         }
-        self.talks().note_reading(at, notes);
-        Ok(plan)
     }
 
-    /// Problems of a plan: tools that a policy rejects with these arguments. Each rejection is recorded as a decision; a tool that is allowed is
-    /// decided on when it is called.
-    fn outside_policy(&mut self, at: NodeRef, own: &PlanStep, plan: &WrittenPlan) -> Vec<String> {
+    /// Tools of a plan that a policy rejects with these arguments: the decision and the problem. A tool that is allowed is decided on when it is
+    /// called.
+    fn outside_policy(&self, at: NodeRef, own: &PlanStep, plan: &WrittenPlan) -> Vec<(Happening, String)> {
         let policies = self.policies(at, Some(&own.agent.value));
         let agents = &self.planned_of(at).pipeline.agents;
-        let mut refused = vec![];
-        for step in plan.steps.iter().filter(|step| !agents.contains_key(&step.uses)) {
+        let refused = plan.steps.iter().filter(|step| !agents.contains_key(&step.uses)).filter_map(|step| {
             let arguments = Value::Object(step.with.clone());
             let decision = decide(&policies, &Act::Tool { name: &step.uses, arguments: Some(&arguments) });
-            if decision.is_denied() {
-                refused.push((step, decision));
-            }
-        }
-        let message = |step: &WrittenStep, rule: &str| format!("plan step \"{}\": tool \"{}\" is not allowed: {rule}", step.id, step.uses);
-        let findings = refused.iter().map(|(step, decision)| message(step, &decision.rule)).collect();
-        for (step, decision) in refused {
-            // Only the plan is rejected.
-            let _ =
-                self.gatekeeper().record_decision(at, Some(&own.agent.value), (ActKind::Tool, step.uses.clone()), decision, String::new());
-        }
-        findings
-    }
-
-    fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<(), Failure> {
-        let Some(text) = self.talks().converse(at, checker, &|run, opens| run.plans().check_brief(at, own, checker, opens))? else {
-            return Ok(());
-        };
-        let schema = reading::loosened(wanted::fulfilled());
-        let read = reading::read(&text, &schema).map_err(|error| vec![error.to_string()]).and_then(|read| {
-            let problems = shape::problems(&schema, &read.value);
-            if problems.is_empty() { Ok(read) } else { Err(problems) }
+            decision.is_denied().then_some((step, decision))
         });
-        match read {
-            Err(problems) => {
-                let brief = self.plans().check_brief(at, own, checker, false)?;
-                self.talks().repair(at, brief, &problems)
-            }
-            Ok(Reading { value, notes }) => {
-                self.talks().note_reading(at, notes);
-                let progress = value["progress"].as_str().unwrap_or_default().to_string();
-                let (round, fulfilled) = (self.plans().plans_so_far(at), value["fulfilled"] == true);
-                self.emit(Happening::PlanChecked { step: self.path(at), round, fulfilled, progress });
-                own.go_on(self, at)
-            }
-        }
+        refused
+            .map(|(step, decision)| {
+                let message = format!("plan step \"{}\": tool \"{}\" is not allowed: {}", step.id, step.uses, decision.rule);
+                let act = (ActKind::Tool, step.uses.clone());
+                (self.rules().decision(at, Some(&own.agent.value), act, decision, String::new()), message)
+            })
+            .collect()
     }
 
     /// Ends the step. It fails if steps of its plans failed and none succeeded, or under `on_failure: stop` if one failed.
-    fn end_plan(&mut self, at: NodeRef, step: &Step) {
-        let Some(planning) = self.state.planning(at) else { return };
+    fn end(&self, at: NodeRef, planning: &Planning) -> Then {
         let output = output(planning);
         let failed: Vec<&PlanResult> = planning.failed().collect();
         let has_any = planning.results().any(|result| result.status == StepStatus::Succeeded);
         let details = self.conversations().model_details(at);
-        if failed.is_empty() || has_any && step.on_failure != OnFailure::Stop {
-            return self.succeed(at, output, Some(details));
+        if failed.is_empty() || has_any && self.step(at).on_failure != OnFailure::Stop {
+            return Then::Succeed(output, Some(details));
         }
         let count = planning.results().count();
         let kinds = || failed.iter().filter_map(|result| Some(result.error.as_ref()?.kind));
@@ -164,7 +167,7 @@ impl Run {
         let kind = kinds().find(|kind| *kind != FailureKind::Quality).or_else(|| kinds().next()).unwrap_or(FailureKind::Internal);
         let errors: Vec<String> = failed.iter().map(|result| result.told_error()).collect();
         let message = format!("{} of {count} steps of the plan failed: {}", failed.len(), errors.join("; "));
-        self.fail_attempt_told(at, Failure::new(kind, message), Some(details));
+        Then::FailAttempt(Failure::new(kind, message), Some(details))
     }
 }
 

@@ -217,6 +217,13 @@ impl Schedule<'_> {
         self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
     }
 
+    /// Whether a step must wait until it may make a call. In a run that is to end, an answer that has arrived is still handled.
+    pub(crate) fn needs_permit(&self, at: NodeRef) -> bool {
+        let talk = self.state.talk(at);
+        let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
+        !(is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at))
+    }
+
     /// Whether a step may make one more call: in this run, in its pipeline, and in the pipelines that called it.
     pub(crate) fn has_permit(&self, at: NodeRef) -> bool {
         let has_place = |(ix, parent): (u32, Option<NodeRef>)| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::talk::EndedTalk;
-use super::{NodeRef, RunState};
+use super::{NodeRef, RunState, StepNode, StepWork};
 use crate::event::{Happening, SharedValue, Verdict};
 use crate::gate;
 use crate::model::WrittenArtefact;
@@ -63,6 +63,13 @@ impl Tasking {
         let mut failures = self.tries.iter().rev().map(|one| one.failure().map(|failure| gate::lasting(&failure)));
         let Some(Some(last)) = failures.next() else { return 0 };
         1 + failures.take_while(|one| one.as_ref() == Some(&last)).count() as u64
+    }
+}
+
+impl StepNode {
+    /// Whether a step that talks with models decides what to do next: it has not ended, is not being ended, and has no call out.
+    pub(crate) fn decides(&self) -> bool {
+        self.ended_by.is_none() && !self.status.is_final() && !matches!(self.work, StepWork::Call(_))
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Kind;
+use super::decision::{StepDecision, Then};
 use crate::event::{Failure, FailureKind, FormRequest, Happening};
 use crate::gate::{form, questions};
 use crate::model::{ApprovalStep, Step, StepKind};
@@ -14,24 +15,45 @@ use crate::{Context, Run};
 
 impl Kind for ApprovalStep {
     /// Asks the question; called again once somebody has answered.
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
-        let path = run.path(at);
-        if let Some(asked) = run.state.approvals.get(&path) {
-            let Some(answer) = asked.answer.clone() else { return Ok(()) };
-            let fields = asked.form.fields.clone();
-            return run.take_approval(at, &fields, answer);
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
+        let path = context.path(at);
+        if let Some(asked) = context.state.approvals.get(&path) {
+            return asked.answer.as_ref().map_or(Ok(Then::Wait.into()), |answer| answered(&asked.form.fields, answer.clone()));
         }
-        let (question, fields) = (run.fill_text(at, &self.question)?, run.rules().form_of(at, self)?);
-        let show = self.show.as_ref().map(|show| run.filling(at, show)).transpose()?;
+        let (question, fields) = (context.fill_text(at, &self.question)?, context.rules().form_of(at, self)?);
+        let show = self.show.as_ref().map(|show| context.filling(at, show)).transpose()?;
         let show = show.filter(|show| !show.is_null()).map(|show| match show {
             Value::String(text) => text,
             other => serde_json::to_string_pretty(&other).unwrap_or_default(),
         });
-        let until_ms = step.timeout.map(|time| run.now.ms.saturating_add(ms(time)));
+        let until_ms = step.timeout.map(|time| context.now.ms.saturating_add(ms(time)));
         let form = Some(Box::new(FormRequest { show, fields, until_ms, live: None }));
-        run.emit(Happening::ApprovalRequested { step: path, question, act: String::new(), form });
-        Ok(())
+        Ok(Happening::ApprovalRequested { step: path, question, act: String::new(), form }.into())
     }
+}
+
+/// What follows from a person's answer to the form with these fields.
+fn answered(fields: &Value, answer: ApprovalAnswer) -> Result<StepDecision, Failure> {
+    let ApprovalAnswer { approved, fields: filled, comment, by, is_nobody } = answer;
+    let rejected = |why: String| Ok(Then::Fail(Failure::new(FailureKind::Rejected, why), None).into());
+    if is_nobody {
+        return rejected(if comment.is_empty() { "nobody could be asked".to_owned() } else { comment });
+    }
+    if !approved {
+        let who = if by.is_empty() { "a person" } else { &by };
+        let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+        return rejected(format!("{who} said no{why}"));
+    }
+    let filled = filled.map(|filled| (*filled).clone()).unwrap_or_default();
+    let mut output = json!({ "by": by, "comment": comment });
+    if let Value::Object(output) = &mut output {
+        output.extend(form::answered(fields, filled).map_err(misfit)?);
+    }
+    Ok(Then::Succeed(output, None).into())
+}
+
+fn misfit(problems: Vec<String>) -> Failure {
+    Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")))
 }
 
 impl Rules<'_> {
@@ -63,30 +85,6 @@ impl Context {
 }
 
 impl Run {
-    fn take_approval(&mut self, at: NodeRef, fields: &Value, answer: ApprovalAnswer) -> Result<(), Failure> {
-        let ApprovalAnswer { approved, fields: filled, comment, by, is_nobody } = answer;
-        if is_nobody {
-            let why = if comment.is_empty() { "nobody could be asked".to_owned() } else { comment };
-            self.fail(at, Failure::new(FailureKind::Rejected, why), None);
-            return Ok(());
-        }
-        if !approved {
-            let who = if by.is_empty() { "a person".to_owned() } else { by };
-            let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
-            self.fail(at, Failure::new(FailureKind::Rejected, format!("{who} said no{why}")), None);
-            return Ok(());
-        }
-        let filled = filled.map(|filled| (*filled).clone()).unwrap_or_default();
-        let wrong =
-            |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
-        let mut output = json!({ "by": by, "comment": comment });
-        if let Value::Object(output) = &mut output {
-            output.extend(form::answered(fields, filled).map_err(wrong)?);
-        }
-        self.succeed(at, output, None);
-        Ok(())
-    }
-
     /// Ends a step when the time for an answer is up. That counts as a no, unless `on_timeout` names a step that replaces the answer.
     pub(crate) fn nobody_answered(&mut self, at: NodeRef) {
         self.is_paused = false;
@@ -106,11 +104,7 @@ impl Run {
         if step.for_each.is_some() && !self.state.is_element(at) {
             return self.give(at, mock, details);
         }
-        let answered = self.rules().form_of(at, approval).and_then(|fields| {
-            let wrong =
-                |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
-            form::given(&fields, mock).map_err(wrong)
-        });
+        let answered = self.rules().form_of(at, approval).and_then(|fields| form::given(&fields, mock).map_err(misfit));
         match answered {
             Ok(output) => self.succeed(at, output, details),
             Err(failure) => self.fail_attempt(at, failure),

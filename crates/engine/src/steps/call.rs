@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Kind;
-use crate::Run;
+use super::decision::StepDecision;
 use crate::acts::CalledTool;
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening, SharedValue};
@@ -13,9 +13,10 @@ use crate::parts::Toolbox;
 use crate::port::Rows;
 use crate::run::Answerer;
 use crate::state::NodeRef;
+use crate::{Context, Run};
 
 impl Kind for CallStep {
-    fn start(&self, _run: &mut Run, _at: NodeRef, _step: &Step) -> Result<(), Failure> {
+    fn start(&self, _context: &Context, _at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
         Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", self.file.value)))
     }
 }

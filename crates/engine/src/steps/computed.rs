@@ -3,84 +3,82 @@
 use serde_json::{Value, json};
 
 use super::Kind;
+use super::decision::{StepDecision, Then};
+use crate::Context;
 use crate::channel::FormatError;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Channel, Filling, FormatStep, Multilingual, RouteStep, Step, StopStep, StyleGuide, phrase_words};
 use crate::parts::Names;
 use crate::state::NodeRef;
-use crate::{Context, Run};
 
 pub(super) struct Set<'s>(pub(super) &'s Filling);
 
 impl Kind for Set<'_> {
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
-        let value = run.filling(at, self.0)?;
-        run.succeed(at, value, None);
-        Ok(())
+    fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
+        let value = context.filling(at, self.0)?;
+        Ok(Then::Succeed(value, None).into())
     }
 }
 
 impl Kind for FormatStep {
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
-        let text = run.fill_text(at, &self.text)?;
-        let instance = run.state.instance_of(at);
-        let channel = self.channel.as_deref().map(|own| run.spoken(instance, own)).or_else(|| run.channel(instance)).cloned();
-        let style = run.names().style(instance, self.style_guide.as_deref()).cloned();
-        let output = run.names().format(instance, &text, channel.as_ref(), style.as_ref())?;
-        run.succeed(at, output, None);
-        Ok(())
+    fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
+        let text = context.fill_text(at, &self.text)?;
+        let instance = context.state.instance_of(at);
+        let channel = self.channel.as_deref().map(|own| context.spoken(instance, own)).or_else(|| context.channel(instance)).cloned();
+        let style = context.names().style(instance, self.style_guide.as_deref()).cloned();
+        let output = context.names().format(instance, &text, channel.as_ref(), style.as_ref())?;
+        Ok(Then::Succeed(output, None).into())
     }
 }
 
 impl Kind for RouteStep {
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
-        let subject = run.fill_text(at, &self.subject)?;
+    fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
+        let subject = context.fill_text(at, &self.subject)?;
         let words = phrase_words(&subject);
         let mut chosen = self.otherwise.as_ref();
         for case in &self.cases {
             let Some(by_text) = case.fits(&subject, &words) else { continue };
-            let by_condition = || case.when.as_ref().map_or(Ok(false), |when| run.condition(at, when));
+            let by_condition = || case.when.as_ref().map_or(Ok(false), |when| context.condition(at, when));
             if by_text || by_condition()? {
                 chosen = Some(case);
                 break;
             }
         }
-        let step = run.path(at);
+        let step = context.path(at);
         let none = || {
             let shown: String = subject.chars().take(80).collect();
             Failure::new(FailureKind::NoCase, format!("no case of \"{step}\" fits \"{shown}\", and there is no otherwise"))
         };
         let case = chosen.ok_or_else(none)?.id.value.clone();
-        run.emit(Happening::CaseChosen { step, case });
-        Ok(())
+        Ok(Happening::CaseChosen { step, case }.into())
     }
 }
 
 pub(super) struct Wait<'s>(pub(super) &'s Filling);
 
 impl Kind for Wait<'_> {
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
-        let value = run.filling(at, self.0)?;
+    fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
+        let value = context.filling(at, self.0)?;
         let text = value.as_str().unwrap_or_default();
         let wrong =
             |_| Failure::new(FailureKind::WrongType, format!("wait needs a time such as 5m or 2026-01-05T09:00:00Z, found \"{text}\""));
         let wait_ms = match crate::model::parse_duration(text) {
             Ok(duration) => duration.as_millis() as u64,
-            Err(_) => (chrono::DateTime::parse_from_rfc3339(text).map_err(wrong)?.to_utc() - run.now.wall).num_milliseconds().max(0) as u64,
+            Err(_) => {
+                (chrono::DateTime::parse_from_rfc3339(text).map_err(wrong)?.to_utc() - context.now.wall).num_milliseconds().max(0) as u64
+            }
         };
-        run.emit(Happening::StepPaused { step: run.path(at), until_ms: run.now.ms.saturating_add(wait_ms) });
-        Ok(())
+        Ok(Happening::StepPaused { step: context.path(at), until_ms: context.now.ms.saturating_add(wait_ms) }.into())
     }
 }
 
 impl Kind for StopStep {
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
+    fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
         let reason = match &self.reason {
-            Some(reason) => run.fill_text(at, reason)?,
+            Some(reason) => context.fill_text(at, reason)?,
             None => "the pipeline stopped".to_string(),
         };
-        run.succeed(at, Value::Null, Some(json!({ "reason": reason })));
-        Ok(())
+        Ok(Then::Succeed(Value::Null, Some(json!({ "reason": reason }))).into())
     }
 }
 

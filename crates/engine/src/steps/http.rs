@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Taken, other};
-use crate::Run;
+use super::decision::{StepCall, StepDecision, Then};
+use super::{Kind, other};
+use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
@@ -18,24 +19,20 @@ use crate::template::percent;
 use crate::words::{ms, plain};
 
 impl Kind for HttpStep {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
-        let mut request = run.requests().http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
-        run.requests().repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
+        let mut request = context.requests().http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
+        context.requests().repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
         let shown = json!({ "method": request.method.word(), "url": shown_url(request.told()) });
         let request = CallRequest::Http(request);
-        if !run.gatekeeper().permit(at, None, None, &request)? {
-            return Ok(());
-        }
-        run.gatekeeper().call_out(at, "http", shown, request, ms(timeout));
-        Ok(())
+        Ok(StepCall::new("http", shown, request, ms(timeout)).into())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, _context: &Context, _at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         let CallReply::Http(reply) = reply else { return other() };
         let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
-        Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
+        Ok(Then::Give(json!({ "status": reply.status, "headers": headers, "body": reply.body }), None).into())
     }
 }
 

@@ -4,6 +4,7 @@
 mod approval;
 mod call;
 mod computed;
+pub(crate) mod decision;
 pub(crate) mod http;
 pub(crate) mod kept;
 pub(crate) mod mail;
@@ -28,37 +29,73 @@ use crate::command::{CallReply, CallRequest};
 use crate::diagnostic::counted;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::gate::{mocked, result};
+use crate::gates::{JudgeAnswer, Question};
+use crate::model::ToolStep;
 use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
+use crate::model_calls::Brief;
 use crate::parts::{Gatekeeper, Schedule, Toolbox};
 use crate::run::{Answerer, NOT_KNOWN_HERE};
 use crate::state::NodeRef;
 use crate::words::kind_of;
 use crate::{Context, RecordedEnd, RecordedRun, Run};
+use decision::{StepDecision, Then};
 
-/// Output and details of a step, or `None` when it continues.
-pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
-
-/// The behaviour of a kind of step.
+/// What a kind of step decides. It reads the context; the run carries its decisions out.
 pub(crate) trait Kind {
     /// Starts the step, or starts it again after it waited for a permit.
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
-        run.ask_on(at);
-        Ok(())
+    fn start(&self, _context: &Context, _at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
+        Ok(Then::GoOn.into())
     }
 
-    /// Continues the conversation with a model: after the start, and after each reply.
-    fn go_on(&self, _run: &mut Run, _at: NodeRef) -> Result<(), Failure> {
-        Ok(())
+    /// Continues a step that talks with models: after the start, and after each reply.
+    fn next(&self, _context: &Context, _at: NodeRef) -> Result<StepDecision, Failure> {
+        Ok(Then::Wait.into())
+    }
+
+    /// What the agent that is asked now is told; with the first messages if it opens a conversation.
+    fn brief(&self, _context: &Context, _at: NodeRef, _opens: bool) -> Result<Brief, Failure> {
+        Err(wrong_answer())
+    }
+
+    /// Continues with the answer of the agent.
+    fn heard(&self, _context: &Context, _at: NodeRef, _text: &str) -> Result<StepDecision, Failure> {
+        other()
+    }
+
+    /// Continues when the agent gave no answer, and will give none.
+    fn unanswered(&self, context: &Context, at: NodeRef, failure: Failure) -> StepDecision {
+        Then::Fail(failure, Some(context.conversations().model_details(at))).into()
+    }
+
+    /// Continues when the agent could not be asked.
+    fn not_asked(&self, _context: &Context, _at: NodeRef, failure: Failure) -> Result<StepDecision, Failure> {
+        Err(failure)
+    }
+
+    /// Continues with the answers of the judges.
+    fn judged(
+        &self,
+        _context: &Context,
+        _at: NodeRef,
+        _question: Box<Question>,
+        _answers: &[JudgeAnswer],
+    ) -> Result<StepDecision, Failure> {
+        other()
+    }
+
+    /// Continues when rules reject the step's call.
+    fn denied(&self, _context: &Context, _at: NodeRef, failure: Failure) -> Result<StepDecision, Failure> {
+        Err(failure)
     }
 
     /// Turns the reply to the step's call into its result.
-    fn take(&self, _run: &mut Run, _at: NodeRef, _reply: CallReply) -> Taken {
+    fn take(&self, _context: &Context, _at: NodeRef, _reply: CallReply) -> Result<StepDecision, Failure> {
         other()
     }
 
     /// Handles the failure of the step's call.
-    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure, told: Option<Value>) {
-        run.fail_attempt_told(at, failure, told);
+    fn fails(&self, _context: &Context, _at: NodeRef, failure: Failure, told: Option<Value>) -> StepDecision {
+        Then::FailAttempt(failure, told).into()
     }
 
     /// Whether the step returns one value where it could return a list.
@@ -101,7 +138,7 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
 struct BrokenStep;
 
 impl Kind for BrokenStep {
-    fn start(&self, _run: &mut Run, _at: NodeRef, _step: &Step) -> Result<(), Failure> {
+    fn start(&self, _context: &Context, _at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
         Err(Failure::new(FailureKind::Internal, format!("a step of kind \"{}\" cannot start here", StepKind::Broken.word())))
     }
 }
@@ -111,8 +148,13 @@ pub(crate) fn no_result(problems: &[String]) -> Failure {
     Failure::new(FailureKind::BadShape, format!("the mock is no result that could be given here: {}", problems.join("; ")))
 }
 
-fn other() -> Taken {
-    Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived"))
+fn other() -> Result<StepDecision, Failure> {
+    Err(wrong_answer())
+}
+
+/// The failure of a step for whose call an answer of another kind came.
+pub(crate) fn wrong_answer() -> Failure {
+    Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")
 }
 
 impl Run {
@@ -129,20 +171,6 @@ impl Run {
         let step = self.step(at);
         if let Err(failure) = self.start_kind(at, &step) {
             self.fail_attempt(at, failure);
-        }
-    }
-
-    /// Continues an agent step, a plan, a task or a gate's judges: after the start, a reply, a backoff, or the wait for a permit.
-    pub(crate) fn ask_on(&mut self, at: NodeRef) {
-        // A pipeline that the step called may end while a person still decides whether the step continues.
-        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
-            return;
-        }
-        let step = self.step(at);
-        let asked = of(&step.kind, |kind| kind.go_on(self, at));
-        if let Err(failure) = asked {
-            let details = self.state.talk(at).is_some().then(|| self.conversations().model_details(at));
-            self.fail(at, failure, details);
         }
     }
 
@@ -251,11 +279,23 @@ impl Run {
         self.emit(happening);
     }
 
+    /// Whether a step waits for its tool: for the list of its server, or for a person's answer to that.
+    fn awaits_server(&mut self, at: NodeRef, own: &ToolStep) -> Result<bool, Failure> {
+        self.gatekeeper().permit_tool(at, &own.tool.value)?;
+        let servers = self.toolbox().servers_among(at, None, std::slice::from_ref(&own.tool));
+        Ok(self.servers().lists_tools(at, &servers)? || self.gatekeeper().asks_for_server(at, 0, &own.tool.value))
+    }
+
     fn start_kind(&mut self, at: NodeRef, step: &Step) -> Result<(), Failure> {
         if let Some(called) = self.planned_of(at).called(step) {
             return self.start_call(at, step, called);
         }
-        of(&step.kind, |kind| kind.start(self, at, step))
+        if let StepKind::Tool(own) = &step.kind
+            && self.awaits_server(at, own)?
+        {
+            return Ok(());
+        }
+        self.decide(at, |kind, context| kind.start(context, at, step))
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Taken, other};
-use crate::Run;
-use crate::acts::CalledTool;
+use super::decision::{CallCheck, StepCall, StepDecision, Then};
+use super::{Kind, other};
+use crate::Context;
 use crate::channel::{clean, cleaned};
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
@@ -28,26 +28,21 @@ const MOST_SAID: usize = 600;
 const LONGEST_ARGUMENT: usize = 128 << 10;
 
 impl Kind for ProgramCommand {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let owner = format!("step \"{}\"", step.id.value);
-        let call = run.requests().program_call(at, self, owner, &[], timeout)?;
+        let call = context.requests().program_call(at, self, owner, &[], timeout)?;
         let arguments = json!(call.command.get(1..).unwrap_or_default());
         let shown = json!({ "command": call.command });
+        let check = CallCheck::Program(self.program.value.clone(), arguments);
         let request = CallRequest::Program(Box::new(call));
-        let used = CalledTool { name: &self.program.value, arguments: &arguments, whole: &arguments, is_repeated: false, is_program: true };
-        if !run.gatekeeper().permit(at, None, Some(used), &request)? {
-            return Ok(());
-        }
-        run.gatekeeper().call_out(at, "program", shown, request, ms(timeout));
-        Ok(())
+        Ok(StepCall { check, ..StepCall::new("program", shown, request, ms(timeout)) }.into())
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, _context: &Context, _at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         let CallReply::Program(reply) = reply else { return other() };
-        run.gatekeeper().record_refused(at, None, &reply);
         let details = details(&reply);
-        Ok(Some((printed(self, reply)?, Some(details))))
+        Ok(Then::Give(printed(self, reply)?, Some(details)).into())
     }
 }
 

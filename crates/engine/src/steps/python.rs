@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Taken, other};
-use crate::Run;
-use crate::acts::CalledTool;
+use super::decision::{CallCheck, StepCall, StepDecision, Then};
+use super::{Kind, other};
+use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Step};
@@ -16,26 +16,21 @@ use crate::state::NodeRef;
 use crate::words::ms;
 
 impl Kind for PythonStep {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
-        let with = run.arguments(at, &self.with)?;
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
+        let with = context.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let owner = format!("step \"{}\"", step.id.value);
         let shown = json!({ "with": with });
-        let request = CallRequest::Python(Box::new(run.requests().python_call(at, &self.run, owner, with, timeout)));
+        let request = CallRequest::Python(Box::new(context.requests().python_call(at, &self.run, owner, with, timeout)));
         // A policy knows code as a tool of this name.
-        let nothing = json!({});
-        let used = CalledTool { name: "python", arguments: &nothing, whole: &nothing, is_repeated: false, is_program: true };
-        if !run.gatekeeper().permit(at, None, Some(used), &request)? {
-            return Ok(());
-        }
-        run.gatekeeper().call_out(at, "python", shown, request, ms(timeout));
-        Ok(())
+        let check = CallCheck::Program("python".to_owned(), json!({}));
+        Ok(StepCall { check, ..StepCall::new("python", shown, request, ms(timeout)) }.into())
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         let CallReply::Python(reply) = reply else { return other() };
         let details = details(&reply);
-        Ok(Some((run.requests().code_result(at, &self.run, reply)?, Some(details))))
+        Ok(Then::Give(context.requests().code_result(at, &self.run, reply)?, Some(details)).into())
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Kind, Taken, other};
+use super::decision::{StepCall, StepDecision, Then};
+use super::{Kind, other};
+use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
@@ -15,17 +17,16 @@ use crate::reach::Giver;
 use crate::source::{from_folder, normalised};
 use crate::state::NodeRef;
 use crate::words::ms;
-use crate::{Context, Run};
 
 impl Kind for ReadStep {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
-        let paths = match run.filling(at, &self.paths)? {
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
+        let paths = match context.filling(at, &self.paths)? {
             Value::Array(list) => list,
             one => vec![one],
         };
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let is_written = |paths: &Filling| paths.texts().iter().all(|text| text.reads.is_empty());
-        let told_by_data = run.files().told_by_data(at, step, self);
+        let told_by_data = context.files().told_by_data(at, step, self);
         let mut requests = vec![];
         for (ix, path) in paths.iter().enumerate() {
             let from_file = is_written(match &self.paths {
@@ -35,33 +36,29 @@ impl Kind for ReadStep {
             let Some(path) = path.as_str() else {
                 return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
             };
-            let path = run.files().told_path(at, "read", path, from_file, told_by_data)?;
+            let path = context.files().told_path(at, "read", path, from_file, told_by_data)?;
             requests.push(ReadRequest { path, kind: self.kind.as_ref().map(|k| k.value.clone()), timeout });
         }
         let request = CallRequest::Read(requests);
-        if !run.gatekeeper().permit(at, None, None, &request)? {
-            return Ok(());
-        }
-        run.gatekeeper().call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
-        Ok(())
+        Ok(StepCall::new("read", json!({ "paths": paths }), request, ms(timeout)).into())
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         let CallReply::Files(mut files) = reply else { return other() };
         name_once(&mut files);
         let tables: Vec<Value> = files
             .iter()
             .flat_map(|(_, tables)| tables)
-            .map(|t| json!({ "name": t.name, "file": run.files().told_from_project(at, &t.file), "table": t.table }))
+            .map(|t| json!({ "name": t.name, "file": context.files().told_from_project(at, &t.file), "table": t.table }))
             .collect();
         let mut contents = vec![];
         for (mut content, _) in files {
-            content.path = run.files().told_from_project(at, Path::new(&content.path));
+            content.path = context.files().told_from_project(at, Path::new(&content.path));
             contents.push(serde_json::to_value(content).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))?);
         }
-        let is_list = matches!(run.filling(at, &self.paths)?, Value::Array(_));
+        let is_list = matches!(context.filling(at, &self.paths)?, Value::Array(_));
         let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
-        Ok(Some((output, Some(json!({ "tables": tables })))))
+        Ok(Then::Give(output, Some(json!({ "tables": tables }))).into())
     }
 
     fn is_single(&self, context: &Context, at: NodeRef) -> bool {

@@ -75,13 +75,13 @@ impl Run {
             Ok(CallReply::Python(reply)) => Some(super::python::details(reply)),
             Ok(_) | Err(_) => None,
         };
-        match result.and_then(|reply| self.take_reply(at, reply)) {
-            Ok(Some((output, details))) => self.give(at, output, details),
-            Ok(None) => {}
-            Err(failure) => {
-                let step = self.step(at);
-                super::of(&step.kind, |kind| kind.fails(self, at, failure, told));
-            }
+        if let Ok(CallReply::Program(reply)) = &result {
+            self.gatekeeper().record_refused(at, None, reply);
+        }
+        if let Err(failure) = result.and_then(|reply| self.take_reply(at, reply))
+            && let Err(failure) = self.decide(at, |kind, context| Ok(kind.fails(context, at, failure, told)))
+        {
+            self.fail_attempt(at, failure);
         }
     }
 
@@ -117,14 +117,14 @@ impl Run {
         self.replied(call, Err(failure));
     }
 
-    /// Output and details of a step, or `None` when it continues.
-    fn take_reply(&mut self, at: NodeRef, reply: CallReply) -> super::Taken {
+    /// Continues a step with the reply to its call.
+    fn take_reply(&mut self, at: NodeRef, reply: CallReply) -> Result<(), Failure> {
         let step = self.step(at);
         let reply = match (self.planned_of(at).called(&step), reply) {
-            (Some(called), CallReply::Rows(rows)) => return self.person_came(at, &step, called, rows).map(|()| None),
+            (Some(called), CallReply::Rows(rows)) => return self.person_came(at, &step, called, rows),
             (_, reply) => reply,
         };
-        super::of(&step.kind, |kind| kind.take(self, at, reply))
+        self.decide(at, |kind, context| kind.take(context, at, reply))
     }
 }
 

@@ -5,23 +5,22 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::Kind;
-use crate::Run;
+use super::decision::StepDecision;
+use crate::Context;
 use crate::event::{Failure, FailureKind, Happening, StepStatus};
 use crate::model::{GroupStep, Read, RepeatStep, Step, StepKind, Unmet};
 use crate::parts::{Schedule, Scheduler};
 use crate::state::{FrameKind, Mood, NodeRef, StepNode};
 
 impl Kind for GroupStep {
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
-        run.emit(Happening::StepsOpened { step: run.path(at), round: 1, unchanged: 0 });
-        Ok(())
+    fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
+        Ok(Happening::StepsOpened { step: context.path(at), round: 1, unchanged: 0 }.into())
     }
 }
 
 impl Kind for RepeatStep {
-    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
-        run.emit(Happening::StepsOpened { step: run.path(at), round: 1, unchanged: 0 });
-        Ok(())
+    fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
+        Ok(Happening::StepsOpened { step: context.path(at), round: 1, unchanged: 0 }.into())
     }
 }
 

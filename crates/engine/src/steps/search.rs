@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Taken, other};
+use super::decision::{StepCall, StepDecision, Then};
+use super::{Kind, other};
+use crate::Context;
+use crate::Unscripted;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::model::{
@@ -16,28 +19,27 @@ use crate::port::{EmbedEndpoint, Embedding, FoundPieces, SearchRequest, Secret};
 use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::words::{kind_of, ms};
-use crate::{Run, Unscripted};
 
 /// The most characters of a question. Longer texts are no question, and no endpoint takes them.
 const LONGEST_QUERY: usize = 10_000;
 
 impl Kind for SearchStep {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
-        let query = run.fill_text(at, &self.query)?;
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
+        let query = context.fill_text(at, &self.query)?;
         let (name, top) = (&self.knowledge.value, self.top.unwrap_or(FOUND_PIECES));
         let timeout = step.timeout.unwrap_or(SEARCH_TIMEOUT);
-        let request = CallRequest::Search(run.requests().search(at, name, query.clone(), top, timeout)?);
-        let planner = run.rules().planner_of(at);
-        if !run.gatekeeper().permit(at, planner.as_deref(), None, &request)? {
-            return Ok(());
-        }
-        run.gatekeeper().call_out(at, "search", json!({ "search": name, "for": query, "top": top }), request, ms(timeout));
-        Ok(())
+        let request = CallRequest::Search(context.requests().search(at, name, query.clone(), top, timeout)?);
+        let shown = json!({ "search": name, "for": query, "top": top });
+        let agent = context.rules().planner_of(at);
+        Ok(StepCall { agent, ..StepCall::new("search", shown, request, ms(timeout)) }.into())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, _context: &Context, _at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         match reply {
-            CallReply::Found(found) => search_output(found).map(Some),
+            CallReply::Found(found) => {
+                let (output, details) = search_output(found)?;
+                Ok(Then::Give(output, details).into())
+            }
             _ => other(),
         }
     }

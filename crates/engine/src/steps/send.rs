@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::decision::{CallCheck, StepCall, StepDecision, Then};
 use super::http::HttpParts;
 use super::mail;
 use super::requests::RepeatKey;
 use super::tool::FilledArguments;
-use super::{Kind, Taken, other};
-use crate::Run;
-use crate::acts::CalledTool;
+use super::{Kind, other};
+use crate::Context;
 use crate::channel::{MessagePart, shows};
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind, Happening};
@@ -28,18 +28,58 @@ use crate::words::{ms, plain};
 const MOST_APPENDED: u64 = 64 << 20;
 
 impl Kind for SendStep {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
-        run.start_send(at, step, self)
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
+        let (to, parts, given) = (&self.to.value, context.requests().parts_to_send(at, self)?, context.arguments(at, &self.with)?);
+        let is_test = context.options.mocks.refuses_effects && context.answerer == Answerer::World;
+        if to == STDOUT || is_test {
+            let request = CallRequest::Print(contents(&parts));
+            let check = if to == STDOUT { CallCheck::Nothing } else { CallCheck::Rehearsed };
+            return Ok(StepCall { check, ..StepCall::new(to, json!({ "parts": parts.len() }), request, ms(CALL_TIMEOUT)) }.into());
+        }
+        let tool = context.tool(at, to)?;
+        let timeout = step.timeout.unwrap_or(tool.call_timeout());
+        let done = context.state.node(at).delivered.len();
+        if done >= parts.len() {
+            return Ok(Then::Succeed(json!({ "delivered": [] }), None).into());
+        }
+        // In a test all parts are decided about at once.
+        let is_each = context.answerer != Answerer::World && matches!(tool.kind, ToolKind::Http { .. });
+        let last = if is_each { parts.len() } else { done + 1 };
+        let sending = |done| Sending { send: self, tool, parts: &parts, done, timeout };
+        let calls = (done..last).map(|done| context.requests().call_of_part(at, &sending(done), given.clone()));
+        Ok(Then::Call(calls.collect()).into())
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+    /// Records that a part was sent, or all; continues with the next one.
+    fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         let receipt = match reply {
             CallReply::Mailed(receipt) => receipt,
             CallReply::Sent(id) => MailReceipt { id, ..MailReceipt::default() },
             CallReply::Http(_) => MailReceipt::default(),
             _ => return other(),
         };
-        run.sent(at, self, &receipt).map(|over| over.map(|output| (output, None)))
+        let parts = context.requests().parts_to_send(at, self)?;
+        let is_kept = context.state.start.as_ref().is_some_and(|start| start.conversation.is_some());
+        let at_once = self.to.value == STDOUT
+            || context.options.mocks.refuses_effects
+            || context.tool(at, &self.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
+        let first = context.state.node(at).delivered.len();
+        let last = if at_once { parts.len() } else { first + 1 };
+        let accepted = match receipt.accepted.is_empty() && context.options.mocks.refuses_effects {
+            true => context.requests().would_accept(at, self)?,
+            false => receipt.accepted,
+        };
+        let written = |part: usize| Happening::OutputWritten {
+            step: context.path(at),
+            to: self.to.value.clone(),
+            part: part as u64 + 1,
+            id: receipt.id.clone(),
+            text: parts.get(part).filter(|_| is_kept).map(said_text),
+            accepted: accepted.clone(),
+            rejected: receipt.rejected.clone(),
+        };
+        let then = if last < parts.len() { Then::StartAgain } else { Then::Delivered };
+        Ok(StepDecision { events: (first..last).map(written).collect(), then })
     }
 }
 
@@ -52,40 +92,13 @@ struct Sending<'a> {
     timeout: Duration,
 }
 
-impl Run {
-    fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let (to, parts, given) = (&send.to.value, self.requests().parts_to_send(at, send)?, self.arguments(at, &send.with)?);
-        let is_test = self.options.mocks.refuses_effects && self.answerer == Answerer::World;
-        if to == STDOUT || is_test {
-            if to != STDOUT {
-                self.gatekeeper().judged(at, step, Answerer::Nobody)?;
-            }
-            self.gatekeeper().call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents(&parts)), ms(CALL_TIMEOUT));
-            return Ok(());
-        }
-        let tool = self.tool(at, to)?.clone();
-        let timeout = step.timeout.unwrap_or(tool.call_timeout());
-        let done = self.state.node(at).delivered.len();
-        if done >= parts.len() {
-            self.succeed(at, json!({ "delivered": [] }), None);
-            return Ok(());
-        }
-        // In a test all parts are decided about at once.
-        let is_each = self.answerer != Answerer::World && matches!(tool.kind, ToolKind::Http { .. });
-        let last = if is_each { parts.len() } else { done + 1 };
-        for done in done..last {
-            self.send_part(at, &Sending { send, tool: &tool, parts: &parts, done, timeout }, given.clone())?;
-        }
-        Ok(())
-    }
-
-    /// Sends the next part, or all at once, if that is allowed.
-    fn send_part(&mut self, at: NodeRef, sending: &Sending, given: Map<String, Value>) -> Result<(), Failure> {
+impl Requests<'_> {
+    /// The call that sends the next part, or all at once.
+    fn call_of_part(&self, at: NodeRef, sending: &Sending, given: Map<String, Value>) -> Result<StepCall, Failure> {
         let Sending { send, tool, parts, done, timeout } = *sending;
-        let to = &send.to.value;
-        let key = self.requests().repeat_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
-        let FilledArguments { with, shown: mut told } = self.requests().with_shown(at, tool, given)?;
-        let request = self.requests().sent_request(at, sending, with, key)?;
+        let key = self.repeat_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
+        let FilledArguments { with, shown: mut told } = self.with_shown(at, tool, given)?;
+        let request = self.sent_request(at, sending, with, key)?;
         if let CallRequest::Mail(mail) = &request {
             mail::show(&mail.head, &mut told);
         }
@@ -95,59 +108,10 @@ impl Run {
         whole["parts"] = parts.len().into();
         whole["content"] = contents(parts).join("\n\n").into();
         told.extend(shown.as_object().cloned().unwrap_or_default());
-        let told = Value::Object(told);
-        if !self.gatekeeper().permit(
-            at,
-            None,
-            Some(CalledTool { name: to, arguments: &told, whole: &whole, is_repeated: false, is_program: false }),
-            &request,
-        )? {
-            return Ok(());
-        }
-        self.gatekeeper().call_out(at, to, shown, request, ms(timeout));
-        Ok(())
+        let check = CallCheck::Tool { arguments: Value::Object(told), whole };
+        Ok(StepCall { check, ..StepCall::new(&send.to.value, shown, request, ms(timeout)) })
     }
 
-    /// Records that a part was sent. Returns the step's output, or continues with the next part.
-    pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, receipt: &MailReceipt) -> Result<Option<Value>, Failure> {
-        let parts = self.requests().parts_to_send(at, send)?;
-        let count = parts.len();
-        let is_kept = self.state.start.as_ref().is_some_and(|start| start.conversation.is_some());
-        let at_once = send.to.value == STDOUT
-            || self.options.mocks.refuses_effects
-            || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
-        let first = self.state.node(at).delivered.len();
-        let last = if at_once { count } else { first + 1 };
-        let accepted = match receipt.accepted.is_empty() && self.options.mocks.refuses_effects {
-            true => self.requests().would_accept(at, send)?,
-            false => receipt.accepted.clone(),
-        };
-        for part in first..last {
-            let text = parts.get(part).filter(|_| is_kept).map(said_text);
-            self.emit(Happening::OutputWritten {
-                step: self.path(at),
-                to: send.to.value.clone(),
-                part: part as u64 + 1,
-                id: receipt.id.clone(),
-                text,
-                accepted: accepted.clone(),
-                rejected: receipt.rejected.clone(),
-            });
-        }
-        if last < count {
-            if self.schedule().has_permit(at) {
-                self.start_again(at)
-            } else {
-                self.wake(at)
-            }
-            return Ok(None);
-        }
-        let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
-        Ok(Some(json!({ "delivered": delivered })))
-    }
-}
-
-impl Requests<'_> {
     /// What a tool is asked for the next part, or for all.
     fn sent_request(&self, at: NodeRef, sending: &Sending, with: Map<String, Value>, key: RepeatKey) -> Result<CallRequest, Failure> {
         let Sending { send, tool, parts, done: _, timeout } = *sending;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Taken, other};
+use super::decision::{StepCall, StepDecision, Then};
+use super::{Kind, other};
+use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, StepStatus};
 use crate::model::{DataKind, MOST_ROWS, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
@@ -16,24 +18,22 @@ use crate::source::Spanned;
 use crate::sql::mentions;
 use crate::state::{FrameKind, NodeRef, StepNode};
 use crate::words::ms;
-use crate::{Context, Run};
 
 impl Kind for SqlStep {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
-        let with = run.arguments(at, &self.with)?;
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
+        let with = context.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let request =
-            CallRequest::Query(run.requests().query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
-        if !run.gatekeeper().permit(at, None, None, &request)? {
-            return Ok(());
-        }
-        run.gatekeeper().call_out(at, "sql", json!({ "query": *self.query.source, "with": with }), request, ms(timeout));
-        Ok(())
+            CallRequest::Query(context.requests().query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
+        Ok(StepCall::new("sql", json!({ "query": *self.query.source, "with": with }), request, ms(timeout)).into())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, _context: &Context, _at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         match reply {
-            CallReply::Rows(rows) => Ok(Some(sql_output(rows, self.one.is_some()))),
+            CallReply::Rows(rows) => {
+                let (output, details) = sql_output(rows, self.one.is_some());
+                Ok(Then::Give(output, details).into())
+            }
             _ => other(),
         }
     }

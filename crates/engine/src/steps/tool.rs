@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::decision::{CallCheck, StepCall, StepDecision, Then};
 use super::http::HttpParts;
 use super::requests::RepeatKey;
 use super::search::search_output;
 use super::sql::sql_output;
-use super::{Kind, Taken, other, program};
-use crate::acts::CalledTool;
+use super::{Kind, other, program, wrong_answer};
+use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, FilePart, Knowledge, Step, Tool, ToolKind, ToolName, ToolStep};
@@ -18,7 +19,6 @@ use crate::port::FileToWrite;
 use crate::state::NodeRef;
 use crate::template;
 use crate::words::{HIDDEN, ms, plain};
-use crate::{Context, Run};
 
 /// Most bytes of a picture that a `file` tool writes.
 const MOST_PICTURE: u64 = 32 << 20;
@@ -31,41 +31,29 @@ pub(crate) struct FilledArguments {
 }
 
 impl Kind for ToolStep {
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+    fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
         let name = &self.tool.value;
-        run.gatekeeper().permit_tool(at, name)?;
-        let servers = run.toolbox().servers_among(at, None, std::slice::from_ref(&self.tool));
-        if run.servers().lists_tools(at, &servers)? {
-            return Ok(());
-        }
-        if run.gatekeeper().asks_for_server(at, 0, name) {
-            return Ok(());
-        }
-        let answers = run.rules().server_answers(at, 0)?;
-        let given = run.arguments(at, &self.with)?;
-        let timeout = step.timeout.unwrap_or(run.tool(at, name)?.call_timeout());
-        let key = run.requests().repeat_key(at, self.idempotency_key.as_ref(), 0)?;
-        let (request, shown) = run.requests().tool_request(at, name, given, key, timeout)?;
-        let planner = run.rules().planner_of(at);
-        let used = CalledTool { name, arguments: &shown, whole: &shown, is_repeated: answers.is_some(), is_program: false };
-        let request = request.with_answers(answers);
-        if !run.gatekeeper().permit(at, planner.as_deref(), Some(used), &request)? {
-            return Ok(());
-        }
-        run.gatekeeper().call_out(at, name, shown, request, ms(timeout));
-        Ok(())
+        let answers = context.rules().server_answers(at, 0)?;
+        let given = context.arguments(at, &self.with)?;
+        let timeout = step.timeout.unwrap_or(context.tool(at, name)?.call_timeout());
+        let key = context.requests().repeat_key(at, self.idempotency_key.as_ref(), 0)?;
+        let (request, shown) = context.requests().tool_request(at, name, given, key, timeout)?;
+        let check = CallCheck::Shown { is_repeated: answers.is_some() };
+        let call = StepCall::new(name, shown, request.with_answers(answers), ms(timeout));
+        Ok(StepCall { agent: context.rules().planner_of(at), check, ..call }.into())
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
-        match reply {
-            CallReply::Http(reply) => Ok(Some((reply.body, None))),
-            CallReply::Program(_) | CallReply::Python(_) => Ok(Some((run.started_result(at, None, &self.tool.value, reply)?, None))),
-            CallReply::Value(value) => Ok(Some((value, None))),
-            CallReply::Rows(rows) => Ok(Some(sql_output(rows, false))),
-            CallReply::Found(found) => search_output(found).map(Some),
-            CallReply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
-            _ => other(),
-        }
+    fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
+        let (output, details) = match reply {
+            CallReply::Http(reply) => (reply.body, None),
+            CallReply::Program(_) | CallReply::Python(_) => (context.requests().started_result(at, &self.tool.value, reply)?, None),
+            CallReply::Value(value) => (value, None),
+            CallReply::Rows(rows) => sql_output(rows, false),
+            CallReply::Found(found) => search_output(found)?,
+            CallReply::Sent(id) => (json!({ "written": id }), None),
+            _ => return other(),
+        };
+        Ok(Then::Give(output, details).into())
     }
 }
 
@@ -162,6 +150,16 @@ impl Requests<'_> {
         }
         Ok(FileToWrite::Picture { path: self.files().opened_at(at, path), most: self.program_bounds(at).file_size.min(MOST_PICTURE) })
     }
+
+    /// The result of a tool that is a program or code.
+    pub(crate) fn started_result(&self, at: NodeRef, name: &str, reply: CallReply) -> Result<Value, Failure> {
+        let kind = &self.tool(at, name)?.kind;
+        match (kind.starts(), kind.code(), reply) {
+            (Some(run), None, CallReply::Program(reply)) => program::printed(run, reply),
+            (None, Some(run), CallReply::Python(reply)) => self.code_result(at, run, reply),
+            _ => Err(wrong_answer()),
+        }
+    }
 }
 
 impl Context {
@@ -169,21 +167,6 @@ impl Context {
     pub(crate) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
         let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" not found"));
         self.planned_of(at).pipeline.tool(name).map(|(tool, _)| tool).ok_or_else(missing)
-    }
-}
-
-impl Run {
-    /// The result of a tool that is a program or code.
-    pub(crate) fn started_result(&mut self, at: NodeRef, agent: Option<&str>, name: &str, reply: CallReply) -> Result<Value, Failure> {
-        if let CallReply::Program(reply) = &reply {
-            self.gatekeeper().record_refused(at, agent, reply);
-        }
-        let kind = &self.tool(at, name)?.kind;
-        match (kind.starts(), kind.code(), reply) {
-            (Some(run), None, CallReply::Program(reply)) => program::printed(run, reply),
-            (None, Some(run), CallReply::Python(reply)) => self.requests().code_result(at, run, reply),
-            _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
-        }
     }
 }
 

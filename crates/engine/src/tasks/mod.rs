@@ -7,31 +7,36 @@ mod texts;
 
 use serde_json::{Map, Value, json};
 
-use crate::Run;
+use crate::Context;
 use crate::channel::Output;
 use crate::command::{CallReply, CallRequest};
+use crate::event::StepPath;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::{self, ReadArtefact};
+use crate::gates::JudgeAnswer;
 use crate::gates::Question;
 use crate::model::{ArtefactKind, CALL_TIMEOUT, JudgingStep, MOST_REPAIRS, PythonCode, QUERY_TIMEOUT, TaskStep, Text, WrittenArtefact};
-use crate::model_calls::conversation::CallOutcome;
+use crate::model_calls::Brief;
 use crate::parts::Tasks;
 use crate::port::{PythonError, PythonReply, Rows, TableSource};
 use crate::source::{Span, Spanned};
 use crate::sql::mentions;
 use crate::state::talk::MOST_PICTURES;
-use crate::state::{NodeRef, StepWork, TaskTry};
-use crate::steps::{Kind, Taken};
+use crate::state::{NodeRef, TaskTry};
+use crate::steps::Kind;
+use crate::steps::decision::{StepCall, StepDecision, Then};
+use crate::steps::wrong_answer;
 use crate::words::{MOST_SHOWN, ms, shown};
+use std::path::PathBuf;
 
 /// The next action of a `task` step.
-enum NextOfTask {
+enum NextOfTask<'c> {
     /// Look at the columns of this table.
     Describe(TableSource),
     /// Ask the agent for a try.
     Try,
     /// Run what it wrote.
-    Execute,
+    Execute(&'c WrittenArtefact),
     /// Judge what that gave.
     Judge,
     /// End the step with the result.
@@ -42,55 +47,124 @@ enum NextOfTask {
 
 impl Kind for TaskStep {
     /// Continues after the start, a reply, a backoff, or the wait for a permit.
-    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
-        while run.state.node(at).ended_by.is_none()
-            && !run.state.node(at).status.is_final()
-            && !matches!(run.state.node(at).work, StepWork::Call(_))
-        {
-            let kind = run.tasks().artefact_kind(at, self)?;
-            let goes_on = match run.tasks().next_of_task(at, self, kind)? {
-                NextOfTask::Describe(table) => run.describe(at, self, &table)?,
-                NextOfTask::Try => run.ask_for_try(at, self, kind)?,
-                NextOfTask::Execute => run.execute(at, self)?,
-                NextOfTask::Judge => run.judge_try(at, self)?,
-                NextOfTask::Accept => run.accept(at),
-                NextOfTask::GiveUp(why) => {
-                    run.fail(at, Failure::new(FailureKind::NotAccepted, why), None);
-                    false
-                }
-            };
-            if !goes_on {
-                break;
-            }
+    fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
+        if !context.state.node(at).decides() {
+            return Ok(Then::Wait.into());
         }
-        Ok(())
+        let tasks = context.tasks();
+        Ok(match tasks.next_of_task(at, self)? {
+            NextOfTask::Describe(table) => tasks.query(at, self, format!("select * from \"{}\" limit 1", table.name)),
+            NextOfTask::Try => {
+                if context.state.talk(at).is_none() {
+                    tasks.check_accept(at, self)?;
+                }
+                Then::Ask(self.agent.value.clone()).into()
+            }
+            NextOfTask::Execute(artefact) => match artefact.kind {
+                ArtefactKind::Sql => tasks.query(at, self, artefact.code.clone()),
+                ArtefactKind::Python => tasks.code(at, self, artefact)?,
+                ArtefactKind::Text => return Err(Failure::new(FailureKind::Internal, "a text does not run")),
+            },
+            NextOfTask::Judge => Then::Judge(Box::new(tasks.task_question(at, self)?)).into(),
+            NextOfTask::Accept => tasks.accept(at).into(),
+            NextOfTask::GiveUp(why) => Then::Fail(Failure::new(FailureKind::NotAccepted, why), None).into(),
+        })
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
-        let kind = run.tasks().artefact_kind(at, self)?;
-        match (run.tasks().next_of_task(at, self, kind)?, reply) {
-            (NextOfTask::Describe(table), CallReply::Rows(rows)) => {
-                run.emit(Happening::TableDescribed { step: run.path(at), table: table.name, columns: rows.columns });
+    fn brief(&self, context: &Context, at: NodeRef, opens: bool) -> Result<Brief, Failure> {
+        context.tasks().task_brief(at, self, context.tasks().artefact_kind(at, self)?, opens)
+    }
+
+    fn heard(&self, context: &Context, at: NodeRef, text: &str) -> Result<StepDecision, Failure> {
+        let kind = context.tasks().artefact_kind(at, self)?;
+        let (step, number) = (context.path(at), context.tasks().tries(at).len() as u32 + 1);
+        Ok(match gate::read_artefact(text, kind) {
+            Ok(ReadArtefact { artefact, result, notes }) => {
+                let error = unusable(&artefact);
+                let result = result.filter(|_| error.is_none()).map(|result| Value::String(result).into());
+                let tried = Happening::TaskTried { step, number, artefact: artefact.into(), result, error };
+                let events = context.conversations().reading(at, notes).into_iter().chain([tried]).collect();
+                StepDecision { events, then: Then::GoOn }
             }
-            (NextOfTask::Execute, CallReply::Rows(rows)) => run.executed(at, rows),
-            (NextOfTask::Execute, CallReply::Python(reply)) => run.code_replied(at, reply),
-            _ => return Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
+            Err(problems) if context.state.talk(at).is_some_and(|talk| talk.repairs < MOST_REPAIRS) => Then::Repair(problems).into(),
+            Err(problems) => {
+                let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
+                tried_nothing(step, number, kind, message)
+            }
+        })
+    }
+
+    fn unanswered(&self, context: &Context, at: NodeRef, failure: Failure) -> StepDecision {
+        let tasks = context.tasks();
+        match tasks.artefact_kind(at, self) {
+            // A shorter answer may do.
+            Ok(kind) if failure.kind == FailureKind::Truncated => {
+                let error = format!("{}: {}\nThe answer did not end: write less.", failure.kind.word(), failure.message);
+                tried_nothing(context.path(at), tasks.tries(at).len() as u32 + 1, kind, error)
+            }
+            _ => Then::Fail(failure, Some(context.conversations().model_details(at))).into(),
         }
-        run.ask_on(at);
-        Ok(None)
+    }
+
+    /// Judges the result of the last try.
+    fn judged(&self, context: &Context, at: NodeRef, question: Box<Question>, answers: &[JudgeAnswer]) -> Result<StepDecision, Failure> {
+        // A judge that cannot answer says nothing about the work: another try would not help.
+        question.all_answered(answers)?;
+        let made_for = context.questions().made_for(at, Some(&question.output));
+        let verdicts = context.questions().verdicts(at, &made_for, &question, answers)?;
+        let number = context.tasks().tries(at).len() as u32;
+        Ok(StepDecision::after(Happening::TaskJudged { step: context.path(at), number, verdicts }))
+    }
+
+    /// A table that may not be read is none for the agent; other code may keep to what is allowed.
+    fn denied(&self, context: &Context, at: NodeRef, failure: Failure) -> Result<StepDecision, Failure> {
+        Ok(match context.tasks().next_of_task(at, self)? {
+            NextOfTask::Describe(table) => {
+                StepDecision::after(Happening::TableDescribed { step: context.path(at), table: table.name, columns: vec![] })
+            }
+            _ => context.tasks().not_executed(at, &failure),
+        })
+    }
+
+    fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
+        Ok(StepDecision::after(match (context.tasks().next_of_task(at, self)?, reply) {
+            (NextOfTask::Describe(table), CallReply::Rows(rows)) => {
+                Happening::TableDescribed { step: context.path(at), table: table.name, columns: rows.columns }
+            }
+            (NextOfTask::Execute(_), CallReply::Rows(rows)) => {
+                let Rows { rows, columns: _, personal, is_cut: cut } = rows;
+                let result: Value = rows.into_iter().map(Value::Object).collect();
+                context.tasks().executed(at, Ok(result), Ran { cut, personal, ..Ran::default() })
+            }
+            (NextOfTask::Execute(_), CallReply::Python(reply)) => context.tasks().code_replied(at, reply),
+            _ => return Err(wrong_answer()),
+        }))
     }
 
     /// What the agent wrote may be wrong, which the next try is told. What no other code mends ends the step.
-    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure, told: Option<Value>) {
+    fn fails(&self, context: &Context, at: NodeRef, failure: Failure, told: Option<Value>) -> StepDecision {
         use FailureKind::{BadRequest, Denied, Limit, Program, Timeout, TooLarge, WrongType};
         let is_of_code = matches!(failure.kind, BadRequest | Denied | Limit | Program | Timeout | TooLarge | WrongType);
-        let next = run.tasks().artefact_kind(at, self).and_then(|kind| run.tasks().next_of_task(at, self, kind));
-        if !is_of_code || !matches!(next, Ok(NextOfTask::Execute)) {
-            return run.fail_attempt_told(at, failure, told);
+        if !is_of_code || !matches!(context.tasks().next_of_task(at, self), Ok(NextOfTask::Execute(_))) {
+            return Then::FailAttempt(failure, told).into();
         }
-        run.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), String::new());
-        run.ask_on(at);
+        context.tasks().not_executed(at, &failure)
     }
+}
+
+/// A try in which the agent made nothing.
+fn tried_nothing(step: StepPath, number: u32, kind: ArtefactKind, error: String) -> StepDecision {
+    let artefact = WrittenArtefact { kind, ..WrittenArtefact::default() }.into();
+    StepDecision::after(Happening::TaskTried { step, number, artefact, result: None, error: Some(error) })
+}
+
+/// What is recorded of code that ran, besides its result.
+#[derive(Default)]
+struct Ran {
+    printed: String,
+    cut: bool,
+    personal: Vec<String>,
+    files: Vec<PathBuf>,
 }
 
 impl<'c> Tasks<'c> {
@@ -101,15 +175,16 @@ impl<'c> Tasks<'c> {
         word.trim().parse().map_err(|_| wrong())
     }
 
-    fn next_of_task(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<NextOfTask, Failure> {
-        let tasking = self.state.tasking(at);
+    fn next_of_task(self, at: NodeRef, own: &TaskStep) -> Result<NextOfTask<'c>, Failure> {
+        let kind = self.artefact_kind(at, own)?;
+        let tasking = self.0.state.tasking(at);
         let tries = tasking.map(|tasking| tasking.tries.as_slice()).unwrap_or_default();
         if let Some(last) = tries.last() {
             if last.is_accepted() {
                 return Ok(NextOfTask::Accept);
             }
             match (&last.result, &last.error, &last.verdicts) {
-                (None, None, _) => return Ok(NextOfTask::Execute),
+                (None, None, _) => return Ok(NextOfTask::Execute(&last.artefact)),
                 (Some(_), None, None) => return Ok(NextOfTask::Judge),
                 _ => {}
             }
@@ -140,6 +215,81 @@ impl<'c> Tasks<'c> {
     pub(super) fn described(self, at: NodeRef) -> impl Iterator<Item = &'c (String, Vec<(String, String)>)> {
         let tables = self.0.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
         tables.iter().filter(|(_, columns)| !columns.is_empty())
+    }
+
+    /// A query for the agent of a task, once the step may make a call.
+    fn query(&self, at: NodeRef, own: &TaskStep, query: String) -> StepDecision {
+        if self.schedule().needs_permit(at) {
+            return Then::AwaitPermit.into();
+        }
+        let timeout = self.step(at).timeout.unwrap_or(QUERY_TIMEOUT);
+        let request = CallRequest::Query(self.requests().query(at, None, query.clone(), Map::new(), None, timeout));
+        let agent = Some(own.agent.value.clone());
+        StepCall { agent, ..StepCall::new("sql", json!({ "query": query }), request, ms(timeout)) }.into()
+    }
+
+    /// Runs the code of an agent, which finds the tables that it names as variables.
+    fn code(&self, at: NodeRef, own: &TaskStep, artefact: &WrittenArtefact) -> Result<StepDecision, Failure> {
+        if self.schedule().needs_permit(at) {
+            return Ok(Then::AwaitPermit.into());
+        }
+        let named = |name: &String| Spanned::new(name.clone(), Span::default());
+        let returns = artefact.output_variables.iter().map(named).collect();
+        let code = PythonCode { code: Text::plain(&artefact.code), file: None, returns, needs: own.needs.clone() };
+        let timeout = self.step(at).timeout.unwrap_or(CALL_TIMEOUT);
+        let name = format!("step \"{}\"", self.path(at));
+        let mut call = self.requests().python_call(at, &code, name, self.arguments(at, &own.with)?, timeout);
+        let can_read = |table: &TableSource| self.described(at).any(|(name, _)| *name == table.name);
+        call.tables =
+            self.files().tables_here(at).into_iter().filter(|table| can_read(table) && mentions(&artefact.code, &table.name)).collect();
+        call.is_written_by_model = true;
+        let request = CallRequest::Python(Box::new(call));
+        let agent = Some(own.agent.value.clone());
+        Ok(StepCall { agent, ..StepCall::new("python", json!({ "code": artefact.code }), request, ms(timeout)) }.into())
+    }
+
+    /// Takes what code gave. The agent is told the traceback, which its author would be spared.
+    fn code_replied(&self, at: NodeRef, reply: PythonReply) -> Happening {
+        let PythonReply { returns, printed, notes, files, error } = reply;
+        let printed = notes.into_iter().fold(printed, |printed, note| format!("{printed}\n{note}")).trim().to_owned();
+        let Some(PythonError { message, traceback, line: _, fault }) = error else {
+            let mut result = Value::Object(returns);
+            self.files().tell_back(at, &mut result);
+            return self.executed(at, Ok(result), Ran { printed, files, ..Ran::default() });
+        };
+        // A traceback ends with the message.
+        let traceback = traceback.trim_end().strip_suffix(message.as_str()).unwrap_or(&traceback);
+        let error = format!("{}: {message}\n{traceback}", fault.kind().word());
+        self.executed(at, Err(error.trim().to_owned()), Ran { printed, ..Ran::default() })
+    }
+
+    /// That what an agent wrote did not run.
+    fn not_executed(&self, at: NodeRef, failure: &Failure) -> StepDecision {
+        let error = format!("{}: {}", failure.kind.word(), failure.message);
+        StepDecision::after(self.executed(at, Err(error), Ran::default()))
+    }
+
+    /// That what an agent wrote ran, and gave this result or error.
+    fn executed(&self, at: NodeRef, result: Result<Value, String>, ran: Ran) -> Happening {
+        let Ran { printed, cut, personal, files } = ran;
+        let (result, error) = match result {
+            Ok(result) => (Some(result.into()), None),
+            Err(error) => (None, Some(error)),
+        };
+        let number = self.tries(at).len() as u32;
+        Happening::TaskExecuted { step: self.path(at), number, result, error, printed, cut, personal, files }
+    }
+
+    fn accept(&self, at: NodeRef) -> Then {
+        let tries = self.tries(at);
+        let Some(last) = tries.last() else { return Then::Wait };
+        let WrittenArtefact { thought, code, output_variables, is_malicious, .. } = &*last.artefact;
+        let output = json!({
+            "result": last.result,
+            "artefact": { "thought": thought, "code": code, "output_variables": output_variables, "is_malicious": is_malicious },
+            "attempts": tries.len(),
+        });
+        Then::Succeed(output, Some(self.task_details(at)))
     }
 
     fn task_question(&self, at: NodeRef, own: &TaskStep) -> Result<Question, Failure> {
@@ -197,173 +347,6 @@ impl<'c> Tasks<'c> {
             own.extend(model);
         }
         details
-    }
-}
-
-impl Run {
-    fn describe(&mut self, at: NodeRef, own: &TaskStep, table: &TableSource) -> Result<bool, Failure> {
-        match self.send_query(at, own, format!("select * from \"{}\" limit 1", table.name)) {
-            // A table that may not be read is none for the agent.
-            Err(failure) if failure.kind == FailureKind::Denied => {
-                self.emit(Happening::TableDescribed { step: self.path(at), table: table.name.clone(), columns: vec![] });
-                Ok(true)
-            }
-            sent => sent.map(|()| false),
-        }
-    }
-
-    /// Sends a query for the agent of a task, or lets the step wait for a permit, or for a person who decides.
-    fn send_query(&mut self, at: NodeRef, own: &TaskStep, query: String) -> Result<(), Failure> {
-        if self.talks().waits_for_permit(at) {
-            return Ok(());
-        }
-        let timeout = self.step(at).timeout.unwrap_or(QUERY_TIMEOUT);
-        let request = CallRequest::Query(self.requests().query(at, None, query.clone(), Map::new(), None, timeout));
-        if self.gatekeeper().permit(at, Some(&own.agent.value), None, &request)? {
-            self.gatekeeper().call_out(at, "sql", json!({ "query": query }), request, ms(timeout));
-        }
-        Ok(())
-    }
-
-    /// Asks the agent for a try; returns whether the step continues at once.
-    fn ask_for_try(&mut self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<bool, Failure> {
-        if self.state.talk(at).is_none() {
-            self.tasks().check_accept(at, own)?;
-        }
-        let nothing = || WrittenArtefact { kind, ..WrittenArtefact::default() };
-        let number = self.tasks().tries(at).len() as u32 + 1;
-        let text = match self.talks().said_by(at, &own.agent.value, &|run, opens| run.tasks().task_brief(at, own, kind, opens))? {
-            CallOutcome::Said(text) => text,
-            CallOutcome::Waiting => return Ok(false),
-            // A shorter answer may do.
-            CallOutcome::Failed(failure) if failure.kind == FailureKind::Truncated => {
-                let error = Some(format!("{}: {}\nThe answer did not end: write less.", failure.kind.word(), failure.message));
-                self.emit(Happening::TaskTried { step: self.path(at), number, artefact: nothing().into(), result: None, error });
-                return Ok(true);
-            }
-            CallOutcome::Failed(failure) => {
-                self.talks().fail_asking(at, failure);
-                return Ok(false);
-            }
-        };
-        let (artefact, result, error) = match gate::read_artefact(&text, kind) {
-            Ok(ReadArtefact { artefact, result, notes }) => {
-                self.talks().note_reading(at, notes);
-                let error = unusable(&artefact);
-                (artefact, result.filter(|_| error.is_none()).map(|result| Value::String(result).into()), error)
-            }
-            Err(problems) if self.state.talk(at).is_some_and(|talk| talk.repairs < MOST_REPAIRS) => {
-                if !self.talks().waits_for_permit(at) {
-                    let brief = self.tasks().task_brief(at, own, kind, false)?;
-                    self.talks().repair(at, brief, &problems)?;
-                }
-                return Ok(false);
-            }
-            Err(problems) => {
-                let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
-                (nothing(), None, Some(message))
-            }
-        };
-        self.emit(Happening::TaskTried { step: self.path(at), number, artefact: artefact.into(), result, error });
-        Ok(true)
-    }
-
-    /// Runs what the agent wrote; returns whether the step continues at once.
-    fn execute(&mut self, at: NodeRef, own: &TaskStep) -> Result<bool, Failure> {
-        let Some(artefact) = self.tasks().tries(at).last().map(|last| last.artefact.clone()) else { return Ok(false) };
-        let sent = match artefact.kind {
-            ArtefactKind::Sql => self.send_query(at, own, artefact.code.clone()),
-            ArtefactKind::Python => self.send_code(at, own, &artefact),
-            ArtefactKind::Text => Err(Failure::new(FailureKind::Internal, "a text does not run")),
-        };
-        match sent {
-            // Other code may keep to what is allowed.
-            Err(failure) if failure.kind == FailureKind::Denied => {
-                self.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), String::new());
-                Ok(true)
-            }
-            sent => sent.map(|()| false),
-        }
-    }
-
-    /// Runs the code of an agent, which finds the tables that it names as variables.
-    fn send_code(&mut self, at: NodeRef, own: &TaskStep, artefact: &WrittenArtefact) -> Result<(), Failure> {
-        if self.talks().waits_for_permit(at) {
-            return Ok(());
-        }
-        let named = |name: &String| Spanned::new(name.clone(), Span::default());
-        let returns = artefact.output_variables.iter().map(named).collect();
-        let code = PythonCode { code: Text::plain(&artefact.code), file: None, returns, needs: own.needs.clone() };
-        let timeout = self.step(at).timeout.unwrap_or(CALL_TIMEOUT);
-        let name = format!("step \"{}\"", self.path(at));
-        let mut call = self.requests().python_call(at, &code, name, self.arguments(at, &own.with)?, timeout);
-        let can_read = |table: &TableSource| self.tasks().described(at).any(|(name, _)| *name == table.name);
-        call.tables =
-            self.files().tables_here(at).into_iter().filter(|table| can_read(table) && mentions(&artefact.code, &table.name)).collect();
-        call.is_written_by_model = true;
-        let request = CallRequest::Python(Box::new(call));
-        if self.gatekeeper().permit(at, Some(&own.agent.value), None, &request)? {
-            self.gatekeeper().call_out(at, "python", json!({ "code": artefact.code }), request, ms(timeout));
-        }
-        Ok(())
-    }
-
-    /// Takes what code gave. The agent is told the traceback, which its author would be spared.
-    fn code_replied(&mut self, at: NodeRef, reply: PythonReply) {
-        let PythonReply { returns, printed, notes, files, error } = reply;
-        let printed = notes.into_iter().fold(printed, |printed, note| format!("{printed}\n{note}")).trim().to_owned();
-        let Some(PythonError { message, traceback, line: _, fault }) = error else {
-            let mut result = Value::Object(returns);
-            self.files().tell_back(at, &mut result);
-            let (step, number, result) = (self.path(at), self.tasks().tries(at).len() as u32, Some(result.into()));
-            return self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![], files });
-        };
-        // A traceback ends with the message.
-        let traceback = traceback.trim_end().strip_suffix(message.as_str()).unwrap_or(&traceback);
-        let error = format!("{}: {message}\n{traceback}", fault.kind().word());
-        self.not_executed(at, error.trim().to_owned(), printed);
-    }
-
-    fn executed(&mut self, at: NodeRef, rows: Rows) {
-        let Rows { rows, columns: _, personal, is_cut: cut } = rows;
-        let result: Value = rows.into_iter().map(Value::Object).collect();
-        let number = self.tasks().tries(at).len() as u32;
-        let (step, result, printed) = (self.path(at), Some(result.into()), String::new());
-        self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut, personal, files: vec![] });
-    }
-
-    fn not_executed(&mut self, at: NodeRef, error: String, printed: String) {
-        let number = self.tasks().tries(at).len() as u32;
-        let (step, error) = (self.path(at), Some(error));
-        self.emit(Happening::TaskExecuted { step, number, result: None, error, printed, cut: false, personal: vec![], files: vec![] });
-    }
-
-    /// Judges the result of the last try; returns whether the step continues at once.
-    fn judge_try(&mut self, at: NodeRef, own: &TaskStep) -> Result<bool, Failure> {
-        let question = self.tasks().task_question(at, own)?;
-        let Some(answers) = self.judges().ask_judges(at, &question)? else { return Ok(false) };
-        // A judge that cannot answer says nothing about the work: another try would not help.
-        if let Some(failure) = question.unanswered(&answers) {
-            return Err(Failure { message: format!("the judge could not answer: {}", failure.message), ..failure });
-        }
-        let made_for = self.questions().made_for(at, Some(&question.output));
-        let verdicts = self.questions().verdicts(at, &made_for, &question, &answers)?;
-        self.emit(Happening::TaskJudged { step: self.path(at), number: self.tasks().tries(at).len() as u32, verdicts });
-        Ok(true)
-    }
-
-    fn accept(&mut self, at: NodeRef) -> bool {
-        let tries = self.tasks().tries(at);
-        let Some(last) = tries.last() else { return false };
-        let WrittenArtefact { thought, code, output_variables, is_malicious, .. } = &*last.artefact;
-        let output = json!({
-            "result": last.result,
-            "artefact": { "thought": thought, "code": code, "output_variables": output_variables, "is_malicious": is_malicious },
-            "attempts": tries.len(),
-        });
-        let details = self.tasks().task_details(at);
-        self.succeed(at, output, Some(details));
-        false
     }
 }
 

@@ -438,7 +438,10 @@ impl Talks<'_> {
             }
             Ok(reply @ (CallReply::Program(_) | CallReply::Python(_))) => {
                 let agent = self.state.talk(at).map(|talk| talk.agent.clone());
-                self.started_result(at, agent.as_deref(), &asked.tool, reply).map(CallReply::Value)
+                if let CallReply::Program(reply) = &reply {
+                    self.gatekeeper().record_refused(at, agent.as_deref(), reply);
+                }
+                self.requests().started_result(at, &asked.tool, reply).map(CallReply::Value)
             }
             result => result,
         };

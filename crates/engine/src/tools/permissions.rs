@@ -164,15 +164,27 @@ impl Gatekeeper<'_> {
         decision: Decision,
         by: String,
     ) -> Result<(), Failure> {
-        let (allowed, rule) = (decision.is_allowed(), decision.rule);
-        let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
-        let (step, agent) = (self.path(at), agent.unwrap_or_default().to_string());
-        self.0.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule, by });
-        if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
+        let message = format!("{} \"{target}\" is not allowed: {}", act.word(), decision.rule);
+        let is_allowed = decision.is_allowed();
+        self.0.emit(self.rules().decision(at, agent, (act, target), decision, by));
+        if is_allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
 }
 
 impl Rules<'_> {
+    /// That a decision was made. `by`: the person who decided.
+    pub(crate) fn decision(
+        &self,
+        at: NodeRef,
+        agent: Option<&str>,
+        (act, target): (ActKind, String),
+        decision: Decision,
+        by: String,
+    ) -> Happening {
+        let (step, agent) = (self.path(at), agent.unwrap_or_default().to_string());
+        Happening::PolicyDecided { step, agent, act, target, allowed: decision.is_allowed(), rule: decision.rule, by }
+    }
+
     /// That the ports would not reject a request before anything of it leaves this machine. Of one that is sent they say so themselves.
     fn taken_by_ports(&self, request: &CallRequest) -> Result<(), Failure> {
         let is_unsent = self.answerer != Answerer::World;
