@@ -50,7 +50,7 @@ pub use server::{
     ToolList, ToolServer, ToolServers,
 };
 pub use store::{EventLog, MOST_COUNTED, RunFilter, RunMatch, RunPage, RunSummary, Store, StoreError, Synced};
-pub use tape::Tape;
+pub use tape::{NoTape, Tape};
 pub use telemetry::{
     AttributeValue, Attributes, CallFacts, Measurement, Metric, SharedTelemetry, SpanEvent, SpanParent, SpanRecord, Telemetry,
 };

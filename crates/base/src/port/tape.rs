@@ -10,35 +10,60 @@ use super::{
 use crate::event::Event;
 
 /// The tape of one run: every call to a model, over HTTP, to a tool server, every program and every mail passes it. A run has a tape of its own, since calls are known
-/// by their number in the run.
+/// by their number in the run. What a tape does not answer itself goes to the world.
 pub trait Tape: Send + Sync {
     /// Sees each event before the calls that it tells of go out.
     fn watch(&self, event: &Event);
 
     /// Answers a call of a model, itself or by way of `live`.
-    fn model(&self, call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply>;
+    fn model(&self, _call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply> {
+        live.call(request)
+    }
 
     /// Answers a prompt for a program that is an agent, itself or by way of `live`.
-    fn agent(&self, call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply>;
+    fn agent(&self, _call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply> {
+        live.ask(prompt)
+    }
 
     /// Answers a request, itself or by way of `live`.
-    fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply>;
+    fn http(&self, _call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {
+        live.send(request)
+    }
 
     /// Answers which tools a server has, itself or by way of `live`.
-    fn tools(&self, call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList>;
+    fn tools(&self, _call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
+        live.list(server)
+    }
 
     /// Answers a call of a server's tool, itself or by way of `live`.
-    fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply>;
+    fn tool(&self, _call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
+        live.call(request)
+    }
 
     /// Answers what a resource of a server holds, itself or by way of `live`.
-    fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply>;
+    fn resource(&self, _call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
+        live.read(request)
+    }
 
     /// Answers what code gives, itself or by way of `live`. Queries and files pass no tape.
-    fn python(&self, call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply>;
+    fn python(&self, _call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply> {
+        live.run(code)
+    }
 
     /// Answers a program, itself or by way of `live`.
-    fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply>;
+    fn program(&self, _call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
+        live.run(program)
+    }
 
     /// Answers a mail with its id, itself or by way of `live`.
-    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt>;
+    fn mail(&self, _call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt> {
+        live.send(mail)
+    }
+}
+
+/// No tape: all traffic goes to the world, and nothing is kept.
+pub struct NoTape;
+
+impl Tape for NoTape {
+    fn watch(&self, _event: &Event) {}
 }

@@ -11,8 +11,8 @@ use super::{CallResult, Door, RunTrace};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
     AgentCall, AgentPrograms, AskPerson, Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender,
-    ModelClient, ModelRequest, Pending, Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer,
-    ToolServers,
+    ModelClient, ModelRequest, NoTape, Pending, Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask,
+    ToolServer, ToolServers,
 };
 use crate::{CallReply, CallRequest};
 
@@ -92,21 +92,16 @@ fn listener(call: u64, ports: &Ports) -> Option<Listener> {
 }
 
 async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
+    let tape = ports.tape.as_deref().unwrap_or(&NoTape);
     match request {
         CallRequest::Model(request) => {
             let request = ModelRequest { listener: listener(call, ports), ..request };
-            match &ports.tape {
-                Some(tape) => tape.model(call, request, &ports.models).await.map(CallReply::Model),
-                None => ports.models.call(request).await.map(CallReply::Model),
-            }
+            tape.model(call, request, &ports.models).await.map(CallReply::Model)
         }
         CallRequest::Agent(prompt) => {
             let listener = listener(call, ports);
             let prompt = AgentCall { listener, person: ports.person.clone(), ..*prompt };
-            match &ports.tape {
-                Some(tape) => tape.agent(call, prompt, &ports.agents).await.map(CallReply::Model),
-                None => ports.agents.ask(prompt).await.map(CallReply::Model),
-            }
+            tape.agent(call, prompt, &ports.agents).await.map(CallReply::Model)
         }
         CallRequest::Scripted(reply) => reply.map(CallReply::Model),
         CallRequest::Recall { key, now } => ports.cache.recall(key, now).await.map(|kept| CallReply::Value(kept.unwrap_or_default())),
@@ -118,42 +113,21 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             }
             Ok(CallReply::Files(files))
         }
-        CallRequest::Program(program) => match &ports.tape {
-            Some(tape) => tape.program(call, *program, &ports.programs).await.map(CallReply::Program),
-            None => ports.programs.run(*program).await.map(CallReply::Program),
-        },
-        CallRequest::Python(code) => match &ports.tape {
-            Some(tape) => tape.python(call, *code, &ports.python).await.map(CallReply::Python),
-            None => ports.python.run(*code).await.map(CallReply::Python),
-        },
+        CallRequest::Program(program) => tape.program(call, *program, &ports.programs).await.map(CallReply::Program),
+        CallRequest::Python(code) => tape.python(call, *code, &ports.python).await.map(CallReply::Python),
         CallRequest::Search(request) => {
             let listener = ports.heard.clone().map(|heard| Listener::new(move |so_far| heard(call, so_far)));
             let door = ports.door.clone();
             let mask = TextMask::new(move |text| door.text(text));
             ports.documents.search(SearchRequest { listener, mask: Some(mask), ..request }).await.map(CallReply::Found)
         }
-        CallRequest::Http(request) => match &ports.tape {
-            Some(tape) => tape.http(call, request, &ports.http).await.map(CallReply::Http),
-            None => ports.http.send(request).await.map(CallReply::Http),
-        },
-        CallRequest::Mail(mail) => match &ports.tape {
-            Some(tape) => tape.mail(call, mail, &ports.mail).await.map(CallReply::Mailed),
-            None => ports.mail.send(mail).await.map(CallReply::Mailed),
-        },
-        CallRequest::Tools(server) => match &ports.tape {
-            Some(tape) => tape.tools(call, server, &ports.servers).await.map(CallReply::Tools),
-            None => ports.servers.list(server).await.map(CallReply::Tools),
-        },
-        CallRequest::Tool(request) => match &ports.tape {
-            Some(tape) => tape.tool(call, request, &ports.servers).await.map(CallReply::Tool),
-            None => ports.servers.call(request).await.map(CallReply::Tool),
-        },
+        CallRequest::Http(request) => tape.http(call, request, &ports.http).await.map(CallReply::Http),
+        CallRequest::Mail(mail) => tape.mail(call, mail, &ports.mail).await.map(CallReply::Mailed),
+        CallRequest::Tools(server) => tape.tools(call, server, &ports.servers).await.map(CallReply::Tools),
+        CallRequest::Tool(request) => tape.tool(call, request, &ports.servers).await.map(CallReply::Tool),
         CallRequest::Resource(request) => {
             let timeout = request.timeout;
-            let reply = match &ports.tape {
-                Some(tape) => tape.resource(call, request, &ports.servers).await?,
-                None => ports.servers.read(request).await?,
-            };
+            let reply = tape.resource(call, request, &ports.servers).await?;
             let file = match reply.file.clone() {
                 Some(file) => {
                     let path = ports.servers.keep(file).await?;

@@ -112,18 +112,7 @@ impl Door {
 
     fn reply(&self, reply: &mut CallReply) {
         match reply {
-            CallReply::Model(ModelReply { text, calls, usage: _, model, session, files, state, notes, decisions, failed }) => {
-                failed.iter_mut().for_each(|failure| self.failure(failure));
-                self.text(text);
-                self.texts(model.iter_mut().chain(session).chain(files));
-                self.told(notes);
-                state.iter_mut().for_each(|state| self.value(&mut Arc::make_mut(state).parts));
-                self.told(decisions.iter_mut().map(|decision| &mut decision.target));
-                for ToolCall { id, tool, arguments } in calls {
-                    self.texts([id, tool]);
-                    self.value(arguments);
-                }
-            }
+            CallReply::Model(reply) => self.answer(reply),
             CallReply::Rows(Rows { rows, columns, is_cut: _, personal }) => {
                 rows.iter_mut().for_each(|row| self.secrets.hide_in_map(row));
                 self.texts(columns.iter_mut().map(|(name, _)| name).chain(personal));
@@ -155,22 +144,7 @@ impl Door {
                     self.texts([message, traceback]);
                 }
             }
-            CallReply::Tools(ToolList { version, hash: _, tools, instructions, changed, unpinned, notes, absent, left_out }) => {
-                self.texts([version, instructions]);
-                for ServerTool { name, description, input, output, hash: _ } in tools {
-                    self.texts([name, description]);
-                    self.value(input);
-                    output.iter_mut().for_each(|output| self.value(output));
-                }
-                for named in [changed, left_out] {
-                    for (mut name, mut what) in std::mem::take(named) {
-                        self.told([&mut name, &mut what]);
-                        named.insert(name, what);
-                    }
-                }
-                self.told(notes.iter_mut().chain(unpinned));
-                absent.iter_mut().for_each(|failure| self.failure(failure));
-            }
+            CallReply::Tools(list) => self.tools(list),
             CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes, asks }) => {
                 self.value(value);
                 self.told(notes);
@@ -192,6 +166,40 @@ impl Door {
             }
             CallReply::Value(value) => self.value(value),
         }
+    }
+
+    /// The answer of a model.
+    fn answer(&self, reply: &mut ModelReply) {
+        let ModelReply { text, calls, usage: _, model, session, files, state, notes, decisions, failed } = reply;
+        failed.iter_mut().for_each(|failure| self.failure(failure));
+        self.text(text);
+        self.texts(model.iter_mut().chain(session).chain(files));
+        self.told(notes);
+        state.iter_mut().for_each(|state| self.value(&mut Arc::make_mut(state).parts));
+        self.told(decisions.iter_mut().map(|decision| &mut decision.target));
+        for ToolCall { id, tool, arguments } in calls {
+            self.texts([id, tool]);
+            self.value(arguments);
+        }
+    }
+
+    /// The tools of a server.
+    fn tools(&self, list: &mut ToolList) {
+        let ToolList { version, hash: _, tools, instructions, changed, unpinned, notes, absent, left_out } = list;
+        self.texts([version, instructions]);
+        for ServerTool { name, description, input, output, hash: _ } in tools {
+            self.texts([name, description]);
+            self.value(input);
+            output.iter_mut().for_each(|output| self.value(output));
+        }
+        for named in [changed, left_out] {
+            for (mut name, mut what) in std::mem::take(named) {
+                self.told([&mut name, &mut what]);
+                named.insert(name, what);
+            }
+        }
+        self.told(notes.iter_mut().chain(unpinned));
+        absent.iter_mut().for_each(|failure| self.failure(failure));
     }
 
     /// Paths are recorded, so a secret in one is hidden. Such a path no longer leads to its file.

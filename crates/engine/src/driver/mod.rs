@@ -14,7 +14,7 @@ mod trace;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::{AbortHandle, Abortable, Aborted, FutureExt};
+use futures_util::future::{AbortHandle, Abortable, Aborted, FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
@@ -28,8 +28,8 @@ pub use trace::RunTrace;
 
 use crate::event::{Canceller, Event, Failure, RunEnd, RunStatus};
 use crate::journal::Journal;
-use crate::port::{Clock, StoreError};
-use crate::{CallReply, Command, Input, Moment, Run};
+use crate::port::{Clock, Pending, StoreError, ToolServer};
+use crate::{CallReply, CallRequest, Command, Input, Moment, Run};
 use spans::{Spans, answered};
 
 /// The longest sleep without a timer.
@@ -69,110 +69,186 @@ pub async fn drive(
     decisions: &mut DecisionReceiver,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Option<RunEnd>, StoreError> {
-    let (began, before) = (ports.clock.elapsed(), run.state().last_ms());
-    let moment = |clock: &dyn Clock| {
-        let here = moment(clock, began);
-        Moment { ms: here.ms + before, ..here }
-    };
-    let mut calls = FuturesUnordered::new();
-    let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
-    let mut spans = Spans::of(run);
-    let mut keeps = FuturesUnordered::new();
-    // Servers that are needed later: those that wait for a commit, and those that are starting.
-    let (mut unstarted, mut starts) = (vec![], FuturesUnordered::new());
-    let mut dirty_since: Option<Duration> = None;
-    // A call that acts outside waits until all events before it are committed. `kept_to` is the last call whose events are durable, `writing_to` the
-    // last call whose events the commit in progress makes durable.
-    let (mut kept_to, mut writing_to) = (0, 0);
-    let mut taken_in = 0;
-    let mut show = |kept: Vec<Event>| {
-        for event in kept {
-            ports.tape.iter().for_each(|tape| tape.watch(&event));
-            watch(event);
-        }
-    };
-    run.handle(ports.door.pass(first), moment(&*ports.clock));
+    let mut driver = Driver::of(run, ports, journal, watch);
+    driver.handle(first);
     loop {
-        let mut ready = vec![];
-        while let Some(command) = run.next_kept_command(kept_to) {
-            match command {
-                // If a result cannot be stored, this run is not affected; an equal step makes the call again.
-                Command::Keep { key, until, value } => keeps.push(ports.cache.keep(key, until, value)),
-                Command::StartServer(server) => unstarted.push(*server),
-                Command::Call { call, request } => ready.push((call, request)),
-                Command::Cancel { call } => {
-                    if let Some(handle) = handles.remove(&call) {
-                        handle.abort();
-                    }
-                }
-            }
-        }
-        journal.take(std::iter::from_fn(|| run.next_event()).inspect(|event| spans.follow(event)).collect())?;
-        let end = run.state().finished.clone();
-        if end.is_some() || run.is_paused() {
-            while journal.is_dirty() {
-                journal.commit();
-                show(journal.committed().await?);
-            }
-            for handle in handles.values() {
-                handle.abort();
-            }
-            let is_cancelled = end.as_ref().is_some_and(|end| end.status == RunStatus::Cancelled);
-            let _ = tokio::time::timeout(if is_cancelled { LET_GO_SOON } else { LET_GO }, async {
-                while calls.next().await.is_some() {}
-                while keeps.next().await.is_some() {}
-            })
-            .await;
+        let ready = driver.take_commands();
+        driver.take_events()?;
+        let end = driver.run.state().finished.clone();
+        if end.is_some() || driver.run.is_paused() {
+            driver.let_go(end.as_ref()).await?;
             return Ok(end);
         }
-        for (call, request) in ready {
-            let (handle, registration) = AbortHandle::new_pair();
-            handles.insert(call, handle);
-            let span = spans.call(call, &request);
-            let work = carry_out(call, *request, ports).instrument(span.clone());
-            let work = work.inspect(move |answer| answered(&span, answer)).map(move |answer| (call, answer));
-            calls.push(Abortable::new(work, registration));
-        }
-        // Replies that have already arrived share the commit.
-        let unsent = run.last_unsent();
-        let early = if unsent.is_some() && taken_in < MOST_AT_ONCE { calls.next().now_or_never().flatten() } else { None };
-        let input = if let Some(answer) = early {
-            taken_in += 1;
-            replied(answer)
-        } else {
-            dirty_since = journal.is_dirty().then(|| dirty_since.unwrap_or_else(|| ports.clock.elapsed()));
-            let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
-            if (unsent.is_some() || has_waited) && journal.commit() {
-                (taken_in, dirty_since) = (0, None);
-                writing_to = unsent.unwrap_or(writing_to);
-            }
-            let now = moment(&*ports.clock);
-            let sleep = run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(now.ms)));
-            tokio::select! {
-                biased;
-                Some(by) = stop.recv() => Some(Input::Cancel { by }),
-                Some(decided) = decisions.recv() => Some(decided),
-                kept = journal.committed() => {
-                    show(kept?);
-                    kept_to = writing_to;
-                    starts.extend(unstarted.drain(..).map(|server| start_early(server, ports)));
-                    None
-                }
-                Some(answer) = calls.next(), if !calls.is_empty() => replied(answer),
-                Some(_) = keeps.next(), if !keeps.is_empty() => None,
-                Some(()) = starts.next(), if !starts.is_empty() => None,
-                () = tokio::time::sleep(sleep) => Some(Input::Tick),
-                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => {
-                    journal.commit();
-                    None
-                }
+        ready.into_iter().for_each(|(call, request)| driver.send(call, request));
+        let input = match driver.take_reply() {
+            Some(reply) => reply,
+            None => {
+                driver.commit();
+                driver.wait(stop, decisions).await?
             }
         };
-        if let Some(Input::Reply { call, .. }) = &input {
-            handles.remove(call);
+        input.into_iter().for_each(|input| driver.handle(input));
+    }
+}
+
+/// What a call gives with its number, unless it is aborted.
+type OpenCall = Abortable<LocalBoxFuture<'static, (u64, CallResult)>>;
+
+/// A run that is driven. Its turns: decide (`handle`), let out what may go (`take_commands`, `take_events`, `send`), and wait for the world (`wait`).
+struct Driver<'d> {
+    run: &'d mut Run,
+    ports: &'d Ports,
+    journal: &'d mut Journal,
+    watch: &'d mut dyn FnMut(Event),
+    /// When it began on the clock, and how long the run had lasted by then, in milliseconds.
+    began: (Duration, u64),
+    calls: FuturesUnordered<OpenCall>,
+    handles: HashMap<u64, AbortHandle>,
+    spans: Spans,
+    keeps: FuturesUnordered<Pending<()>>,
+    /// Servers that are needed later: those that wait for a commit, and those that are starting.
+    unstarted: Vec<ToolServer>,
+    starts: FuturesUnordered<LocalBoxFuture<'static, ()>>,
+    /// Since when events wait to be committed.
+    dirty_since: Option<Duration>,
+    /// A call that acts outside waits until all events before it are committed. The last call whose events are durable, and the last call whose events
+    /// the commit in progress makes durable.
+    kept_to: u64,
+    writing_to: u64,
+    /// Replies that were handled since the last commit began.
+    taken_in: usize,
+}
+
+impl<'d> Driver<'d> {
+    fn of(run: &'d mut Run, ports: &'d Ports, journal: &'d mut Journal, watch: &'d mut dyn FnMut(Event)) -> Driver<'d> {
+        let (began, spans) = ((ports.clock.elapsed(), run.state().last_ms()), Spans::of(run));
+        Driver {
+            run,
+            ports,
+            journal,
+            watch,
+            began,
+            calls: FuturesUnordered::new(),
+            handles: HashMap::new(),
+            spans,
+            keeps: FuturesUnordered::new(),
+            unstarted: vec![],
+            starts: FuturesUnordered::new(),
+            dirty_since: None,
+            kept_to: 0,
+            writing_to: 0,
+            taken_in: 0,
         }
-        if let Some(input) = input {
-            run.handle(ports.door.pass(input), moment(&*ports.clock));
+    }
+
+    fn now(&self) -> Moment {
+        let here = moment(&*self.ports.clock, self.began.0);
+        Moment { ms: here.ms + self.began.1, ..here }
+    }
+
+    fn handle(&mut self, input: Input) {
+        if let Input::Reply { call, .. } = &input {
+            self.handles.remove(call);
+        }
+        let now = self.now();
+        self.run.handle(self.ports.door.pass(input), now);
+    }
+
+    /// Takes all commands that may be carried out now. Returns the calls among them: they go out once the events are in the journal.
+    fn take_commands(&mut self) -> Vec<(u64, Box<CallRequest>)> {
+        let mut ready = vec![];
+        while let Some(command) = self.run.next_kept_command(self.kept_to) {
+            match command {
+                // If a result cannot be stored, this run is not affected; an equal step makes the call again.
+                Command::Keep { key, until, value } => self.keeps.push(self.ports.cache.keep(key, until, value)),
+                Command::StartServer(server) => self.unstarted.push(*server),
+                Command::Call { call, request } => ready.push((call, request)),
+                Command::Cancel { call } => self.handles.remove(&call).into_iter().for_each(|handle| handle.abort()),
+            }
+        }
+        ready
+    }
+
+    fn take_events(&mut self) -> Result<(), StoreError> {
+        let events = std::iter::from_fn(|| self.run.next_event()).inspect(|event| self.spans.follow(event)).collect();
+        self.journal.take(events)
+    }
+
+    fn send(&mut self, call: u64, request: Box<CallRequest>) {
+        let (handle, registration) = AbortHandle::new_pair();
+        self.handles.insert(call, handle);
+        let span = self.spans.call(call, &request);
+        let work = carry_out(call, *request, self.ports).instrument(span.clone());
+        let work = work.inspect(move |answer| answered(&span, answer)).map(move |answer| (call, answer));
+        self.calls.push(Abortable::new(work.boxed_local(), registration));
+    }
+
+    /// A reply that has already arrived while a call waits for the journal: it shares the commit.
+    fn take_reply(&mut self) -> Option<Option<Input>> {
+        if self.run.last_unsent().is_none() || self.taken_in >= MOST_AT_ONCE {
+            return None;
+        }
+        let reply = self.calls.next().now_or_never().flatten()?;
+        self.taken_in += 1;
+        Some(replied(reply))
+    }
+
+    /// Begins a commit if a call waits for it, or if events have waited for long.
+    fn commit(&mut self) {
+        let (clock, unsent) = (&self.ports.clock, self.run.last_unsent());
+        self.dirty_since = self.journal.is_dirty().then(|| self.dirty_since.unwrap_or_else(|| clock.elapsed()));
+        let has_waited = self.dirty_since.is_some_and(|since| clock.elapsed().saturating_sub(since) >= UNWRITTEN);
+        if (unsent.is_some() || has_waited) && self.journal.commit() {
+            (self.taken_in, self.dirty_since) = (0, None);
+            self.writing_to = unsent.unwrap_or(self.writing_to);
+        }
+    }
+
+    /// Waits for the world: for someone who ends the run or decides, for the journal, a reply, or the next timer.
+    async fn wait(&mut self, stop: &mut StopReceiver, decisions: &mut DecisionReceiver) -> Result<Option<Input>, StoreError> {
+        let sleep = self.run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(self.now().ms)));
+        Ok(tokio::select! {
+            biased;
+            Some(by) = stop.recv() => Some(Input::Cancel { by }),
+            Some(decided) = decisions.recv() => Some(decided),
+            kept = self.journal.committed() => {
+                self.show(kept?);
+                self.kept_to = self.writing_to;
+                self.starts.extend(self.unstarted.drain(..).map(|server| start_early(server, self.ports).boxed_local()));
+                None
+            }
+            Some(answer) = self.calls.next(), if !self.calls.is_empty() => replied(answer),
+            Some(_) = self.keeps.next(), if !self.keeps.is_empty() => None,
+            Some(()) = self.starts.next(), if !self.starts.is_empty() => None,
+            () = tokio::time::sleep(sleep) => Some(Input::Tick),
+            () = tokio::time::sleep(UNWRITTEN), if self.journal.is_dirty() => {
+                self.journal.commit();
+                None
+            }
+        })
+    }
+
+    /// Writes all events of a run that has ended or is paused, and lets go of its calls.
+    async fn let_go(&mut self, end: Option<&RunEnd>) -> Result<(), StoreError> {
+        while self.journal.is_dirty() {
+            self.journal.commit();
+            let kept = self.journal.committed().await?;
+            self.show(kept);
+        }
+        self.handles.values().for_each(AbortHandle::abort);
+        let is_cancelled = end.is_some_and(|end| end.status == RunStatus::Cancelled);
+        let _ = tokio::time::timeout(if is_cancelled { LET_GO_SOON } else { LET_GO }, async {
+            while self.calls.next().await.is_some() {}
+            while self.keeps.next().await.is_some() {}
+        })
+        .await;
+        Ok(())
+    }
+
+    fn show(&mut self, kept: Vec<Event>) {
+        for event in kept {
+            self.ports.tape.iter().for_each(|tape| tape.watch(&event));
+            (self.watch)(event);
         }
     }
 }

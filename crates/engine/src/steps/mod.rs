@@ -31,7 +31,7 @@ use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::gate::{mocked, result};
 use crate::gates::{JudgeAnswer, Question};
 use crate::model::ToolStep;
-use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
+use crate::model::{ForEach, Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
 use crate::model_calls::Brief;
 use crate::parts::{Gatekeeper, Schedule, Toolbox};
 use crate::run::{Answerer, NOT_KNOWN_HERE};
@@ -186,85 +186,101 @@ impl Run {
             self.emit(Happening::LimitReached { step: "".into(), limit, message: over });
             return Ok(());
         }
-        if let Some(RecordedEnd { result, details }) = self.schedule().recorded(&self.path(at), |run| &run.ends).flatten() {
+        if let Some(end) = self.schedule().recorded(&self.path(at), |run| &run.ends).flatten() {
             self.begin_attempt(at, &step, None);
-            let details = details.map(|details| (*details).clone());
-            match result {
-                Ok(output) => self.give_mock(at, &step, (*output).clone(), details),
-                Err(failure) => self.fail(at, failure, details),
-            }
+            self.end_as_recorded(at, &step, end);
             return Ok(());
         }
-        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
-        let mock = self.schedule().mock(at);
-        // The list of a `for_each` has a mock for each element.
-        let of_elements = match &mock {
-            Some((name, Mock::Output(Value::Array(list)))) if is_whole => Some((name.clone(), list.len())),
-            _ => None,
-        };
-        if let Some((name, mock)) = mock.filter(|_| of_elements.is_none()) {
+        let list = step.for_each.as_ref().filter(|_| !self.state.is_element(at));
+        let mut elements = None;
+        match (self.schedule().mock(at), list) {
+            // The list of a `for_each` has a mock for each element.
+            (Some((name, Mock::Output(Value::Array(mocks)))), Some(_)) => elements = Some((name, mocks.len())),
+            (Some((name, mock)), _) => {
+                self.begin_attempt(at, &step, None);
+                return Ok(self.answer_by_mock(at, &step, name, mock));
+            }
+            (None, _) => {}
+        }
+        if let Some(list) = list {
+            return self.open_list(at, &step, list, elements);
+        }
+        let refuses = self.options.mocks.refuses_effects;
+        if refuses && self.schedule().goes_outside(at, &step) {
             self.begin_attempt(at, &step, None);
-            if let Err(failure) = self.gatekeeper().judged(at, &step, Answerer::Mock) {
-                self.fail_attempt(at, failure);
-                return Ok(());
-            }
-            self.schedule().answers(name);
-            match mock {
-                Mock::Output(output) => match mocked::problems(&step, &self.planned_of(at).pipeline, &output) {
-                    problems if problems.is_empty() || is_whole => self.give_mock(at, &step, output, None),
-                    problems => self.fail_attempt(at, no_result(&problems)),
-                },
-                Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
-            }
-            return Ok(());
+            return Ok(self.refuse(at, &step));
         }
-        if let Some(for_each) = step.for_each.as_ref().filter(|_| is_whole) {
-            let list = self.filling(at, &for_each.list)?;
-            let Value::Array(list) = list else {
-                return Err(Failure::new(FailureKind::WrongType, format!("for_each takes a list, found {}", kind_of(&list))));
-            };
-            if let Some((name, mocked)) = of_elements {
-                self.schedule().answers(name);
-                if mocked != list.len() {
-                    self.begin_attempt(at, &step, None);
-                    let (elements, mocks) = (counted(list.len(), "element", "elements"), counted(mocked, "entry", "entries"));
-                    let message = format!("the list has {elements}, and its mock {mocks}; a mock of a for_each has one for each");
-                    self.fail_attempt(at, Failure::new(FailureKind::BadShape, message));
-                    return Ok(());
-                }
-            }
-            if list.is_empty() {
-                // As after a list of which no element failed.
-                let details = (step.on_failure == OnFailure::Continue).then(|| json!({ "failed": 0 }));
-                self.succeed(at, json!([]), details);
-                return Ok(());
-            }
-            self.begin_attempt(at, &step, Some(list.into_iter().map(Arc::new).collect()));
-            return Ok(());
-        }
-        if self.options.mocks.refuses_effects && self.schedule().goes_outside(at, &step) {
-            self.begin_attempt(at, &step, None);
-            if let Err(failure) = self.gatekeeper().judged(at, &step, Answerer::Nobody) {
-                self.fail_attempt(at, failure);
-                return Ok(());
-            }
-            let path = self.path(at);
-            let message = format!("\"{path}\" has side effects; add a mock");
-            self.noted.borrow_mut().refused.push(path);
-            self.fail(at, Failure::new(FailureKind::Denied, message), None);
-            return Ok(());
-        }
-        if self.options.mocks.refuses_effects && matches!(step.kind, StepKind::Approval(_)) {
+        if refuses && matches!(step.kind, StepKind::Approval(_)) {
             let path = self.path(at);
             let message = format!("\"{path}\" asks a person; add a mock with the answer");
             self.noted.borrow_mut().unanswered.push((path, String::new()));
             return Err(Failure::new(FailureKind::Denied, message));
         }
         self.begin_attempt(at, &step, None);
-        if let Err(failure) = self.start_kind(at, &step) {
-            self.fail_attempt(at, failure);
+        self.start_again(at);
+        Ok(())
+    }
+
+    /// Ends a step as the record of a run tells it.
+    fn end_as_recorded(&mut self, at: NodeRef, step: &Step, end: RecordedEnd) {
+        let details = end.details.map(|details| (*details).clone());
+        match end.result {
+            Ok(output) => self.give_mock(at, step, (*output).clone(), details),
+            Err(failure) => self.fail(at, failure, details),
+        }
+    }
+
+    /// Ends a step with its mock.
+    fn answer_by_mock(&mut self, at: NodeRef, step: &Step, name: String, mock: Mock) {
+        if let Err(failure) = self.gatekeeper().judged(at, step, Answerer::Mock) {
+            return self.fail_attempt(at, failure);
+        }
+        self.schedule().answers(name);
+        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        match mock {
+            Mock::Output(output) => match mocked::problems(step, &self.planned_of(at).pipeline, &output) {
+                problems if problems.is_empty() || is_whole => self.give_mock(at, step, output, None),
+                problems => self.fail_attempt(at, no_result(&problems)),
+            },
+            Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
+        }
+    }
+
+    /// Opens the elements of a `for_each`. `mocks`: the name of the mock that has its elements, and their number.
+    fn open_list(&mut self, at: NodeRef, step: &Step, list: &ForEach, mocks: Option<(String, usize)>) -> Result<(), Failure> {
+        let list = match self.filling(at, &list.list)? {
+            Value::Array(list) => list,
+            other => return Err(Failure::new(FailureKind::WrongType, format!("for_each takes a list, found {}", kind_of(&other)))),
+        };
+        if let Some((name, mocked)) = mocks {
+            self.schedule().answers(name);
+            if mocked != list.len() {
+                self.begin_attempt(at, step, None);
+                let (elements, mocks) = (counted(list.len(), "element", "elements"), counted(mocked, "entry", "entries"));
+                let message = format!("the list has {elements}, and its mock {mocks}; a mock of a for_each has one for each");
+                self.fail_attempt(at, Failure::new(FailureKind::BadShape, message));
+                return Ok(());
+            }
+        }
+        if list.is_empty() {
+            // As after a list of which no element failed.
+            let details = (step.on_failure == OnFailure::Continue).then(|| json!({ "failed": 0 }));
+            self.succeed(at, json!([]), details);
+        } else {
+            self.begin_attempt(at, step, Some(list.into_iter().map(Arc::new).collect()));
         }
         Ok(())
+    }
+
+    /// Ends a step that has side effects and no mock, in a test.
+    fn refuse(&mut self, at: NodeRef, step: &Step) {
+        if let Err(failure) = self.gatekeeper().judged(at, step, Answerer::Nobody) {
+            return self.fail_attempt(at, failure);
+        }
+        let path = self.path(at);
+        let message = format!("\"{path}\" has side effects; add a mock");
+        self.noted.borrow_mut().refused.push(path);
+        self.fail(at, Failure::new(FailureKind::Denied, message), None);
     }
 
     pub(crate) fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<SharedValue>>) {

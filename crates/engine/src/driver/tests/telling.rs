@@ -30,14 +30,6 @@ impl Tape for Noting {
         self.seen.lock().unwrap().push(event.clone());
     }
 
-    fn model(&self, _: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply> {
-        live.call(request)
-    }
-
-    fn agent(&self, _: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply> {
-        live.ask(prompt)
-    }
-
     fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {
         let is_known = self
             .seen
@@ -49,28 +41,6 @@ impl Tape for Noting {
             self.unknown.lock().unwrap().push(call);
         }
         live.send(request)
-    }
-
-    fn tools(&self, _: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
-        live.list(server)
-    }
-
-    fn tool(&self, _: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
-        live.call(request)
-    }
-
-    fn resource(&self, _: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
-        live.read(request)
-    }
-
-    fn python(&self, _: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply> {
-        live.run(code)
-    }
-    fn program(&self, _: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
-        live.run(program)
-    }
-    fn mail(&self, _: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt> {
-        live.send(mail)
     }
 }
 
