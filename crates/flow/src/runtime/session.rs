@@ -13,19 +13,19 @@ use tokio::sync::watch;
 
 use super::asking::{AskingRun, Decide, OpenQuestions, ask_each, asker};
 use super::conversation::{ConversationTurn, Waited};
-use super::observed::observed;
+use super::observed::{ObservedRun, observed};
 use super::stored::StoredRun;
 use super::surroundings::{Surroundings, start_of};
 use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking, told_from_project};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
-use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
+use crate::driver::{DecisionReceiver, FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
-use crate::event::{Canceller, ConversationSoFar, Event, Happening, RunStart, RunStatus, StyleUsed};
+use crate::event::{Canceller, ConversationSoFar, Event, Happening, RunEnd, RunStart, RunStatus, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Outputs, Pipeline, Program};
-use crate::port::{EventLog, Secret, ToolServers};
+use crate::port::{EventLog, Secret, StoreError, ToolServers};
 use crate::redact::Redactor;
 
 /// A run that has not begun, or that continues.
@@ -156,123 +156,32 @@ impl RunSession {
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
-    pub fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend, decide: &mut dyn Decide) -> PlayedRun {
-        let RunSession { id, mut on, mut run, mut begin, before, log, lock, mut turn } = self;
-        if let Some(turn) = &mut turn {
-            let waited =
-                on.runtime.block_on(turn.wait(stop, &mut |ahead, process| attend.waits(ahead, process))).and_then(|waited| {
-                    match (&mut begin, on.runner.kept_messages()) {
-                        (Input::Start(start), Some(most)) if matches!(waited, Waited::Over) => {
-                            let agents = on.agents_with_own_history();
-                            start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(most, agents, so_far)).map(|()| waited)
-                        }
-                        (Input::Resume { .. }, _) if matches!(waited, Waited::Over) => turn.go_on().map(|()| waited),
-                        _ => Ok(waited),
-                    }
-                });
-            let nothing =
-                RunOutcome { ending: RunEnding::Over(RunStatus::Cancelled), is_scripted: on.scripted, ..RunOutcome::of(&id, vec![], None) };
-            let ended = match waited {
-                Ok(Waited::Over) => None,
-                Ok(Waited::Stopped(by)) => Some(RunOutcome { ended_by: Some(by), ..nothing }),
-                Err(error) => Some(RunOutcome { ending: RunEnding::Lost, loss: Some(error), is_forgotten: true, ..nothing }),
-            };
-            if let Some(outcome) = ended {
-                return PlayedRun::new(outcome, PersonalMask::default(), lock);
-            }
+    pub fn play(mut self, stop: &mut StopReceiver, attend: &mut dyn Attend, decide: &mut dyn Decide) -> PlayedRun {
+        if let Some(outcome) = self.wait_for_turn(stop, attend) {
+            return PlayedRun::new(outcome, PersonalMask::default(), self.lock);
         }
-        let mut journal = Journal::new(log);
-        let mut mask = PersonalMask::new(on.hidden.iter().map(Secret::reveal));
-        mask.take(&before);
+        let RunSession { id, mut on, run, begin, before, log, lock, turn } = self;
         let start = if let Input::Start(start) = &begin { Some(&**start) } else { start_of(&before) };
-        let (trace, mut observed) = observed(&id, start, &before, on.runner.telemetry.as_ref(), &on.hidden);
+        let (trace, observed) = observed(&id, start, &before, on.runner.telemetry.as_ref(), &on.hidden);
         on.ports.trace = trace;
         if let Some(tape) = &on.ports.tape {
             before.iter().for_each(|event| tape.watch(event));
         }
-        attend.masks(mask.of(&before).redactor());
         let (asker, of_programs) = asker();
         on.ports.person = Some(asker);
-        let (mut asked, open) = OpenQuestions::new(&before, run.state(), on.ports.clock.now());
-        let mut events = before;
-        let (ends, mut ended) = unbounded_channel();
+        let (asked, open) = OpenQuestions::new(&before, run.state(), on.ports.clock.now());
+        let (ends, ended) = unbounded_channel();
+        let (decides, decisions) = unbounded_channel();
+        let (nobody, is_nobody) = watch::channel(false);
+        let mut heard = Heard { stop: ended, decisions, is_nobody };
         let is_alone = on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone);
-        let first = Cell::new(None);
+        let (first, is_told, is_idle) = (Cell::new(None), Cell::new(false), Cell::new(true));
         let ended_elsewhere = asked_elsewhere(stop, lock.as_ref(), ends, is_alone.then_some(&first));
-        let stop = &mut ended;
-        let (decides, mut decisions) = unbounded_channel();
-        let (nobody, mut is_nobody) = watch::channel(false);
-        // The run knows that it is to end.
-        let (is_told, is_idle) = (Cell::new(false), Cell::new(true));
-        let played = async {
-            let mut answered = None;
-            let driven = loop {
-                let mut watch = |event: Event| {
-                    asked.take(&event);
-                    is_told.set(is_told.get() || matches!(event.happening, Happening::CancelRequested { .. }));
-                    events.push(event);
-                    let is_new = mask.take(&events);
-                    let known = mask.of(&events);
-                    if is_new {
-                        attend.masks(known.redactor());
-                    }
-                    if let Some(event) = events.last() {
-                        observed.iter_mut().for_each(|observed| observed.see(event, known));
-                        attend.see(event, known);
-                    }
-                };
-                let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut decisions, &mut watch).await;
-                if let (Ok(None), Some(answer)) = (&driven, answered.take()) {
-                    begin = answer;
-                    continue;
-                }
-                if !matches!(driven, Ok(None)) || asked.is_empty() {
-                    break driven;
-                }
-                if is_idle.get() && decisions.is_empty() {
-                    asked.ask_again();
-                }
-                let left = run.state().time_to_answer().map(Duration::from_millis);
-                let asked_at = on.ports.clock.elapsed();
-                // Nobody waits for a person but this run.
-                if let Some(Err(error)) = turn.as_mut().map(ConversationTurn::pause) {
-                    break Err(error);
-                }
-                let time_is_up = async {
-                    match left {
-                        Some(left) => tokio::time::sleep(left).await,
-                        None => std::future::pending().await,
-                    }
-                };
-                let decided = tokio::select! {
-                    biased;
-                    Some(decided) = decisions.recv() => Some(decided),
-                    _ = is_nobody.wait_for(|is_nobody| *is_nobody), if asked.can_wait() => None,
-                    () = time_is_up => Some(Input::Tick),
-                    // A signal leaves the question open; a person who ends the run does not.
-                    Some(by) = stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
-                };
-                let Some(decided) = decided else { break driven };
-                let away = on.ports.clock.elapsed().saturating_sub(asked_at);
-                if let Some(turn) = &mut turn {
-                    match turn.come_back(stop, &mut |ahead, process| attend.waits(ahead, process)).await {
-                        Ok(Waited::Over) => {}
-                        Ok(Waited::Stopped(_)) => break driven,
-                        Err(error) => break Err(error),
-                    }
-                }
-                begin = decided;
-                // A person's time is none of the run's, but where it is bounded.
-                if left.is_some() {
-                    answered = Some(std::mem::replace(&mut begin, Input::Resume { away_ms: away.as_millis() as u64 }));
-                }
-            };
-            let _ = on.ports.servers.close().await;
-            driven
-        };
+        let watched = WatchedRun::new(before, &on.hidden, asked, observed, attend, &is_told);
+        let mut playing = Playing { on: &on, run, journal: Journal::new(log), watched, turn, answered: None, is_idle: &is_idle };
         let driven = on.runtime.block_on(async {
             tokio::select! {
-                driven = played => driven,
+                driven = playing.play(begin, &mut heard) => driven,
                 never = ended_elsewhere => match never {},
                 // Whoever does not decide is asked no more.
                 never = async {
@@ -282,45 +191,218 @@ impl RunSession {
                 } => match never {},
             }
         });
-        let head = on.head(&events);
-        let Surroundings { runner, tape, scripted, printed, runtime, ports, .. } = on;
-        drop(ports);
-        drop(runtime);
-        let end = run.state().finished.clone();
-        // What was recorded, and what came out, is written whatever becomes of the other. Half a recording is none.
-        let waits = end.is_none() && driven.is_ok();
-        let recorded = if waits { Ok(None) } else { runner.taping.finish(&tape, &head).map_err(RunError::system) };
-        let is_lost = driven.is_err() && end.is_none();
-        let loss = match driven {
-            Ok(_) => journal.into_loss(),
-            Err(error) => {
-                // An end that could not be kept is told all the same, and said in its conversation.
-                events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
-                Some(error)
-            }
-        };
-        let said = match turn {
-            Some(turn) if end.is_some() && !is_lost => Some(turn.end(&events)),
-            _ => None,
-        };
-        let is_said = matches!(said, Some(Ok(())));
-        // What the record has is added to the conversation later.
-        let is_forgotten = loss.is_some() && !is_said;
-        let mut outcome = RunOutcome {
-            loss: loss.or(said.and_then(Result::err)),
-            is_forgotten,
-            recorded,
-            misses: tape.misses(),
-            printed: printed.take(),
-            ..RunOutcome::of(&id, events, end)
-        };
-        outcome.is_scripted = scripted;
-        outcome.ended_by = first.get();
-        if is_lost {
-            outcome.ending = RunEnding::Lost;
-        }
+        let Playing { run, journal, watched: WatchedRun { events, mask, .. }, turn, .. } = playing;
+        let outcome = RunOutcome { ended_by: first.get(), ..closed(&id, on, &run, journal, events, turn, driven) };
         PlayedRun::new(outcome, mask, lock)
     }
+
+    /// Waits until it is this run's turn in its conversation. What became of a run that has none.
+    fn wait_for_turn(&mut self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> Option<RunOutcome> {
+        let RunSession { id, on, begin, turn, .. } = self;
+        let turn = turn.as_mut()?;
+        let waited = on.runtime.block_on(turn.wait(stop, &mut |ahead, process| attend.waits(ahead, process))).and_then(|waited| {
+            match (begin, on.runner.kept_messages()) {
+                (Input::Start(start), Some(most)) if matches!(waited, Waited::Over) => {
+                    let agents = on.agents_with_own_history();
+                    start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(most, agents, so_far)).map(|()| waited)
+                }
+                (Input::Resume { .. }, _) if matches!(waited, Waited::Over) => turn.go_on().map(|()| waited),
+                _ => Ok(waited),
+            }
+        });
+        let nothing =
+            RunOutcome { ending: RunEnding::Over(RunStatus::Cancelled), is_scripted: on.scripted, ..RunOutcome::of(id, vec![], None) };
+        match waited {
+            Ok(Waited::Over) => None,
+            Ok(Waited::Stopped(by)) => Some(RunOutcome { ended_by: Some(by), ..nothing }),
+            Err(error) => Some(RunOutcome { ending: RunEnding::Lost, loss: Some(error), is_forgotten: true, ..nothing }),
+        }
+    }
+}
+
+/// The events of a run, and all who see them.
+struct WatchedRun<'p> {
+    events: Vec<Event>,
+    mask: PersonalMask,
+    asked: OpenQuestions,
+    observed: Option<ObservedRun>,
+    attend: &'p mut dyn Attend,
+    /// The run knows that it is to end.
+    is_told: &'p Cell<bool>,
+}
+
+impl<'p> WatchedRun<'p> {
+    fn new(
+        events: Vec<Event>,
+        hidden: &[Secret],
+        asked: OpenQuestions,
+        observed: Option<ObservedRun>,
+        attend: &'p mut dyn Attend,
+        is_told: &'p Cell<bool>,
+    ) -> WatchedRun<'p> {
+        let mut mask = PersonalMask::new(hidden.iter().map(Secret::reveal));
+        mask.take(&events);
+        attend.masks(mask.of(&events).redactor());
+        WatchedRun { events, mask, asked, observed, attend, is_told }
+    }
+
+    fn see(&mut self, event: Event) {
+        self.asked.take(&event);
+        self.is_told.set(self.is_told.get() || matches!(event.happening, Happening::CancelRequested { .. }));
+        self.events.push(event);
+        let is_new = self.mask.take(&self.events);
+        let known = self.mask.of(&self.events);
+        if is_new {
+            self.attend.masks(known.redactor());
+        }
+        if let Some(event) = self.events.last() {
+            self.observed.iter_mut().for_each(|observed| observed.see(event, known));
+            self.attend.see(event, known);
+        }
+    }
+}
+
+/// What a run hears while it is played: who ends it, what people decide, and that nobody decides any more.
+struct Heard {
+    stop: StopReceiver,
+    decisions: DecisionReceiver,
+    is_nobody: watch::Receiver<bool>,
+}
+
+/// How a run was driven; `None`: it waits for a person.
+type Driven = Result<Option<RunEnd>, StoreError>;
+
+/// Where a run is that is played. Before, it waits for its turn in its conversation; after, its outcome is put together.
+enum PlayState {
+    /// It goes on with this input.
+    Driving(Input),
+    /// Only people can let it go on.
+    Asking,
+    /// Nothing happens any more.
+    Over(Driven),
+}
+
+/// A run that is played.
+struct Playing<'p> {
+    on: &'p Surroundings,
+    run: Run,
+    journal: Journal,
+    watched: WatchedRun<'p>,
+    turn: Option<ConversationTurn>,
+    /// What was decided; the run first hears how long that took.
+    answered: Option<Input>,
+    is_idle: &'p Cell<bool>,
+}
+
+impl Playing<'_> {
+    /// Drives the run and asks people in turns, until it has ended or nobody decides.
+    async fn play(&mut self, begin: Input, heard: &mut Heard) -> Driven {
+        let mut state = PlayState::Driving(begin);
+        loop {
+            state = match state {
+                PlayState::Driving(input) => self.drive(input, heard).await,
+                PlayState::Asking => self.ask(heard).await,
+                PlayState::Over(driven) => {
+                    let _ = self.on.ports.servers.close().await;
+                    return driven;
+                }
+            };
+        }
+    }
+
+    async fn drive(&mut self, input: Input, heard: &mut Heard) -> PlayState {
+        let watched = &mut self.watched;
+        let mut watch = |event: Event| watched.see(event);
+        let driven =
+            drive(&mut self.run, input, &self.on.ports, &mut self.journal, &mut heard.stop, &mut heard.decisions, &mut watch).await;
+        match (driven, self.answered.take()) {
+            (Ok(None), Some(answer)) => PlayState::Driving(answer),
+            (Ok(None), None) if !self.watched.asked.is_empty() => PlayState::Asking,
+            (driven, _) => PlayState::Over(driven),
+        }
+    }
+
+    /// Waits for a person's decision. While nobody but a person lets the run go on, others of its conversation have their turn.
+    async fn ask(&mut self, heard: &mut Heard) -> PlayState {
+        if self.is_idle.get() && heard.decisions.is_empty() {
+            self.watched.asked.ask_again();
+        }
+        let left = self.run.state().time_to_answer().map(Duration::from_millis);
+        let asked_at = self.on.ports.clock.elapsed();
+        if let Some(Err(error)) = self.turn.as_mut().map(ConversationTurn::pause) {
+            return PlayState::Over(Err(error));
+        }
+        let decided = tokio::select! {
+            biased;
+            Some(decided) = heard.decisions.recv() => Some(decided),
+            _ = heard.is_nobody.wait_for(|is_nobody| *is_nobody), if self.watched.asked.can_wait() => None,
+            () = tokio::time::sleep(left.unwrap_or_default()), if left.is_some() => Some(Input::Tick),
+            // A signal leaves the question open; a person who ends the run does not.
+            Some(by) = heard.stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
+        };
+        let Some(decided) = decided else { return PlayState::Over(Ok(None)) };
+        let away = self.on.ports.clock.elapsed().saturating_sub(asked_at);
+        if let Some(turn) = &mut self.turn {
+            match turn.come_back(&mut heard.stop, &mut |ahead, process| self.watched.attend.waits(ahead, process)).await {
+                Ok(Waited::Over) => {}
+                Ok(Waited::Stopped(_)) => return PlayState::Over(Ok(None)),
+                Err(error) => return PlayState::Over(Err(error)),
+            }
+        }
+        // A person's time is none of the run's, but where it is bounded.
+        if left.is_none() {
+            return PlayState::Driving(decided);
+        }
+        self.answered = Some(decided);
+        PlayState::Driving(Input::Resume { away_ms: away.as_millis() as u64 })
+    }
+}
+
+/// What became of a run. What was recorded, and what came out, is written whatever becomes of the other. Half a recording is none.
+fn closed(
+    id: &str,
+    on: Surroundings,
+    run: &Run,
+    mut journal: Journal,
+    mut events: Vec<Event>,
+    turn: Option<ConversationTurn>,
+    driven: Driven,
+) -> RunOutcome {
+    let head = on.head(&events);
+    let Surroundings { runner, tape, scripted, printed, runtime, ports, .. } = on;
+    drop(ports);
+    drop(runtime);
+    let end = run.state().finished.clone();
+    let waits = end.is_none() && driven.is_ok();
+    let recorded = if waits { Ok(None) } else { runner.taping.finish(&tape, &head).map_err(RunError::system) };
+    let is_lost = driven.is_err() && end.is_none();
+    let loss = match driven {
+        Ok(_) => journal.into_loss(),
+        Err(error) => {
+            // An end that could not be kept is told all the same, and said in its conversation.
+            events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
+            Some(error)
+        }
+    };
+    let said = match turn {
+        Some(turn) if end.is_some() && !is_lost => Some(turn.end(&events)),
+        _ => None,
+    };
+    let is_said = matches!(said, Some(Ok(())));
+    let mut outcome = RunOutcome {
+        // What the record has is added to the conversation later.
+        is_forgotten: loss.is_some() && !is_said,
+        loss: loss.or(said.and_then(Result::err)),
+        recorded,
+        misses: tape.misses(),
+        printed: printed.take(),
+        is_scripted: scripted,
+        ..RunOutcome::of(id, events, end)
+    };
+    if is_lost {
+        outcome.ending = RunEnding::Lost;
+    }
+    outcome
 }
 
 fn whole(file: PathBuf) -> String {
