@@ -40,6 +40,7 @@ mod table;
 mod task;
 mod testing;
 mod text;
+mod thing;
 mod typed;
 mod untrusted;
 mod visit;
@@ -106,6 +107,7 @@ pub use testing::{
     ScriptedReply, TestCase, TestFile, is_test_name, test_name,
 };
 pub use text::{Filling, Form, Read, Text, TextPlace};
+pub use thing::Thing;
 pub use typed::{typed, typed_for};
 pub use untrusted::{ArgumentClass, UntrustedAnswer, UntrustedRule};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};

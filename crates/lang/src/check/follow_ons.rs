@@ -1,89 +1,191 @@
-//! One mistake, one finding: what only follows from another finding is held back, and what one habit does several times on a line is
+//! One mistake, one finding: what may only follow from another finding is held back, and what one habit does several times on a line is
 //! told once, with the other places beside it.
 //!
-//! How to add a follow-on: a line in [`FOLLOWS`].
+//! How to add a follow-on: a row in [`OF_READING`], if it follows from what could not be read, or in [`FOLLOWS`].
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use Code::{
+    AbsentSection, ApprovalIgnored, ArgumentUnread, BadDuration, BadId, BadValue, BracesInCondition, CallInputs, ChannelConflict,
+    ChannelImpossible, CheckImpossible, ComparisonType, ConstantCondition, ConversationUnread, DefaultTimeout, DefaultUnused, DollarBraces,
+    DuplicateKey, EmptySection, GateNoWayOut, GateOnInput, GateTooLate, ImportCircle, ImportClash, ImportMissing, InputRules, JudgeMissing,
+    MissingFile, MissingKey, NoEffect, NoOutputFields, NoResult, OneConversation, OtherwiseFails, OutsidePolicy, PiiUnmarked, PolicyEntry,
+    QueryFails, QueryValues, RawSend, RefineRepeatsEffect, RouteOpen, SchemaInvalid, SingleBraces, StyleConflict, TemplateSyntax,
+    TestContradicts, TestExpectsNothing, TestLacksAnswer, TestUnknownName, TooLarge, ToolArguments, TwoKinds, UndeclaredSecret,
+    UnknownField, UnknownFilter, UnknownKey, UnknownName, UnknownReference, UnknownStep, UnknownTable, UnpricedModel, UnquotedTemplate,
+    UnreachableStep, UnsupportedYaml, UnusedDefinition, UnusedInput, UnusedOutput, WrongPlace, WrongType, YamlSyntax, YamlTrap,
+};
 
 use super::slid;
 use crate::diagnostic::{About, Code, Diagnostic, Fix, Severity};
+use crate::load::Loaded;
 use crate::source::{FileId, Sources, Span};
 
-/// How near the finding must be that another one follows from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nearness {
-    /// In the same file.
-    File,
-    /// On the same line.
-    Line,
-    /// On the line below.
-    LineBelow,
-    /// On the line above.
-    LineAbove,
+/// What a finding may follow from.
+enum Cause {
+    /// A finding of one of these codes.
+    Found(&'static [Code]),
+    /// The same, so many lines below it.
+    Near(i8, &'static [Code]),
+    /// A finding of one of these codes about the value of one of these keys.
+    Value(&'static [Code], &'static [&'static str]),
+    /// This key is missing.
+    Missing(&'static str),
+    /// A section stands inside another one, and hides what comes after it there.
+    HiddenSection,
+    /// The end of a file is not known.
+    CutOff,
+    /// Any error.
+    AnyError,
+    /// An error in the same file.
+    ErrorInFile,
+    /// An error in a file of this folder.
+    ErrorIn(&'static str),
+    /// One of these.
+    OneOf(&'static [Cause]),
+}
+use Cause::{AnyError, CutOff, ErrorIn, ErrorInFile, Found, HiddenSection, Missing, Near, OneOf, Value};
+
+/// Findings of these codes, or of all, where this holds of them and of the text that they mark; and what they may follow from.
+type FollowOn = (&'static [Code], fn(&Diagnostic, &str) -> bool, &'static [Cause]);
+
+/// Sections whose names others use.
+const SECTIONS: &[&str] = &["inputs", "steps", "agents", "models", "tools", "scorecards", "policies", "data", "imports", "secrets"];
+const SHAPE: &[Code] = &[WrongType, EmptySection, DuplicateKey];
+
+/// The end of a file.
+const END: Cause = OneOf(&[CutOff, Found(&[TooLarge, UnsupportedYaml, YamlSyntax])]);
+/// A whole section.
+const SECTION: Cause = OneOf(&[HiddenSection, Value(SHAPE, SECTIONS)]);
+/// Names: the end of a file, a whole section or an imported file.
+const NAMES: Cause = OneOf(&[END, SECTION, Found(&[ImportMissing, ImportCircle, ImportClash])]);
+/// Something that reads or uses.
+const USES: Cause = OneOf(&[END, SECTION, Found(NO_USE)]);
+const NO_USE: &[Code] = &[
+    TemplateSyntax, UnknownFilter, BracesInCondition, SingleBraces, UnquotedTemplate, WrongType, EmptySection, MissingKey, TwoKinds,
+    MissingFile,
+];
+/// A channel or a style guide.
+const MANNERS: Cause = OneOf(&[HiddenSection, Found(&[MissingFile]), ErrorIn("channels"), ErrorIn("style_guides")]);
+/// A part of something, which may have been the one that is missing.
+const PARTS: Cause = OneOf(&[END, HiddenSection, Found(&[WrongType, EmptySection, MissingKey])]);
+/// What is given to a tool or a pipeline.
+const ARGUMENTS: Cause = Value(&[EmptySection, WrongType], &["with"]);
+/// The shape of an output. With `on_failure` a list has what each element gave, or what went wrong.
+const SHAPES: Cause = OneOf(&[
+    Found(&[SchemaInvalid, MissingFile]),
+    ARGUMENTS,
+    Missing("cases"),
+    Value(Code::ALL, &["on_failure"]),
+    Value(&[WrongType], &["one", "output", "fields", "items", "type"]),
+]);
+/// A key, which may be a name that slid out of its place.
+const KEYS: Cause = Found(&[UnknownKey]);
+/// Whether a step is repeated.
+const REPEATS: Cause = Value(SHAPE, &["for_each"]);
+/// The id of a step.
+const IDS: Cause = OneOf(&[Missing("id"), Value(&[WrongType], &["step id"])]);
+
+/// What may follow from what could not be read.
+const OF_READING: &[FollowOn] = &[
+    (&[UnknownName], |_, text| begins(text, "steps"), &[NAMES, IDS]),
+    // A name of an element; secrets and variables are no such names.
+    (&[WrongPlace], |_, text| !begins(text, "secrets") && !begins(text, "env"), &[REPEATS]),
+    (&[UnknownStep], always, &[NAMES, IDS]),
+    (&[UnknownField], always, &[NAMES, SHAPES, REPEATS]),
+    // The words of a program may be those that were lost.
+    (&[UnknownReference, UnknownTable, UndeclaredSecret, OutsidePolicy, TestUnknownName], always, &[NAMES]),
+    (&[QueryValues], always, &[NAMES, ARGUMENTS, KEYS]),
+    (&[CallInputs, ToolArguments], always, &[NAMES, ARGUMENTS]),
+    (&[TestUnknownName], |found, _| found.about == About::CaseChannel, &[MANNERS]),
+    (&[ComparisonType], always, &[Found(&[UnknownFilter])]),
+    (&[AbsentSection], always, &[NAMES, MANNERS, PARTS]),
+    (&[OtherwiseFails], always, &[MANNERS]),
+    (&[NoResult, RouteOpen, TestExpectsNothing, GateNoWayOut], always, &[PARTS]),
+    (&[ChannelImpossible, ChannelConflict, NoEffect, StyleConflict, TestContradicts], always, &[ErrorInFile]),
+    // What lacks or reads nothing may have had it in what was lost.
+    (
+        &[TestLacksAnswer, ConversationUnread, ApprovalIgnored, GateOnInput, ArgumentUnread, DefaultUnused],
+        always,
+        &[PARTS, KEYS, USES, NAMES, ErrorInFile],
+    ),
+    (&[UnusedOutput, UnusedInput, UnusedDefinition], always, &[USES]),
+    (&[NoOutputFields], always, &[SHAPES, NAMES]),
+];
+
+/// What may follow from any other finding.
+const FOLLOWS: &[FollowOn] = &[
+    // Quotes alone would not make it right.
+    (&[YamlTrap], always, &[Near(0, &[InputRules, BadValue, WrongType])]),
+    // What YAML made of a text that it could not read.
+    (&[WrongType], always, &[Near(0, &[YamlSyntax, UnsupportedYaml])]),
+    (&[UnknownKey], always, &[Near(1, &[YamlSyntax])]),
+    (&[YamlSyntax], always, &[Near(-1, &[YamlSyntax])]),
+    // A time or a price is there, and cannot be read.
+    (&[DefaultTimeout], always, &[Found(&[BadDuration])]),
+    (&[UnpricedModel], always, &[Found(&[WrongType])]),
+    (&[PiiUnmarked], always, &[Found(&[BadValue])]),
+    // The host that a request needs is written with its scheme.
+    (&[PolicyEntry], always, &[Near(0, &[OutsidePolicy])]),
+    // A key whose value was not seen.
+    (&[WrongType], always, &[Near(0, &[BadId])]),
+    // Names that are read otherwise than they are meant.
+    (&[UnknownReference, UnknownTable, QueryFails, UnknownName], always, &[Found(&[BadId])]),
+    (&[UnknownTable], always, &[Near(0, &[QueryFails])]),
+    // What cannot be met by any text is not met by this one, and what is moved is not in the way.
+    (&[OtherwiseFails], always, &[Found(&[CheckImpossible])]),
+    (&[RefineRepeatsEffect], always, &[Found(&[GateTooLate])]),
+    // Its judge is written, and cannot be read.
+    (&[JudgeMissing], always, &[Near(1, &[WrongType])]),
+    // Which of the two values is meant is not known: one of them may belong to another key.
+    (&[UnknownKey, MissingKey], always, &[Near(0, &[DuplicateKey])]),
+    // A key whose value is lost by an unknown key, or by a case that is none.
+    (&[ToolArguments, CallInputs, QueryValues], always, &[Value(LOSING, &["with"])]),
+    (&[TestExpectsNothing], always, &[Value(LOSING, &["expect"])]),
+    (&[RouteOpen], always, &[Value(LOSING, &["cases"])]),
+    (&[MissingKey], always, &[Value(LOSING, &["channels"])]),
+    (&[WrongPlace], |_, text| begins(text, "env"), &[Value(LOSING, &["env"])]),
+    (&[UnsupportedYaml], |_, text| begins(text, "<<"), &[Value(LOSING, &["<<"])]),
+    (&[UnknownField], |_, text| begins(text, "person"), &[Value(LOSING, &["person"])]),
+    (&[UnknownName], |_, text| !begins(text, "steps"), &[Value(LOSING, &["for_each"])]),
+    (&[], |found, _| matches!(found.about, About::Missing(_)), &[Found(&[UnsupportedYaml])]),
+    // Why something seems to be unused.
+    (&[UnusedInput, UnusedOutput, UnusedDefinition], always, &[AnyError, Found(WHY_UNUSED)]),
+];
+const LOSING: &[Code] = &[UnknownKey, WrongPlace];
+const WHY_UNUSED: &[Code] = &[AbsentSection, OneConversation, ConstantCondition, SingleBraces, DollarBraces, RawSend, UnreachableStep];
+
+fn always(_: &Diagnostic, _: &str) -> bool {
+    true
 }
 
-/// Findings, and those they follow from.
-const FOLLOWS: &[(&[Code], &[Code], Nearness)] = &[
-    // Quotes alone would not make it right.
-    (&[Code::YamlTrap], &[Code::InputRules, Code::BadValue, Code::WrongType], Nearness::Line),
-    // What YAML made of a text that it could not read.
-    (&[Code::WrongType], &[Code::YamlSyntax, Code::UnsupportedYaml], Nearness::Line),
-    (&[Code::UnknownKey], &[Code::YamlSyntax], Nearness::LineBelow),
-    (&[Code::YamlSyntax], &[Code::YamlSyntax], Nearness::LineAbove),
-    // A time or a price is there, and cannot be read.
-    (&[Code::DefaultTimeout], &[Code::BadDuration], Nearness::File),
-    (&[Code::UnpricedModel], &[Code::WrongType], Nearness::File),
-    (&[Code::PiiUnmarked], &[Code::BadValue], Nearness::File),
-    // The host that a request needs is written with its scheme.
-    (&[Code::PolicyEntry], &[Code::OutsidePolicy], Nearness::Line),
-    // A key whose value was not seen.
-    (&[Code::WrongType], &[Code::BadId], Nearness::Line),
-    (&[Code::UnknownReference], &[Code::BadId], Nearness::File),
-    // Names that are read otherwise than they are meant.
-    (&[Code::UnknownTable], &[Code::BadId], Nearness::File),
-    (&[Code::UnknownTable], &[Code::QueryFails], Nearness::Line),
-    (&[Code::QueryFails], &[Code::BadId], Nearness::File),
-    (&[Code::UnknownName], &[Code::BadId], Nearness::File),
-    // What cannot be met by any text is not met by this one, and what is moved is not in the way.
-    (&[Code::OtherwiseFails], &[Code::CheckImpossible], Nearness::File),
-    (&[Code::RefineRepeatsEffect], &[Code::GateTooLate], Nearness::File),
-    // Its judge is written, and cannot be read.
-    (&[Code::JudgeMissing], &[Code::WrongType], Nearness::LineBelow),
-    // Which of the two values is meant is not known: one of them may belong to another key.
-    (&[Code::UnknownKey, Code::MissingKey], &[Code::DuplicateKey], Nearness::Line),
-];
-
-/// What follows from a key whose value is lost, and the name that its place begins with, if it must begin with one.
-const LOST: &[(&[Code], &str, Option<&str>)] = &[
-    (&[Code::ToolArguments, Code::CallInputs, Code::QueryValues], "with", None),
-    (&[Code::TestExpectsNothing], "expect", None),
-    (&[Code::RouteOpen], "cases", None),
-    (&[Code::MissingKey], "channels", None),
-    (&[Code::WrongPlace], "env", Some("env")),
-    (&[Code::UnsupportedYaml], "<<", Some("<<")),
-    (&[Code::UnknownField], "person", Some("person")),
-];
-
-/// What seems to be unused.
-const UNUSED: [Code; 3] = [Code::UnusedInput, Code::UnusedOutput, Code::UnusedDefinition];
-
-/// Warnings that tell why something seems to be unused.
-const WHY_UNUSED: [Code; 7] = [
-    Code::AbsentSection,
-    Code::OneConversation,
-    Code::ConstantCondition,
-    Code::SingleBraces,
-    Code::DollarBraces,
-    Code::RawSend,
-    Code::UnreachableStep,
-];
+fn begins(text: &str, name: &str) -> bool {
+    text.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
 
 /// Takes the follow-ons out of what was found, and gives them.
 pub(super) fn take_follow_ons(found: &mut Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
     let mut slid = slid::take_slid(found, sources);
     let causes = Causes::of(found, sources);
-    slid.extend(found.extract_if(.., |found| causes.explain(found, sources)));
+    slid.extend(found.extract_if(.., |found| causes.explain(FOLLOWS, found, sources)));
     slid
+}
+
+/// Takes what may only follow from what could not be read out of what the rules found, and gives it. `early` was found by reading the files, and `of_plan`
+/// in their plan.
+pub(super) fn take_unknown(
+    early: &mut Vec<Diagnostic>,
+    of_plan: &[Diagnostic],
+    later: &mut Vec<Diagnostic>,
+    loaded: &Loaded,
+) -> Vec<Diagnostic> {
+    let mut causes = Causes::of(early, &loaded.sources);
+    causes.is_cut = !loaded.cut_off.is_empty();
+    of_plan.iter().for_each(|found| causes.note_about(found));
+    let mut taken: Vec<Diagnostic> = later.extract_if(.., |found| causes.explain(OF_READING, found, &loaded.sources)).collect();
+    taken.extend(early.extract_if(.., |found| found.code == NoEffect && causes.explain(OF_READING, found, &loaded.sources)));
+    taken
 }
 
 /// What was found, by all that decides whether another finding follows from it.
@@ -91,9 +193,12 @@ pub(super) fn take_follow_ons(found: &mut Vec<Diagnostic>, sources: &Sources) ->
 struct Causes {
     codes: HashSet<Code>,
     lines: HashSet<(Code, FileId, usize)>,
-    /// Keys whose values are lost by an unknown key, or by a case that is none.
-    lost: HashSet<String>,
-    tell_why_unused: bool,
+    values: HashMap<String, Vec<Code>>,
+    missing: HashSet<&'static str>,
+    has_hidden_section: bool,
+    is_cut: bool,
+    wrong: HashSet<FileId>,
+    wrong_folders: HashSet<String>,
 }
 
 impl Causes {
@@ -101,42 +206,51 @@ impl Causes {
         let mut causes = Causes::default();
         for found in found {
             causes.codes.insert(found.code);
-            if FOLLOWS.iter().any(|(_, causes, near)| *near != Nearness::File && causes.contains(&found.code)) {
-                causes.lines.insert((found.code, found.span.file, sources.start(found.span).line));
-                // The value that counts is the first one.
-                let first = found.related.first().filter(|_| found.code == Code::DuplicateKey);
-                causes.lines.extend(first.map(|(span, _)| (found.code, span.file, sources.start(*span).line)));
+            causes.lines.insert((found.code, found.span.file, sources.start(found.span).line));
+            // The value that counts is the first one.
+            let first = found.related.first().filter(|_| found.code == DuplicateKey);
+            causes.lines.extend(first.map(|(span, _)| (found.code, span.file, sources.start(*span).line)));
+            if found.severity() == Severity::Error && causes.wrong.insert(found.span.file) {
+                let folder = Path::new(&sources.file(found.span.file).name).parent().and_then(Path::file_name);
+                causes.wrong_folders.extend(folder.map(|folder| folder.to_string_lossy().into_owned()));
             }
-            if let About::Value(key) = &found.about
-                && matches!(found.code, Code::UnknownKey | Code::WrongPlace)
-            {
-                causes.lost.insert(key.clone());
-            }
-            causes.tell_why_unused |= found.severity() == Severity::Error || WHY_UNUSED.contains(&found.code);
+            causes.note_about(found);
         }
         causes
     }
 
-    /// Whether a finding follows from one of these.
-    fn explain(&self, found: &Diagnostic, sources: &Sources) -> bool {
-        let (file, line) = (found.span.file, sources.start(found.span).line);
-        let is_there = |code: &Code, near: Nearness| match near {
-            Nearness::File => self.codes.contains(code),
-            Nearness::Line => self.lines.contains(&(*code, file, line)),
-            Nearness::LineBelow => self.lines.contains(&(*code, file, line + 1)),
-            Nearness::LineAbove => self.lines.contains(&(*code, file, line.saturating_sub(1))),
-        };
-        let mut follows = FOLLOWS.iter().filter(|(codes, _, _)| codes.contains(&found.code));
-        if follows.any(|(_, causes, near)| causes.iter().any(|cause| is_there(cause, *near))) {
-            return true;
+    fn note_about(&mut self, found: &Diagnostic) {
+        match &found.about {
+            About::Value(key) => self.values.entry(key.clone()).or_default().push(found.code),
+            About::Missing(key) => _ = self.missing.insert(key),
+            About::HiddenSection => self.has_hidden_section = true,
+            About::Other | About::Columns | About::UnusedModel(_) | About::CaseChannel => {}
         }
-        let text = sources.text(found.span);
-        let begins = |name: &str| text.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
-        let mut of_lost = LOST.iter().filter(|(codes, key, _)| codes.contains(&found.code) && self.lost.contains(*key));
-        of_lost.any(|(_, _, name)| name.is_none_or(begins))
-            || self.tell_why_unused && UNUSED.contains(&found.code)
-            || found.code == Code::UnknownName && self.lost.contains("for_each") && !begins("steps")
-            || matches!(found.about, About::Missing(_)) && [Code::UnsupportedYaml].iter().any(|code| self.codes.contains(code))
+    }
+
+    /// Whether a finding follows from one of these.
+    fn explain(&self, follow_ons: &[FollowOn], found: &Diagnostic, sources: &Sources) -> bool {
+        let of_code = |(codes, _, _): &&FollowOn| codes.is_empty() || codes.contains(&found.code);
+        let mut rows = follow_ons.iter().filter(of_code).filter(|(_, holds, _)| holds(found, sources.text(found.span)));
+        rows.any(|(_, _, causes)| causes.iter().any(|cause| self.has(cause, found, sources)))
+    }
+
+    fn has(&self, cause: &Cause, found: &Diagnostic, sources: &Sources) -> bool {
+        match cause {
+            Found(codes) => codes.iter().any(|code| self.codes.contains(code)),
+            Near(below, codes) => {
+                let line = sources.start(found.span).line.saturating_add_signed((*below).into());
+                codes.iter().any(|code| self.lines.contains(&(*code, found.span.file, line)))
+            }
+            Value(codes, keys) => keys.iter().filter_map(|key| self.values.get(*key)).flatten().any(|code| codes.contains(code)),
+            Missing(key) => self.missing.contains(key),
+            HiddenSection => self.has_hidden_section,
+            CutOff => self.is_cut,
+            AnyError => !self.wrong.is_empty(),
+            ErrorInFile => self.wrong.contains(&found.span.file),
+            ErrorIn(folder) => self.wrong_folders.contains(*folder),
+            OneOf(causes) => causes.iter().any(|cause| self.has(cause, found, sources)),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::model::Lint;
 use crate::plan::{self, Plan};
 use crate::port::Files;
 use crate::rules;
-use crate::source::{FileId, Sources, Spanned};
+use crate::source::{Sources, Spanned};
 use crate::syntax;
 pub use agent::{ANSWER, MESSAGE, agent_alone, agents_of};
 pub use edits::{EditTrial, add_edits, check_with_edits, edited};
@@ -85,7 +85,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     let mut found = std::mem::take(&mut loaded.diagnostics);
     let mut later = vec![];
     let plan = plan::plan(&loaded.program, &mut later);
-    let of_plan = later.len();
+    let of_plan = later.clone();
     rules::check(&plan, &mut later);
     if let Some(tests) = &loaded.tests {
         let recorded = path.with_file_name("cassettes").join(path.file_stem().unwrap_or_default());
@@ -111,9 +111,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     let named: BTreeSet<&str> = loaded.tests.iter().flat_map(|tests| tests.named_models()).map(|name| name.value.as_str()).collect();
     later.retain(|found| !matches!(&found.about, About::UnusedModel(name) if Some(found.span.file) == own && named.contains(&**name)));
     places::settle(&mut later, &loaded.sources);
-    let gaps = Gaps::of(&found, later.get(..of_plan).unwrap_or_default(), &loaded);
-    let (mut later, mut held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
-    held_back.extend(found.extract_if(.., |early| early.code == Code::NoEffect && !gaps.allow(early, &loaded.sources)));
+    let mut held_back = follow_ons::take_unknown(&mut found, &of_plan, &mut later, &loaded);
     load::add_ways(&loaded.imported_at, &mut later);
     found.append(&mut later);
     unread_names::settle(&mut found, &loaded.sources);
@@ -173,132 +171,6 @@ fn apply(lint: &Lint, judged: &mut SuppressionResult, sources: &Sources, project
                 found.is_denied = has(&lint.deny, found.code);
                 judged.shown.push(found);
             }
-        }
-    }
-}
-
-/// What could not be read, so that nothing is said to be missing, unused or unknown that may be there.
-struct Gaps {
-    /// The end of a file, a whole section or an imported file is not known.
-    names_are_lost: bool,
-    /// Something that reads or uses is not known.
-    uses_are_lost: bool,
-    /// A channel or a style guide is not known.
-    manners_are_lost: bool,
-    /// A part of something is not known: it may have been the one that is missing.
-    parts_are_lost: bool,
-    /// What an expression gives is not known.
-    filters_are_lost: bool,
-    /// The shape of an output is not known.
-    shapes_are_lost: bool,
-    /// What is given to a tool or a pipeline is not known.
-    arguments_are_lost: bool,
-    /// A key is not known, which may be a name that slid out of its place.
-    keys_are_lost: bool,
-    /// Whether a step is repeated is not known.
-    repeats_are_lost: bool,
-    /// The id of a step is not known.
-    ids_are_lost: bool,
-    /// Files in which some value is not known.
-    unsound: BTreeSet<FileId>,
-}
-
-/// Sections whose names others use.
-const SECTIONS: [&str; 10] = ["inputs", "steps", "agents", "models", "tools", "scorecards", "policies", "data", "imports", "secrets"];
-
-impl Gaps {
-    /// What was found by reading the files, and in their plan.
-    fn of(found: &[Diagnostic], of_plan: &[Diagnostic], loaded: &Loaded) -> Gaps {
-        let any = |codes: &[Code]| found.iter().any(|diagnostic| codes.contains(&diagnostic.code));
-        let is_value = |diagnostic: &Diagnostic, keys: &[&str]| matches!(&diagnostic.about, About::Value(key) if keys.contains(&&**key));
-        let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
-        let loses_arguments =
-            |diagnostic: &Diagnostic| matches!(diagnostic.code, Code::EmptySection | Code::WrongType) && is_value(diagnostic, &["with"]);
-        // With `on_failure` a list has what each element gave, or what went wrong.
-        let loses_shape = |diagnostic: &Diagnostic| {
-            loses_arguments(diagnostic)
-                || diagnostic.about == About::Missing("cases")
-                || is_value(diagnostic, &["on_failure"])
-                || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type"])
-        };
-        let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {
-            Code::MissingKey => diagnostic.about == About::Missing("id"),
-            Code::WrongType => is_value(diagnostic, &["step id"]),
-            _ => false,
-        };
-        let is_cut = !loaded.cut_off.is_empty() || any(&[Code::TooLarge, Code::UnsupportedYaml, Code::YamlSyntax]);
-        // A section that stands inside another one hides what comes after it there.
-        let slid = found.iter().any(|diagnostic| diagnostic.about == About::HiddenSection);
-        let lost_section = slid || found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_value(diagnostic, &SECTIONS));
-        let is_in = |diagnostic: &Diagnostic, folder: &str| {
-            let name = &loaded.sources.file(diagnostic.span.file).name;
-            Path::new(name).parent().and_then(Path::file_name).is_some_and(|parent| parent == folder)
-        };
-        let in_folder = |folder| found.iter().any(|found| found.severity() == Severity::Error && is_in(found, folder));
-        Gaps {
-            names_are_lost: is_cut || lost_section || any(&[Code::ImportMissing, Code::ImportCircle, Code::ImportClash]),
-            uses_are_lost: is_cut
-                || lost_section
-                || any(&[
-                    Code::TemplateSyntax,
-                    Code::UnknownFilter,
-                    Code::BracesInCondition,
-                    Code::SingleBraces,
-                    Code::UnquotedTemplate,
-                    Code::WrongType,
-                    Code::EmptySection,
-                    Code::MissingKey,
-                    Code::TwoKinds,
-                    Code::MissingFile,
-                ]),
-            manners_are_lost: slid || any(&[Code::MissingFile]) || in_folder("channels") || in_folder("style_guides"),
-            parts_are_lost: is_cut || slid || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey]),
-            filters_are_lost: any(&[Code::UnknownFilter]),
-            shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().chain(of_plan).any(loses_shape),
-            arguments_are_lost: found.iter().any(loses_arguments),
-            keys_are_lost: any(&[Code::UnknownKey]),
-            repeats_are_lost: found.iter().any(|found| is_shape(found.code) && is_value(found, &["for_each"])),
-            ids_are_lost: found.iter().any(loses_id),
-            unsound: found.iter().filter(|found| found.severity() == Severity::Error).map(|found| found.span.file).collect(),
-        }
-    }
-
-    /// Whether a finding follows from what was read, and not from what is missing.
-    fn allow(&self, diagnostic: &Diagnostic, sources: &Sources) -> bool {
-        match diagnostic.code {
-            Code::UnknownName => !(self.names_are_lost || self.ids_are_lost) || !sources.text(diagnostic.span).starts_with("steps"),
-            // A name of an element; secrets and variables are no such names.
-            Code::WrongPlace => {
-                !self.repeats_are_lost || ["secrets", "env"].iter().any(|name| sources.text(diagnostic.span).starts_with(name))
-            }
-            Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
-            Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost && !self.repeats_are_lost,
-            Code::UnknownReference | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
-            Code::QueryValues => !self.names_are_lost && !self.arguments_are_lost && !self.keys_are_lost,
-            Code::CallInputs | Code::ToolArguments => !self.names_are_lost && !self.arguments_are_lost,
-            Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.about == About::CaseChannel),
-            Code::ComparisonType => !self.filters_are_lost,
-            Code::AbsentSection => !self.names_are_lost && !self.manners_are_lost && !self.parts_are_lost,
-            Code::OtherwiseFails => !self.manners_are_lost,
-            Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
-            Code::ChannelImpossible | Code::ChannelConflict | Code::NoEffect | Code::StyleConflict | Code::TestContradicts => {
-                !self.unsound.contains(&diagnostic.span.file)
-            }
-            // What lacks or reads nothing may have had it in what was lost.
-            Code::TestLacksAnswer
-            | Code::ConversationUnread
-            | Code::ApprovalIgnored
-            | Code::GateOnInput
-            | Code::ArgumentUnread
-            | Code::DefaultUnused => {
-                let is_lost = self.parts_are_lost || self.keys_are_lost || self.uses_are_lost || self.names_are_lost;
-                !is_lost && !self.unsound.contains(&diagnostic.span.file)
-            }
-            // The words of a program may be those that were lost.
-            Code::OutsidePolicy => !self.names_are_lost,
-            Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
-            Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,
-            _ => true,
         }
     }
 }

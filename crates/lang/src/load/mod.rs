@@ -82,7 +82,7 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         Err(problem) => {
             let found = unreadable(&mut loader, &path, &problem);
             loader.diagnostics.push(found);
-            Root::of(FileKind::Definitions)
+            RootFile::of(FileKind::Definitions)
         }
     };
     let program = loader.program();
@@ -158,7 +158,7 @@ pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<L
 }
 
 /// The file that was asked for.
-struct Root {
+struct RootFile {
     kind: FileKind,
     tests: Option<TestFile>,
     channel: Option<Channel>,
@@ -166,16 +166,16 @@ struct Root {
     definitions: Option<Pipeline>,
 }
 
-impl Root {
-    fn of(kind: FileKind) -> Root {
-        Root { kind, tests: None, channel: None, style_guide: None, definitions: None }
+impl RootFile {
+    fn of(kind: FileKind) -> RootFile {
+        RootFile { kind, tests: None, channel: None, style_guide: None, definitions: None }
     }
 }
 
 impl Loader<'_> {
-    fn load_root(&mut self, file: FileId) -> Root {
+    fn load_root(&mut self, file: FileId) -> RootFile {
         let tree = self.tree(file);
-        let mut root = Root::of(lower::kind_of(&tree));
+        let mut root = RootFile::of(lower::kind_of(&tree));
         match root.kind {
             FileKind::Pipeline => {
                 self.add_pipeline(file);

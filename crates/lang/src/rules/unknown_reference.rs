@@ -5,10 +5,9 @@ use strum::VariantNames;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::diagnostic::{Hints, nearest};
-use crate::lower::keys::Thing;
 use crate::model::{
-    ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, Model, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind,
-    ToolName, UntrustedAnswer, UntrustedRule, asking_tool,
+    ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, Model, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, Thing,
+    ToolKind, ToolName, UntrustedAnswer, UntrustedRule, asking_tool,
 };
 use crate::policy::may_mean;
 use crate::source::{Span, Spanned};

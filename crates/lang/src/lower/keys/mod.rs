@@ -11,6 +11,7 @@ mod settings;
 mod steps;
 mod work;
 
+pub use crate::model::Thing;
 pub(crate) use files::{
     BODIES, CHANNEL_IN_LANGUAGE, EMOJIS, EXPECT, EXPECTED_CALLS, FORMATTING, HUMOR, MARKUP, MOCK_ERROR, REPLY_CALL, REPLY_USAGE, SPLIT,
     STYLE_IN_LANGUAGE, TONE,
@@ -147,33 +148,6 @@ pub enum Takes {
     Many(&'static Takes),
     /// One of several.
     Either(&'static [Takes]),
-}
-
-/// What a name names, and what that is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
-pub enum Thing {
-    /// A step of the same list.
-    Step,
-    /// An entry of `agents`.
-    Agent,
-    /// An entry of `models`.
-    Model,
-    /// An entry of `tools`.
-    Tool,
-    /// An entry of `scorecards`.
-    Scorecard,
-    /// A file in `channels/`.
-    Channel,
-    /// A file in `style_guides/`.
-    #[strum(serialize = "style guide")]
-    StyleGuide,
-    /// An entry of `policies`.
-    Policy,
-    /// An entry of `data`.
-    Table,
-    /// An entry of `knowledge`.
-    Knowledge,
 }
 
 /// A key that may be there.
