@@ -93,6 +93,8 @@ pub struct ForEach {
     pub max_parallel: Option<u64>,
     /// Whether the first failure cancels the others.
     pub fail_fast: bool,
+    /// It could not be read, which was reported: nothing is known of its list, its elements and their name.
+    pub is_broken: bool,
 }
 
 /// What a step's failure means.

@@ -513,7 +513,7 @@ impl Step {
             kind,
         } = self;
         texts(TextKey::When, when, visit);
-        if let Some(ForEach { list, name: _, max_parallel: _, fail_fast: _ }) = for_each {
+        if let Some(ForEach { list, name: _, max_parallel: _, fail_fast: _, is_broken: _ }) = for_each {
             filling(TextKey::ForEach, "", id.span, list, true, visit);
         }
         texts(TextKey::Name, name, visit);

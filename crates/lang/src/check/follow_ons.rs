@@ -82,20 +82,13 @@ const SHAPES: Cause = OneOf(&[
 ]);
 /// A key, which may be a name that slid out of its place.
 const KEYS: Cause = Found(&[UnknownKey]);
-/// Whether a step is repeated.
-const REPEATS: Cause = Value(SHAPE, &["for_each"]);
-/// The id of a step.
-const IDS: Cause = OneOf(&[Missing("id"), Value(&[WrongType], &["step id"])]);
 
 /// What may follow from what could not be read.
 const OF_READING: &[FollowOn] = &[
-    (&[UnknownName], |_, text| begins(text, "steps"), &[NAMES, IDS]),
-    // A name of an element; secrets and variables are no such names.
-    (&[WrongPlace], |_, text| !begins(text, "secrets") && !begins(text, "env"), &[REPEATS]),
-    (&[UnknownStep], always, &[NAMES, IDS]),
-    (&[UnknownField], always, &[NAMES, SHAPES, REPEATS]),
+    (&[UnknownName], |_, text| begins(text, "steps"), &[NAMES]),
+    (&[UnknownField], always, &[NAMES, SHAPES]),
     // The words of a program may be those that were lost.
-    (&[UnknownReference, UnknownTable, UndeclaredSecret, OutsidePolicy, TestUnknownName], always, &[NAMES]),
+    (&[UnknownStep, UnknownReference, UnknownTable, UndeclaredSecret, OutsidePolicy, TestUnknownName], always, &[NAMES]),
     (&[QueryValues], always, &[NAMES, ARGUMENTS, KEYS]),
     (&[CallInputs, ToolArguments], always, &[NAMES, ARGUMENTS]),
     (&[TestUnknownName], |found, _| found.about == About::CaseChannel, &[MANNERS]),
@@ -148,7 +141,6 @@ const FOLLOWS: &[FollowOn] = &[
     (&[WrongPlace], |_, text| begins(text, "env"), &[Value(LOSING, &["env"])]),
     (&[UnsupportedYaml], |_, text| begins(text, "<<"), &[Value(LOSING, &["<<"])]),
     (&[UnknownField], |_, text| begins(text, "person"), &[Value(LOSING, &["person"])]),
-    (&[UnknownName], |_, text| !begins(text, "steps"), &[Value(LOSING, &["for_each"])]),
     (&[], |found, _| matches!(found.about, About::Missing(_)), &[Found(&[UnsupportedYaml])]),
     // Why something seems to be unused.
     (&[UnusedInput, UnusedOutput, UnusedDefinition], always, &[AnyError, Found(WHY_UNUSED)]),

@@ -102,6 +102,8 @@ fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, 
 }
 
 fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
+    let broken =
+        || ForEach { list: Filling::Constant(serde_json::Value::Null), name: None, max_parallel: None, fail_fast: false, is_broken: true };
     let lower = keys.lower;
     let Some(node) = keys.get("for_each") else {
         let dependent = ["as", "max_parallel", "fail_fast"].into_iter().find(|key| keys.get(key).is_some() && !is_of_kind(keys, key));
@@ -109,7 +111,8 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
             let message = format!("{} has {} but no \"for_each\"", keys.owner, quoted(key));
             lower.report(Diagnostic::missing_key(keys.key_span(key), message).help(format!("add for_each, or remove {key}")));
         }
-        return None;
+        // What another tool calls it.
+        return keys.has("for_each").then(broken);
     };
     if let Some(outer) = &scope.looped_by {
         let message = format!("\"for_each\" is inside the for_each of {}", quoted(outer));
@@ -147,7 +150,8 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
         check_reserved(lower, "a loop name", name, &taken, "it is reserved");
     }
     let (max_parallel, fail_fast) = (keys.limit("max_parallel"), keys.boolean("fail_fast"));
-    Some(ForEach { list: list?, name, max_parallel, fail_fast: fail_fast.unwrap_or(false) })
+    let Some(list) = list else { return Some(ForEach { name, ..broken() }) };
+    Some(ForEach { list, name, max_parallel, fail_fast: fail_fast.unwrap_or(false), is_broken: false })
 }
 
 /// Whether a key is there for the step's kind: a `plan` has `max_parallel` too.

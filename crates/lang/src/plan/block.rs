@@ -140,7 +140,10 @@ impl Block {
                             Some(above) => self.edge(above, place, Edge::Need),
                             None => {
                                 self.is_uncertain[place] = true;
-                                diagnostics.push(unknown_need(step, need, steps, &hints));
+                                // A step without an id may be the one that is meant.
+                                if steps.iter().all(|step| step.is_named()) {
+                                    diagnostics.push(unknown_need(step, need, steps, &hints));
+                                }
                             }
                         }
                     }
@@ -191,6 +194,7 @@ impl Block {
                                 words.join(" or ")
                             )),
                     ),
+                    None if steps.iter().any(|step| !step.is_named()) => {}
                     None => {
                         let known = words.iter().copied().chain(steps.iter().map(|step| step.id.as_str()));
                         let hint = hints.did_you_mean(&target.value, known);

@@ -50,6 +50,9 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         }
         let list = plan.block(planned.block);
         let Some(target) = list.place(&refine.value) else {
+            if plan.steps.iter().any(|planned| !planned.step.is_named()) {
+                continue;
+            }
             diagnostics.push(if ids.contains(refine.as_str()) {
                 refine_inside(refine.span, format!("refine names \"{}\", which is in another list of steps than the gate", refine.value))
                     .help(beside(plan, planned, &refine.value))

@@ -200,7 +200,12 @@ impl<'a> PipelineNames<'a> {
                     "read inputs.NAME here, or let the agent that asks put it into its request",
                 ));
             }
-            return self.step_path(seat, rest);
+            // One whose id could not be read may be any.
+            let is_any = || self.pipeline.steps.iter().any(|planned| !planned.step.is_named());
+            return match self.step_path(seat, rest) {
+                Err(ReadProblem::UnknownStep(_)) if is_any() => Ok(Type::Any),
+                found => found,
+            };
         }
         if matches!(root.as_str(), "secrets" | "env") {
             by_name(root, rest.first())?;
@@ -317,7 +322,7 @@ impl<'a> PipelineNames<'a> {
         match &seat.at {
             Viewpoint::Step(ix, part) => {
                 let is_named = |for_each: &ForEach| name == "item" || for_each.name.as_ref().is_some_and(|own| own.value == name);
-                match self.loops_around(*ix, *part).find(|(_, for_each)| is_named(for_each)) {
+                match self.loops_around(*ix, *part).find(|(_, for_each)| is_named(for_each) || for_each.is_broken) {
                     Some((ix, for_each)) => Ok(self.element_of(ix, for_each)),
                     None => unknown(),
                 }
