@@ -169,14 +169,14 @@ impl Import {
     }
 
     /// Reports the keys of a list of keys that have no counterpart.
-    fn lose_others(&mut self, node: &Node, known: &[&str], what: &str) {
+    fn lose_others(&mut self, node: &Node, known: &str, what: &str) {
         self.lose_set(node, known, what, |_| true);
     }
 
     /// The same, of those that are set to something.
-    fn lose_set(&mut self, node: &Node, known: &[&str], what: &str, is_set: impl Fn(&Value) -> bool) {
+    fn lose_set(&mut self, node: &Node, known: &str, what: &str, is_set: impl Fn(&Value) -> bool) {
         for (key, value) in node.as_map().into_iter().flat_map(|map| &map.entries) {
-            if !known.contains(&key.text.as_str()) && is_set(&value.to_value()) {
+            if !known.split_whitespace().any(|known| known == key.text) && is_set(&value.to_value()) {
                 self.lose(key.span, format!("{what}{}", key.text), LostWhy::NoCounterpart);
             }
         }

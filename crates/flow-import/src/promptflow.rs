@@ -31,9 +31,8 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
     if child(root, "nodes").and_then(Node::as_list).is_none() {
         return Err(other_kind(import, root, "it has no list of nodes", ImportFormat::Promptflow));
     }
-    let known =
-        ["$schema", "inputs", "outputs", "nodes", "node_variants", "environment", "name", "display_name", "description", "language", "id"];
-    import.lose_others(root, &known, "");
+    let known = "$schema inputs outputs nodes node_variants environment name display_name description language id";
+    import.lose_others(root, known, "");
     let nodes = in_order(nodes(root, import), import);
     let inputs = inputs(child(root, "inputs"), import);
     let nodes_by_name: BTreeMap<&str, &FlowNode<'_>> = nodes.iter().map(|node| (node.name, node)).collect();
@@ -210,10 +209,8 @@ fn code_of(node: &Node) -> Option<&str> {
 
 fn step(node: &FlowNode<'_>, scope: &FlowScope<'_>, done: &mut Imported, import: &mut Import) -> Yaml {
     let FlowNode { name, id, node: own, kind, .. } = node;
-    let known = [
-        "name", "type", "source", "inputs", "connection", "api", "activate", "provider", "module", "use_variants", "aggregation", "comment",
-    ];
-    import.lose_others(own, &known, &format!("{name}: "));
+    let known = "name type source inputs connection api activate provider module use_variants aggregation comment";
+    import.lose_others(own, known, &format!("{name}: "));
     let mut keys = vec![is("id", id.as_str())];
     keys.extend(node.activate.map(|activate| may("when", when(activate, name, scope, import))));
     let inputs = child(own, "inputs");

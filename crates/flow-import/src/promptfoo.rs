@@ -15,10 +15,10 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
     let Some(span) = child(root, "prompts").map(|node| node.span) else {
         return Err(other_kind(import, root, "it has no prompts", ImportFormat::Promptfoo));
     };
-    import.lose_others(root, &["prompts", "providers", "targets", "tests", "defaultTest", "description", "$schema"], "");
+    import.lose_others(root, "prompts providers targets tests defaultTest description $schema", "");
     let default = child(root, "defaultTest").filter(|node| node.as_map().is_some());
     if let Some(default) = default {
-        import.lose_others(default, &["vars", "assert", "description", "metadata"], "of defaultTest: ");
+        import.lose_others(default, "vars assert description metadata", "of defaultTest: ");
     }
     let tests = child(root, "tests").map(several).unwrap_or_default();
     let (tests, others): (Vec<&Node>, Vec<&Node>) =
@@ -203,7 +203,7 @@ fn field(value: &Value) -> Yaml {
 }
 
 fn case(test: &Node, default: Option<&Node>, inputs: &[PromptVariable], ids: &mut BTreeSet<String>, import: &mut Import) -> Yaml {
-    import.lose_others(test, &["vars", "assert", "description", "metadata"], "of a test: ");
+    import.lose_others(test, "vars assert description metadata", "of a test: ");
     let mut given = vec![];
     for PromptVariable { name, input, .. } in inputs {
         let of = |test: &Node| child(test, "vars").and_then(|vars| child(vars, name)).map(|node| (node.to_value(), node.span));
@@ -236,7 +236,7 @@ impl ExpectedAnswer {
     fn add(&mut self, assert: &Node, in_every_test: bool, import: &mut Import) {
         let kind = text(assert, "type").unwrap_or_default();
         let what = format!("assertion {kind}");
-        let mut kept = |key: &str| import.lose_others(assert, &["type", key], &format!("{what}: "));
+        let mut kept = |key: &str| import.lose_others(assert, &format!("type {key}"), &format!("{what}: "));
         if matches!(kind, "llm-rubric" | "model-graded-closedqa") {
             kept("value");
             // Those of every test are a gate.

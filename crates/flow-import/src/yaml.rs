@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::words::TextWords;
 use flow_base::source::is_invisible;
+use flow_editor::report::escape::json_text;
 
 /// A value to be written.
 #[derive(Debug, Clone)]
@@ -92,7 +93,7 @@ impl WrittenYaml {
             }
             Yaml::Value(Value::String(text)) => self.scalar(text, indent),
             Yaml::Value(value) => {
-                let _ = writeln!(self.text, " {}", json(value));
+                let _ = writeln!(self.text, " {}", json_text(value, true));
             }
             Yaml::List(list) if list.is_empty() => self.text.push_str(" []\n"),
             Yaml::List(list) => {
@@ -132,7 +133,7 @@ impl WrittenYaml {
             let place = self.entries.len();
             way.push(number);
             self.entries.push((start..start, way.clone()));
-            self.text.push_str(&if is_plain(key) { key.clone() } else { json(&Value::String(key.clone())) });
+            self.text.push_str(&if is_plain(key) { key.clone() } else { json_text(&Value::String(key.clone()), true) });
             self.text.push(':');
             self.node(value, words, indent + 2, way);
             way.pop();
@@ -147,7 +148,7 @@ impl WrittenYaml {
 
     fn scalar(&mut self, text: &str, indent: usize) {
         let is_block = text.trim_end_matches('\n').contains('\n') && !text.starts_with([' ', '\t', '\n']) && !text.ends_with("\n\n");
-        if is_block && !text.contains(|c: char| c != '\n' && is_hidden(c)) {
+        if is_block && !text.contains(|c: char| c != '\n' && is_invisible(c)) {
             self.text.push_str(if text.ends_with('\n') { " |\n" } else { " |-\n" });
             for line in text.lines() {
                 let _ = if line.is_empty() { writeln!(self.text) } else { writeln!(self.text, "{:indent$}{line}", "") };
@@ -155,30 +156,9 @@ impl WrittenYaml {
         } else if is_plain(text) {
             let _ = writeln!(self.text, " {text}");
         } else {
-            let _ = writeln!(self.text, " {}", json(&Value::String(text.to_owned())));
+            let _ = writeln!(self.text, " {}", json_text(&Value::String(text.to_owned()), true));
         }
     }
-}
-
-/// Whether nobody would see a character, or a reader of YAML would take it for the end of a line.
-fn is_hidden(c: char) -> bool {
-    c.is_control() || is_invisible(c) || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
-}
-
-/// A value as JSON, which is YAML too; what cannot be seen is escaped.
-fn json(value: &Value) -> String {
-    let mut out = String::new();
-    for c in serde_json::to_string(value).unwrap_or_default().chars() {
-        if is_hidden(c) {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }
 
 /// Whether a text needs no quotes: a word, or several, that no reader takes for another type.

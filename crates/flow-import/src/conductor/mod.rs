@@ -75,9 +75,9 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
     let Some(workflow) = child(root, "workflow").filter(|node| node.as_map().is_some()) else {
         return Err(other_kind(import, root, "it has no workflow", ImportFormat::Conductor));
     };
-    import.lose_others(root, &["workflow", "agents", "parallel", "for_each", "output", "tools"], "");
-    let known = ["name", "description", "version", "entry_point", "runtime", "input", "limits", "metadata", "context"];
-    import.lose_others(workflow, &known, "workflow.");
+    import.lose_others(root, "workflow agents parallel for_each output tools", "");
+    let known = "name description version entry_point runtime input limits metadata context";
+    import.lose_others(workflow, known, "workflow.");
     let mut file = RoutedWorkflow::read(root, workflow, import);
     if file.parts.is_empty() || file.parts.len() > MOST {
         return Err(other_kind(import, root, &format!("it has no agents, or more than {MOST}"), ImportFormat::Conductor));
@@ -113,8 +113,8 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
                 import.lose(provider.span, format!("provider {name}"), LostWhy::NeedsBaseUrl);
             }
         }
-        let known = ["provider", "default_model", "temperature", "max_tokens", "mcp_servers"];
-        import.lose_others(runtime, &known, "runtime.");
+        let known = "provider default_model temperature max_tokens mcp_servers";
+        import.lose_others(runtime, known, "runtime.");
     }
     let rounds = rounds.unwrap_or(10).clamp(1, 100);
     let mut writer = StepWriter { file: &file, runtime, done, rounds, optional: OptionalParts::default() };

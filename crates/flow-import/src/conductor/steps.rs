@@ -23,7 +23,7 @@ pub(super) fn tools(workflow: &Node, import: &mut Import) -> Vec<Entry> {
     let mut found = vec![];
     for (name, server) in entries(child(workflow, "runtime").and_then(|runtime| child(runtime, "mcp_servers"))) {
         let what = format!("server {name}");
-        import.lose_others(server, &["type", "command", "args", "env", "url", "headers", "tools"], &format!("{what}: "));
+        import.lose_others(server, "type command args env url headers tools", &format!("{what}: "));
         let opens_all = names_in(child(server, "tools")).any(|tool| tool == "*");
         let allow = child(server, "tools").filter(|_| !opens_all);
         let keys = ["command", "args", "env", "url", "headers"].map(|key| (key, child(server, key)));
@@ -55,11 +55,8 @@ pub(super) fn field(node: &Node, name: &str, import: &mut Import) -> Yaml {
         ("object", Some(_)) => "object",
         _ => "any",
     };
-    let known = [
-        "type", "description", "required", "default", "items", "properties", "enum", "pattern", "minimum", "maximum", "minLength",
-        "maxLength", "nullable",
-    ];
-    import.lose_others(node, &known, &format!("{name}: "));
+    let known = "type description required default items properties enum pattern minimum maximum minLength maxLength nullable";
+    import.lose_others(node, known, &format!("{name}: "));
     let description = text(node, "description").map(|text| import.fixed(text, node.span, &format!("description of {name}")));
     let value = |key: &str| child(node, key).map(Node::to_value).filter(|value| !value.is_null());
     let is_optional = value("required") == Some(false.into()) || value("nullable") == Some(true.into());
@@ -143,13 +140,13 @@ impl StepWriter<'_> {
         let names = |path: &[&str]| file.meant(reader, path);
         let what = |key: &str| format!("{name}: {key}");
         let template = |key: &str, import: &mut Import| child(node, key).map(|node| import.template(node, &what(key), &names));
-        let others = |keys: &[&str], import: &mut Import| {
-            import.lose_others(node, &[&["name", "description", "type", "routes"], keys].concat(), &what(""));
+        let others = |keys: &str, import: &mut Import| {
+            import.lose_others(node, &format!("name description type routes {keys}"), &what(""));
         };
         match kind {
             PartKind::Agent => self.agent(name, id, node, &names, import),
             PartKind::Parallel => {
-                others(&["agents", "failure_mode"], import);
+                others("agents failure_mode", import);
                 let goes_on = text(node, "failure_mode") == Some("continue_on_error");
                 let mut steps = vec![];
                 for member in names_in(child(node, "agents")) {
@@ -162,7 +159,7 @@ impl StepWriter<'_> {
                 vec![is("parallel", true), is("steps", steps)]
             }
             PartKind::Each => {
-                others(&["source", "as", "max_concurrent", "failure_mode", "agent"], import);
+                others("source as max_concurrent failure_mode agent", import);
                 let own = text(node, "as").unwrap_or("item");
                 if text(node, "failure_mode") == Some("continue_on_error") {
                     import.lose(node.span, what("failure_mode"), LostWhy::ElementsFail);
@@ -183,7 +180,7 @@ impl StepWriter<'_> {
                 each.into_iter().chain(keys).collect()
             }
             PartKind::Gate => {
-                others(&["prompt", "options"], import);
+                others("prompt options", import);
                 let question = template("prompt", import).or_else(|| template("description", import));
                 let options = items(child(node, "options"));
                 let value = |option: &Node| text(option, "value").or_else(|| text(option, "name")).map(Value::from);
@@ -197,7 +194,7 @@ impl StepWriter<'_> {
                 vec![is("approval", question.unwrap_or_else(|| "How to go on?".into())), is("form", map(fields))]
             }
             PartKind::Script => {
-                others(&["command", "args", "env", "stdin", "timeout", "output", "input"], import);
+                others("command args env stdin timeout output input", import);
                 let words = child(node, "command").into_iter().chain(items(child(node, "args")));
                 let words: Vec<Yaml> = words.map(|word| import.template(word, &what("command"), &names)).collect();
                 let env: Vec<Entry> =
@@ -219,18 +216,18 @@ impl StepWriter<'_> {
                 ]
             }
             PartKind::Set => {
-                others(&["value", "values", "input"], import);
+                others("value values input", import);
                 let all = entries(child(node, "values"));
                 let values: Vec<Entry> = all.map(|(key, value)| is(key, import.template(value, &what(key), &names))).collect();
                 vec![is("set", template("value", import).unwrap_or_else(|| map(values)))]
             }
             PartKind::Wait => {
-                others(&["duration"], import);
+                others("duration", import);
                 let seconds = child(node, "duration").and_then(duration).map(Yaml::from);
                 vec![may("wait", seconds.or_else(|| template("duration", import)))]
             }
             PartKind::Terminate => {
-                others(&["status", "reason"], import);
+                others("status reason", import);
                 let status = if text(node, "status") == Some("success") { "succeeded" } else { "failed" };
                 vec![is("stop", status), may("reason", template("reason", import))]
             }
@@ -239,12 +236,10 @@ impl StepWriter<'_> {
     }
 
     fn agent(&mut self, name: &str, id: &str, node: &Node, names: &NamesOf<'_>, import: &mut Import) -> Vec<Entry> {
-        let known = [
-            "name", "description", "type", "model", "prompt", "system_prompt", "output", "routes", "input", "tools", "retry", "provider",
-            "output_mode", "timeout_seconds",
-        ];
+        let known = "name description type model prompt system_prompt output routes input tools retry provider output_mode \
+                     timeout_seconds";
         let what = |key: &str| format!("{name}: {key}");
-        import.lose_others(node, &known, &what(""));
+        import.lose_others(node, known, &what(""));
         let named = text(node, "model").filter(|model| !model.contains("{{")).map(|name| model(name, Some(node), self.runtime));
         if let Some(model) = child(node, "model").filter(|_| named.is_none()) {
             import.lose(model.span, what("model"), LostWhy::FilledModel);
@@ -257,7 +252,7 @@ impl StepWriter<'_> {
         self.done.agents.push(is(id, map([may("model", model), is("instructions", instructions), may("tools", list_of(tools))])));
         let prompt = child(node, "prompt").map(|node| import.template(node, &what("prompt"), names));
         let retry = child(node, "retry").map(|retry| {
-            import.lose_others(retry, &["max_attempts", "delay_seconds", "backoff", "retry_on"], &what("retry: "));
+            import.lose_others(retry, "max_attempts delay_seconds backoff retry_on", &what("retry: "));
             // What is not written there is another default here.
             let delay = child(retry, "delay_seconds").and_then(duration).unwrap_or_else(|| "2s".into());
             let on = |kind: &str| child(retry, "retry_on").is_none() || names_in(child(retry, "retry_on")).any(|on| on == kind);

@@ -100,12 +100,9 @@ struct TaskFile {
 }
 
 pub(super) fn import(root: &Node, import: &mut Import) -> Imported {
-    let known = [
-        "name", "description", "version", "tasks", "inputParameters", "inputTemplate", "outputParameters", "timeoutSeconds",
-        "schemaVersion", "timeoutPolicy", "ownerEmail", "ownerApp", "createTime", "updateTime", "createdBy", "updatedBy", "restartable",
-        "accessPolicy",
-    ];
-    import.lose_set(root, &known, "", is_set);
+    let known = "name description version tasks inputParameters inputTemplate outputParameters timeoutSeconds schemaVersion \
+                     timeoutPolicy ownerEmail ownerApp createTime updateTime createdBy updatedBy restartable accessPolicy";
+    import.lose_set(root, known, "", is_set);
     let tasks = items(child(root, "tasks"));
     let mut file = TaskFile { text: import.sources.file(import.file).text.to_string(), ..TaskFile::default() };
     file.place(tasks, &[], import);
@@ -319,35 +316,11 @@ impl TaskFile {
         let Some(place) = self.places.get(name).cloned() else { return vec![] };
         let task = NamedTask { node, name, place };
         let (place, given) = (&task.place, |key: &str| task.given(key));
-        let known = [
-            "name",
-            "taskReferenceName",
-            "type",
-            "description",
-            "inputParameters",
-            "optional",
-            "startDelay",
-            "loopCondition",
-            "loopOver",
-            "items",
-            "decisionCases",
-            "defaultCase",
-            "evaluatorType",
-            "expression",
-            "caseValueParam",
-            "caseExpression",
-            "forkTasks",
-            "joinOn",
-            "joinStatus",
-            "defaultExclusiveJoinTask",
-            "metadata",
-            "subWorkflowParam",
-            "scriptExpression",
-            "dynamicTaskNameParam",
-            "dynamicForkTasksParam",
-            "dynamicForkTasksInputParamName",
-        ];
-        import.lose_set(node, &known, &format!("{name}: "), is_set);
+        let known = "name taskReferenceName type description inputParameters optional startDelay loopCondition loopOver items \
+                     decisionCases defaultCase evaluatorType expression caseValueParam caseExpression forkTasks joinOn joinStatus \
+                     defaultExclusiveJoinTask metadata subWorkflowParam scriptExpression dynamicTaskNameParam dynamicForkTasksParam \
+                     dynamicForkTasksInputParamName";
+        import.lose_set(node, known, &format!("{name}: "), is_set);
         if number(node, "startDelay").is_some_and(|delay| delay.as_f64() > Some(0.0)) {
             import.lose(span, format!("{name}: startDelay"), LostWhy::Delay);
         }
@@ -372,8 +345,8 @@ impl TaskFile {
                 let request = given("http_request").or_else(|| child(node, "inputParameters"));
                 let part = |key: &str| request.and_then(|request| child(request, key)).filter(|node| !node.to_value().is_null());
                 if let Some(request) = request {
-                    let known = ["method", "uri", "headers", "body", "readTimeOut", "accept", "contentType"];
-                    import.lose_set(request, &known, &format!("{name}: "), is_set);
+                    let known = "method uri headers body readTimeOut accept contentType";
+                    import.lose_set(request, known, &format!("{name}: "), is_set);
                 }
                 let words = |key: &str| part(key).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
                 let address = format!("{} {}", words("method").unwrap_or("GET").to_ascii_uppercase(), words("uri").unwrap_or_default());
@@ -496,12 +469,9 @@ impl TaskFile {
     fn ask(&mut self, task: &NamedTask<'_>, import: &mut Import) -> Vec<Entry> {
         let NamedTask { node, name, place } = task;
         let span = node.span;
-        let known = [
-            "llmProvider", "model", "messages", "instructions", "prompt", "userInput", "temperature", "maxTokens", "jsonOutput",
-            "participants",
-        ];
+        let known = "llmProvider model messages instructions prompt userInput temperature maxTokens jsonOutput participants";
         if let Some(given) = child(node, "inputParameters") {
-            import.lose_others(given, &known, &format!("{name}: "));
+            import.lose_others(given, known, &format!("{name}: "));
         }
         let said = |key: &str| task.given(key).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
         let provider = match said("llmProvider").unwrap_or_default() {
