@@ -79,7 +79,7 @@ fn key_item(label: &str, text: &str, about: &str) -> CompletionItem {
 
 /// The keys that may be beside those that do.
 fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<CompletionItem> {
-    let (Keys::Of(places) | Keys::Both(places, _)) = keys else { return vec![] };
+    let places = &keys.places;
     let is_free = |key: &&KeyRule| map.get(key.name).is_none();
     // As long as something has no kind, the key of each kind is proposed, and not what only one of them has.
     let of_place = |place: &'static crate::lower::keys::KeyTable| {

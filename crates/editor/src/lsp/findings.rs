@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::documents::address_of;
 use crate::diagnostic::{Diagnostic, Fix, Severity};
-use crate::source::{Sources, Span, Unit};
+use crate::source::{SourceFile, Sources, Span, Unit};
 
 /// Most findings of one file that an editor is reported.
 pub const MOST: usize = 1_000;
@@ -29,12 +29,7 @@ impl Drawer<'_> {
 
     /// A span as a range.
     pub fn range(&self, span: Span) -> Value {
-        let file = self.sources.file(span.file);
-        let at = |offset| {
-            let (line, character) = file.editor_position(offset, self.unit);
-            json!({ "line": line, "character": character })
-        };
-        json!({ "start": at(span.start), "end": at(span.end) })
+        range_of(self.sources.file(span.file), span.start, span.end, self.unit)
     }
 
     /// A span with its file.
@@ -99,6 +94,15 @@ impl Drawer<'_> {
             "edit": { "changes": changes },
         })
     }
+}
+
+/// A part of a text as a range.
+pub(crate) fn range_of(source: &SourceFile, start: u32, end: u32, unit: Unit) -> Value {
+    let at = |offset| {
+        let (line, character) = source.editor_position(offset, unit);
+        json!({ "line": line, "character": character })
+    };
+    json!({ "start": at(start), "end": at(end) })
 }
 
 /// The first line of a text, not too long.

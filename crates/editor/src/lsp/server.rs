@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::complete::complete;
 use super::documents::{Document, address_of, number, path_of, range};
-use super::findings::{Drawer, MOST};
+use super::findings::{Drawer, MOST, range_of};
 use super::look::{Goal, definition, hover};
 use super::things::FileContext;
 use crate::check::{Checked, EditTrial, check_file};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::load::project_of;
 use crate::port::{Files, Overlay};
-use crate::source::{FileId, SourceFile, Unit};
+use crate::source::{FileId, Unit};
 
 /// The codes of JSON-RPC and of the protocol.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -277,7 +277,7 @@ impl<'f> LanguageServer<'f> {
     fn completion(&self, params: &Value) -> Option<Value> {
         let (path, document, at) = self.place(params)?;
         let (items, (start, end)) = self.around(&path, |around| complete(&document.source, at, self.good.get(&path), around));
-        let range = range_of(&document.source, start, end, self.unit);
+        let range = range_of(&document.source, start as u32, end as u32, self.unit);
         let items = items.iter().enumerate().map(|(place, item)| {
             let mut drawn = json!({
                 "label": item.label,
@@ -346,14 +346,6 @@ impl<'f> LanguageServer<'f> {
         }
         Some(actions.into())
     }
-}
-
-fn range_of(source: &SourceFile, start: usize, end: usize, unit: Unit) -> Value {
-    let at = |offset: usize| {
-        let (line, character) = source.editor_position(offset as u32, unit);
-        json!({ "line": line, "character": character })
-    };
-    json!({ "start": at(start), "end": at(end) })
 }
 
 /// The files that a check read.

@@ -20,17 +20,13 @@ pub(crate) enum Slot {
     Reply,
 }
 
-/// The keys of a list of keys: from tables, or of the author's choice.
-#[derive(Debug, Clone)]
-pub enum Keys {
+/// The keys of a list of keys.
+#[derive(Debug, Clone, Default)]
+pub struct Keys {
     /// Those of these places.
-    Of(Vec<&'static KeyTable>),
-    /// Any names, each with a value of this kind.
-    Named(Slot),
-    /// Those of these places, and any other names, each with a value of this kind.
-    Both(Vec<&'static KeyTable>, Slot),
-    /// Nothing is known of them.
-    Unknown,
+    pub places: Vec<&'static KeyTable>,
+    /// Any other names, each with a value of this kind.
+    each: Option<Slot>,
 }
 
 const SENTENCE: &Takes = &Takes::Sentence;
@@ -53,55 +49,39 @@ impl Slot {
     /// What the keys of a list of keys are here.
     pub fn keys(self, map: &Map) -> Keys {
         match self {
-            Slot::File(kind) => Keys::Of(vec![kind.place()]),
+            Slot::File(kind) => Keys::of(vec![kind.place()]),
             Slot::Step => of_kind(&[&STEP, &EVERY_STEP], KINDS, map),
-            Slot::Reply => Keys::Of(vec![&REPLY]),
+            Slot::Reply => Keys::of(vec![&REPLY]),
             Slot::Takes(takes) => match takes {
                 Takes::Keys(place) if is(place, &CASE) => match map.get("steps") {
-                    Some(_) => Keys::Of(vec![&CASE_STEPS]),
+                    Some(_) => Keys::of(vec![&CASE_STEPS]),
                     None => of_kind(&[&CASE, &EVERY_STEP], KINDS, map),
                 },
                 Takes::Keys(place) if is(place, &TOOL) => of_kind(&[&TOOL], TOOL_KINDS, map),
                 Takes::Keys(place) if is(place, &MODEL) => {
                     let provider = map.get("provider").and_then(|node| node.as_scalar()).map(|scalar| scalar.text.as_str());
                     let own = PROVIDERS.iter().copied().filter(|own| provider.is_none_or(|provider| own.name == provider));
-                    Keys::Of([&MODEL].into_iter().chain(own).collect())
+                    Keys::of([&MODEL].into_iter().chain(own).collect())
                 }
-                Takes::Keys(place) => Keys::Of(vec![place]),
-                Takes::Otherwise if map.get("steps").is_some() => Keys::Of(vec![&OTHERWISE_STEPS]),
+                Takes::Keys(place) => Keys::of(vec![place]),
+                Takes::Otherwise if map.get("steps").is_some() => Keys::of(vec![&OTHERWISE_STEPS]),
                 Takes::Otherwise => of_kind(&[&EVERY_STEP], KINDS, map),
-                Takes::Field => Keys::Of(vec![&FIELD]),
-                Takes::Fields => Keys::Named(Slot::Takes(FIELDS_EACH)),
-                Takes::Replies => Keys::Of(vec![&REPLY]),
-                Takes::Expected => Keys::Of(vec![&CHECKS]),
-                Takes::Schema => Keys::Of(vec![&FILE]),
-                Takes::Secrets => Keys::Named(Slot::Takes(SENTENCE)),
-                Takes::Environment => Keys::Named(Slot::Takes(LOOSE)),
-                Takes::Named(each) | Takes::Defined(each) => Keys::Named(Slot::Takes(each)),
+                Takes::Field => Keys::of(vec![&FIELD]),
+                Takes::Fields => Keys::named(Slot::Takes(FIELDS_EACH)),
+                Takes::Replies => Keys::of(vec![&REPLY]),
+                Takes::Expected => Keys::of(vec![&CHECKS]),
+                Takes::Schema => Keys::of(vec![&FILE]),
+                Takes::Secrets => Keys::named(Slot::Takes(SENTENCE)),
+                Takes::Environment => Keys::named(Slot::Takes(LOOSE)),
+                Takes::Named(each) | Takes::Defined(each) => Keys::named(Slot::Takes(each)),
                 Takes::Many(each) => Slot::Takes(each).keys(map),
-                Takes::Value | Takes::Constant | Takes::Mock => Keys::Named(self),
-                Takes::Either(several) => {
-                    let mut places: Vec<&'static KeyTable> = vec![];
-                    let mut named = None;
-                    for takes in *several {
-                        match Slot::Takes(takes).keys(map) {
-                            Keys::Of(own) => places.extend(own),
-                            Keys::Named(each) => named = Some(each),
-                            Keys::Both(own, each) => {
-                                places.extend(own);
-                                named = Some(each);
-                            }
-                            Keys::Unknown => {}
-                        }
-                    }
-                    match named {
-                        Some(each) if places.is_empty() => Keys::Named(each),
-                        Some(each) => Keys::Both(places, each),
-                        None if places.is_empty() => Keys::Unknown,
-                        None => Keys::Of(places),
-                    }
-                }
-                _ => Keys::Unknown,
+                Takes::Value | Takes::Constant | Takes::Mock => Keys::named(self),
+                Takes::Either(several) => several.iter().fold(Keys::default(), |mut all, takes| {
+                    let own = Slot::Takes(takes).keys(map);
+                    all.places.extend(own.places);
+                    Keys { each: own.each.or(all.each), ..all }
+                }),
+                _ => Keys::default(),
             },
         }
     }
@@ -118,22 +98,22 @@ impl Slot {
 }
 
 impl Keys {
+    fn of(places: Vec<&'static KeyTable>) -> Keys {
+        Keys { places, each: None }
+    }
+
+    fn named(each: Slot) -> Keys {
+        Keys { places: vec![], each: Some(each) }
+    }
+
     /// The rule of a key.
     pub fn rule(&self, name: &str) -> Option<&'static KeyRule> {
-        match self {
-            Keys::Of(places) | Keys::Both(places, _) => places.iter().find_map(|place| place.key(name)),
-            Keys::Named(_) | Keys::Unknown => None,
-        }
+        self.places.iter().find_map(|place| place.key(name))
     }
 
     /// What is under a key.
     pub fn under(&self, name: &str) -> Option<Slot> {
-        match self {
-            Keys::Of(_) => self.rule(name).map(|key| Slot::Takes(&key.takes)),
-            Keys::Named(each) => Some(*each),
-            Keys::Both(_, each) => Some(self.rule(name).map_or(*each, |key| Slot::Takes(&key.takes))),
-            Keys::Unknown => None,
-        }
+        self.rule(name).map(|key| Slot::Takes(&key.takes)).or(self.each)
     }
 }
 
@@ -145,5 +125,5 @@ fn is(place: &'static KeyTable, other: &'static KeyTable) -> bool {
 fn of_kind(common: &[&'static KeyTable], kinds: &'static [&'static KeyTable], map: &Map) -> Keys {
     let chosen: Vec<&'static KeyTable> = kinds.iter().copied().filter(|kind| map.get(kind.name).is_some()).collect();
     let kinds = if chosen.is_empty() { kinds.to_vec() } else { chosen };
-    Keys::Of(common.iter().copied().chain(kinds).collect())
+    Keys::of(common.iter().copied().chain(kinds).collect())
 }

@@ -99,7 +99,7 @@ impl<'t> Finder<'t, '_> {
 
     fn map(&mut self, map: &'t Map, slot: Option<Slot>) -> Option<SpotPart<'t>> {
         let known = std::cell::OnceCell::new();
-        let keys = || known.get_or_init(|| slot.map_or(Keys::Unknown, |slot| slot.keys(map)));
+        let keys = || known.get_or_init(|| slot.map(|slot| slot.keys(map)).unwrap_or_default());
         let depth = self.ids.len();
         match slot {
             Some(Slot::Step) => self.ids.extend(id(map)),

@@ -111,219 +111,313 @@ pub(super) fn cost(tokens: u64, unknown_tokens: u64, usd: Option<f64>) -> Option
     }
 }
 
-/// A line that begins with a word.
-fn labelled(look: Look, label: &str, text: &str) -> String {
-    if text.is_empty() { String::new() } else { look.wrapped(&format!("{:<10}", format!("{label}:")), text) }
-}
-
 /// Draws a record: what was asked and answered, each step, calls of models, verdicts, the cause.
 /// `is_whole`: with each element of a `for_each`, also where there are many that went well.
 pub fn record(record: &Record, look: Look, reach: &str, is_whole: bool) -> String {
     let batches = Batches::of(record, is_whole);
-    let mut out = head(record, look, &batches);
-    out.push_str(&batches.failed(record, look, reach));
-    out.push('\n');
-    out.push_str(&steps(record, look, &batches));
-    out.push_str(&rest(&batches.shortened(record), look, reach));
-    let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
-    out.push_str(&end(record, look, &models));
-    out
+    let mut page = RecordPage { look, reach, out: String::new() };
+    page.head(record, &batches);
+    page.out.push_str(&batches.failed(record, look, reach));
+    page.out.push('\n');
+    page.steps(record, &batches);
+    page.rest(&batches.shortened(record));
+    page.end(record);
+    page.out
 }
 
-/// What is shown below the steps.
-fn rest(record: &Record, look: Look, reach: &str) -> String {
-    let mut out = String::new();
-    for plan in &record.plans {
-        out.push_str(&format!("\nplan {} of {}: {}. {}\n", plan.round, visible(&plan.step), plan.strategy, visible(&plan.reasoning)));
-        for step in &plan.steps {
-            let after = if step.depends_on.is_empty() { String::new() } else { format!(" after {}", step.depends_on.join(", ")) };
-            out.push_str(&look.wrapped("  ", &format!("{} with {}{}", visible(&step.step), visible(&step.uses), visible(&after))));
-        }
-    }
-    out.push_str(&tasks(record, look));
-    out.push_str(&dialogues(record, look));
-    out.push_str(&calls(record, look, reach));
-    out.push_str(&agents(record, look));
-    if !record.decisions.is_empty() {
-        out.push_str("\ndecisions:\n");
-    }
-    for decision in &record.decisions {
-        let who = if decision.agent.is_empty() { &decision.step } else { &decision.agent };
-        let answer = if decision.allowed { "allowed" } else { "blocked" };
-        let (act, target) = (decision.act.word(), visible(&decision.target));
-        let by = if decision.by.is_empty() { String::new() } else { format!(" ({})", visible(&decision.by)) };
-        out.push_str(&look.wrapped("  ", &format!("{}  {act} {target}  {answer}: {}{by}", visible(who), visible(&decision.rule))));
-    }
-    out.push_str(&answers(record, look));
-    // Commands stay on one line, to be copied.
-    for line in how_to_decide(record, reach) {
-        out.push_str(&format!("\n{line}"));
-    }
-    if !record.questions.is_empty() {
-        out.push('\n');
-    }
-    for asked in record.interactions.iter().filter(|asked| !asked.readings.is_empty()) {
-        let first = format!("answer of {} ({}): ", visible(&asked.agent), visible(&asked.action));
-        out.push('\n');
-        out.push_str(&look.wrapped(&first, &visible(&asked.readings.join("; "))));
-    }
-    out.push_str(&verdicts(record, look));
-    out
-}
-
-/// What models used, and why a run failed.
-fn end(record: &Record, look: Look, models: &BTreeSet<&str>) -> String {
-    let mut out = String::new();
-    let usage = &record.usage;
-    if let Some(cost) = cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd) {
-        let unknown = match usage.unknown_tokens {
-            0 => String::new(),
-            most => format!("; not all calls reported theirs (at most {most} more)"),
-        };
-        out.push_str(&format!("\ntokens: {} in, {} out; {cost}{unknown}\n", usage.input_tokens, usage.output_tokens));
-        let models: Vec<_> = models.iter().map(|model| visible(model)).collect();
-        if !models.is_empty() {
-            out.push_str(&look.wrapped("models: ", &models.join(", ")));
-        }
-    }
-    if let Some(message) = record.failure.as_ref().and_then(|f| f["message"].as_str()) {
-        out.push('\n');
-        out.push_str(&look.wrapped(&look.paint("cause: ", "1"), &visible(message)));
-    }
-    out
+/// A record that is being drawn.
+struct RecordPage<'a> {
+    look: Look,
+    reach: &'a str,
+    out: String,
 }
 
 /// Most lines of code of one try that are shown.
 const MOST_CODE: usize = 30;
 
-/// Tasks with their tries: what was thought, what ran, and why it was not accepted.
-fn tasks(record: &Record, look: Look) -> String {
-    let mut out = String::new();
-    for task in &record.tasks {
-        let tries = counted(task.tries.len(), "try", "tries");
-        out.push_str(&format!("\ntask {}: {}, {tries}\n", visible(&task.step), task.state.word()));
-        for one in &task.tries {
-            out.push_str(&look.wrapped(&format!("  {}. ", one.number), &in_short(&one.thought)));
-            let lines: Vec<&str> = one.code.lines().collect();
-            lines.iter().take(MOST_CODE).for_each(|line| out.push_str(&format!("     | {}\n", visible(line))));
-            if lines.len() > MOST_CODE {
-                out.push_str(&format!("     | … ({} more)\n", counted(lines.len() - MOST_CODE, "line", "lines")));
-            }
-            if let Some(error) = &one.error {
-                out.push_str(&look.wrapped("     failed: ", &in_short(error)));
-            }
-            for verdict in one.unmet() {
-                out.push_str(&look.wrapped(&format!("     not met, {}: ", visible(&verdict.id)), &in_short(&verdict.feedback)));
-            }
-            if !one.verdicts.is_empty() && one.unmet().next().is_none() {
-                out.push_str("     accepted\n");
-            }
-        }
+impl RecordPage<'_> {
+    /// Adds a text behind what its first line begins with.
+    fn line(&mut self, first: &str, text: &str) {
+        self.out.push_str(&self.look.wrapped(first, text));
     }
-    out
-}
 
-/// Dialogues with their turns, and how they ended.
-fn dialogues(record: &Record, look: Look) -> String {
-    let mut out = String::new();
-    for dialogue in &record.dialogues {
-        let (status, turns) = (dialogue.status.word(), counted(dialogue.turns.len(), "turn", "turns"));
-        out.push_str(&format!("\ndialogue {}: {status} ({}), {turns}\n", visible(&dialogue.step), dialogue.flow.word()));
-        for one in &dialogue.turns {
-            let DialogueTurn { number, from, to, text, attachments, policies: _ } = &one.turn;
-            out.push_str(&look.wrapped(&format!("  {number}. {} to {}: ", visible(from), visible(to)), &in_short(text)));
-            let files: Vec<_> = attachments.iter().map(|file| visible(file)).collect();
-            if !files.is_empty() {
-                out.push_str(&look.wrapped("     files: ", &files.join(", ")));
+    /// The same, if there is a text.
+    fn some(&mut self, first: &str, text: &str) {
+        if !text.is_empty() {
+            self.line(first, text);
+        }
+    }
+
+    /// The same, below an empty line.
+    fn apart(&mut self, first: &str, text: &str) {
+        self.out.push('\n');
+        self.line(first, text);
+    }
+
+    /// What is shown below the steps.
+    fn rest(&mut self, record: &Record) {
+        for plan in &record.plans {
+            let head = format!("\nplan {} of {}: {}. {}\n", plan.round, visible(&plan.step), plan.strategy, visible(&plan.reasoning));
+            self.out.push_str(&head);
+            for step in &plan.steps {
+                let after = if step.depends_on.is_empty() { String::new() } else { format!(" after {}", step.depends_on.join(", ")) };
+                self.line("  ", &format!("{} with {}{}", visible(&step.step), visible(&step.uses), visible(&after)));
             }
         }
-        if !dialogue.reason.is_empty() {
-            out.push_str(&look.wrapped("  ended: ", &in_short(&dialogue.reason)));
+        self.tasks(record);
+        self.dialogues(record);
+        self.calls(record);
+        self.agents(record);
+        self.out.push_str(if record.decisions.is_empty() { "" } else { "\ndecisions:\n" });
+        for decision in &record.decisions {
+            let who = if decision.agent.is_empty() { &decision.step } else { &decision.agent };
+            let answer = if decision.allowed { "allowed" } else { "blocked" };
+            let (act, target) = (decision.act.word(), visible(&decision.target));
+            let by = if decision.by.is_empty() { String::new() } else { format!(" ({})", visible(&decision.by)) };
+            self.line("  ", &format!("{}  {act} {target}  {answer}: {}{by}", visible(who), visible(&decision.rule)));
+        }
+        self.answers(record);
+        // Commands stay on one line, to be copied.
+        self.out.extend(how_to_decide(record, self.reach).iter().map(|line| format!("\n{line}")));
+        self.out.push_str(if record.questions.is_empty() { "" } else { "\n" });
+        for asked in record.interactions.iter().filter(|asked| !asked.readings.is_empty()) {
+            let first = format!("answer of {} ({}): ", visible(&asked.agent), visible(&asked.action));
+            self.apart(&first, &visible(&asked.readings.join("; ")));
+        }
+        self.verdicts(record);
+    }
+
+    /// What models used, and why a run failed.
+    fn end(&mut self, record: &Record) {
+        let usage = &record.usage;
+        if let Some(cost) = cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd) {
+            let unknown = match usage.unknown_tokens {
+                0 => String::new(),
+                most => format!("; not all calls reported theirs (at most {most} more)"),
+            };
+            self.out.push_str(&format!("\ntokens: {} in, {} out; {cost}{unknown}\n", usage.input_tokens, usage.output_tokens));
+            let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
+            self.some("models: ", &models.into_iter().map(visible).collect::<Vec<_>>().join(", "));
+        }
+        if let Some(message) = record.failure.as_ref().and_then(|f| f["message"].as_str()) {
+            self.apart(&self.look.paint("cause: ", "1"), &visible(message));
         }
     }
-    out
-}
 
-/// What people decided, with what they filled in.
-fn answers(record: &Record, look: Look) -> String {
-    let mut out = String::new();
-    if !record.answers.is_empty() {
-        out.push_str("\nanswers:\n");
+    /// Tasks with their tries: what was thought, what ran, and why it was not accepted.
+    fn tasks(&mut self, record: &Record) {
+        for task in &record.tasks {
+            let tries = counted(task.tries.len(), "try", "tries");
+            self.out.push_str(&format!("\ntask {}: {}, {tries}\n", visible(&task.step), task.state.word()));
+            for one in &task.tries {
+                self.line(&format!("  {}. ", one.number), &in_short(&one.thought));
+                let lines: Vec<&str> = one.code.lines().collect();
+                self.out.extend(lines.iter().take(MOST_CODE).map(|line| format!("     | {}\n", visible(line))));
+                if lines.len() > MOST_CODE {
+                    self.out.push_str(&format!("     | … ({} more)\n", counted(lines.len() - MOST_CODE, "line", "lines")));
+                }
+                one.error.iter().for_each(|error| self.line("     failed: ", &in_short(error)));
+                for verdict in one.unmet() {
+                    self.line(&format!("     not met, {}: ", visible(&verdict.id)), &in_short(&verdict.feedback));
+                }
+                if !one.verdicts.is_empty() && one.unmet().next().is_none() {
+                    self.out.push_str("     accepted\n");
+                }
+            }
+        }
     }
-    for answer in &record.answers {
-        let said = answer.word();
-        let by = if answer.by.is_empty() { String::new() } else { format!(" by {}", visible(&answer.by)) };
-        let first = format!("  {}  {said}{by}, {}: ", visible(&answer.step), utc(answer.time));
-        out.push_str(&look.wrapped(&first, &in_short(&answer.question)));
-        answer.show.iter().for_each(|show| out.push_str(&look.wrapped("    it showed: ", &in_short(show))));
-        let fields: Vec<String> = match &answer.fields {
-            Value::Object(fields) => fields.iter().map(|(name, value)| format!("{}: {}", visible(name), value_in_short(value))).collect(),
-            Value::Null => vec![],
-            other => vec![value_in_short(other)],
+
+    /// Dialogues with their turns, and how they ended.
+    fn dialogues(&mut self, record: &Record) {
+        for dialogue in &record.dialogues {
+            let (status, turns) = (dialogue.status.word(), counted(dialogue.turns.len(), "turn", "turns"));
+            self.out.push_str(&format!("\ndialogue {}: {status} ({}), {turns}\n", visible(&dialogue.step), dialogue.flow.word()));
+            for one in &dialogue.turns {
+                let DialogueTurn { number, from, to, text, attachments, policies: _ } = &one.turn;
+                self.line(&format!("  {number}. {} to {}: ", visible(from), visible(to)), &in_short(text));
+                self.some("     files: ", &visible(&attachments.join(", ")));
+            }
+            self.some("  ended: ", &in_short(&dialogue.reason));
+        }
+    }
+
+    /// What people decided, with what they filled in.
+    fn answers(&mut self, record: &Record) {
+        self.out.push_str(if record.answers.is_empty() { "" } else { "\nanswers:\n" });
+        for answer in &record.answers {
+            let by = if answer.by.is_empty() { String::new() } else { format!(" by {}", visible(&answer.by)) };
+            let first = format!("  {}  {}{by}, {}: ", visible(&answer.step), answer.word(), utc(answer.time));
+            self.line(&first, &in_short(&answer.question));
+            answer.show.iter().for_each(|show| self.line("    it showed: ", &in_short(show)));
+            match &answer.fields {
+                Value::Object(fields) => {
+                    fields.iter().for_each(|(name, value)| self.line("    ", &format!("{}: {}", visible(name), value_in_short(value))));
+                }
+                Value::Null => {}
+                other => self.line("    ", &value_in_short(other)),
+            }
+            self.some("    comment: ", &in_short(&answer.comment));
+        }
+    }
+
+    /// How the agents are, while the run goes on, or where not all is well.
+    fn agents(&mut self, record: &Record) {
+        let is_well = record.ended.is_some() && record.agents.iter().all(|agent| agent.status == AgentStatus::Available);
+        if is_well || record.agents.is_empty() {
+            return;
+        }
+        self.out.push_str("\nagents:\n");
+        for AgentRecord { agent, status, since, calls, failures } in &record.agents {
+            let failed = if *failures == 0 { String::new() } else { format!(", {failures} failed") };
+            let calls = counted(*calls, "call", "calls");
+            self.line("  ", &format!("{}  {} since {} ({calls}{failed})", visible(agent), status.word(), utc(*since)));
+        }
+    }
+
+    /// What models were asked and what they said, in short.
+    fn calls(&mut self, record: &Record) {
+        for call in record.interactions.iter().take(MOST_CALLS) {
+            let asked = call.input.as_array().and_then(|messages| messages.iter().rev().find(|message| message["role"] == "user"));
+            let prompt = asked.and_then(|message| message["text"].as_str()).map(in_short).unwrap_or_default();
+            let reply = call.error.as_deref().map_or_else(|| value_in_short(&call.output), in_short);
+            let (action, agent, model) = (visible(&call.action), visible(&call.agent), visible(&call.model));
+            self.apart("", &format!("{action}: {agent}, {model}, {}", lasted(call.duration_ms)));
+            self.some("  prompt: ", &prompt);
+            self.line(if call.success { "  reply:  " } else { "  failed: " }, &reply);
+        }
+        if let Some(more) = record.interactions.len().checked_sub(MOST_CALLS).filter(|more| *more > 0) {
+            let more = counted(more, "more call", "more calls");
+            self.out.push_str(&format!("\nand {more}: flow runs export {}{}\n", record.run, self.reach));
+        }
+    }
+
+    /// What gates found.
+    fn verdicts(&mut self, record: &Record) {
+        let gate = |id: &str| format!("gate \"{}\": ", visible(id));
+        let is_told = |step: &str| record.failures.iter().any(|failure| failure.gate == step);
+        for step in record.steps.iter().filter(|step| !is_told(&step.step)) {
+            let all: Vec<(&str, bool)> = step.details().verdicts().filter_map(|(id, met)| Some((id, met?))).collect();
+            let met: Vec<_> = all.iter().filter(|(_, passed)| *passed).map(|(id, _)| visible(id)).collect();
+            if !all.is_empty() {
+                self.apart(&gate(&step.step), &format!("{} of {} met: {}", met.len(), all.len(), met.join(", ")));
+            }
+        }
+        for failure in &record.failures {
+            let cause = visible(&failure.cause);
+            let told = match (failure.superseded, failure.is_mended()) {
+                (true, _) => format!("{cause} (does not count: a later round or try followed)"),
+                (false, true) => format!("met once the text was written again; before: {cause}"),
+                (false, false) => cause.into_owned(),
+            };
+            self.apart(&gate(&failure.gate), &told);
+            for (round, verdicts) in failure.verdicts.iter().enumerate() {
+                for verdict in verdicts.iter().filter(|v| !v.passed) {
+                    let mut lines = verdict.feedback.lines();
+                    let first = visible(lines.next().unwrap_or_default());
+                    self.line(&format!("  round {}: {}: ", round + 1, visible(&verdict.id)), &first);
+                    lines.for_each(|line| self.line("    ", &visible(line)));
+                }
+            }
+            if !failure.superseded {
+                self.some("  sent: ", &value_in_short(&failure.sent));
+            }
+        }
+        for step in &record.steps {
+            let skipped: Vec<_> = step.details().verdicts().filter(|(_, met)| met.is_none()).map(|(id, _)| visible(id)).collect();
+            if !skipped.is_empty() {
+                let none = if skipped.len() == step.details().verdicts().count() { "; no criterion was judged" } else { "" };
+                self.apart(&gate(&step.step), &format!("skipped, since their when was false: {}{none}", skipped.join(", ")));
+            }
+        }
+        for review in &record.needs_review {
+            self.out.push_str(&format!("\nneeds review: gate \"{}\" passed without its judge\n", visible(&review.gate)));
+            self.line(&format!("  {}: ", visible(&review.criterion)), &visible(&review.cause));
+        }
+        for key in &record.rejected_keys {
+            self.out.push_str(&format!("\nkey rejected: agent \"{}\", model \"{}\"\n", visible(&key.agent), visible(&key.model)));
+            self.line("  ", &visible(&key.message));
+        }
+    }
+
+    /// What was asked, how it ended, and what was answered and sent.
+    fn head(&mut self, record: &Record, batches: &Batches<'_>) {
+        let status = record.status.map_or("not over", |s| s.word());
+        let took = record.duration_ms().map(|ms| format!("  {}", lasted(ms))).unwrap_or_default();
+        let status = self.look.status(status);
+        self.line(&format!("{}  ", record.run), &format!("{}  {status}{took}", visible(&record.pipeline)));
+        let style = record.style_guide.as_ref().map(|style| {
+            let version = style.version.as_ref().map(|version| format!(" {}", visible(version))).unwrap_or_default();
+            format!("{}{version}", visible(&style.name))
+        });
+        let sent = |(count, sent): (usize, &SentRecord)| {
+            let (times, step) = match count {
+                1 => (String::new(), sent.step.clone()),
+                _ => (format!("{} × ", grouped(count as u64)), step_path::ids(&sent.step).collect::<Vec<_>>().join("/")),
+            };
+            let rejected: String =
+                sent.rejected.iter().map(|one| format!(", not to {}: {}", visible(&one.recipient), visible(&one.reason))).collect();
+            format!("{times}{} to {} ({}){rejected}", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&step))
         };
-        fields.iter().for_each(|field| out.push_str(&look.wrapped("    ", field)));
-        if !answer.comment.is_empty() {
-            out.push_str(&look.wrapped("    comment: ", &in_short(&answer.comment)));
+        let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
+        let history = record.conversation.as_ref().map(|own| {
+            let left_out = if own.left_out == 0 { String::new() } else { format!(", {} older left out", own.left_out) };
+            let summary = if own.has_summary { ", with a summary of older ones" } else { "" };
+            let summed_up = if own.summed_up == 0 { String::new() } else { format!(", {} of them summed up now", own.summed_up) };
+            let agents: String = own
+                .agents
+                .iter()
+                .map(|(name, count)| format!(", {} of {}", counted(*count, "message", "messages"), visible(name)))
+                .collect();
+            let earlier = counted(own.earlier, "earlier message", "earlier messages");
+            format!("{earlier} of {}{left_out}{summed_up}{summary}{agents}", visible(&own.of))
+        });
+        let origin = record.origin.as_ref().map(|origin| match origin.elements {
+            Some(count) => {
+                format!(
+                    "{} of {} again that did not succeed in {}",
+                    counted(count, "element", "elements"),
+                    visible(&origin.from),
+                    origin.run
+                )
+            }
+            None => format!("forked from {} at {}", origin.run, visible(&origin.from)),
+        });
+        let counted = record.batches.iter().filter(|batch| batch.elements > 0);
+        let counted: Vec<String> = counted.map(|batch| format!("{}: {}", visible(&batch.step), batch.words())).collect();
+        for (label, text) in [
+            ("elements", counted.join("; ")),
+            ("origin", origin.unwrap_or_default()),
+            ("channel", record.channel.clone().unwrap_or_default()),
+            ("history", history.unwrap_or_default()),
+            ("style", style.unwrap_or_default()),
+            ("phases", phases.join(" -> ")),
+            ("question", record.question().map(in_short).unwrap_or_default()),
+            ("reply", if record.outputs.as_object().is_some_and(Map::is_empty) { String::new() } else { value_in_short(&record.outputs) }),
+            ("sent", batches.sent(record).into_iter().map(sent).collect::<Vec<_>>().join(", ")),
+        ] {
+            self.some(&format!("{:<10}", format!("{label}:")), &text);
         }
     }
-    out
+
+    fn steps(&mut self, record: &Record, batches: &Batches<'_>) {
+        let rows = rows(record, batches);
+        let ms = |row: &StepRow| row.ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
+        let of_time = rows.iter().map(|row| ms(row).len()).max().unwrap_or(0);
+        let room = self.look.room(15 + of_time).unwrap_or_default();
+        let paths: Vec<String> = rows.iter().map(|row| self.look.path(&visible(&row.path), room)).collect();
+        let width = paths.iter().map(|path| columns(path)).max().unwrap_or(0);
+        for (row, path) in rows.iter().zip(&paths) {
+            let blanks = " ".repeat(width - columns(path));
+            let text = if row.text.is_empty() { String::new() } else { format!("  {}", visible(&row.text)) };
+            let first = format!("  {path}{blanks}  {}  {}", self.look.status(&format!("{:<9}", row.status)), ms(row));
+            self.line(&first, &text);
+        }
+    }
 }
 
 /// A moment for people.
 pub fn utc(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
-}
-
-/// What was asked, how it ended, and what was answered and sent.
-fn head(record: &Record, look: Look, batches: &Batches<'_>) -> String {
-    let status = record.status.map_or("not over", |s| s.word());
-    let took = record.duration_ms().map(|ms| format!("  {}", lasted(ms))).unwrap_or_default();
-    let mut out = look.wrapped(&format!("{}  ", record.run), &format!("{}  {}{took}", visible(&record.pipeline), look.status(status)));
-    let style = record.style_guide.as_ref().map(|style| {
-        let version = style.version.as_ref().map(|version| format!(" {}", visible(version))).unwrap_or_default();
-        format!("{}{version}", visible(&style.name))
-    });
-    let sent = |(count, sent): (usize, &SentRecord)| {
-        let (times, step) = match count {
-            1 => (String::new(), sent.step.clone()),
-            _ => (format!("{} × ", grouped(count as u64)), step_path::ids(&sent.step).collect::<Vec<_>>().join("/")),
-        };
-        let rejected: String =
-            sent.rejected.iter().map(|one| format!(", not to {}: {}", visible(&one.recipient), visible(&one.reason))).collect();
-        format!("{times}{} to {} ({}){rejected}", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&step))
-    };
-    let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
-    let history = record.conversation.as_ref().map(|own| {
-        let left_out = if own.left_out == 0 { String::new() } else { format!(", {} older left out", own.left_out) };
-        let summary = if own.has_summary { ", with a summary of older ones" } else { "" };
-        let summed_up = if own.summed_up == 0 { String::new() } else { format!(", {} of them summed up now", own.summed_up) };
-        let agents: String =
-            own.agents.iter().map(|(name, count)| format!(", {} of {}", counted(*count, "message", "messages"), visible(name))).collect();
-        let earlier = counted(own.earlier, "earlier message", "earlier messages");
-        format!("{earlier} of {}{left_out}{summed_up}{summary}{agents}", visible(&own.of))
-    });
-    let origin = record.origin.as_ref().map(|origin| match origin.elements {
-        Some(count) => {
-            format!("{} of {} again that did not succeed in {}", counted(count, "element", "elements"), visible(&origin.from), origin.run)
-        }
-        None => format!("forked from {} at {}", origin.run, visible(&origin.from)),
-    });
-    let counted = record.batches.iter().filter(|batch| batch.elements > 0);
-    let counted: Vec<String> = counted.map(|batch| format!("{}: {}", visible(&batch.step), batch.words())).collect();
-    for (label, text) in [
-        ("elements", counted.join("; ")),
-        ("origin", origin.unwrap_or_default()),
-        ("channel", record.channel.clone().unwrap_or_default()),
-        ("history", history.unwrap_or_default()),
-        ("style", style.unwrap_or_default()),
-        ("phases", phases.join(" -> ")),
-        ("question", record.question().map(in_short).unwrap_or_default()),
-        ("reply", if record.outputs.as_object().is_some_and(Map::is_empty) { String::new() } else { value_in_short(&record.outputs) }),
-        ("sent", batches.sent(record).into_iter().map(sent).collect::<Vec<_>>().join(", ")),
-    ] {
-        out.push_str(&labelled(look, label, &text));
-    }
-    out
 }
 
 /// A line of the list of steps.
@@ -348,111 +442,6 @@ fn rows(record: &Record, batches: &Batches<'_>) -> Vec<StepRow> {
         }
     }
     rows
-}
-
-fn steps(record: &Record, look: Look, batches: &Batches<'_>) -> String {
-    let mut out = String::new();
-    let rows = rows(record, batches);
-    let ms = |row: &StepRow| row.ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
-    let of_time = rows.iter().map(|row| ms(row).len()).max().unwrap_or(0);
-    let room = look.room(15 + of_time).unwrap_or_default();
-    let paths: Vec<String> = rows.iter().map(|row| look.path(&visible(&row.path), room)).collect();
-    let width = paths.iter().map(|path| columns(path)).max().unwrap_or(0);
-    for (row, path) in rows.iter().zip(&paths) {
-        let blanks = " ".repeat(width - columns(path));
-        let text = if row.text.is_empty() { String::new() } else { format!("  {}", visible(&row.text)) };
-        let first = format!("  {path}{blanks}  {}  {}", look.status(&format!("{:<9}", row.status)), ms(row));
-        out.push_str(&look.wrapped(&first, &text));
-    }
-    out
-}
-
-/// How the agents are, while the run goes on, or where not all is well.
-fn agents(record: &Record, look: Look) -> String {
-    if record.ended.is_some() && record.agents.iter().all(|agent| agent.status == AgentStatus::Available) {
-        return String::new();
-    }
-    let mut out = String::new();
-    for AgentRecord { agent, status, since, calls, failures } in &record.agents {
-        let failed = if *failures == 0 { String::new() } else { format!(", {failures} failed") };
-        let calls = counted(*calls, "call", "calls");
-        out.push_str(&look.wrapped("  ", &format!("{}  {} since {} ({calls}{failed})", visible(agent), status.word(), utc(*since))));
-    }
-    if out.is_empty() { out } else { format!("\nagents:\n{out}") }
-}
-
-/// What models were asked and what they said, in short.
-fn calls(record: &Record, look: Look, reach: &str) -> String {
-    let mut out = String::new();
-    for call in record.interactions.iter().take(MOST_CALLS) {
-        let asked = call.input.as_array().and_then(|messages| messages.iter().rev().find(|message| message["role"] == "user"));
-        let prompt = asked.and_then(|message| message["text"].as_str()).map(in_short).unwrap_or_default();
-        let reply = call.error.as_deref().map_or_else(|| value_in_short(&call.output), in_short);
-        let took = lasted(call.duration_ms);
-        out.push('\n');
-        out.push_str(&look.wrapped("", &format!("{}: {}, {}, {took}", visible(&call.action), visible(&call.agent), visible(&call.model))));
-        out.push_str(&if prompt.is_empty() { String::new() } else { look.wrapped("  prompt: ", &prompt) });
-        out.push_str(&look.wrapped(if call.success { "  reply:  " } else { "  failed: " }, &reply));
-    }
-    match record.interactions.len().saturating_sub(MOST_CALLS) {
-        0 => out,
-        more => out + &format!("\nand {}: flow runs export {}{reach}\n", counted(more, "more call", "more calls"), record.run),
-    }
-}
-
-/// What gates found.
-fn verdicts(record: &Record, look: Look) -> String {
-    let mut out = String::new();
-    let is_told = |step: &str| record.failures.iter().any(|failure| failure.gate == step);
-    for step in record.steps.iter().filter(|step| !is_told(&step.step)) {
-        let all: Vec<(&str, bool)> = step.details().verdicts().filter_map(|(id, met)| Some((id, met?))).collect();
-        let met: Vec<_> = all.iter().filter(|(_, passed)| *passed).map(|(id, _)| visible(id)).collect();
-        if !all.is_empty() {
-            let first = format!("gate \"{}\": ", visible(&step.step));
-            out.push('\n');
-            out.push_str(&look.wrapped(&first, &format!("{} of {} met: {}", met.len(), all.len(), met.join(", "))));
-        }
-    }
-    for failure in &record.failures {
-        out.push('\n');
-        let cause = visible(&failure.cause);
-        let told = match (failure.superseded, failure.is_mended()) {
-            (true, _) => format!("{cause} (does not count: a later round or try followed)"),
-            (false, true) => format!("met once the text was written again; before: {cause}"),
-            (false, false) => cause.into_owned(),
-        };
-        out.push_str(&look.wrapped(&format!("gate \"{}\": ", visible(&failure.gate)), &told));
-        for (round, verdicts) in failure.verdicts.iter().enumerate() {
-            for verdict in verdicts.iter().filter(|v| !v.passed) {
-                let first = format!("  round {}: {}: ", round + 1, visible(&verdict.id));
-                let mut lines = verdict.feedback.lines();
-                out.push_str(&look.wrapped(&first, &visible(lines.next().unwrap_or_default())));
-                lines.for_each(|line| out.push_str(&look.wrapped("    ", &visible(line))));
-            }
-        }
-        let sent = value_in_short(&failure.sent);
-        if !sent.is_empty() && !failure.superseded {
-            out.push_str(&look.wrapped("  sent: ", &sent));
-        }
-    }
-    for step in &record.steps {
-        let skipped: Vec<_> = step.details().verdicts().filter(|(_, met)| met.is_none()).map(|(id, _)| visible(id)).collect();
-        if !skipped.is_empty() {
-            let none = if skipped.len() == step.details().verdicts().count() { "; no criterion was judged" } else { "" };
-            let first = format!("gate \"{}\": ", visible(&step.step));
-            out.push('\n');
-            out.push_str(&look.wrapped(&first, &format!("skipped, since their when was false: {}{none}", skipped.join(", "))));
-        }
-    }
-    for review in &record.needs_review {
-        out.push_str(&format!("\nneeds review: gate \"{}\" passed without its judge\n", visible(&review.gate)));
-        out.push_str(&look.wrapped(&format!("  {}: ", visible(&review.criterion)), &visible(&review.cause)));
-    }
-    for key in &record.rejected_keys {
-        out.push_str(&format!("\nkey rejected: agent \"{}\", model \"{}\"\n", visible(&key.agent), visible(&key.model)));
-        out.push_str(&look.wrapped("  ", &visible(&key.message)));
-    }
-    out
 }
 
 #[cfg(test)]

@@ -28,16 +28,12 @@ pub(super) fn criteria(plan: &Plan) -> Vec<String> {
             });
             said.push(format!("{id} looks at {}{}; all of these must hold:", source(&gate.of), whose));
             for reference in &gate.scorecards {
-                match reference {
-                    ScorecardRef::Written(text) => said.push(format!("\tWhat was written while it ran, if anything: {}.", source(text))),
-                    ScorecardRef::Named(name) => {
-                        let Some(card) = pipeline.scorecards.get(&name.value) else { continue };
-                        let judge = card.judge.as_ref().or(gate.judge.as_ref()).or(first).map(|judge| judge.value.as_str());
-                        said.extend(card.criteria.iter().map(|found| format!("\t{}", criterion(found, judge, pipeline))));
-                        if card.on_judge_error == OnJudgeError::Pass {
-                            said.push("\tIf the judge cannot answer, that counts as met, and the record says so.".into());
-                        }
-                    }
+                let written = |text: String| format!("\tWhat was written while it ran, if anything: {text}.");
+                let judge = gate.judge.as_ref().or(first).map(|judge| judge.value.as_str());
+                said.extend(referenced(reference, written, judge, pipeline));
+                let card = reference.name().and_then(|name| pipeline.scorecards.get(&name.value));
+                if card.is_some_and(|card| card.on_judge_error == OnJudgeError::Pass) {
+                    said.push("\tIf the judge cannot answer, that counts as met, and the record says so.".into());
                 }
             }
         }
@@ -61,14 +57,8 @@ fn accepted(plan: &Plan) -> Vec<String> {
                 });
             }
             for reference in task.accept.cards() {
-                match reference {
-                    ScorecardRef::Written(text) => said.push(format!("\tWhat is given while it runs: {}.", source(text))),
-                    ScorecardRef::Named(name) => {
-                        let Some(card) = pipeline.scorecards.get(&name.value) else { continue };
-                        let judge = card.judge.as_ref().map(|judge| judge.value.as_str()).or(judge);
-                        said.extend(card.criteria.iter().map(|found| format!("\t{}", criterion(found, judge, pipeline))));
-                    }
-                }
+                let written = |text: String| format!("\tWhat is given while it runs: {text}.");
+                said.extend(referenced(reference, written, judge, pipeline));
             }
             said.push(format!(
                 "\tElse agent {} tries again and is told what failed, at most {} in all; {} equal failures in a row end it, too.",
@@ -79,6 +69,17 @@ fn accepted(plan: &Plan) -> Vec<String> {
         }
     }
     said
+}
+
+/// The criteria of a scorecard, a line each. `judge`: who decides where it names nobody.
+fn referenced(card: &ScorecardRef, written: impl Fn(String) -> String, judge: Option<&str>, pipeline: &Pipeline) -> Vec<String> {
+    let name = match card {
+        ScorecardRef::Written(text) => return vec![written(source(text))],
+        ScorecardRef::Named(name) => name,
+    };
+    let Some(card) = pipeline.scorecards.get(&name.value) else { return vec![] };
+    let judge = card.judge.as_ref().map(|judge| judge.value.as_str()).or(judge);
+    card.criteria.iter().map(|found| format!("\t{}", criterion(found, judge, pipeline))).collect()
 }
 
 fn criterion(criterion: &Criterion, judge: Option<&str>, pipeline: &Pipeline) -> String {

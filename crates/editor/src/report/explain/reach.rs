@@ -247,49 +247,46 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
 
 fn tool(name: &str, tool: &Tool, sandbox: SandboxMode) -> Option<String> {
     let about = tool.description.as_ref().map(|text| format!(" ({})", clause(text))).unwrap_or_default();
-    match &tool.kind {
-        ToolKind::Http { method, url, .. } => Some(format!("Tool {name}{about}: {method} {}", source(url))),
-        ToolKind::Smtp { address, from, .. } => Some(format!("Tool {name}{about}: mail over {}, from {}", source(address), source(from))),
-        ToolKind::Program { run, .. } => Some(format!("Tool {name}{about}: {}", starts(run, sandbox))),
-        ToolKind::Python { run, .. } => Some(format!("Tool {name}{about}: {}", runs(run))),
+    let does = match &tool.kind {
+        ToolKind::Http { method, url, .. } => format!("{method} {}", source(url)),
+        ToolKind::Smtp { address, from, .. } => format!("mail over {}, from {}", source(address), source(from)),
+        ToolKind::Program { run, .. } => starts(run, sandbox),
+        ToolKind::Python { run, .. } => runs(run),
         ToolKind::Server(server) => {
             let names: Vec<&str> = tool.allowed_names().collect();
-            let may = if names.is_empty() {
-                "; a step or an agent names what is used".to_string()
-            } else {
-                format!("; allows {}", listed(&names))
-            };
+            let may = if names.is_empty() { "a step or an agent names what is used" } else { &format!("allows {}", listed(&names)) };
             let denied = if tool.deny.is_empty() { String::new() } else { format!(", never {}", named(&tool.deny)) };
-            Some(match server {
-                ServerKind::Program { command, args, env } => {
-                    let args: String = args.iter().map(|text| format!(" {}", source(text))).collect();
-                    let names = || named(env.iter().map(|(name, _)| name));
-                    let env = if env.is_empty() { String::new() } else { format!(" (its environment: {})", names()) };
-                    format!("Tool {name}{about}: starts the program {}{args}{env}, an MCP server{may}{denied}", command.value)
-                }
+            let what = match server {
+                ServerKind::Program { command, args, env } => format!("{}, an MCP server", command_line(&command.value, args, env)),
                 ServerKind::Url { url, auth, headers: _ } => {
                     let by = match auth.as_ref().map(|auth| auth.grant) {
                         None => "",
                         Some(Grant::Login) => " with the login of a person",
                         Some(Grant::ClientCredentials) => " with a token that it fetches as a client",
                     };
-                    format!("Tool {name}{about}: asks the MCP server {}{by}{may}{denied}", source(url))
+                    format!("asks the MCP server {}{by}", source(url))
                 }
-            })
+            };
+            format!("{what}; {may}{denied}")
         }
-        ToolKind::File(folder) if tool.opens(FilePart::Write) => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
-        ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
-    }
+        ToolKind::File(folder) if tool.opens(FilePart::Write) => format!("writes files in {}", folder.display()),
+        ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => return None,
+    };
+    Some(format!("Tool {name}{about}: {does}"))
 }
 
 /// What a program is started with, and what it may do beside reading the project.
 fn starts(run: &ProgramCommand, sandbox: SandboxMode) -> String {
-    let args: String = run.args.iter().map(|text| format!(" {}", source(text))).collect();
-    let env =
-        if run.env.is_empty() { String::new() } else { format!(" (its environment: {})", named(run.env.iter().map(|(name, _)| name))) };
     let may = run.powers(sandbox);
     let may = if may.is_empty() { String::new() } else { format!("; {}", may.join(", ")) };
-    format!("starts the program {}{args}{env}{may}", run.program.value)
+    command_line(&run.program.value, &run.args, &run.env) + &may
+}
+
+fn command_line(program: &str, args: &[Text], env: &[(Spanned<String>, Text)]) -> String {
+    let args: String = args.iter().map(|text| format!(" {}", source(text))).collect();
+    let names = || named(env.iter().map(|(name, _)| name));
+    let env = if env.is_empty() { String::new() } else { format!(" (its environment: {})", names()) };
+    format!("starts the program {program}{args}{env}")
 }
 
 /// Which code is run, and by what.
