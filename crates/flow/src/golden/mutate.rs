@@ -1,8 +1,9 @@
 //! Outputs that are broken on purpose, one way at a time: does a gate notice?
 //!
-//! How to add a way: a variant of [`OutputMutation`], its row in the table, in the same order, and its arm in `broken`.
+//! How to add a way: a variant of [`OutputMutation`] with its words and what would notice it, and its arm in `broken`.
 
 use serde_json::Value;
+use strum::{EnumMessage, IntoEnumIterator};
 
 use super::negation::negated;
 use super::reworded::{Tongue, changed, figures, other_name, other_topic, swapped, tongue, with_figures};
@@ -20,89 +21,79 @@ const LONGEST: usize = 1 << 20;
 const OTHER_LANGUAGE: &str = "the text is in neither English nor Spanish";
 
 /// How an output is broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::EnumIter, strum::EnumMessage)]
 pub enum OutputMutation {
+    #[strum(message = "a message that is too long", detailed_message = "fits_channel: true")]
     TooLong,
+    #[strum(message = "a text of which something is left out", detailed_message = "expression: not value.shortened")]
     CutShort,
     /// That the channel cannot show.
+    #[strum(
+        message = "Markdown that the channel cannot show",
+        detailed_message = "expression: not value.markdown_removed, or of an unformatted text markdown: none"
+    )]
     Markdown,
+    #[strum(message = "a banned word", detailed_message = "style_guide: true")]
     BannedWord,
+    #[strum(message = "a text without its figures", detailed_message = "an expression that a figure of the data is in text")]
     DroppedFigure,
+    #[strum(message = "a changed figure", detailed_message = "numbers_from, with the data of the answer")]
     ChangedFigure,
     /// The person's full name.
+    #[strum(message = "the person's full name", detailed_message = "an expression that person.name is not in text")]
     Name,
+    #[strum(message = "a mail address", detailed_message = "pii: none")]
     MailAddress,
+    #[strum(message = "a link", detailed_message = "links: none, or a list of hosts")]
     Link,
     /// Where there are none.
+    #[strum(message = "an emoji where there are none", detailed_message = "fits_channel: true, or emojis: 0")]
     Emoji,
+    #[strum(message = "another language", detailed_message = "language, such as language: en")]
     Language,
     /// A text about something else, without figures.
+    #[strum(
+        message = "a text about something else",
+        detailed_message = "contains or regex, with what each answer says, such as the thing that was asked about"
+    )]
     OtherTopic,
     /// A text about something else with the figures of the text.
+    #[strum(
+        message = "a text about something else with the same figures",
+        detailed_message = "regex: '^\\D*$' with apart_from, the figures with the words that belong to them"
+    )]
     OtherTopicWithFigures,
+    #[strum(
+        message = "two figures in each other's place",
+        detailed_message = "regex: '^\\D*$' with apart_from, the figures with the words that belong to them"
+    )]
     SwappedFigures,
     /// A sentence that says the opposite.
+    #[strum(
+        message = "a sentence that says the opposite",
+        detailed_message = "contains or regex, with the sentence of the data, or with the words that a text may have"
+    )]
     Negated,
     /// The whole text three times.
+    #[strum(message = "the text three times", detailed_message = "an expression that no sentence is in text twice")]
     Repeated,
     /// That of somebody the text is not for. [`OutputMutation::Name`] is the person's own.
+    #[strum(
+        message = "another person's name",
+        detailed_message = "an expression that no names but those of the data are in text, or regex with the words that a text may have"
+    )]
     OtherName,
 }
 
 impl OutputMutation {
-    /// Each way with its words for people, and what would notice it.
-    const TABLE: [(OutputMutation, &'static str, &'static str); 17] = [
-        (OutputMutation::TooLong, "a message that is too long", "fits_channel: true"),
-        (OutputMutation::CutShort, "a text of which something is left out", "expression: not value.shortened"),
-        (
-            OutputMutation::Markdown,
-            "Markdown that the channel cannot show",
-            "expression: not value.markdown_removed, or of an unformatted text markdown: none",
-        ),
-        (OutputMutation::BannedWord, "a banned word", "style_guide: true"),
-        (OutputMutation::DroppedFigure, "a text without its figures", "an expression that a figure of the data is in text"),
-        (OutputMutation::ChangedFigure, "a changed figure", "numbers_from, with the data of the answer"),
-        (OutputMutation::Name, "the person's full name", "an expression that person.name is not in text"),
-        (OutputMutation::MailAddress, "a mail address", "pii: none"),
-        (OutputMutation::Link, "a link", "links: none, or a list of hosts"),
-        (OutputMutation::Emoji, "an emoji where there are none", "fits_channel: true, or emojis: 0"),
-        (OutputMutation::Language, "another language", "language, such as language: en"),
-        (
-            OutputMutation::OtherTopic,
-            "a text about something else",
-            "contains or regex, with what each answer says, such as the thing that was asked about",
-        ),
-        (
-            OutputMutation::OtherTopicWithFigures,
-            "a text about something else with the same figures",
-            "regex: '^\\D*$' with apart_from, the figures with the words that belong to them",
-        ),
-        (
-            OutputMutation::SwappedFigures,
-            "two figures in each other's place",
-            "regex: '^\\D*$' with apart_from, the figures with the words that belong to them",
-        ),
-        (
-            OutputMutation::Negated,
-            "a sentence that says the opposite",
-            "contains or regex, with the sentence of the data, or with the words that a text may have",
-        ),
-        (OutputMutation::Repeated, "the text three times", "an expression that no sentence is in text twice"),
-        (
-            OutputMutation::OtherName,
-            "another person's name",
-            "an expression that no names but those of the data are in text, or regex with the words that a text may have",
-        ),
-    ];
-
     /// For people.
     pub fn words(self) -> &'static str {
-        OutputMutation::TABLE[self as usize].1
+        self.get_message().unwrap_or_default()
     }
 
     /// What would notice it.
     pub fn hint(self) -> &'static str {
-        OutputMutation::TABLE[self as usize].2
+        self.get_detailed_message().unwrap_or_default()
     }
 }
 
@@ -140,9 +131,9 @@ pub(super) fn mutants(mut again: Run, events: &[Event]) -> Vec<Mutant> {
                 }
             }
         };
-        let broken = OutputMutation::TABLE.map(|(way, ..)| Mutant { gate: path.to_string(), way, noticed: noticed(way) });
+        let broken = OutputMutation::iter().map(|way| Mutant { gate: path.to_string(), way, noticed: noticed(way) }).collect();
         gates.retain(|(known, _)| known != path);
-        gates.push((path.clone(), broken.into()));
+        gates.push((path.clone(), broken));
     });
     gates.into_iter().flat_map(|(_, mutants)| mutants).collect()
 }
@@ -285,10 +276,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_stands_in_the_table_at_its_place() {
-        for (place, (way, ..)) in OutputMutation::TABLE.into_iter().enumerate() {
-            assert_eq!(way as usize, place);
-        }
+    fn each_way_has_words_and_a_hint() {
+        assert!(OutputMutation::iter().all(|way| !way.words().is_empty() && !way.hint().is_empty()));
     }
 
     #[test]

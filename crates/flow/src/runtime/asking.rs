@@ -17,7 +17,7 @@ use crate::journal::{answer_until, ends_question, is_ending_after};
 use crate::port::{AskPerson, PersonAnswer};
 
 /// A step that waits for a person's decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RunQuestion {
     /// The run.
@@ -54,9 +54,7 @@ impl RunQuestion {
             form: form.as_deref().cloned(),
             until: answer_until(event),
             is_call: form.is_none() && !act.is_empty(),
-            is_last: false,
-            round: 0,
-            is_unrecorded: false,
+            ..RunQuestion::default()
         })
     }
 
@@ -65,14 +63,11 @@ impl RunQuestion {
         RunQuestion {
             run: run.to_owned(),
             step: asked.step.clone(),
-            number: 0,
             text: asked.text.clone(),
-            form: None,
-            until: None,
             is_call: true,
             is_last: true,
-            round: 0,
             is_unrecorded: true,
+            ..RunQuestion::default()
         }
     }
 

@@ -42,10 +42,8 @@ impl RunSession {
         if start.conversation.is_some() || on.pipeline().conversation.is_some() {
             return Err(refused("it is part of a conversation; ask again there".into()));
         }
-        let plan = on.plan();
-        let taken = taken_over(&plan, &events, step).map_err(|error| unknown(&error))?;
-        let same = on.pipeline().hash == start.hash;
-        if !same {
+        let taken = taken_over(&on.plan(), &events, step).map_err(|error| unknown(&error))?;
+        if on.pipeline().hash != start.hash {
             unchanged(&on, origin, start, store, &taken)?;
         }
         let pipeline = on.pipeline().clone();
@@ -60,10 +58,6 @@ impl RunSession {
         let mut first = RunStart {
             inputs: std::sync::Arc::new(Value::Object(inputs.clone())),
             origin: Some(RunOrigin { run: origin.to_owned(), from: step.to_owned(), elements: None }),
-            tape: None,
-            trace: on.runner.caller.clone(),
-            served: false,
-            scripted: on.scripted,
             ..start.clone()
         };
         if !changed.is_empty() {
@@ -85,6 +79,7 @@ impl RunSession {
 pub(super) fn begun_with(mut on: Surroundings, mut first: RunStart, origin: &str, taken: &[Event]) -> Result<RunSession, RunError> {
     let refused = |why: String| RunError::CannotResume(vec![format!("run {origin} cannot be continued in a new one: {why}")]);
     begun(&on, &mut first);
+    first = RunStart { tape: None, trace: on.runner.caller.clone(), served: false, scripted: on.scripted, ..first };
     on.know_prices()?;
     let id = environment::run_id();
     let file = on.runner.storage.journal(&on.runner.workflow.project)?.ok_or_else(|| refused("runs are not kept".into()))?;

@@ -62,15 +62,7 @@ impl RunSession {
             unchanged(&on, origin, start, store, &kept)?;
         }
         let from = RunOrigin { run: origin.to_owned(), from: retry.lists.join(","), elements: Some(retry.elements) };
-        let first = RunStart {
-            origin: Some(from),
-            tape: None,
-            trace: on.runner.caller.clone(),
-            served: false,
-            scripted: on.scripted,
-            inputs: Arc::clone(&start.inputs),
-            ..start.clone()
-        };
+        let first = RunStart { origin: Some(from), ..start.clone() };
         let (time, run): (_, Arc<str>) = (on.ports.clock.now(), origin.into());
         let as_event = |happening| Event { v: VERSION, seq: 0, time, at_ms: 0, run: run.clone(), happening };
         let kept = retry.kept.iter().cloned().map(as_event).chain(events_of(&retry.taken, events)).collect::<Vec<_>>();
