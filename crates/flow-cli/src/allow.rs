@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::arguments::{AllowOptions, SharedOptions};
 use super::refusal::Refusal;
-use super::tools::{Seen, look, pipelines};
+use super::tools::{Seen, look, pipelines, servers_of};
 use super::{Exit, fix, tell, trust};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::replace_if;
@@ -15,7 +14,7 @@ use crate::diagnostic::{Code, Diagnostic, Fix, visible};
 use crate::engine::secret_values;
 use crate::model::{Knowledge, Pipeline, Tool};
 use crate::policy::{fits_everything, opens};
-use crate::runtime::{settings, shown, world};
+use crate::runtime::shown;
 use crate::source::{Span, Spanned};
 use crate::syntax::quoted;
 
@@ -127,10 +126,7 @@ fn names_of_servers(
     let env = shared.variables()?;
     tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
     let agreed = trust::consent(checked, path, options.trust.is_given, shared)?;
-    let project = shared.project_of(path);
-    let hosts = settings::read(&project).unwrap_or_default().hosts_with(&env);
-    let command = world::login_command(path, &project, shared.env_file.as_deref());
-    let seen = look(pipeline, &env, hosts, &Arc::clone(&agreed), command);
+    let seen = look(pipeline, &env, &servers_of(path, agreed, &env, shared));
     let names = |seen| match seen {
         Seen::Is(looked) => Ok(looked.1.tools.into_iter().map(|(tool, _)| tool).collect()),
         Seen::Fails(why) | Seen::IsAbsent(why) | Seen::OnlyInARun(why) => Err(why),

@@ -34,7 +34,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let (mut store, file, run) = runs::open_run(Some(run), shared)?;
     let _lock = if *show { None } else { Some(RunLock::take(&file, &run)?) };
     let events = store.events(&run)?;
-    let last = events.last().ok_or_else(|| Refusal::usage(format!("run {run} has no beginning")))?;
+    let last = events.last().ok_or_else(|| refusal!(Usage, "run {run} has no beginning"))?;
     let reach = shared.reach(&shared.current_project());
     let (asked, question) = asked(&run, &events, step, *question, *show, &reach)?;
     if !show {
@@ -45,12 +45,10 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
         None if *show => None,
         None => filled(&question, answer.as_deref(), fields, *reject)?,
         Some(_) if asked.form.is_some() => {
-            let line = format!("\"{}\" asks a person; answer with --answer or --field, without --happened", visible(step));
-            return Err(Refusal::usage(line));
+            return Err(refusal!(Usage, "\"{}\" asks a person; answer with --answer or --field, without --happened", visible(step)));
         }
         Some(_) if !asked.in_doubt => {
-            let line = format!("\"{}\" asks about a call that has not been made; answer without --happened", visible(step));
-            return Err(Refusal::usage(line));
+            return Err(refusal!(Usage, "\"{}\" asks about a call that has not been made; answer without --happened", visible(step)));
         }
         Some(text) => Some(output_of(text, step, &events, shared)?),
     };
@@ -69,9 +67,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let time = SystemClock::new().now();
     let event = Event { v: VERSION, seq: last.seq + 1, time, at_ms: last.at_ms, run: run.as_str().into(), happening };
     store.add(&events, &[event])?;
-    if !shared.quiet {
-        tell!("noted; go on with: flow runs resume {run}{reach}");
-    }
+    note!(shared, "noted; go on with: flow runs resume {run}{reach}");
     Ok(Exit::Ok)
 }
 
@@ -101,14 +97,14 @@ fn in_time(question: &RunQuestion, reach: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let (run, step) = (&question.run, visible(&question.step));
-    Err(Refusal::usage(format!("the time to answer \"{step}\" is up; flow runs resume {run}{reach} continues without an answer")))
+    Err(refusal!(Usage, "the time to answer \"{step}\" is up; flow runs resume {run}{reach} continues without an answer"))
 }
 
 /// Errors: the files of the run are not what they were, so that it could not continue with an answer.
 fn unchanged(run: &str, step: &str, events: &[Event], reach: &str, shared: &SharedOptions) -> Result<(), Refusal> {
     let Some(file) = start_of(events).map(|start| Path::new(&start.file)).filter(|file| !file.as_os_str().is_empty()) else {
         let why = file_of(events).err().unwrap_or_default();
-        return Err(Refusal::new(Exit::Failed, format!("run {run} cannot continue: {why}")));
+        return Err(refusal!(Failed, "run {run} cannot continue: {why}"));
     };
     let mut lines = if file.exists() {
         let now = check_file(file, &shared.project_of(file), &DiskFiles);
@@ -129,8 +125,7 @@ fn unchanged(run: &str, step: &str, events: &[Event], reach: &str, shared: &Shar
 fn filled(question: &RunQuestion, answer: Option<&str>, fields: &[String], is_no: bool) -> Result<Option<Value>, Refusal> {
     let Some(asked) = &question.form else {
         if answer.is_some() || !fields.is_empty() {
-            let line = format!("\"{}\" has no form; answer without --answer and --field", visible(&question.step));
-            return Err(Refusal::usage(line));
+            return Err(refusal!(Usage, "\"{}\" has no form; answer without --answer and --field", visible(&question.step)));
         }
         return Ok(None);
     };
@@ -145,12 +140,12 @@ fn filled(question: &RunQuestion, answer: Option<&str>, fields: &[String], is_no
     let mut named = BTreeSet::new();
     for pair in fields {
         let Some((name, text)) = pair.split_once('=') else {
-            return Err(Refusal::usage(format!("--field {}: write --field name=value", visible(pair))));
+            return Err(refusal!(Usage, "--field {}: write --field name=value", visible(pair)));
         };
         if !named.insert(name) {
-            return Err(Refusal::usage(format!("--field {}: given twice", visible(name))));
+            return Err(refusal!(Usage, "--field {}: given twice", visible(name)));
         }
-        let value = form::typed(&asked.fields, name, text).map_err(|why| Refusal::usage(format!("--field {}: {why}", visible(name))))?;
+        let value = form::typed(&asked.fields, name, text).map_err(|why| refusal!(Usage, "--field {}: {why}", visible(name)))?;
         values.insert(name.to_owned(), value);
     }
     match answered(&asked.fields, Value::Object(values)) {
@@ -164,7 +159,7 @@ fn filled(question: &RunQuestion, answer: Option<&str>, fields: &[String], is_no
 
 /// JSON that is written out, or in a file as `@FILE`.
 fn json_of(option: &str, text: &str) -> Result<Value, Refusal> {
-    let wrong = |why: String| Refusal::usage(format!("{option}: {why}"));
+    let wrong = |why: String| refusal!(Usage, "{option}: {why}");
     let read = match text.strip_prefix('@') {
         Some(file) => {
             files::read_named(Path::new(file), LARGEST).map_err(|error| wrong(format!("cannot read {}: {error}", visible(file))))?
@@ -191,17 +186,17 @@ fn asked(
     if let (Some(asked), Some(open)) = (questions.into_iter().find(|asked| asked.step == step), open) {
         if asked.is_live && !is_shown {
             let who = "a server asks it in the middle of a call, so only the process of the run can answer";
-            return Err(Refusal::usage(format!("\"{shown}\": {who}; without that process, flow runs resume {run}{reach} continues")));
+            return Err(refusal!(Usage, "\"{shown}\": {who}; without that process, flow runs resume {run}{reach} continues"));
         }
         let now = format!("look at it with: {}", show_command(run, step, reach));
         return match number {
             Some(number) if number != asked.number => {
                 let now = format!("now it asks question {}; {now}", asked.number);
-                Err(Refusal::usage(format!("\"{shown}\" does not ask question {number} any more; nothing was decided; {now}")))
+                Err(refusal!(Usage, "\"{shown}\" does not ask question {number} any more; nothing was decided; {now}"))
             }
             None if asked.is_later && !is_shown => {
                 let which = format!("say which question you answer: --question {}", asked.number);
-                Err(Refusal::usage(format!("\"{shown}\" asks for the second time or later; {which}; {now}")))
+                Err(refusal!(Usage, "\"{shown}\" asks for the second time or later; {which}; {now}"))
             }
             _ => Ok((asked, open)),
         };
@@ -234,7 +229,7 @@ fn asked(
 
 /// The output that a person tells, as the steps below read it.
 fn output_of(text: &str, step: &str, events: &[Event], shared: &SharedOptions) -> Result<Value, Refusal> {
-    let wrong = |why: String| Refusal::usage(format!("--happened: {why}"));
+    let wrong = |why: String| refusal!(Usage, "--happened: {why}");
     let value = json_of("--happened", text)?;
     let workflow = pipeline(&file_of(events).map_err(wrong)?, shared)?;
     let on = run::ready(&shared.runner(&workflow, Some(Arc::default())))?;

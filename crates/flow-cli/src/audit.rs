@@ -69,7 +69,7 @@ pub(super) fn done(command: &AuditCommand, shared: &SharedOptions) -> Result<Exi
 }
 
 fn none(audit: &AuditFile) -> Refusal {
-    Refusal::new(Exit::NothingRan, format!("no audit yet: {} does not exist", audit.path().display()))
+    refusal!(NothingRan, "no audit yet: {} does not exist", audit.path().display())
 }
 
 fn verify(audit: &AuditFile, journal: &Path, saved: Option<&str>, earlier: &[PathBuf]) -> Result<Exit, Refusal> {
@@ -88,7 +88,7 @@ fn verify(audit: &AuditFile, journal: &Path, saved: Option<&str>, earlier: &[Pat
     if !found.is_there && saved.is_none() && earlier.is_empty() && !is_lost {
         return Err(none(audit));
     }
-    let at = |file: &Path, fault: &dyn Display| Refusal::new(Exit::Findings, format!("{}: {fault}", file.display()));
+    let at = |file: &Path, fault: &dyn Display| refusal!(Findings, "{}: {fault}", file.display());
     let head = found.chain.map_err(|fault| at(audit.path(), &fault))?;
     let mut added = found.added;
     match &found.ending {
@@ -99,7 +99,7 @@ fn verify(audit: &AuditFile, journal: &Path, saved: Option<&str>, earlier: &[Pat
     for file in earlier.iter().rev() {
         let found = AuditFile::at(file.clone()).verify(&mut wanted, || Ok(None))?;
         if !found.is_there {
-            return Err(Refusal::usage(format!("--earlier {} does not exist", file.display())));
+            return Err(refusal!(Usage, "--earlier {} does not exist", file.display()));
         }
         found.chain.map_err(|fault| at(file, &fault))?;
         added.extend(found.added);
@@ -175,7 +175,7 @@ fn export(audit: &AuditFile, wanted: &Wanted<'_>, format: AuditFormat) -> Result
         return Err(none(audit));
     }
     if let (false, Some(run)) = (found, wanted.run) {
-        return Err(Refusal::new(Exit::NothingRan, format!("no record is of a run \"{}\"", visible(run))));
+        return Err(refusal!(NothingRan, "no record is of a run \"{}\"", visible(run)));
     }
     print(&mut text);
     if unread > 0 {

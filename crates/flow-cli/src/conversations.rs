@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::{AgentOption, ConversationsCommand, SharedOptions, StoreOption};
+use super::arguments::{ConversationOptions, ConversationsCommand, SharedOptions, StoreOption};
 use super::refusal::Refusal;
 use super::{Exit, stdout};
 use crate::adapter::clock::SystemClock;
@@ -30,24 +30,20 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
     let journal = kept::journal_file(&shared.current_project())?;
     match command {
         ConversationsCommand::List { json, store } => list(&mut open(&journal, store, shared)?, *json),
-        ConversationsCommand::Show { id, of, store } => {
-            let messages = messages(&mut open(&journal, store, shared)?, id, of, shared)?;
-            Ok(stdout::print(&messages.iter().map(shown).collect::<String>()))
+        ConversationsCommand::Show(options) => {
+            Ok(stdout::print(&messages(&journal, options, shared)?.iter().map(shown).collect::<String>()))
         }
-        ConversationsCommand::Export { id, of, store } => {
-            let messages = messages(&mut open(&journal, store, shared)?, id, of, shared)?;
-            Ok(stdout::print(&messages.iter().filter_map(line).collect::<String>()))
+        ConversationsCommand::Export(options) => {
+            Ok(stdout::print(&messages(&journal, options, shared)?.iter().filter_map(line).collect::<String>()))
         }
         ConversationsCommand::Add { id, file, store } => add(&journal, id, file, store, shared),
-        ConversationsCommand::Clear { id, of, store } => {
+        ConversationsCommand::Clear(ConversationOptions { id, agent, store }) => {
             let mut store = open(&journal, store, shared)?;
-            let cleared = store.clear(id, of.agent.as_deref())?.ok_or_else(|| unknown(&mut store, id))?;
-            if let (0, Some(agent)) = (cleared, &of.agent) {
+            let cleared = store.clear(id, agent.as_deref())?.ok_or_else(|| unknown(&mut store, id))?;
+            if let (0, Some(agent)) = (cleared, agent) {
                 return Err(nothing_of(id, agent, &store.agents(id)?));
             }
-            if !shared.quiet {
-                tell!("removed {}", counted(cleared, "message", "messages"));
-            }
+            note!(shared, "removed {}", counted(cleared, "message", "messages"));
             Ok(Exit::Ok)
         }
         ConversationsCommand::Erase { id, forget_missing, store } => erase(&journal, id, *forget_missing, store, shared),
@@ -58,7 +54,7 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
 fn open(journal: &Path, store: &StoreOption, shared: &SharedOptions) -> Result<SqliteConversations, Refusal> {
     let file = store.store.clone().unwrap_or_else(|| conversations_file(journal));
     if !file.exists() {
-        return Err(Refusal::new(Exit::NothingRan, format!("no conversations yet: {} does not exist", file.display())));
+        return Err(refusal!(NothingRan, "no conversations yet: {} does not exist", file.display()));
     }
     let sealing = kept::of_kept_runs(&shared.current_project())?;
     let mut opened = SqliteConversations::existing(&file, &sealing)?;
@@ -95,10 +91,12 @@ fn of_agents(agents: &BTreeMap<String, u64>) -> String {
 
 /// The messages of a conversation, or of an agent in it; of which other agents there are some is told on standard error.
 /// Errors: there is none of that id, or none of that agent (exit 2), or it cannot be read.
-fn messages(store: &mut SqliteConversations, id: &str, of: &AgentOption, shared: &SharedOptions) -> Result<Vec<KeptMessage>, Refusal> {
-    let messages = store.all(id, of.agent.as_deref())?.ok_or_else(|| unknown(store, id))?;
+fn messages(journal: &Path, options: &ConversationOptions, shared: &SharedOptions) -> Result<Vec<KeptMessage>, Refusal> {
+    let ConversationOptions { id, agent, store } = options;
+    let mut store = open(journal, store, shared)?;
+    let messages = store.all(id, agent.as_deref())?.ok_or_else(|| unknown(&mut store, id))?;
     let agents = store.agents(id)?;
-    match &of.agent {
+    match agent {
         Some(agent) if messages.is_empty() => return Err(nothing_of(id, agent, &agents)),
         None if !agents.is_empty() && !shared.quiet => tell!("not among these: {} (--agent NAME)", of_agents(&agents)),
         Some(_) | None => {}
@@ -108,12 +106,12 @@ fn messages(store: &mut SqliteConversations, id: &str, of: &AgentOption, shared:
 
 fn nothing_of(id: &str, agent: &str, agents: &BTreeMap<String, u64>) -> Refusal {
     let others = if agents.is_empty() { String::new() } else { format!("; there are {}", of_agents(agents)) };
-    Refusal::usage(format!("conversation {} has no messages of agent \"{}\"{others}", visible(id), visible(agent)))
+    refusal!(Usage, "conversation {} has no messages of agent \"{}\"{others}", visible(id), visible(agent))
 }
 
 fn unknown(store: &mut SqliteConversations, id: &str) -> Refusal {
     let others = of_other_keys(store).map(|others| format!("; {others}, and it may be among them")).unwrap_or_default();
-    Refusal::usage(format!("conversation \"{}\" not found{others}; see flow conversations list", visible(id)))
+    refusal!(Usage, "conversation \"{}\" not found{others}; see flow conversations list", visible(id))
 }
 
 /// Says how many conversations are encrypted with another key; `None`: none.
@@ -154,11 +152,11 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
         return Err(Refusal::usage("the id of a conversation must not be empty"));
     }
     let text = if file == Path::new("-") { files::read_input(MOST_ADDED) } else { files::read_named(file, MOST_ADDED) };
-    let text = text.map_err(|error| Refusal::usage(format!("{}: it cannot be read: {error}", shown_path(file))))?;
+    let text = text.map_err(|error| refusal!(Usage, "{}: it cannot be read: {error}", shown_path(file)))?;
     let (batch, now) = (environment::added_id(), SystemClock::default().now());
     let mut messages = vec![];
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |what: &str| Refusal::usage(format!("{}, line {number}: {}; nothing was added", shown_path(file), visible(what)));
+        let wrong = |what: &str| refusal!(Usage, "{}, line {number}: {}; nothing was added", shown_path(file), visible(what));
         let value = read_json(line).map_err(|error| wrong(&error.what))?;
         let added: AddedMessage = serde_json::from_value(value).map_err(|error| wrong(&error.to_string()))?;
         messages.push(added.kept(&batch, now).map_err(wrong)?);
@@ -168,9 +166,7 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
     let mut opened = SqliteConversations::open(&place, &sealing, store.store.is_none())?;
     catch_up(&mut opened, journal, &sealing, Some(id), None)?;
     opened.add(id, &messages)?;
-    if !shared.quiet {
-        tell!("added {}", counted(messages.len() as u64, "message", "messages"));
-    }
+    note!(shared, "added {}", counted(messages.len() as u64, "message", "messages"));
     Ok(Exit::Ok)
 }
 
@@ -253,27 +249,25 @@ fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, sh
     conversations.leave(&turn)?;
     let (runs, missing) = erased?;
     if !missing.is_empty() {
-        let message = format!(
+        return Err(refusal!(
+            Failed,
             "the messages are erased, with {} that belonged to them; not in {}: the records of {}. If they are kept elsewhere (another FLOW_STATE_DIR, \
              another project with this store), repeat the command there; if they were removed (flow runs rm), repeat it with --forget-missing",
             counted(runs, "run", "runs"),
             journal.display(),
             missing.join(", ")
-        );
-        return Err(Refusal::new(Exit::Failed, message));
+        ));
     }
     if let Some(others) = of_other_keys(&mut conversations) {
-        let message = format!(
+        return Err(refusal!(
+            Failed,
             "the messages that can be read are erased, with {} that belonged to them, but {others}, and \"{}\" may be among them: set FLOW_JOURNAL_KEY \
              (or journal.key_file) to each earlier key and repeat the command",
             counted(runs, "run", "runs"),
             visible(id)
-        );
-        return Err(Refusal::new(Exit::Failed, message));
+        ));
     }
-    if !shared.quiet {
-        tell!("erased, with {} that belonged to it", counted(runs, "run", "runs"));
-    }
+    note!(shared, "erased, with {} that belonged to it", counted(runs, "run", "runs"));
     Ok(Exit::Ok)
 }
 
@@ -287,8 +281,10 @@ fn erase_in_turn(
 ) -> Result<(usize, Vec<String>), Refusal> {
     if let Some(ahead) = conversations.ahead(turn)? {
         let process = conversations.process(&ahead);
-        let message = format!("run {ahead} of this conversation is running (process {process}); erase the conversation when it has ended");
-        return Err(Refusal::usage(message));
+        return Err(refusal!(
+            Usage,
+            "run {ahead} of this conversation is running (process {process}); erase the conversation when it has ended"
+        ));
     }
     let mut store = journal.exists().then(|| SqliteStore::existing(journal, &Default::default())).transpose()?;
     let (mut runs, mut missing): (Vec<String>, Vec<String>) = (vec![], vec![]);
@@ -301,9 +297,10 @@ fn erase_in_turn(
     if let Some(store) = store.as_mut().filter(|_| !runs.is_empty()) {
         let waiting = store.list(&RunFilter { state: Some("waiting".into()), ..RunFilter::default() })?.runs;
         if let Some(run) = waiting.iter().map(|run| &run.run).find(|run| runs.contains(run)) {
-            return Err(Refusal::usage(format!(
+            return Err(refusal!(
+                Usage,
                 "run {run} of this conversation waits for a person: decide (flow runs show {run}), or remove it (flow runs rm {run})"
-            )));
+            ));
         }
         for run in &runs {
             locks.extend(RunLock::take_to_remove(journal, run)?);

@@ -27,8 +27,6 @@ pub(super) fn of_run(record: &Record, file: Option<&str>, shared: &SharedOptions
 }
 
 fn alone(record: &Record, shared: &SharedOptions, why: &str) -> graph::Graph {
-    if !shared.quiet {
-        tell!("drawn from the record only, in the order in which steps began: {why}");
-    }
+    note!(shared, "drawn from the record only, in the order in which steps began: {why}");
     graph::ran_alone(record)
 }

@@ -11,28 +11,28 @@ pub(super) fn table() -> String {
     format!("Exit codes:\n{}", lines.join("\n"))
 }
 
-/// How the program ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// How the program ends, from good to bad: a signal counts most, then what went wrong, then what is only not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exit {
     /// All is well; a partial run too.
     Ok,
-    /// Errors in a file (nothing was started), a failed test, a golden that differs.
-    Findings,
-    /// What the command line names is wrong or not there (an option's value or file, a run, a step, a channel, inputs, a person), or another
-    /// process holds the run.
-    Usage,
-    /// A fault of this program.
-    Internal,
+    /// Waiting for an answer; the run is saved.
+    Waiting,
     /// There is nothing to work on: no such file or folder, none of ours in it, no test, no run at all.
     NothingRan,
     /// A gate was not met, also when its `otherwise` was delivered.
     QualityNotMet,
-    /// The run failed, what it wants is not trusted, the journal cannot be used, or a result cannot be written.
-    Failed,
     /// The run's time or budget has ended.
     LimitReached,
-    /// Waiting for an answer; the run is saved.
-    Waiting,
+    /// What the command line names is wrong or not there (an option's value or file, a run, a step, a channel, inputs, a person), or another
+    /// process holds the run.
+    Usage,
+    /// Errors in a file (nothing was started), a failed test, a golden that differs.
+    Findings,
+    /// The run failed, what it wants is not trusted, the journal cannot be used, or a result cannot be written.
+    Failed,
+    /// A fault of this program.
+    Internal,
     /// Ctrl-C.
     Interrupted,
     /// SIGTERM.
@@ -78,27 +78,6 @@ impl Exit {
     /// This one; if all was well, the other.
     pub fn or(self, other: Exit) -> Exit {
         if self == Exit::Ok { other } else { self }
-    }
-
-    /// The worse of two: a signal first, then what went wrong, then what is only not over.
-    pub fn worse(self, other: Exit) -> Exit {
-        if self.badness() >= other.badness() { self } else { other }
-    }
-
-    fn badness(self) -> u8 {
-        match self {
-            Exit::Ok => 0,
-            Exit::Waiting => 1,
-            Exit::NothingRan => 2,
-            Exit::QualityNotMet => 3,
-            Exit::LimitReached => 4,
-            Exit::Usage => 5,
-            Exit::Findings => 6,
-            Exit::Failed => 7,
-            Exit::Internal => 8,
-            Exit::Interrupted => 9,
-            Exit::Terminated => 10,
-        }
     }
 
     /// This one, or failed if all was well and something could not be written.

@@ -31,20 +31,20 @@ pub(super) fn run(options: &ExplainOptions, shared: &SharedOptions) -> Result<Ex
         return text.map(|text| stdout::print(&text)).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)));
     }
     if options.guarantees {
-        return Err(Refusal::new(Exit::NothingRan, format!("no pipeline file is called {}", visible(what))));
+        return Err(refusal!(NothingRan, "no pipeline file is called {}", visible(what)));
     }
     if let Some(found) = Code::find(what) {
         return Ok(stdout::print(found.page()));
     }
     if what.contains(['/', '\\']) || what.ends_with(".yaml") || what.ends_with(".yml") {
-        return Err(Refusal::new(Exit::NothingRan, format!("no file found: {} does not exist", visible(what))));
+        return Err(refusal!(NothingRan, "no file found: {} does not exist", visible(what)));
     }
     let keys = keys_named(what);
     if !keys.is_empty() {
         return Ok(stdout::print(&about_keys(&keys)));
     }
     let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]).chain(key_names());
-    Err(Refusal::usage(format!("no file, no code and no key is called \"{}\"{}", visible(what), did_you_mean(what, names))))
+    Err(refusal!(Usage, "no file, no code and no key is called \"{}\"{}", visible(what), did_you_mean(what, names)))
 }
 
 /// What keys of one name mean, in each place that they may stand in.

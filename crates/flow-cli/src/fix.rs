@@ -64,9 +64,7 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, 
             lost => return Ok(lost),
         }
     }
-    if !shared.quiet {
-        tell!("{}", counts.summary(options.diff));
-    }
+    note!(shared, "{}", counts.summary(options.diff));
     Ok(exit)
 }
 

@@ -17,9 +17,9 @@ pub(super) fn run(options: &ImportOptions, shared: &SharedOptions) -> Result<Exi
     let (name, file) = (shown(&options.file), &options.file);
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name a file" } else { "does not exist" };
-        return Err(Refusal::new(Exit::NothingRan, format!("no file found: {name} {what}")));
+        return Err(refusal!(NothingRan, "no file found: {name} {what}"));
     }
-    let text = read_named(file, LARGEST).map_err(|problem| Refusal::new(Exit::Findings, format!("{name}: {problem}")))?;
+    let text = read_named(file, LARGEST).map_err(|problem| refusal!(Findings, "{name}: {problem}"))?;
     let (output, project) = (options.output.as_deref(), |path: &Path| shared.project_of(path));
     let files = flow_import::import(ImportRequest { format: options.format, file, text, output, project: &project });
     let files = files.map_err(|error| refusal(error, shared))?;
@@ -41,7 +41,7 @@ fn refusal(error: ImportError, shared: &SharedOptions) -> Refusal {
         ImportError::Unreadable(sources, found) => {
             let findings = Findings::new(&sources, &found);
             super::tell::drawn(&report::human(&findings, shared.look_of_stderr()));
-            Refusal::new(Exit::Findings, format!("nothing was imported: {}", report::summary(&findings)))
+            refusal!(Findings, "nothing was imported: {}", report::summary(&findings))
         }
         ImportError::OtherKind(why) => Refusal::new(Exit::Findings, why),
     }
@@ -50,7 +50,7 @@ fn refusal(error: ImportError, shared: &SharedOptions) -> Refusal {
 /// Writes new files; none, if one of them is there.
 fn write(folder: &Path, files: &[(PathBuf, String)], shared: &SharedOptions) -> Result<Exit, Refusal> {
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
-        return Err(Refusal::usage(format!("nothing was written: {} already exists", shown(path))));
+        return Err(refusal!(Usage, "nothing was written: {} already exists", shown(path)));
     }
     let write = |path: &Path, text: &str| -> std::io::Result<()> {
         stays_in(folder, path)?;
@@ -58,10 +58,8 @@ fn write(folder: &Path, files: &[(PathBuf, String)], shared: &SharedOptions) -> 
         OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
     };
     for (path, text) in files {
-        write(path, text).map_err(|problem| Refusal::new(Exit::Failed, format!("cannot write {}: {problem}", shown(path))))?;
-        if !shared.quiet {
-            tell!("wrote {}", shown(path));
-        }
+        write(path, text).map_err(|problem| refusal!(Failed, "cannot write {}: {problem}", shown(path)))?;
+        note!(shared, "wrote {}", shown(path));
     }
     Ok(Exit::Ok)
 }

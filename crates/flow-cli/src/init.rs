@@ -55,8 +55,7 @@ pub(super) fn run(folder: &Path, only_policies: bool, shared: &SharedOptions) ->
         let path = place(name);
         if let Err(problem) = stays_in(folder, &path).and_then(|()| made.write(&path, text)) {
             made.remove();
-            let line = format!("cannot write {}: {problem}; files written before it were removed", shown(&path));
-            return Err(Refusal::new(Exit::Failed, line));
+            return Err(refusal!(Failed, "cannot write {}: {problem}; files written before it were removed", shown(&path)));
         }
     }
     if !shared.quiet {

@@ -39,8 +39,8 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
         if !named.insert(name) {
             return wrong(format!("--input {name} is set twice; set each input once", name = visible(name)));
         }
-        let typed = typed_for(&pipeline.inputs, name, value)
-            .map_err(|error| Refusal::usage(format!("--input {}: {}", visible(name), unread(&error))))?;
+        let typed =
+            typed_for(&pipeline.inputs, name, value).map_err(|error| refusal!(Usage, "--input {}: {}", visible(name), unread(&error)))?;
         given.insert(name.to_string(), typed);
     }
     Ok((given, channel))
@@ -48,10 +48,9 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
 
 fn of_file(file: &Path) -> Result<Map<String, Value>, Refusal> {
     let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
-    let text = text.map_err(|e| Refusal::usage(format!("--inputs {}: cannot read it: {e}", shown(file))))?;
-    let wanted = |what: String| {
-        Refusal::usage(format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(file)))
-    };
+    let text = text.map_err(|e| refusal!(Usage, "--inputs {}: cannot read it: {e}", shown(file)))?;
+    let wanted =
+        |what: String| refusal!(Usage, "--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(file));
     match read_json(&text) {
         Ok(Value::Object(given)) => Ok(given),
         Ok(_) => Err(wanted("it is not a JSON object".into())),
@@ -116,7 +115,7 @@ pub(super) fn unread(error: &JsonError) -> String {
 
 /// Limits of flags.
 pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, Refusal> {
-    let deadline = deadline.map(parse_duration).transpose().map_err(|what| Refusal::usage(format!("--deadline {what}")))?;
+    let deadline = deadline.map(parse_duration).transpose().map_err(|what| refusal!(Usage, "--deadline {what}"))?;
     if deadline.is_some_and(|time| time.is_zero()) {
         return Err(Refusal::usage("--deadline must be above 0; write a time such as 30s"));
     }
@@ -127,5 +126,5 @@ pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Resul
 pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
     DateTime::parse_from_rfc3339(text)
         .map(|t| t.with_timezone(&Utc))
-        .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
+        .map_err(|_| refusal!(Usage, "--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text)))
 }

@@ -4,6 +4,8 @@
 
 #[macro_use]
 mod tell;
+#[macro_use]
+mod refusal;
 
 mod allow;
 mod approve;
@@ -29,7 +31,6 @@ mod outcome;
 mod page;
 mod plan;
 mod progress;
-mod refusal;
 mod run;
 mod runs;
 mod serve;
@@ -117,7 +118,7 @@ fn inner_command(error: &clap::Error) -> Option<String> {
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     tell::show_spans().map_err(Refusal::usage)?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(Refusal::usage(format!("--project {}: folder not found", shown(folder))));
+        return Err(refusal!(Usage, "--project {}: folder not found", shown(folder)));
     }
     match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),

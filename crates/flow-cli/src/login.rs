@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::arguments::{LoginOptions, SharedOptions};
 use super::refusal::Refusal;
 use super::signals::at_question;
-use super::tools::pipelines;
+use super::tools::{pipelines, servers_of};
 use super::typing::{Said, Typing, is_at_terminal};
 use super::{Exit, tell, trust};
 use crate::adapter::mcp::auth::{LoginTalk, LoginWish, TokensAfter};
@@ -15,10 +15,11 @@ use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::engine::{secret_values, servers};
+use crate::event::Failure;
 use crate::journal::AuditAction;
 use crate::model::Pipeline;
 use crate::port::{Secret, ServerTransport, ToolServer};
-use crate::runtime::{declared, inputs_of_file, kept, settings, world};
+use crate::runtime::{declared, inputs_of_file, kept};
 
 /// A server of this name, and the pipeline that has it.
 struct Found {
@@ -127,45 +128,36 @@ fn open_browser(address: &str) {
     let _ = command.spawn();
 }
 
+fn failed(failure: Failure) -> Refusal {
+    Refusal::new(Exit::Failed, visible(&failure.message))
+}
+
 /// Signs in.
 pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
     let found = found(&options.server, &options.paths, &env, shared)?;
     let agreed = trust::consent(&found.checked, &found.file, options.trust.is_given, shared)?;
-    let hosts = settings::read(&shared.project_of(&found.file)).unwrap_or_default().hosts_with(&env);
     let wish = LoginWish { scopes: options.scopes.clone(), hosts: options.hosts.clone(), by_device: options.device };
     let talk = Terminal { name: found.server.name.clone(), opens_browser: !options.no_browser };
-    let runtime = Runtime::new().map_err(|error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}")))?;
-    let command = world::login_command(&found.file, &shared.project_of(&found.file), shared.env_file.as_deref());
-    let world = world::servers(hosts, agreed, command);
-    let done = runtime.block_on(world.log_in(&found.server, &wish, &talk));
-    match done {
-        Ok(done) => {
-            kept::audit(&shared.project_of(&found.file), AuditAction::LoggedIn, "", &options.server)?;
-            let scopes = if done.scopes.is_empty() { String::new() } else { format!(", scopes {}", visible(&done.scopes.join(" "))) };
-            let long =
-                if done.is_refreshed { "it is refreshed automatically" } else { "it is not refreshed; log in again when it has expired" };
-            tell!("{}: logged in at {}{scopes}; {long}", options.server, visible(&done.issuer));
-            Ok(Exit::Ok)
-        }
-        Err(failure) => Err(Refusal::new(Exit::Failed, visible(&failure.message))),
-    }
+    let runtime = Runtime::new().map_err(|error| refusal!(Failed, "flow cannot start: {error}"))?;
+    let done = runtime.block_on(servers_of(&found.file, agreed, &env, shared).log_in(&found.server, &wish, &talk));
+    let done = done.map_err(failed)?;
+    kept::audit(&shared.project_of(&found.file), AuditAction::LoggedIn, "", &options.server)?;
+    let scopes = if done.scopes.is_empty() { String::new() } else { format!(", scopes {}", visible(&done.scopes.join(" "))) };
+    let long = if done.is_refreshed { "it is refreshed automatically" } else { "it is not refreshed; log in again when it has expired" };
+    tell!("{}: logged in at {}{scopes}; {long}", options.server, visible(&done.issuer));
+    Ok(Exit::Ok)
 }
 
 /// Revokes a login and forgets it.
 pub(super) fn logout(server: &str, paths: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
     let found = found(server, paths, &env, shared)?;
-    let hosts = settings::read(&shared.project_of(&found.file)).unwrap_or_default().hosts_with(&env);
-    let command = world::login_command(&found.file, &shared.project_of(&found.file), shared.env_file.as_deref());
-    let runtime = Runtime::new().map_err(|error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}")))?;
-    let done = runtime.block_on(world::servers(hosts, Arc::default(), command).log_out(&found.server));
-    let after = match done.map_err(|failure| Refusal::new(Exit::Failed, visible(&failure.message)))? {
-        None => {
-            tell!("{server}: there was no login");
-            return Ok(Exit::Ok);
-        }
-        Some(after) => after,
+    let runtime = Runtime::new().map_err(|error| refusal!(Failed, "flow cannot start: {error}"))?;
+    let done = runtime.block_on(servers_of(&found.file, Arc::default(), &env, shared).log_out(&found.server));
+    let Some(after) = done.map_err(failed)? else {
+        tell!("{server}: there was no login");
+        return Ok(Exit::Ok);
     };
     kept::audit(&shared.project_of(&found.file), AuditAction::LoggedOut, "", server)?;
     match after {

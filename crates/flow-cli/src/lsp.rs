@@ -31,7 +31,7 @@ pub(super) fn run() -> Result<Exit, Refusal> {
             }
         }
     });
-    reading.map_err(|error| Refusal::new(Exit::Failed, format!("cannot serve: {error}")))?;
+    reading.map_err(|error| refusal!(Failed, "cannot serve: {error}"))?;
     let mut out = std::io::stdout().lock();
     let mut silence = SILENCE;
     loop {

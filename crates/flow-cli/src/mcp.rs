@@ -45,12 +45,12 @@ pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit
     for file in &options.files {
         let one = ServedPipeline::new(file, &limits, options.trust.is_given, shared)?;
         if served.iter().any(|other| other.tool.name == one.tool.name) {
-            return Err(Refusal::usage(format!("two pipelines are called {}; tool names must be unique", one.tool.name)));
+            return Err(refusal!(Usage, "two pipelines are called {}; tool names must be unique", one.tool.name));
         }
         served.push(Arc::new(one));
     }
     let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING, patience: PATIENCE };
-    let cannot = |what: &str, error: std::io::Error| Refusal::new(Exit::Failed, format!("{what}: {error}"));
+    let cannot = |what: &str, error: std::io::Error| refusal!(Failed, "{what}: {error}");
     let runtime = Runtime::new().map_err(|error| cannot("flow cannot start", error))?;
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let signals = Arc::new(listen(sender));
@@ -93,18 +93,16 @@ fn token(shared: &SharedOptions, address: IpAddr) -> Result<Option<Secret>, Refu
     if let (None, Some(file)) = (&token, &shared.env_file)
         && environment::of_file(file).map_err(Refusal::usage)?.contains_key(TOKEN)
     {
-        return Err(Refusal::usage(format!("{TOKEN} is set in {}, but is read from the environment only; set it there", file.display())));
+        return Err(refusal!(Usage, "{TOKEN} is set in {}, but is read from the environment only; set it there", file.display()));
     }
     match &token {
         Some(token) if token.reveal().len() < SHORTEST_TOKEN || !token.reveal().bytes().all(|byte| byte.is_ascii_graphic()) => {
-            let message = format!("{TOKEN}: write at least {SHORTEST_TOKEN} random letters and digits, without spaces");
-            Err(Refusal::usage(message))
+            Err(refusal!(Usage, "{TOKEN}: write at least {SHORTEST_TOKEN} random letters and digits, without spaces"))
         }
-        None if address != IpAddr::V4(Ipv4Addr::LOCALHOST) => {
-            let message =
-                format!("--address {address}: only 127.0.0.1 is served without a token; set {TOKEN} to the token that clients must send");
-            Err(Refusal::usage(message))
-        }
+        None if address != IpAddr::V4(Ipv4Addr::LOCALHOST) => Err(refusal!(
+            Usage,
+            "--address {address}: only 127.0.0.1 is served without a token; set {TOKEN} to the token that clients must send"
+        )),
         _ => Ok(token),
     }
 }

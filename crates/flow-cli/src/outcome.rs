@@ -43,7 +43,7 @@ impl OutputTargets<'_> {
     pub(super) fn open(options: &OutputOptions, reach: String) -> Result<OutputTargets<'_>, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
-                return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
+                return Err(refusal!(Usage, "--output and --events both name {}; name two files", shown(path)));
             }
             files::may_write(path).map_err(cannot("write", path)).map_err(Refusal::usage)?;
         }

@@ -83,15 +83,13 @@ fn person(pipeline: &Pipeline, given: &PreviewInputs, shared: &SharedOptions) ->
     if hangs {
         return Ok(None);
     }
-    let runtime = Runtime::new().map_err(|e| Refusal::new(Exit::Failed, format!("flow cannot start: {e}")))?;
+    let runtime = Runtime::new().map_err(|e| refusal!(Failed, "flow cannot start: {e}"))?;
     let data = DataFiles::keeping(own_files(&pipeline.project, None, shared.env_file.as_deref(), None)?);
     let found = runtime.block_on(find_person(pipeline, inputs, &data)).map_err(|error| Refusal::usage(visible(&error.to_string())))?;
     match found.failure {
         None => Ok(Some(found.fields)),
         Some(failure) => {
-            if !shared.quiet {
-                tell!("{}", visible(&failure.message));
-            }
+            note!(shared, "{}", visible(&failure.message));
             Ok(None)
         }
     }

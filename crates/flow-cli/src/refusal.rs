@@ -14,6 +14,11 @@ use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
 use crate::runtime::{CheckError, RunError, Workflow, drawn, shown};
 
+/// A refusal with this exit code, and a line that is formatted.
+macro_rules! refusal {
+    ($exit:ident, $($text:tt)*) => { $crate::refusal::Refusal::new($crate::Exit::$exit, format!($($text)*)) };
+}
+
 /// What stops a run before it starts: its exit code and what to say.
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
 
@@ -40,7 +45,7 @@ impl From<RunError> for Refusal {
             RunError::Inputs(lines) => Refusal(Exit::Usage, lines),
             RunError::CannotResume(lines) => Refusal(Exit::Failed, lines),
             RunError::Changed(changed) => Refusal(Exit::Failed, changed.to_string().lines().map(str::to_owned).collect()),
-            RunError::Tape(error) => Refusal::usage(format!("--{error}")),
+            RunError::Tape(error) => refusal!(Usage, "--{error}"),
             RunError::Settings(found) => Refusal::new(Exit::Findings, drawn(&found)),
             RunError::Store { error, help } => {
                 let Refusal(exit, mut lines) = error.into();
@@ -78,7 +83,7 @@ pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Re
     let shown = shown(file);
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };
-        return Err(Refusal::new(Exit::NothingRan, format!("no file found: {shown} {what}")));
+        return Err(refusal!(NothingRan, "no file found: {shown} {what}"));
     }
     if file.extension().is_some_and(|ending| ending == "toml") {
         return Err(Refusal::usage(CheckError::NoPipeline(file.to_path_buf())));
@@ -86,7 +91,7 @@ pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Re
     let project = shared.project_of(file);
     let mut checked = check_file(file, &project, &DiskFiles);
     if checked.loaded.kind == FileKind::Test {
-        return Err(Refusal::usage(format!("{shown} is a test file, not a pipeline: run flow test {}", shell_path(&shown))));
+        return Err(refusal!(Usage, "{shown} is a test file, not a pipeline: run flow test {}", shell_path(&shown)));
     }
     if checked.has_errors() {
         add_edits(&mut checked, file, &project, &DiskFiles);
@@ -103,7 +108,7 @@ pub(super) fn report_findings(checked: &Checked, file: &str, shared: &SharedOpti
         let findings = Findings::new(&checked.loaded.sources, &errors);
         let text = report::human(&findings, shared.look_of_stderr());
         tell::drawn(&text);
-        return Err(Refusal::new(Exit::Findings, format!("nothing was started: {}", report::summary(&findings))));
+        return Err(refusal!(Findings, "nothing was started: {}", report::summary(&findings)));
     }
     if shared.quiet {
         return Ok(());

@@ -81,7 +81,7 @@ pub(super) fn prepared(
     let workflow = pipeline(file, shared)?;
     if let (Taping::Record(_), false, Some(step)) = (&taping, typing::is_at_terminal(), surely_asks(&workflow.checked.plan)) {
         let what = format!("--record: step \"{}\" asks a person, and nobody can answer here", visible(&step.id.value));
-        return Err(Refusal::usage(format!("{what}; a recording is of one whole run, so record it at a terminal")));
+        return Err(refusal!(Usage, "{what}; a recording is of one whole run, so record it at a terminal"));
     }
     // A replay asks nobody, starts nothing and needs no secret.
     let agreed = if taping.is_replay() { None } else { Some(trust::consent(&workflow.checked, file, is_allowed, shared)?) };

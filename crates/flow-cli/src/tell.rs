@@ -30,6 +30,11 @@ macro_rules! tell_as_written {
     ($($text:tt)*) => { $crate::tell::as_written(&format!($($text)*), "\n") };
 }
 
+/// Writes a line that --quiet leaves out.
+macro_rules! note {
+    ($options:expr, $($text:tt)*) => { if !$options.quiet { tell!($($text)*) } };
+}
+
 /// What must not be printed, as far as it is known in this process.
 #[derive(Default)]
 struct KnownSecrets {

@@ -1,7 +1,7 @@
 //! `flow tools`: looking at the tools of MCP servers, and accepting them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::SharedOptions;
@@ -10,9 +10,8 @@ use super::validate::files;
 use super::{Exit, tell, trust};
 use crate::adapter::agreed::Agreed;
 use crate::adapter::disk_files::DiskFiles;
-use crate::adapter::mcp::ServerLook;
-use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::mcp::pins::{self, Pins};
+use crate::adapter::mcp::{McpServers, ServerLook};
 use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
@@ -37,13 +36,7 @@ pub(super) enum Seen {
 }
 
 /// Starts the servers of a pipeline, all at once, asks for their tools, and ends them.
-pub(super) fn look(
-    pipeline: &Pipeline,
-    env: &BTreeMap<String, Secret>,
-    private_hosts: Vec<String>,
-    agreed: &Arc<Agreed>,
-    command: LoginCommand,
-) -> Vec<(String, Seen)> {
+pub(super) fn look(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, world: &McpServers) -> Vec<(String, Seen)> {
     let found = servers(pipeline, &inputs_of_file(pipeline), &declared([pipeline], env), env);
     if found.is_empty() {
         return vec![];
@@ -52,7 +45,6 @@ pub(super) fn look(
         Ok(runtime) => runtime,
         Err(error) => return found.into_iter().map(|(name, _)| (name, Seen::Fails(error.to_string()))).collect(),
     };
-    let world = world::servers(private_hosts, Arc::clone(agreed), command);
     runtime.block_on(async {
         let one = async |(name, server): (String, Result<ToolServer, Failure>)| match server {
             Ok(server) => match world.look(&server).await {
@@ -66,6 +58,13 @@ pub(super) fn look(
         let _ = world.close().await;
         seen
     })
+}
+
+/// The servers of a file, to be asked outside of a run.
+pub(super) fn servers_of(file: &Path, agreed: Arc<Agreed>, env: &BTreeMap<String, Secret>, shared: &SharedOptions) -> McpServers {
+    let project = shared.project_of(file);
+    let hosts = settings::read(&project).unwrap_or_default().hosts_with(env);
+    world::servers(hosts, agreed, world::login_command(file, &project, shared.env_file.as_deref()))
 }
 
 /// The pipelines to look at: those that are named, else all of the project. What is named must hold one. Errors: it does not (exit 4).
@@ -107,10 +106,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     }
     let (mut faults, mut differences, mut count) = (0, 0, 0);
     for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
-        let project = shared.project_of(path);
-        let hosts = settings::read(&project).unwrap_or_default().hosts_with(&env);
-        let command = world::login_command(path, &project, shared.env_file.as_deref());
-        let look = |pipeline| look(pipeline, &env, hosts.clone(), agreed, command.clone());
+        let look = |pipeline| look(pipeline, &env, &servers_of(path, Arc::clone(agreed), &env, shared));
         let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline));
         for (name, seen) in of_file {
             count += 1;
@@ -132,7 +128,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
                     if only_check || look.difference.is_none() {
                         continue;
                     }
-                    kept::audit(&project, AuditAction::ToolsPinned, "", &name)?;
+                    kept::audit(&shared.project_of(path), AuditAction::ToolsPinned, "", &name)?;
                     let kept = Pins::read(&server.project).and_then(|mut pins| {
                         pins.pin(&server.identity, &look.said);
                         pins.write(&server.project)

@@ -35,7 +35,7 @@ fn ask(wanted: &ConsentRequest, standing: &Standing, shared: &SharedOptions) -> 
     drop(at_question);
     match answer {
         Some(true) => wanted.keep(standing, &shared.project_of(wanted.file)).map_err(unusable),
-        _ => Err(Refusal::new(Exit::Failed, format!("{} is not trusted; nothing was started", shown(wanted.file)))),
+        _ => Err(refusal!(Failed, "{} is not trusted; nothing was started", shown(wanted.file))),
     }
 }
 
@@ -130,12 +130,10 @@ fn remove(files: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     for file in files {
         let (named, project) = (shown(file), shared.project_of(file));
         match list.remove(&place(file)).map_err(RunError::system)? {
-            0 => return Err(Refusal::new(Exit::NothingRan, format!("{named} was not trusted"))),
+            0 => return Err(refusal!(NothingRan, "{named} was not trusted")),
             _ => kept::audit(&project, AuditAction::TrustRemoved, "", &place_in(&project, file))?,
         }
-        if !shared.quiet {
-            tell!("{named} is no longer trusted");
-        }
+        note!(shared, "{named} is no longer trusted");
     }
     Ok(Exit::Ok)
 }

@@ -188,7 +188,7 @@ pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal>
     let mut files = Overlay { below: &DiskFiles, texts: BTreeMap::new() };
     if let Some(path) = paths.iter().find(|path| is_input(path)) {
         let mut bytes = vec![];
-        let cannot = |error: &dyn Display| Refusal::usage(format!("cannot read standard input: {error}"));
+        let cannot = |error: &dyn Display| refusal!(Usage, "cannot read standard input: {error}");
         std::io::stdin().take(MOST_INPUT).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
         // A text that is too long may be cut inside a character.
         let is_cut = bytes.len() as u64 == MOST_INPUT;

@@ -22,8 +22,8 @@ pub use checking::{
     NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
 pub use running::{
-    AgentOption, ApproveOptions, AuditCommand, AuditFormat, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions,
-    OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, StoreOption, TrustOptions,
+    ApproveOptions, AuditCommand, AuditFormat, ChatOptions, ConversationOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES,
+    McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, StoreOption, TrustOptions,
 };
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.

@@ -387,24 +387,10 @@ pub enum ConversationsCommand {
     },
     /// Shows the messages of a conversation, with personal data masked
     #[command(after_help = examples::CONVERSATION_SHOW)]
-    Show {
-        /// Its id
-        id: String,
-        #[command(flatten)]
-        of: AgentOption,
-        #[command(flatten)]
-        store: StoreOption,
-    },
+    Show(ConversationOptions),
     /// Prints the messages of a conversation as JSON lines, with personal data masked
     #[command(after_help = examples::CONVERSATION_EXPORT)]
-    Export {
-        /// Its id
-        id: String,
-        #[command(flatten)]
-        of: AgentOption,
-        #[command(flatten)]
-        store: StoreOption,
-    },
+    Export(ConversationOptions),
     /// Adds messages at the end of a conversation, from JSON lines as export prints them
     #[command(after_help = examples::CONVERSATION_ADD)]
     Add {
@@ -418,14 +404,7 @@ pub enum ConversationsCommand {
     },
     /// Removes the messages of a conversation, so that later runs do not see them; the records of its runs stay
     #[command(after_help = examples::CONVERSATION_CLEAR)]
-    Clear {
-        /// Its id
-        id: String,
-        #[command(flatten)]
-        of: AgentOption,
-        #[command(flatten)]
-        store: StoreOption,
-    },
+    Clear(ConversationOptions),
     /// Erases a conversation and the records of its runs
     #[command(after_help = examples::CONVERSATION_ERASE)]
     Erase {
@@ -440,10 +419,14 @@ pub enum ConversationsCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct AgentOption {
+pub struct ConversationOptions {
+    /// Its id
+    pub id: String,
     /// Only what this agent was asked and said (history: own or kept)
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    #[command(flatten)]
+    pub store: StoreOption,
 }
 
 #[derive(Debug, Args)]

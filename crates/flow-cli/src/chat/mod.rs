@@ -12,7 +12,7 @@
 //! | `view` | what is seen of an answer on its way |
 //! | `told` | what is said about the session |
 //!
-//! How to add a command: a variant of [`typed::ChatCommand`], its arm in [`Chat::act`], a line of `docs/chat.md`.
+//! How to add a command: a variant of [`typed::CommandWord`], its arm in [`Chat::act`], a line of `docs/chat.md`.
 
 mod opened;
 mod servers;
@@ -22,6 +22,8 @@ mod told;
 mod turn;
 mod typed;
 mod view;
+
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -39,7 +41,7 @@ use opened::Opened;
 use servers::ChatServers;
 use sessions::Session;
 use told::ChatTally;
-use typed::{ChatCommand, ChatLines, Line, Typed};
+use typed::{ChatLines, CommandWord, Line, Typed};
 
 /// A talk that goes on.
 struct Chat<'a> {
@@ -67,7 +69,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
     let (given, _) = inputs::read(&opened.workflow.pipeline, None, &options.inputs)?;
     let lacking = inputs::missing(&opened.workflow.pipeline, &given);
     if let Some(field) = lacking.iter().find(|field| field.name != opened.message) {
-        return Err(Refusal::usage(format!("input \"{0}\" is missing: give it with --input {0}=value", field.name)));
+        return Err(refusal!(Usage, "input \"{0}\" is missing: give it with --input {0}=value", field.name));
     }
     let on = ready(&runner)?;
     let who = told::Answering::of(&opened, &on)?;
@@ -99,8 +101,8 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
             }
             Line::Typed(Typed::Nothing) => {}
             Line::Typed(Typed::Over) => break,
-            Line::Typed(Typed::Command(command)) => {
-                if let Err(Refusal(refused, why)) = chat.act(command, &mut lines) {
+            Line::Typed(Typed::Command(command, argument)) => {
+                if let Err(Refusal(refused, why)) = chat.act(command, argument.as_deref(), &mut lines) {
                     why.iter().for_each(|line| chat.line(line));
                     exit = chat.of_script(exit, refused);
                 }
@@ -155,17 +157,17 @@ impl Chat<'_> {
         Ok(())
     }
 
-    fn act(&mut self, command: ChatCommand, lines: &mut ChatLines) -> Result<(), Refusal> {
-        match command {
-            ChatCommand::Help => told::help(self.shared.look_of_stderr()),
-            ChatCommand::Tools => self.tell_tools()?,
-            ChatCommand::Usage => self.tell_usage(),
-            ChatCommand::Channel(None) => told::channels(&self.opened, self.runner.channel.as_deref()),
-            ChatCommand::Channel(Some(name)) => {
-                self.runner.channel = channel(&self.opened.workflow.pipeline, Some(&name))?;
-                tell!("answers are written for {} from now on", visible(&name));
+    fn act(&mut self, command: CommandWord, argument: Option<&str>, lines: &mut ChatLines) -> Result<(), Refusal> {
+        match (command, argument) {
+            (CommandWord::Help, _) => told::help(self.shared.look_of_stderr()),
+            (CommandWord::Tools, _) => self.tell_tools()?,
+            (CommandWord::Usage, _) => self.tell_usage(),
+            (CommandWord::Channel, None) => told::channels(&self.opened, self.runner.channel.as_deref()),
+            (CommandWord::Channel, Some(name)) => {
+                self.runner.channel = channel(&self.opened.workflow.pipeline, Some(name))?;
+                tell!("answers are written for {} from now on", visible(name));
             }
-            ChatCommand::Clear => {
+            (CommandWord::Clear, _) => {
                 if self.opened.has_own_conversation() {
                     return Err(Refusal::usage(
                         "the pipeline says itself which conversation this is; flow conversations clear forgets what was said in one",
@@ -178,15 +180,15 @@ impl Chat<'_> {
                 let kept = if was_used { format!("; the earlier one is kept: /resume {earlier}") } else { String::new() };
                 self.line(&format!("a new session begins{kept}"));
             }
-            ChatCommand::Resume(None) => sessions::list(&self.opened.workflow.project)?,
-            ChatCommand::Resume(Some(id)) => {
-                self.begin(Some(&id))?;
+            (CommandWord::Resume, None) => sessions::list(&self.opened.workflow.project)?,
+            (CommandWord::Resume, Some(id)) => {
+                self.begin(Some(id))?;
                 lines.forget();
                 lines.remember(self.session.said());
                 self.tell_earlier();
             }
-            ChatCommand::Save(None) => self.tell_saved(),
-            ChatCommand::Save(Some(file)) => self.save(&file)?,
+            (CommandWord::Save, None) => self.tell_saved(),
+            (CommandWord::Save, Some(file)) => self.save(Path::new(file))?,
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
         let message = message_input(&workflow.pipeline, &options.inputs)?;
         return Ok(Opened { workflow, agent: None, message });
     }
-    let text = DiskFiles.read_text(&options.file).map_err(|error| Refusal::usage(format!("{}: {error}", shown(&options.file))))?;
+    let text = DiskFiles.read_text(&options.file).map_err(|error| refusal!(Usage, "{}: {error}", shown(&options.file)))?;
     let message = match checked.loaded.program.pipelines.first().filter(|pipeline| !pipeline.input_fields().is_empty()) {
         Some(pipeline) => message_input(pipeline, &options.inputs)?,
         None => MESSAGE.to_owned(),
@@ -56,9 +56,7 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
         Some(check_file(&options.file, &project, &files))
     };
     let unreadable = || {
-        Refusal::usage(format!(
-            "{file}: to talk with one agent, write each key of the file at the beginning of a line, and no \"...\" at its end"
-        ))
+        refusal!(Usage, "{file}: to talk with one agent, write each key of the file at the beginning of a line, and no \"...\" at its end")
     };
     let own = agents_of(&text);
     let agent = match (&options.agent, &own[..]) {
@@ -83,13 +81,13 @@ fn chosen(agents: Vec<String>, options: &ChatOptions) -> Result<String, Refusal>
     match (&options.agent, &agents[..]) {
         (Some(name), _) if agents.contains(name) => Ok(name.clone()),
         (None, [only]) => Ok(only.clone()),
-        (_, []) => Err(Refusal::usage(format!("{file} has no agents and is no pipeline: there is nobody to talk with"))),
+        (_, []) => Err(refusal!(Usage, "{file} has no agents and is no pipeline: there is nobody to talk with")),
         (Some(name), _) => {
             let near = did_you_mean(name, agents.iter().map(String::as_str));
             let near = near.or(&format!("; it has {}", agents.join(", ")));
-            Err(Refusal::usage(format!("{file} has no agent \"{}\"{near}", visible(name))))
+            Err(refusal!(Usage, "{file} has no agent \"{}\"{near}", visible(name)))
         }
-        (None, _) => Err(Refusal::usage(format!("{file} has {} agents; choose one with --agent: {}", agents.len(), agents.join(", ")))),
+        (None, _) => Err(refusal!(Usage, "{file} has {} agents; choose one with --agent: {}", agents.len(), agents.join(", "))),
     }
 }
 
@@ -100,26 +98,22 @@ fn message_input(pipeline: &Pipeline, given: &[String]) -> Result<String, Refusa
     let named = pipeline.conversation.as_ref().and_then(|own| own.message.source.strip_prefix("inputs."));
     if let Some(field) = fields.iter().find(|field| Some(field.name.as_str()) == named) {
         if given_value(&field.name) {
-            return Err(Refusal::usage(format!("--input {}: this input is what you type in the chat; leave it out", field.name)));
+            return Err(refusal!(Usage, "--input {}: this input is what you type in the chat; leave it out", field.name));
         }
         return Ok(field.name.clone());
     }
     let texts: Vec<&Field> = fields.iter().filter(|field| field.kind == FieldKind::Text && !given_value(&field.name)).collect();
-    let required: Vec<&&Field> = texts.iter().filter(|field| field.is_required && field.default.is_none()).collect();
+    let required: Vec<&Field> = texts.iter().copied().filter(|field| field.is_required && field.default.is_none()).collect();
+    let names = |fields: &[&Field]| fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(", ");
     match (&required[..], &texts[..]) {
-        ([only], _) => Ok(only.name.clone()),
-        ([], [only]) => Ok(only.name.clone()),
+        ([only], _) | ([], [only]) => Ok(only.name.clone()),
         ([], []) => {
             Err(Refusal::usage("no input could be the message; add inputs: { message: text } to the pipeline, and read inputs.message"))
         }
         ([], several) => {
-            let names: Vec<&str> = several.iter().map(|field| field.name.as_str()).collect();
-            let what = format!("which input is the message? Each of {} has a default; write message: text for it", names.join(", "));
-            Err(Refusal::usage(format!("{what}, without a default, or give all but one of them with --input name=value")))
+            let what = format!("which input is the message? Each of {} has a default; write message: text for it", names(several));
+            Err(refusal!(Usage, "{what}, without a default, or give all but one of them with --input name=value"))
         }
-        (several, _) => {
-            let names: Vec<&str> = several.iter().map(|field| field.name.as_str()).collect();
-            Err(Refusal::usage(format!("which input is the message? Give all but one of {} with --input name=value", names.join(", "))))
-        }
+        (several, _) => Err(refusal!(Usage, "which input is the message? Give all but one of {} with --input name=value", names(several))),
     }
 }

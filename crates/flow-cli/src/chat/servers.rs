@@ -38,7 +38,7 @@ pub(super) struct ChatServers {
 impl ChatServers {
     /// Starts the thread; a server is started by the first message that needs it. Errors: the system has no more threads or files (exit 6).
     pub(super) fn new() -> Result<ChatServers, Refusal> {
-        let cannot = |error: std::io::Error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}"));
+        let cannot = |error: std::io::Error| refusal!(Failed, "flow cannot start: {error}");
         let runtime = Runtime::new().map_err(cannot)?;
         let on = runtime.handle().clone();
         let shared = Arc::new(SharedServers::new(on.clone(), Arc::new(SystemClock::new())).with_logins(world::logins()));

@@ -4,13 +4,13 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use crate::adapter::sqlite_conversations::SqliteConversations;
+use crate::conversations;
 use crate::diagnostic::{counted, visible};
 use crate::model::MessageRole;
 use crate::port::{Conversations, KeptMessage};
 use crate::refusal::Refusal;
 use crate::report::fit;
 use crate::runtime::{catch_up, conversations_file, kept, shown};
-use crate::{Exit, conversations};
 
 /// Most sessions that are listed.
 const MOST_LISTED: usize = 20;
@@ -61,14 +61,14 @@ pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
     if id.is_empty() {
         return Err(Refusal::usage("the id of the session to resume is empty; /resume lists those that are kept"));
     }
-    let none = || Refusal::usage(format!("there is no session \"{}\"; /resume lists those that are kept", visible(id)));
+    let none = || refusal!(Usage, "there is no session \"{}\"; /resume lists those that are kept", visible(id));
     let mut store = store(project)?.ok_or_else(none)?;
     let all: Vec<String> =
         store.list()?.into_iter().filter_map(|one| one.id).filter(|known| is_session(known) && known.starts_with(id)).collect();
     match &all[..] {
         [only] => Ok(Session { messages: store.all(only, None)?.unwrap_or_default(), id: only.clone() }),
         [] => Err(none()),
-        several => Err(Refusal::usage(format!("\"{}\" begins {} sessions; write more of the id", visible(id), several.len()))),
+        several => Err(refusal!(Usage, "\"{}\" begins {} sessions; write more of the id", visible(id), several.len())),
     }
 }
 
@@ -99,9 +99,9 @@ pub(super) fn list(project: &Path) -> Result<(), Refusal> {
 pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refusal> {
     let messages = store(project)?.map(|mut store| store.all(id, None)).transpose()?.flatten().unwrap_or_default();
     let lines: String = messages.iter().filter_map(conversations::line).collect();
-    let cannot = |error: std::io::Error| Refusal::new(Exit::Failed, format!("cannot write {}: {error}", shown(file)));
+    let cannot = |error: std::io::Error| refusal!(Failed, "cannot write {}: {error}", shown(file));
     let mut new = std::fs::File::create_new(file).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Refusal::usage(format!("{} exists already; name a new file", shown(file))),
+        ErrorKind::AlreadyExists => refusal!(Usage, "{} exists already; name a new file", shown(file)),
         _ => cannot(error),
     })?;
     if let Err(error) = new.write_all(lines.as_bytes()).and_then(|()| new.sync_all()) {

@@ -265,9 +265,11 @@ fn always_asked(pipeline: &Pipeline) -> Vec<(&String, &Agent)> {
 fn model_of<'o>(on: &'o Surroundings, agent_name: &str, agent: &'o Agent) -> Result<(&'o str, &'o Model), Refusal> {
     let name = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
     let Some(model) = on.model(name) else {
-        let what =
-            format!("agent \"{}\" has no model here; add one to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL", visible(agent_name));
-        return Err(Refusal::new(Exit::Failed, what));
+        return Err(refusal!(
+            Failed,
+            "agent \"{}\" has no model here; add one to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL",
+            visible(agent_name)
+        ));
     };
     let is_needed = model.fallback.is_empty() && on.pipeline().models.get(name).is_some_and(|own| std::ptr::eq(own, model));
     let unset = unset(&on.runner.workflow.checked, &on.runner.env);

@@ -1,7 +1,6 @@
 //! What a person types: from a line editor at a terminal, or a line for each message from standard input.
 
 use std::io::{BufRead, Read};
-use std::path::PathBuf;
 
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -55,24 +54,13 @@ impl CommandWord {
     }
 }
 
-/// A command with what follows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ChatCommand {
-    Help,
-    Tools,
-    Usage,
-    Clear,
-    Channel(Option<String>),
-    Resume(Option<String>),
-    Save(Option<PathBuf>),
-}
-
 /// What a line means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed {
     Nothing,
     Over,
-    Command(ChatCommand),
+    /// A command, and what follows it.
+    Command(CommandWord, Option<String>),
     /// A message, and how many control characters were taken out of it.
     Message {
         text: String,
@@ -97,7 +85,7 @@ impl Typed {
         if let Some(command) = text.strip_prefix('/')
             && !text[1..].split(char::is_whitespace).next().unwrap_or_default().contains('/')
         {
-            return command_of(command).map(Typed::Command);
+            return command_of(command);
         }
         let length = text.chars().count();
         if length > MOST {
@@ -111,7 +99,7 @@ fn is_control(sign: char) -> bool {
     sign.is_control() && !matches!(sign, '\n' | '\t')
 }
 
-fn command_of(text: &str) -> Result<ChatCommand, String> {
+fn command_of(text: &str) -> Result<Typed, String> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let word = &*word.to_ascii_lowercase();
     let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
@@ -119,19 +107,10 @@ fn command_of(text: &str) -> Result<ChatCommand, String> {
         let near = nearest(word, CommandWord::VARIANTS.iter().copied()).first().map(|near| format!("; did you mean /{near}?"));
         format!("there is no command /{}{}", visible(word), near.unwrap_or_else(|| "; /help lists the commands".into()))
     })?;
-    let owned = || rest.map(str::to_owned);
-    Ok(match (known, rest) {
-        (CommandWord::Save, _) => ChatCommand::Save(rest.map(PathBuf::from)),
-        (CommandWord::Resume, _) => ChatCommand::Resume(owned()),
-        (CommandWord::Channel, _) => ChatCommand::Channel(owned()),
-        (CommandWord::Help, None) => ChatCommand::Help,
-        (CommandWord::Clear, None) => ChatCommand::Clear,
-        (CommandWord::Tools, None) => ChatCommand::Tools,
-        (CommandWord::Usage, None) => ChatCommand::Usage,
-        (CommandWord::Help | CommandWord::Clear | CommandWord::Tools | CommandWord::Usage, Some(_)) => {
-            return Err(format!("/{word} takes nothing after it"));
-        }
-    })
+    if rest.is_some() && known.about().0.is_empty() {
+        return Err(format!("/{word} takes nothing after it"));
+    }
+    Ok(Typed::Command(known, rest.map(str::to_owned)))
 }
 
 /// What came from the person.
@@ -207,7 +186,7 @@ impl ChatLines {
                 // The cut may be within a character.
                 Ok(Some(Line::Refused(if is_full { CUT } else { "it is not UTF-8; it was not sent" }.into())))
             }
-            Err(error) => Err(Refusal::usage(format!("the terminal cannot be read: {error}"))),
+            Err(error) => Err(refusal!(Usage, "the terminal cannot be read: {error}")),
         }
     }
 
@@ -216,12 +195,12 @@ impl ChatLines {
         let _signals = signals::at_question();
         let mut bytes = vec![];
         let got = std::io::stdin().lock().take(MOST_BYTES).read_until(b'\n', &mut bytes);
-        let got = got.map_err(|error| Refusal::usage(format!("standard input cannot be read: {error}")))?;
+        let got = got.map_err(|error| refusal!(Usage, "standard input cannot be read: {error}"))?;
         if got == 0 {
             return Ok(None);
         }
         if got as u64 == MOST_BYTES && bytes.last() != Some(&b'\n') {
-            return Err(Refusal::usage(format!("line {number} is longer than {MOST_BYTES} bytes")));
+            return Err(refusal!(Usage, "line {number} is longer than {MOST_BYTES} bytes"));
         }
         let mut line = match String::from_utf8(bytes) {
             Ok(line) => read(&line),
@@ -306,9 +285,9 @@ mod tests {
         assert_eq!(Typed::of(" \t "), Ok(Typed::Nothing));
         assert!(Typed::of("\u{1b}\u{7}").is_err());
         assert_eq!((Typed::of("exit"), Typed::of("quit\n"), Typed::of("/quit")), (Ok(Typed::Over), Ok(Typed::Over), Ok(Typed::Over)));
-        assert_eq!(Typed::of("/resume r1"), Ok(Typed::Command(ChatCommand::Resume(Some("r1".into())))));
-        assert_eq!(Typed::of("/clear"), Ok(Typed::Command(ChatCommand::Clear)));
-        assert_eq!(Typed::of("/CLEAR"), Ok(Typed::Command(ChatCommand::Clear)));
+        assert_eq!(Typed::of("/resume r1"), Ok(Typed::Command(CommandWord::Resume, Some("r1".into()))));
+        assert_eq!(Typed::of("/clear"), Ok(Typed::Command(CommandWord::Clear, None)));
+        assert_eq!(Typed::of("/CLEAR"), Ok(Typed::Command(CommandWord::Clear, None)));
         assert!(Typed::of("/clear all").is_err() && Typed::of("/halp").unwrap_err().contains("/help") && Typed::of("/ help").is_err());
     }
 

@@ -41,26 +41,18 @@ fn print(markdown: &str, look: Look, is_first: bool) {
 pub(super) struct ToolUse {
     name: String,
     arguments: Value,
-    state: ToolState,
-}
-
-enum ToolState {
-    Running,
-    Succeeded { duration_ms: u64 },
-    Failed { duration_ms: u64, error: String },
+    status: &'static str,
+    duration_ms: Option<u64>,
+    error: Option<String>,
 }
 
 impl ToolUse {
     /// For `--json`, masked as a log is.
     pub(super) fn told(&self, redactor: &Redactor) -> Value {
-        let (status, duration_ms, error) = match &self.state {
-            ToolState::Running => ("running", None, None),
-            ToolState::Succeeded { duration_ms } => ("success", Some(duration_ms), None),
-            ToolState::Failed { duration_ms, error } => ("failed", Some(duration_ms), Some(error)),
-        };
         let arguments = redactor.redact(&self.arguments.to_string());
         let arguments = serde_json::from_str::<Value>(&arguments).unwrap_or(Value::String(arguments));
-        json!({ "name": self.name, "arguments": arguments, "status": status, "duration_ms": duration_ms, "error": error.map(|text| redactor.redact(text)) })
+        let error = self.error.as_ref().map(|text| redactor.redact(text));
+        json!({ "name": self.name, "arguments": arguments, "status": self.status, "duration_ms": self.duration_ms, "error": error })
     }
 }
 
@@ -173,29 +165,27 @@ impl View {
         let told = if self.is_verbose { told } else { fit(&told, MOST_ARGUMENTS) };
         self.line(&format!("  {}({}) running", visible(tool), visible(&told)), "2");
         self.open.insert(call, self.tools.len());
-        self.tools.push(ToolUse { name: tool.to_owned(), arguments: with.clone(), state: ToolState::Running });
+        self.tools.push(ToolUse { name: tool.to_owned(), arguments: with.clone(), status: "running", duration_ms: None, error: None });
     }
 
     /// A call that is not made: of a tool that there is not, or with arguments that do not fit.
     fn not_made(&mut self, wanted: &ToolCall, failure: &Failure, mask: RunMask<'_>) {
         let error = mask.redactor().redact(&failure.message);
         self.line(&format!("  {} not called ({}): {}", visible(&wanted.tool), failure.kind.word(), visible(&error)), "31");
-        let state = ToolState::Failed { duration_ms: 0, error };
-        self.tools.push(ToolUse { name: wanted.tool.clone(), arguments: wanted.arguments.clone(), state });
+        let (name, arguments) = (wanted.tool.clone(), wanted.arguments.clone());
+        self.tools.push(ToolUse { name, arguments, status: "failed", duration_ms: Some(0), error: Some(error) });
     }
 
     fn replied(&mut self, call: u64, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>, mask: RunMask<'_>) {
         let Some(tool) = self.open.remove(&call).and_then(|at| self.tools.get_mut(at)) else { return };
         let name = tool.name.clone();
         let seconds = duration_ms as f64 / 1000.0;
+        (tool.status, tool.duration_ms) = (if failure.is_some() { "failed" } else { "success" }, Some(duration_ms));
         let line = match failure {
-            None => {
-                tool.state = ToolState::Succeeded { duration_ms };
-                format!("  {} done ({seconds:.1}s)", visible(&name))
-            }
+            None => format!("  {} done ({seconds:.1}s)", visible(&name)),
             Some(failure) => {
                 let error = mask.redactor().redact(&failure.message);
-                tool.state = ToolState::Failed { duration_ms, error: error.clone() };
+                tool.error = Some(error.clone());
                 format!("  {} failed ({}, {seconds:.1}s): {}", visible(&name), failure.kind.word(), visible(&error))
             }
         };

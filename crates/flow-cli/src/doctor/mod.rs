@@ -110,9 +110,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
     signs.iter_mut().for_each(|sign| sign.what = hidden.hide(&sign.what).into_owned());
     let printed = tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
-    if !shared.quiet {
-        tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to fix") });
-    }
+    note!(shared, "{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to fix") });
     Ok(if faults == 0 { printed } else { printed.or(Exit::Findings) })
 }
 
@@ -270,7 +268,8 @@ impl Examination {
             }
             self.endpoints(pipeline);
             let Some(agreed) = &agreed else { continue };
-            for (name, seen) in look(pipeline, &self.env, self.settled.hosts_with(&self.env), agreed, self.command.clone()) {
+            let servers = world::servers(self.settled.hosts_with(&self.env), Arc::clone(agreed), self.command.clone());
+            for (name, seen) in look(pipeline, &self.env, &servers) {
                 self.server(&name, pipeline.tools.get(&name), seen);
             }
             for address in addresses(pipeline, &self.env, self.settled.model.as_ref()) {
@@ -457,38 +456,30 @@ fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
 fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingOrigin> {
     let Settings { default_model, limits, policy, private_hosts, state_dir, readable, journal, exclude, lint, telemetry } = settings;
     let mut origins = vec![];
-    let mut set = |name: &str, value: String, unless: Option<&str>| {
+    let mut set = |name: &str, value: Option<String>, unless: Option<&str>| {
         let unless = unless.map(|why| format!(" (not used: {why})")).unwrap_or_default();
-        origins.push(SettingOrigin::new(name, format!("{value}{unless}"), from));
+        origins.extend(value.map(|value| SettingOrigin::new(name, format!("{value}{unless}"), from)));
     };
-    if let Some(model) = default_model {
-        let name = model.model.as_ref().map_or("its provider's own", |text| &*text.source);
-        set("models.default", name.to_owned(), has_model.then_some("overridden by a stronger setting"));
-    }
-    if let Some(policy) = policy {
-        set("policy", policy.description.clone().unwrap_or_else(|| "in force".into()), None);
-    }
-    private_hosts.iter().for_each(|host| set("private_hosts", host.value.clone(), None));
-    readable.iter().for_each(|folder| set("sandbox.readable", folder.value.clone(), None));
-    if let Some(folder) = state_dir {
-        set("state_dir", folder.value.clone(), environment::state_folder().map(|_| "FLOW_STATE_DIR is set"));
-    }
-    if journal.encrypt {
-        set("journal.encrypt", "true".into(), None);
-    }
+    let name = |model: &Model| model.model.as_ref().map_or("its provider's own", |text| &*text.source).to_owned();
+    set("models.default", default_model.as_ref().map(name), has_model.then_some("overridden by a stronger setting"));
+    set("policy", policy.as_ref().map(|policy| policy.description.clone().unwrap_or_else(|| "in force".into())), None);
+    private_hosts.iter().for_each(|host| set("private_hosts", Some(host.value.clone()), None));
+    readable.iter().for_each(|folder| set("sandbox.readable", Some(folder.value.clone()), None));
+    let folder = state_dir.as_ref().map(|folder| folder.value.clone());
+    set("state_dir", folder, environment::state_folder().map(|_| "FLOW_STATE_DIR is set"));
+    set("journal.encrypt", journal.encrypt.then(|| "true".into()), None);
     let is_replaced = environment::is_set(JOURNAL_KEY);
-    journal.key_file.iter().for_each(|file| set("journal.key_file", file.value.clone(), is_replaced.then_some("FLOW_JOURNAL_KEY is set")));
+    let key_file = journal.key_file.as_ref().map(|file| file.value.clone());
+    set("journal.key_file", key_file, is_replaced.then_some("FLOW_JOURNAL_KEY is set"));
     let is_named = environment::is_set("OTEL_EXPORTER_OTLP_ENDPOINT");
     let of_variable = is_named.then_some("OTEL_EXPORTER_OTLP_ENDPOINT is set");
-    telemetry.endpoint.iter().for_each(|endpoint| set("telemetry.endpoint", endpoint.value.clone(), of_variable));
-    if telemetry.content {
-        set("telemetry.content", "true".into(), None);
-    }
-    exclude.iter().for_each(|pattern| set("exclude", pattern.value.clone(), None));
-    lint.deny.iter().for_each(|code| set("lint.deny", code.value.clone(), None));
+    set("telemetry.endpoint", telemetry.endpoint.as_ref().map(|endpoint| endpoint.value.clone()), of_variable);
+    set("telemetry.content", telemetry.content.then(|| "true".into()), None);
+    exclude.iter().for_each(|pattern| set("exclude", Some(pattern.value.clone()), None));
+    lint.deny.iter().for_each(|code| set("lint.deny", Some(code.value.clone()), None));
     for path in &lint.paths {
         let codes: Vec<&str> = path.ignore.iter().map(|code| code.value.as_str()).collect();
-        set(&format!("lint.paths.\"{}\"", path.pattern.value), format!("ignore {}", codes.join(", ")), None);
+        set(&format!("lint.paths.\"{}\"", path.pattern.value), Some(format!("ignore {}", codes.join(", "))), None);
     }
     let bounds = [
         ("deadline", limits.deadline.map(|time| format!("{time:?}"))),

@@ -46,9 +46,9 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
         if clock.elapsed() > allowed {
             let what = if is_noticed { "is ending, but has not ended yet" } else { "does not react" };
             let reach = shared.reach(&shared.current_project());
-            return Err(Refusal::new(
-                Exit::Failed,
-                format!("process {process} {what}: run {id} ends when it does; or end the process, then flow runs cancel {id}{reach}"),
+            return Err(refusal!(
+                Failed,
+                "process {process} {what}: run {id} ends when it does; or end the process, then flow runs cancel {id}{reach}"
             ));
         }
         std::thread::sleep(PAUSE);
@@ -73,11 +73,9 @@ fn ended(mut run: StoredRun, was_asked: bool, shared: &SharedOptions) -> Result<
             return Ok(Exit::Ok);
         }
         Some(status) => {
-            return Err(Refusal::usage(format!("run {} has ended ({}); there is nothing to cancel", run.id, status.word())));
+            return Err(refusal!(Usage, "run {} has ended ({}); there is nothing to cancel", run.id, status.word()));
         }
     }
-    if !shared.quiet {
-        tell!("run {} is cancelled", run.id);
-    }
+    note!(shared, "run {} is cancelled", run.id);
     Ok(Exit::Ok)
 }

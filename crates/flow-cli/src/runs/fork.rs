@@ -12,15 +12,13 @@ use crate::{Exit, inputs, run};
 pub(super) fn run(options: &ForkOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let ForkOptions { run: wanted, from, inputs: pairs, printed, trust } = options;
     let (mut store, _, origin) = super::open_run(Some(wanted), shared)?;
-    let failed = |why: String| Refusal::new(Exit::Failed, format!("run {origin} cannot be forked: {why}"));
+    let failed = |why: String| refusal!(Failed, "run {origin} cannot be forked: {why}");
     let file = file_of(&store.events(&origin)?).map_err(failed)?;
     let on = run::prepared(&file, printed, trust.is_given, shared, Taping::None)?;
     let (given, _) = inputs::read(&on.pipeline().clone(), None, pairs)?;
     let targets = OutputTargets::open(printed, shared.reach(&shared.current_project()))?;
     let from = ForkFrom { run: &origin, store: &mut store, step: from, inputs: given };
     let (session, taken) = RunSession::fork(on, from).inspect_err(|error| super::resume::show_changes(error, shared))?;
-    if !shared.quiet {
-        tell!("run {} reuses {} of run {origin}", session.id, counted(taken.len(), "finished step", "finished steps"));
-    }
+    note!(shared, "run {} reuses {} of run {origin}", session.id, counted(taken.len(), "finished step", "finished steps"));
     run::play(session, targets, shared)
 }

@@ -45,7 +45,7 @@ fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf)
 }
 
 fn nothing(why: &str) -> Refusal {
-    Refusal::new(Exit::NothingRan, format!("no runs yet{why}"))
+    refusal!(NothingRan, "no runs yet{why}")
 }
 
 /// The store, its file, and the id of the run that is wanted; without one the newest. Errors: as [`open`] and [`find`].
@@ -60,7 +60,7 @@ pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Re
     let (mut store, _, run) = open_run(wanted, shared)?;
     let events = store.events(&run)?;
     let file = start_of(&events).map(|start| start.file.clone()).filter(|file| !file.is_empty());
-    let record = record(&events).ok_or_else(|| Refusal::new(Exit::Failed, format!("run {run} has no start event")))?;
+    let record = record(&events).ok_or_else(|| refusal!(Failed, "run {run} has no start event"))?;
     Ok((masked(record, &events), file))
 }
 
@@ -206,7 +206,7 @@ fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -
         (RunMatch::One(run), _) => Ok(run),
         (RunMatch::Several(count), _) => {
             let many = if count == MOST_COUNTED { " or more" } else { "" };
-            Err(Refusal::usage(format!("{count}{many} runs begin with \"{shown}\"; write more of the id")))
+            Err(refusal!(Usage, "{count}{many} runs begin with \"{shown}\"; write more of the id"))
         }
         (RunMatch::None, _) => {
             let newest = ids(store, RunFilter { limit: Some(1), ..RunFilter::default() })?.pop_first().ok_or_else(|| nothing(""))?;
@@ -214,7 +214,7 @@ fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -
                 None => Ok(newest),
                 Some(_) => {
                     let reach = shared.reach(&shared.current_project());
-                    Err(Refusal::usage(format!("run \"{shown}\" not found; see flow runs list{reach}")))
+                    Err(refusal!(Usage, "run \"{shown}\" not found; see flow runs list{reach}"))
                 }
             }
         }
@@ -228,11 +228,9 @@ fn ids(store: &mut SqliteStore, filter: RunFilter) -> Result<BTreeSet<String>, R
 /// The time so long ago. Errors: it is no time (exit 2).
 fn ago(time: &str, option: &str) -> Result<DateTime<Utc>, Refusal> {
     if !time.is_empty() && time.bytes().all(|sign| sign.is_ascii_digit()) {
-        return Err(Refusal::usage(format!(
-            "{option} {time} has no unit; write {time}d for days, {time}h for hours, or {time}m for minutes"
-        )));
+        return Err(refusal!(Usage, "{option} {time} has no unit; write {time}d for days, {time}h for hours, or {time}m for minutes"));
     }
-    let time = parse_duration(time).map_err(|what| Refusal::usage(format!("{option} {what}")))?;
+    let time = parse_duration(time).map_err(|what| refusal!(Usage, "{option} {what}"))?;
     let time = chrono::TimeDelta::from_std(time).unwrap_or(chrono::TimeDelta::MAX);
     Ok(SystemClock::new().now().checked_sub_signed(time).unwrap_or(DateTime::<Utc>::MIN_UTC))
 }
@@ -245,7 +243,7 @@ pub(super) fn time_of(option: &str, text: &str) -> Result<DateTime<Utc>, Refusal
         Some(time) => Ok(time),
         None => ago(text, option).map_err(|_| {
             let shown = visible(text);
-            Refusal::usage(format!("{option} {shown}: write a day (2026-11-18), a time (2026-11-18T09:00:00Z), or how long ago (2h, 7d)"))
+            refusal!(Usage, "{option} {shown}: write a day (2026-11-18), a time (2026-11-18T09:00:00Z), or how long ago (2h, 7d)")
         }),
     }
 }
@@ -269,7 +267,7 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
     let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;
     forget_runs(&shared.current_project(), &ids(store, RunFilter::default())?)
-        .map_err(|error| Refusal::new(Exit::Failed, format!("the runs were removed, but not all that was indexed for them: {error}")))?;
+        .map_err(|error| refusal!(Failed, "the runs were removed, but not all that was indexed for them: {error}"))?;
     if !cache {
         let message = "the runs were removed, but another process is reading their cached results: when it has ended, run flow runs prune to erase them";
         return Err(Refusal::new(Exit::Failed, message));

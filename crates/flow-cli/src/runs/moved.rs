@@ -49,7 +49,7 @@ pub(super) fn export(run: Option<&str>, shared: &SharedOptions) -> Result<Exit, 
 /// Takes the events of a run in. Nothing is stored unless all of them can be.
 pub(super) fn import(log: &Path, file: Option<&Path>, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let name = visible(&log.display().to_string()).into_owned();
-    let failed = |why: String| Refusal::new(Exit::Failed, format!("{name} cannot be imported: {why}"));
+    let failed = |why: String| refusal!(Failed, "{name} cannot be imported: {why}");
     let input: Box<dyn Read> = match log == Path::new("-") {
         true => Box::new(std::io::stdin().lock()),
         false => Box::new(File::open(log).map_err(|error| failed(error.to_string()))?),
@@ -62,7 +62,7 @@ pub(super) fn import(log: &Path, file: Option<&Path>, shared: &SharedOptions) ->
     if let Some(file) = file {
         let place = std::path::absolute(file).map_err(|error| failed(error.to_string()))?;
         if !place.is_file() {
-            return Err(Refusal::usage(format!("--file {}: there is no such file", visible(&file.display().to_string()))));
+            return Err(refusal!(Usage, "--file {}: there is no such file", visible(&file.display().to_string())));
         }
         start.file = place.to_string_lossy().into_owned();
     }

@@ -17,7 +17,7 @@ use crate::{Exit, run, stdout};
 pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut store, _, id) = super::open_run(Some(wanted), shared)?;
     let events = store.events(&id)?;
-    let file = file_of(&events).map_err(|why| Refusal::new(Exit::Failed, format!("run {id} cannot be replayed: {why}")))?;
+    let file = file_of(&events).map_err(|why| refusal!(Failed, "run {id} cannot be replayed: {why}"))?;
     let hash = start_of(&events).map(|start| start.hash.clone()).unwrap_or_default();
     let workflow = pipeline(&file, shared)?;
     let on = run::ready(&shared.runner(&workflow, Some(Arc::default())))?;

@@ -73,7 +73,7 @@ pub(super) fn all(since: Option<&str>, output: &OutputOptions, is_allowed: bool,
             Err(refusal) => (false, refused(refusal)),
         };
         count += 1;
-        worst = worst.worse(exit).worse(stdout::print(&format!("{id}  {pipeline}  {line}\n")));
+        worst = worst.max(exit).max(stdout::print(&format!("{id}  {pipeline}  {line}\n")));
         if is_over {
             break;
         }

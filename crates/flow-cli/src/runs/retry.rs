@@ -20,15 +20,15 @@ pub(super) fn run(
     let reach = shared.reach(&shared.current_project());
     if RunLock::is_held(&journal, &origin) {
         let holder = RunLock::holder(&journal, &origin);
-        return Err(Refusal::usage(format!("run {origin} is running in process {holder}; retry it when it has ended")));
+        return Err(refusal!(Usage, "run {origin} is running in process {holder}; retry it when it has ended"));
     }
     let (own, _, _) = super::open_run(Some(&origin), shared)?;
     // Until the new run is there, nobody else retries this one.
     let stored = StoredRun::open(own, journal, origin.clone())?;
     if stored.end().is_none() {
-        return Err(Refusal::usage(format!("run {origin} has not ended; to continue it: flow runs resume {origin}{reach}")));
+        return Err(refusal!(Usage, "run {origin} has not ended; to continue it: flow runs resume {origin}{reach}"));
     }
-    let failed = |why: String| Refusal::new(Exit::Failed, format!("run {origin} cannot be retried: {why}"));
+    let failed = |why: String| refusal!(Failed, "run {origin} cannot be retried: {why}");
     let file = file_of(&stored.events).map_err(failed)?;
     let on = run::prepared(&file, printed, is_allowed, shared, Taping::None)?;
     let targets = OutputTargets::open(printed, reach)?;
@@ -41,7 +41,7 @@ pub(super) fn run(
             return Ok(Exit::Ok);
         }
         Err(why @ (NothingToRetry::NoElements | NothingToRetry::Gone(_) | NothingToRetry::Refined(_))) => {
-            return Err(Refusal::usage(format!("run {origin} cannot be retried: {}; see flow runs fork", visible(&why.to_string()))));
+            return Err(refusal!(Usage, "run {origin} cannot be retried: {}; see flow runs fork", visible(&why.to_string())));
         }
     };
     drop(stored);
