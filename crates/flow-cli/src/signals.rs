@@ -36,7 +36,6 @@ enum News {
 
 /// Tells of each signal from now on; it no longer ends the process. A terminal that is gone counts as SIGTERM. `None`: they cannot be heard here, and
 /// do what they always do.
-#[cfg(unix)]
 fn hear(news: &UnboundedSender<News>) -> Option<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut all = vec![
@@ -56,13 +55,7 @@ fn hear(news: &UnboundedSender<News>) -> Option<()> {
     Some(())
 }
 
-#[cfg(not(unix))]
-fn hear(_: &UnboundedSender<News>) -> Option<()> {
-    None
-}
-
 /// From now on a file that may not grow any more (`ulimit -f`) fails what writes to it, and does not end the process.
-#[cfg(unix)]
 pub(super) fn survive_full_files() {
     let Ok(runtime) = Runtime::new() else { return };
     let _inside = runtime.enter();
@@ -70,24 +63,14 @@ pub(super) fn survive_full_files() {
     let _ = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
-#[cfg(not(unix))]
-pub(super) fn survive_full_files() {}
-
 /// What was typed or pasted before a question was seen is no answer to it.
-#[cfg(unix)]
 pub(super) fn forget_typed() -> bool {
     let has_typed = rustix::io::ioctl_fionread(std::io::stdin()).is_ok_and(|bytes| bytes > 0);
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
     has_typed
 }
 
-#[cfg(not(unix))]
-pub(super) fn forget_typed() -> bool {
-    false
-}
-
 /// Waits at most so long for a line that a person types, or the end of what they type.
-#[cfg(unix)]
 pub(super) fn has_typed(most: std::time::Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = std::io::stdin();
@@ -97,11 +80,6 @@ pub(super) fn has_typed(most: std::time::Duration) -> bool {
         // What cannot be waited for is read at once.
         Err(error) => error != rustix::io::Errno::INTR,
     }
-}
-
-#[cfg(not(unix))]
-pub(super) fn has_typed(_: std::time::Duration) -> bool {
-    true
 }
 
 /// The thread that hears signals; it is started once for the program.
@@ -189,7 +167,6 @@ pub(super) fn at_question() -> Attended {
 }
 
 /// A line is edited, which sets the terminal: a signal sets it as it is now, does this, and ends the program.
-#[cfg(unix)]
 pub(super) fn at_edited_line(then: impl FnOnce() + Send + 'static) -> Attended {
     use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
     let before = tcgetattr(std::io::stdin()).ok();
@@ -202,13 +179,7 @@ pub(super) fn at_edited_line(then: impl FnOnce() + Send + 'static) -> Attended {
     })))
 }
 
-#[cfg(not(unix))]
-pub(super) fn at_edited_line(_: impl FnOnce() + Send + 'static) -> Attended {
-    at_question()
-}
-
 /// Pasted text comes without brackets again.
-#[cfg(unix)]
 const PASTE_AS_TYPED: &str = "\u{1b}[?2004l";
 
 /// What the terminal holds that nobody has read.
@@ -220,7 +191,6 @@ pub(super) struct TypedAhead {
 }
 
 /// What was typed while nobody read; `None`: the terminal does not tell.
-#[cfg(unix)]
 pub(super) fn typed_ahead() -> Option<TypedAhead> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let stdin = std::io::stdin();
@@ -232,11 +202,6 @@ pub(super) fn typed_ahead() -> Option<TypedAhead> {
     let waiting = rustix::io::ioctl_fionread(&stdin).ok();
     let _ = tcsetattr(&stdin, OptionalActions::Now, &before);
     waiting.map(|bytes| TypedAhead { bytes, goes_on: bytes > of_lines })
-}
-
-#[cfg(not(unix))]
-pub(super) fn typed_ahead() -> Option<TypedAhead> {
-    None
 }
 
 impl Attended {

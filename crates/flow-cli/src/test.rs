@@ -22,14 +22,14 @@ use crate::runtime::{give_model, own_files, settings, shown, world};
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    if options.update && environment::is_set("CI") {
-        return Err(Refusal::usage("--update is not allowed where CI is set: a person must review goldens"));
-    }
-    if options.update && options.repeat > 1 && options.baseline.is_none() {
-        return Err(Refusal::usage("--update writes the results of one run; omit --repeat"));
-    }
-    if options.record && environment::is_set("CI") {
-        return Err(Refusal::usage("--record is not allowed where CI is set: a person must review recordings"));
+    let in_ci = environment::is_set("CI");
+    let refused = [
+        (options.update && in_ci, "--update is not allowed where CI is set: a person must review goldens"),
+        (options.update && options.repeat > 1 && options.baseline.is_none(), "--update writes the results of one run; omit --repeat"),
+        (options.record && in_ci, "--record is not allowed where CI is set: a person must review recordings"),
+    ];
+    if let Some((_, why)) = refused.into_iter().find(|(is_refused, _)| *is_refused) {
+        return Err(Refusal::usage(why));
     }
     let baseline = options.baseline.as_deref().map(|file| (file, Baseline::read(file)));
     if let Some((file, read)) = &baseline {
@@ -42,39 +42,9 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         }
     }
     let (live, private_hosts) = if options.record || options.live { live(options, shared)? } else { (None, vec![]) };
-    let mut suites = vec![];
-    let mut broken = vec![];
     let changes = Changes::of(&options.changed, shared)?;
     let paths = files(options, shared)?;
-    let mut touched = 0;
-    for path in &paths {
-        let project = shared.project_of(path);
-        let asked = AskedFiles::over(&DiskFiles);
-        let mut checked = check_file(path, &project, &asked);
-        let is_touched = |changes: &Changes| {
-            changes.touch_file(path, &checked, asked) || changes.touch_data(path, &checked) || changes.touch_named(path, &checked)
-        };
-        if !changes.as_ref().is_none_or(is_touched) {
-            continue;
-        }
-        touched += 1;
-        if checked.has_errors() {
-            add_edits(&mut checked, path, &project, &DiskFiles);
-        }
-        let errors = checked.errors();
-        if errors.is_empty() {
-            if live.is_some()
-                && let Some(tests) = &checked.loaded.tests
-            {
-                trust::consent(&checked, &tests.pipeline.value, options.trust.is_given, shared)?;
-            }
-            let of_settings = live.as_ref().and_then(|live| live.settings_model.as_ref());
-            let is_given = of_settings.is_some_and(|model| give_model(&mut checked, model));
-            suites.extend(Suite::new(path, checked.loaded, Arc::new(checked.plan), is_given));
-        } else {
-            broken.push(mistakes(path, &Findings::new(&checked.loaded.sources, &errors), shared));
-        }
-    }
+    let (suites, broken, touched) = suites(&paths, changes.as_ref(), live.as_ref(), options, shared)?;
     for file in options.junit.iter().chain(&options.summary) {
         may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
     }
@@ -113,14 +83,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         None => drawn(&found, options, shared),
     };
     let printed = stdout::print(&text);
-    let lost = |file: &Path, error: std::io::Error| Refusal::new(Exit::Failed, cannot("write", file)(error));
-    if let Some(file) = &options.junit {
-        std::fs::write(file, report::junit(&found)).map_err(|error| lost(file, error))?;
-    }
-    if let Some(file) = &options.summary {
-        let append = |text: String| open_to_write(file, false)?.write_all(text.as_bytes());
-        append(report::markdown(&found)).map_err(|error| lost(file, error))?;
-    }
+    write(&found, options)?;
     if let Some(changes) = changes.as_ref().filter(|_| !shared.quiet) {
         tell!("{}", changes.told(touched, paths.len()));
     }
@@ -130,7 +93,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     }
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {
-            Baseline::of(&found, before.ok(), &is_gone).write(file).map_err(|error| lost(file, error))?;
+            Baseline::of(&found, before.ok(), &is_gone).write(file).map_err(lost(file))?;
             found.broken.is_empty()
         }
         (_, Some((_, compared))) => compared.worse() == 0 && found.orphans.is_empty(),
@@ -146,6 +109,47 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     Ok(Exit::Ok)
 }
 
+/// The tests of files that the change touches, those that have errors, and how many these are.
+fn suites(
+    paths: &[PathBuf],
+    changes: Option<&Changes>,
+    live: Option<&LiveModels>,
+    options: &TestOptions,
+    shared: &SharedOptions,
+) -> Result<(Vec<Suite>, Vec<Broken>, usize), Refusal> {
+    let (mut suites, mut broken) = (vec![], vec![]);
+    let mut touched = 0;
+    for path in paths {
+        let project = shared.project_of(path);
+        let asked = AskedFiles::over(&DiskFiles);
+        let mut checked = check_file(path, &project, &asked);
+        let is_touched = |changes: &Changes| {
+            changes.touch_file(path, &checked, asked) || changes.touch_data(path, &checked) || changes.touch_named(path, &checked)
+        };
+        if !changes.is_none_or(is_touched) {
+            continue;
+        }
+        touched += 1;
+        if checked.has_errors() {
+            add_edits(&mut checked, path, &project, &DiskFiles);
+        }
+        let errors = checked.errors();
+        if errors.is_empty() {
+            if live.is_some()
+                && let Some(tests) = &checked.loaded.tests
+            {
+                trust::consent(&checked, &tests.pipeline.value, options.trust.is_given, shared)?;
+            }
+            let of_settings = live.and_then(|live| live.settings_model.as_ref());
+            let is_given = of_settings.is_some_and(|model| give_model(&mut checked, model));
+            suites.extend(Suite::new(path, checked.loaded, Arc::new(checked.plan), is_given));
+        } else {
+            broken.push(mistakes(path, &Findings::new(&checked.loaded.sources, &errors), shared));
+        }
+    }
+    Ok((suites, broken, touched))
+}
+
 /// Tells goldens that are as this run and that the change has changed, with what they were before.
 fn accepted(found: &mut Report, changes: &Changes) {
     let goldens = found.outcomes.iter_mut().filter_map(|outcome| outcome.golden.as_mut());
@@ -154,6 +158,23 @@ fn accepted(found: &mut Report, changes: &Changes) {
         golden.diff = DiskFiles.read_text(&golden.path).ok().and_then(|now| Diff::of(&before, &now));
         golden.state = if golden.diff.is_some() { Golden::Accepted } else { Golden::Same };
     }
+}
+
+fn lost(file: &Path) -> impl FnOnce(std::io::Error) -> Refusal {
+    let cannot = cannot::<std::io::Error>("write", file);
+    move |error| Refusal::new(Exit::Failed, cannot(error))
+}
+
+/// Writes the reports that are wanted in files.
+fn write(found: &Report, options: &TestOptions) -> Result<(), Refusal> {
+    if let Some(file) = &options.junit {
+        std::fs::write(file, report::junit(found)).map_err(lost(file))?;
+    }
+    if let Some(file) = &options.summary {
+        let append = |text: String| open_to_write(file, false)?.write_all(text.as_bytes());
+        append(report::markdown(found)).map_err(lost(file))?;
+    }
+    Ok(())
 }
 
 /// Why there is nothing to run.

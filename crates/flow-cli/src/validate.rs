@@ -85,24 +85,26 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     let hidden: &[Suppressed] = if options.suppressed && format == Format::Sarif && !options.no_ignore { &several.hidden } else { &[] };
     let findings = Findings { hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
-    let printed = stdout::print(&match format {
-        Format::Human => report::human(&findings, shared.look()),
-        Format::Json => report::json(&findings),
-        Format::Jsonl => report::jsonl(&findings),
-        Format::Sarif => report::sarif(&findings),
-        Format::Github => report::github(&findings),
-        Format::Gitlab => report::gitlab(&findings),
-        Format::Junit => report::junit(&findings),
-    });
-    if let Some(changes) = changes.filter(|_| !shared.quiet) {
-        tell!("{}", changes.told(touched, paths.len()));
-    }
+    let printed = stdout::print(&drawn(&findings, format, shared));
     if !shared.quiet {
+        changes.iter().for_each(|changes| tell!("{}", changes.told(touched, paths.len())));
         tell_skipped(&options.paths, &read, shared);
         tell!("{}", report::summary(&findings));
     }
     let is_bad = counts.errors > 0 || (options.deny_warnings && counts.warnings > 0);
     Ok(if is_bad { printed.or(Exit::Findings) } else { printed })
+}
+
+fn drawn(findings: &Findings, format: Format, shared: &SharedOptions) -> String {
+    match format {
+        Format::Human => report::human(findings, shared.look()),
+        Format::Json => report::json(findings),
+        Format::Jsonl => report::jsonl(findings),
+        Format::Sarif => report::sarif(findings),
+        Format::Github => report::github(findings),
+        Format::Gitlab => report::gitlab(findings),
+        Format::Junit => report::junit(findings),
+    }
 }
 
 /// Tells which YAML files of the folders were not checked, and why. Those that look like ours are named, the others counted, but for what a checked

@@ -341,26 +341,7 @@ impl TaskFile {
             TaskKind::DoWhile => self.repeat(&task, import),
             TaskKind::Switch => self.route(&task, &mut above, import),
             TaskKind::Ask => self.ask(&task, import),
-            TaskKind::Http => {
-                let request = given("http_request").or_else(|| child(node, "inputParameters"));
-                let part = |key: &str| request.and_then(|request| child(request, key)).filter(|node| !node.to_value().is_null());
-                if let Some(request) = request {
-                    let known = "method uri headers body readTimeOut accept contentType";
-                    import.lose_set(request, known, &format!("{name}: "), is_set);
-                }
-                let words = |key: &str| part(key).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
-                let address = format!("{} {}", words("method").unwrap_or("GET").to_ascii_uppercase(), words("uri").unwrap_or_default());
-                let address = self.template(&address, place, span, name, import);
-                let mut filled = |key: &str| {
-                    may(key, part(key).map(|node| self.value(&node.to_value(), place, span, &format!("{name}: {key}"), import)))
-                };
-                let (headers, body) = (filled("headers"), filled("body"));
-                let timeout = part("readTimeOut").and_then(|node| node.to_value().as_u64()).filter(|time| *time > 0);
-                if timeout.is_some() {
-                    import.lose(span, format!("{name}: readTimeOut"), LostWhy::WholeRequest);
-                }
-                vec![is("http", address), headers, body, may("timeout", timeout.map(|time| format!("{time}ms")))]
-            }
+            TaskKind::Http => self.http(&task, import),
             TaskKind::SetVariable => {
                 let values = child(node, "inputParameters").map_or_else(|| json!({}), Node::to_value);
                 vec![is("set", self.value(&values, place, span, name, import))]
@@ -391,6 +372,28 @@ impl TaskFile {
         let ends = may("on_failure", place.is_optional.then_some("continue"));
         above.push(map(std::iter::once(is("id", place.id.as_str())).chain(keys).chain([ends])));
         above
+    }
+
+    fn http(&self, task: &NamedTask<'_>, import: &mut Import) -> Vec<Entry> {
+        let NamedTask { node, name, place } = task;
+        let span = node.span;
+        let request = task.given("http_request").or_else(|| child(node, "inputParameters"));
+        let part = |key: &str| request.and_then(|request| child(request, key)).filter(|node| !node.to_value().is_null());
+        if let Some(request) = request {
+            let known = "method uri headers body readTimeOut accept contentType";
+            import.lose_set(request, known, &format!("{name}: "), is_set);
+        }
+        let words = |key: &str| part(key).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
+        let address = format!("{} {}", words("method").unwrap_or("GET").to_ascii_uppercase(), words("uri").unwrap_or_default());
+        let address = self.template(&address, place, span, name, import);
+        let mut filled =
+            |key: &str| may(key, part(key).map(|node| self.value(&node.to_value(), place, span, &format!("{name}: {key}"), import)));
+        let (headers, body) = (filled("headers"), filled("body"));
+        let timeout = part("readTimeOut").and_then(|node| node.to_value().as_u64()).filter(|time| *time > 0);
+        if timeout.is_some() {
+            import.lose(span, format!("{name}: readTimeOut"), LostWhy::WholeRequest);
+        }
+        vec![is("http", address), headers, body, may("timeout", timeout.map(|time| format!("{time}ms")))]
     }
 
     fn repeat(&mut self, task: &NamedTask<'_>, import: &mut Import) -> Vec<Entry> {

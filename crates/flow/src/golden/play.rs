@@ -18,7 +18,7 @@ use super::taping::TrialTape;
 use crate::adapter::clock::SystemClock;
 use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
-use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening};
+use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunStart};
 use crate::journal::{Record, record};
 use crate::model::{HistoryBounds, JUDGE_REPLY, Mock, PastMessage, Pipeline, ProgramNetwork, SandboxMode, TestCase, newest};
 use crate::port::{Clock, Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
@@ -53,46 +53,19 @@ pub(super) struct Played {
 
 /// Runs a trial to its end. `number` counts its plays: from the second on, waits and the order in which answers come are others.
 pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOptions, number: u64) -> Played {
-    let pipeline = suite.pipeline();
     let case = &suite.test.cases[trial.case];
-    let not_started = |problems| Played { ending: TrialEnding::NotStarted(problems), ..Played::default() };
-    if trial.channel.is_some() && suite.channel(trial.channel.as_deref()).is_none() {
-        let name = trial.channel.as_deref().unwrap_or_default();
-        return not_started(vec![format!("the pipeline has no channel \"{name}\"")]);
-    }
-    let home = suite.path.parent().unwrap_or(Path::new(""));
-    // A path in a test file is relative to that file.
-    let given = case.inputs.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
-    let inputs = match check_inputs(pipeline, told_from_project(pipeline, home, given)) {
-        Ok(inputs) => inputs,
-        Err(problems) => return not_started(problems),
-    };
-    let (found, mocks_used) = find_person(pipeline, case, &inputs, world);
-    let found = match found {
-        Ok(found) => found,
-        Err(problem) => return Played { noted: Noted { mocks_used, ..Noted::default() }, ..not_started(vec![problem.to_string()]) },
-    };
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
+    let mut mocks_used = BTreeSet::new();
+    let start = match first(suite, trial, world, (now, number), &mut mocks_used) {
+        Ok(start) => start,
+        Err(problems) => {
+            let noted = Noted { mocks_used, ..Noted::default() };
+            return Played { ending: TrialEnding::NotStarted(problems), noted, ..Played::default() };
+        }
+    };
     let taping = TrialTape::of(suite, trial, how.live.as_ref());
     let tape = taping.port();
-    let said = match run_message(pipeline, &inputs, &found.fields, trial.channel.as_deref(), now) {
-        Ok(said) => said,
-        Err(problem) => return not_started(vec![problem.to_string()]),
-    };
-    let mut start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
-    start.conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
-        let bounds = HistoryBounds::of(own);
-        let (of_agents, mut messages): (Vec<PastMessage>, Vec<PastMessage>) =
-            case.conversation.iter().cloned().partition(|message| message.agent.is_some());
-        let all = messages.len();
-        let older = bounds.cut(&mut messages);
-        let left_out = (all - messages.len()) as u64;
-        let mut agents: BTreeMap<String, Vec<PastMessage>> = BTreeMap::new();
-        of_agents.into_iter().for_each(|one| agents.entry(one.agent.clone().unwrap_or_default()).or_default().push(one));
-        agents.values_mut().for_each(|own| drop(newest(own, bounds.keep, bounds.max_tokens)));
-        Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, older, agents, ..ConversationSoFar::default() })
-    });
     let begun = start.clone();
     let settings = |model| taping.settings(suite, case, model, &how.rules);
     let virtual_run = |plan, settings| VirtualRun::new("r_test", plan, settings, now, tape.clone(), taping.door.clone(), number);
@@ -148,6 +121,43 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
         waited,
         mutants,
     }
+}
+
+/// How the run of a trial begins, and the mocks that told whom it is for. Errors: why it does not begin.
+fn first(
+    suite: &Suite,
+    trial: &Trial,
+    world: &Blocking,
+    (now, number): (DateTime<Utc>, u64),
+    mocks_used: &mut BTreeSet<String>,
+) -> Result<RunStart, Vec<String>> {
+    let (pipeline, case) = (suite.pipeline(), &suite.test.cases[trial.case]);
+    let channel = trial.channel.as_deref();
+    if let Some(name) = channel.filter(|_| suite.channel(channel).is_none()) {
+        return Err(vec![format!("the pipeline has no channel \"{name}\"")]);
+    }
+    let home = suite.path.parent().unwrap_or(Path::new(""));
+    // A path in a test file is relative to that file.
+    let given = case.inputs.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
+    let inputs = check_inputs(pipeline, told_from_project(pipeline, home, given))?;
+    let (found, used) = find_person(pipeline, case, &inputs, world);
+    *mocks_used = used;
+    let found = found.map_err(|problem| vec![problem.to_string()])?;
+    let said = run_message(pipeline, &inputs, &found.fields, channel, now).map_err(|problem| vec![problem.to_string()])?;
+    let mut start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
+    start.conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
+        let bounds = HistoryBounds::of(own);
+        let (of_agents, mut messages): (Vec<PastMessage>, Vec<PastMessage>) =
+            case.conversation.iter().cloned().partition(|message| message.agent.is_some());
+        let all = messages.len();
+        let older = bounds.cut(&mut messages);
+        let left_out = (all - messages.len()) as u64;
+        let mut agents: BTreeMap<String, Vec<PastMessage>> = BTreeMap::new();
+        of_agents.into_iter().for_each(|one| agents.entry(one.agent.clone().unwrap_or_default()).or_default().push(one));
+        agents.values_mut().for_each(|own| drop(newest(own, bounds.keep, bounds.max_tokens)));
+        Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, older, agents, ..ConversationSoFar::default() })
+    });
+    Ok(start)
 }
 
 /// Why nobody can be told whom a case is for.

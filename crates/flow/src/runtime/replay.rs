@@ -11,8 +11,8 @@ use super::surroundings::{Surroundings, start_of};
 use super::{RunError, VirtualRun};
 use crate::driver::CallResult;
 use crate::engine::{CallReply, CallRequest, Mocks, RecordedEnd, RecordedRun};
-use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepDetails, StepPath, ToolCall, Usage};
-use crate::journal::record;
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunEnd, RunStatus, StepDetails, StepPath, ToolCall, Usage};
+use crate::journal::{Record, record};
 use crate::model::{Limits, step_path};
 use crate::port::{ModelReply, ModelRequest};
 
@@ -109,32 +109,38 @@ pub fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunErr
     missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
     missing.extend(run.run.noted().unanswered.iter().map(|(step, _)| format!("step \"{step}\" asks a person, and has no answer")));
     let now = record(&run.events).ok_or_else(|| refused("it did not begin"))?;
-    let mut difference = None;
-    let outputs = |steps: &[crate::journal::StepRecord]| -> BTreeMap<String, Value> {
-        steps.iter().map(|step| (step.step.clone(), serde_json::json!({ "status": step.status, "output": step.output }))).collect()
-    };
-    let (was, is) = (outputs(&before.steps), outputs(&now.steps));
-    // A step whose output was taken from the record has none inside it.
-    let is_inside = |step: &String| given.iter().any(|whole| step_path::leads_into(step, whole));
-    let names = before.steps.iter().chain(&now.steps).map(|step| &step.step);
-    for step in names.filter(|step| !is_inside(step)) {
-        if was.get(step) != is.get(step) && difference.is_none() {
-            let of = |all: &BTreeMap<String, Value>| all.get(step).cloned().unwrap_or(Value::Null);
-            difference = Some((format!("step \"{step}\""), of(&was), of(&is)));
-        }
-    }
-    if difference.is_none() && before.outputs != *end.outputs {
-        difference = Some(("the outputs".to_owned(), before.outputs.clone(), (*end.outputs).clone()));
-    }
-    if difference.is_none() && before.status != Some(end.status) {
-        let word = |status: Option<RunStatus>| Value::from(status.map_or("not over", |status| status.word()));
-        difference = Some(("the status of the run".to_owned(), word(before.status), word(Some(end.status))));
-    }
+    let difference = difference(&before, &now, &end, &given);
     if difference.is_some() {
         missing.extend(cut.iter().map(|step| format!("\"{step}\" was cancelled, and the record does not say how far it was")));
     }
     missing.dedup();
     Ok(ReplayedRun { status: [before.status, Some(end.status)], difference, missing, given })
+}
+
+/// The first difference between a run and its replay: where it is, as it was and as it is.
+fn difference(before: &Record, now: &Record, end: &RunEnd, given: &BTreeSet<String>) -> Option<(String, Value, Value)> {
+    let outputs = |record: &Record| -> BTreeMap<String, Value> {
+        let steps = record.steps.iter();
+        steps.map(|step| (step.step.clone(), serde_json::json!({ "status": step.status, "output": step.output }))).collect()
+    };
+    let (was, is) = (outputs(before), outputs(now));
+    // A step whose output was taken from the record has none inside it.
+    let is_inside = |step: &str| given.iter().any(|whole| step_path::leads_into(step, whole));
+    let mut names = before.steps.iter().chain(&now.steps).map(|step| step.step.as_str()).filter(|step| !is_inside(step));
+    let of_step = names.find(|step| was.get(*step) != is.get(*step)).map(|step| {
+        let of = |all: &BTreeMap<String, Value>| all.get(step).cloned().unwrap_or(Value::Null);
+        (format!("step \"{step}\""), of(&was), of(&is))
+    });
+    let of_outputs = || {
+        let (was, is) = (&before.outputs, &*end.outputs);
+        (was != is).then(|| ("the outputs".to_owned(), was.clone(), is.clone()))
+    };
+    let of_status = || {
+        let word = |status: Option<RunStatus>| Value::from(status.map_or("not over", |status| status.word()));
+        let (was, is) = (before.status, Some(end.status));
+        (was != is).then(|| ("the status of the run".to_owned(), word(was), word(is)))
+    };
+    of_step.or_else(of_outputs).or_else(of_status)
 }
 
 /// The events that count: what a run did between a signal that ended it and its resumption was taken back.

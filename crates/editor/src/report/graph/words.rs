@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use crate::diagnostic::counted;
-use crate::model::{ArtefactKind, Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text, Unmet};
+use crate::model::{
+    ArtefactKind, Case, DialogueStep, Filling, ForEach, Form, GateStep, Outputs, PlanStep, ScorecardRef, Step, StepKind, TaskStep, Text,
+    Unmet,
+};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Spanned;
 use crate::sql;
@@ -46,39 +49,9 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
         StepKind::Read(read) => one(format!("reads {}", filling(&read.paths))),
         StepKind::Search(search) => one(format!("searches {}", search.knowledge.value)),
         StepKind::Resource(step) => one(format!("reads {} from server {}", source(&step.uri), step.server.value)),
-        StepKind::Plan(own) => {
-            let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();
-            let mut said = vec![
-                format!("lets agent {} plan at most {}", own.agent.value, counted(own.most_steps(), "step", "steps")),
-                format!("may use {}", names.join(", ")),
-            ];
-            if let Some(check) = &own.check {
-                let plans = counted(own.most_plans(), "plan", "plans");
-                said.push(format!("agent {} says whether it is done (at most {plans})", check.value));
-            }
-            said
-        }
-        StepKind::Task(task) => {
-            let what = match task.fixed_artefact() {
-                Some(ArtefactKind::Text) => "a text".to_owned(),
-                Some(ArtefactKind::Sql) => "a query, and runs it".to_owned(),
-                Some(ArtefactKind::Python) => "code, and runs it in a sandbox".to_owned(),
-                None => format!("what {} says", source(&task.artefact)),
-            };
-            let tries = counted(task.most_tries(), "try", "tries");
-            vec![format!("lets agent {} write {what}", task.agent.value), format!("until it is accepted (at most {tries})")]
-        }
-        StepKind::Dialogue(dialogue) => {
-            let names: Vec<&str> = dialogue.agents.iter().map(|agent| agent.value.as_str()).collect();
-            let mut said = vec![format!("lets agents {} talk in turns", names.join(", "))];
-            said.push(format!("at most {}", counted(dialogue.most_turns(), "turn", "turns")));
-            said.extend(dialogue.until.all_say.as_ref().map(|word| format!("until each says {}", word.value)));
-            said.extend(dialogue.until.judge.as_ref().map(|judge| format!("until agent {} says that they agree", judge.value)));
-            said.extend(dialogue.until.expression.as_ref().map(|text| format!("until {}", source(text))));
-            said.extend(dialogue.until.repeats.map(|turns| format!("until {} say nothing new", counted(turns, "turn", "turns"))));
-            said.extend(dialogue.summary.as_ref().map(|agent| format!("agent {} sums up", agent.value)));
-            said
-        }
+        StepKind::Plan(own) => plans(own),
+        StepKind::Task(task) => tries(task),
+        StepKind::Dialogue(dialogue) => talks(dialogue),
         StepKind::Route(route) => one(format!("looks at {}, takes the first case that fits", source(&route.subject))),
         StepKind::Group(group) => one(match group.parallel {
             true => "does these steps at once".into(),
@@ -118,6 +91,42 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
 }
 
 /// The tables of `data` that a query reads, as far as it can be read.
+fn plans(own: &PlanStep) -> Vec<String> {
+    let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();
+    let mut said = vec![
+        format!("lets agent {} plan at most {}", own.agent.value, counted(own.most_steps(), "step", "steps")),
+        format!("may use {}", names.join(", ")),
+    ];
+    if let Some(check) = &own.check {
+        let plans = counted(own.most_plans(), "plan", "plans");
+        said.push(format!("agent {} says whether it is done (at most {plans})", check.value));
+    }
+    said
+}
+
+fn tries(task: &TaskStep) -> Vec<String> {
+    let what = match task.fixed_artefact() {
+        Some(ArtefactKind::Text) => "a text".to_owned(),
+        Some(ArtefactKind::Sql) => "a query, and runs it".to_owned(),
+        Some(ArtefactKind::Python) => "code, and runs it in a sandbox".to_owned(),
+        None => format!("what {} says", source(&task.artefact)),
+    };
+    let tries = counted(task.most_tries(), "try", "tries");
+    vec![format!("lets agent {} write {what}", task.agent.value), format!("until it is accepted (at most {tries})")]
+}
+
+fn talks(dialogue: &DialogueStep) -> Vec<String> {
+    let names: Vec<&str> = dialogue.agents.iter().map(|agent| agent.value.as_str()).collect();
+    let mut said = vec![format!("lets agents {} talk in turns", names.join(", "))];
+    said.push(format!("at most {}", counted(dialogue.most_turns(), "turn", "turns")));
+    said.extend(dialogue.until.all_say.as_ref().map(|word| format!("until each says {}", word.value)));
+    said.extend(dialogue.until.judge.as_ref().map(|judge| format!("until agent {} says that they agree", judge.value)));
+    said.extend(dialogue.until.expression.as_ref().map(|text| format!("until {}", source(text))));
+    said.extend(dialogue.until.repeats.map(|turns| format!("until {} say nothing new", counted(turns, "turn", "turns"))));
+    said.extend(dialogue.summary.as_ref().map(|agent| format!("agent {} sums up", agent.value)));
+    said
+}
+
 fn tables<'p>(planned: &'p PipelinePlan, query: &str) -> Vec<&'p str> {
     let read = sql::read(query).map(|query| query.tables).unwrap_or_default();
     let is_read = |name: &&str| read.iter().any(|table| table.text.eq_ignore_ascii_case(name));
