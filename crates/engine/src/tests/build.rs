@@ -81,7 +81,7 @@ pub(super) fn needs(mut step: Step, needs: &[&str]) -> Step {
 }
 
 pub(super) fn for_each(mut step: Step, list: &str, fail_fast: bool, max_parallel: Option<u64>) -> Step {
-    step.for_each = Some(ForEach { list: Filling::Text(bare(list)), name: None, max_parallel, fail_fast });
+    step.for_each = Some(ForEach { list: Filling::Text(bare(list)), name: None, max_parallel, fail_fast, is_broken: false });
     step
 }
 

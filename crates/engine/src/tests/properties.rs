@@ -148,6 +148,7 @@ fn build(drawn: &[Drawn]) -> Vec<Step> {
                 name: None,
                 max_parallel: Some(1 + u64::from(d.items) % 2),
                 fail_fast: d.items % 2 == 1,
+                is_broken: false,
             });
         }
         if d.fails == 2 {
