@@ -329,7 +329,7 @@ fn a_step_that_a_help_proposes_can_be_written_where_the_mistake_is() {
     for (first, second) in [
         ("agent: w, prompt: x", "gate: s, otherwise: Sorry."),
         ("agent: w, prompt: x", "send: stdout"),
-        ("set: Hi.", "send: stdout, of: Hi."),
+        ("set: Hi.", "send: stdout, of: inputs.who"),
     ] {
         let both = format!("- {{ id: draft, {first}, {second} }}");
         let alone = format!("- {{ id: draft, {first} }}");
