@@ -102,7 +102,7 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     field.format = keys.word("format").map(str::to_owned);
     field.description = keys.sentence("description");
     field.example = keys.get("example").map(Node::to_value);
-    field.is_pii = keys.boolean("pii").unwrap_or(false);
+    field.is_pii = keys.boolean("pii").unwrap_or(keys.has("pii"));
     field.is_untrusted = keys.boolean("untrusted").unwrap_or(false);
     field.items = keys.get("items").map(|node| {
         let name = MapKey { text: name.text.clone(), span: keys.key_span("items") };

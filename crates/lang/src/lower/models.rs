@@ -43,9 +43,11 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model.retry = retry(&keys);
     check_fit(&keys, &model.provider);
     model.fallback = keys.names("fallback").unwrap_or_default();
-    model.price = keys.section("price", &keys::PRICE).and_then(|price| {
-        let (input, output) = (amount(&price, "input"), amount(&price, "output"));
-        Some(Price { input: input?, output: output? })
+    // What is not read of it was reported, and counts as free.
+    model.price = keys.has("price").then(|| {
+        let price = keys.section("price", &keys::PRICE);
+        let read = |key: &str| price.as_ref().and_then(|price| amount(price, key)).unwrap_or_default();
+        Price { input: read("input"), output: read("output") }
     });
     model
 }

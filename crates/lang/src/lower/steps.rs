@@ -81,7 +81,7 @@ fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, 
     step.on_failure_span = keys.value_span("on_failure");
     step.cache = keys.read("cache", Lower::duration);
     step.phase = keys.fixed("phase").map(|phase| phase.value);
-    step.is_pii = keys.boolean("pii").unwrap_or(false);
+    step.is_pii = keys.boolean("pii").unwrap_or(keys.has("pii"));
     step.is_once = keys.boolean("once").unwrap_or(false);
     if let Some(kind) = kind {
         let key = keys.key_span(kind.name);
