@@ -167,7 +167,9 @@ fn what_a_stranger_typed_in_a_conversation_is_a_stranger_s() {
         let plan = planned(vec![p.clone()]);
         let mut labels = crate::labels::Labels::new(&plan);
         let chain = labels.root(crate::model::PipelineId(0));
-        let StepKind::Set(Filling::Text(shown)) = &p.steps[0].kind else { panic!("a text") };
-        assert_eq!(labels.writers(chain, Some((crate::plan::StepIx(0), true)), shown).into_iter().max(), Some(writer));
+        let mut least = None;
+        let path = ["conversation", "messages"].map(str::to_owned);
+        labels.sources_at(chain, Some((crate::plan::StepIx(0), true)), &path, &mut |source| least = least.max(Some(source.writer)));
+        assert_eq!(least, Some(writer));
     }
 }

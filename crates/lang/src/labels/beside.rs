@@ -3,21 +3,12 @@
 use std::path::Path;
 
 use super::files::{first_personal, is_in, of_field, own_texts, tables_of_run};
-use super::search::{Back, Judges, ReadValue, below_list, texts, written};
-use super::{Caller, ChainIx, Hop, Labels, Seat, Source, agents};
+use super::places::{Parts, ValuePlace, below_list};
+use super::{Caller, ChainIx, Hop, Labels, agents};
 use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, SandboxMode, StepKind, Text, Tool, ToolKind, Writer};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 use crate::sql;
 use crate::template::reached;
-
-/// What can be read of a step that holds more than a word of the engine.
-pub(super) const MEMBERS: [&str; 3] = ["output", "error", "details"];
-
-/// The name under which files are followed that the run itself writes; no text can read it.
-pub(super) const FILES: &str = "<files>";
-
-/// The name under which tables are followed whose files a program may read; no text can read it.
-pub(super) const TABLES: &str = "<tables>";
 
 /// Fields of `details` that hold numbers and words of the engine.
 const COUNTED: [&str; 19] = [
@@ -25,106 +16,95 @@ const COUNTED: [&str; 19] = [
     "exit", "sandbox", "row_count", "cut", "columns", "run", "case", "pieces",
 ];
 
-impl<'p> Labels<'p> {
+impl<'p> Parts<'_, 'p> {
     /// The message of a failure quotes what a step was given, and may quote what it made, read or only tested.
-    pub(super) fn error(&mut self, chain: ChainIx, ix: StepIx, judges: Judges, found: &mut Vec<Back>) {
-        let planned = self.pipeline(chain);
+    pub(super) fn error(&mut self, ix: StepIx) {
+        let planned = self.labels.pipeline(self.chain);
         let step = &planned.step(ix).step;
-        let by = self.step_words(chain, ix);
-        let told = |writer, words: String| written(writer, (chain, Some(ix)), words, step.id.span);
-        found.push(told(Writer::Tool, format!("the message of a failure of {by}")));
+        let by = self.reader.clone();
+        self.written(Writer::Tool, format!("the message of a failure of {by}"), step.id.span);
         if !step.kind.agents(&planned.pipeline).is_empty() {
-            found.push(told(Writer::Model, format!("what a failure of {by} quotes of its models")));
+            self.written(Writer::Model, format!("what a failure of {by} quotes of its models"), step.id.span);
         }
-        self.given(chain, ix, found);
-        self.tested(chain, ix, found);
+        self.all_of(ValuePlace::Given(ix));
+        self.all_of(ValuePlace::Tested(ix));
         let doubt = format!("no failure of {by} quotes what it reads or makes");
-        found.push(self.own_output(chain, ix, Some(doubt.clone())));
+        self.own_output(ix, Some(doubt.clone()));
         let is_personal = |query: &str| planned.pipeline.data.iter().any(|(name, data)| !data.pii.is_empty() && sql::mentions(query, name));
         if let StepKind::Sql(query) = &step.kind
             && is_personal(&query.query.source)
         {
-            found.push(self.reading_of(chain, ix, TABLES, "a cell", doubt));
+            self.reading_of(ix, ValuePlace::Tables, "a cell", doubt);
         }
-        let called = planned.called(step).and_then(|id| self.called(chain, Caller::Step(ix), id));
-        found.extend(called.map(|called| {
-            let hop = Hop { reader: by.clone(), path: "the failure of the pipeline".into(), span: step.id.span, doubt: None };
-            Back::Of(ReadValue { chain: called, seat: None, path: vec!["failure".into()] }, hop)
-        }));
-        for case in &planned.step(ix).cases {
-            let block = planned.block(*case);
-            (0..block.len() as u32).for_each(|place| self.step(chain, StepIx(block.first.0 + place), "error", &[], judges, found));
+        if let Some(called) = planned.called(step).and_then(|id| self.labels.called(self.chain, Caller::Step(ix), id)) {
+            self.read(called, ValuePlace::Failure, "the failure of the pipeline", step.id.span, None);
         }
+        let inner = planned.step(ix).cases.iter().flat_map(|case| planned.block(*case).steps());
+        inner.for_each(|inner| self.all_of(ValuePlace::Error(inner)));
     }
 
     /// Verdicts and turns are a model's, results of tools a tool's, and some quote what they are about; what is counted or one of the engine's words is
     /// nobody's.
-    pub(super) fn details(&mut self, chain: ChainIx, ix: StepIx, path: &[String], found: &mut Vec<Back>) {
-        let planned = self.pipeline(chain);
+    pub(super) fn details(&mut self, ix: StepIx, path: &[String]) {
+        let planned = self.labels.pipeline(self.chain);
         let step = &planned.step(ix).step;
-        let by = self.step_words(chain, ix);
+        let by = self.reader.clone();
         let is_counted = |name: &String| COUNTED.contains(&name.as_str());
         if path.first().is_some_and(is_counted) || matches!(below_list(path)[..], ["status"]) {
             return;
         }
-        let told = |writer, what: String| written(writer, (chain, Some(ix)), what, step.id.span);
         if !step.kind.agents(&planned.pipeline).is_empty() {
-            found.push(told(Writer::Model, format!("what the models of {by} say")));
-            found.push(told(Writer::Tool, format!("what the tools of {by} give")));
-            self.failures_told(chain, ix, found);
+            self.written(Writer::Model, format!("what the models of {by} say"), step.id.span);
+            self.written(Writer::Tool, format!("what the tools of {by} give"), step.id.span);
+            self.all_of(ValuePlace::ToldFailures(ix));
         }
         if step.kind.facts().starts.is_some() {
-            found.push(told(Writer::Tool, format!("what the program of {by} says")));
+            self.written(Writer::Tool, format!("what the program of {by} says"), step.id.span);
         }
-        self.given(chain, ix, found);
+        self.all_of(ValuePlace::Given(ix));
         // What a criterion says that could not be computed, or an agent that could not be asked.
-        self.tested(chain, ix, found);
+        self.all_of(ValuePlace::Tested(ix));
         // Results of tools, and what a program says beside what it prints, come from where the output does. Of inner steps only what is counted is told.
         if planned.step(ix).cases.is_empty() {
-            found.push(self.own_output(chain, ix, None));
+            self.own_output(ix, None);
         }
     }
 
     /// What an agent is told of calls of its tools that failed, and of tries of a task that were not accepted.
-    pub(super) fn failures_told(&mut self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        let (by, planned) = (self.step_words(chain, ix), self.pipeline(chain));
-        let kind = &planned.step(ix).step.kind;
+    pub(super) fn told_failures(&mut self, ix: StepIx) {
+        let kind = &self.labels.pipeline(self.chain).step(ix).step.kind;
+        let by = self.reader.clone();
         if let StepKind::Task(_) = kind {
-            self.given(chain, ix, found);
-            self.tested(chain, ix, found);
-            let judges = kind.agents(&planned.pipeline).into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
-            let instructions = judges.filter_map(|agent| agent.instructions.as_ref()).map(|text| (text, vec![]));
-            texts(chain, Some((ix, true)), instructions, &by, None, found);
+            self.all_of(ValuePlace::Given(ix));
+            self.all_of(ValuePlace::Tested(ix));
+            self.instructions_of_judges(kind);
         }
-        for tool in self.tools_of_models(chain, ix) {
-            tested_in(chain, Some((ix, true)), &own_texts(tool), &format!("a tool in {by}"), found);
-            if let Some(called) = tool.kind.pipeline().and_then(|id| self.called(chain, Caller::Model(ix), id)) {
-                let hop = Hop { reader: by.clone(), path: "the failure of a tool".into(), span: self.span_of(chain, ix), doubt: None };
-                found.push(Back::Of(ReadValue { chain: called, seat: None, path: vec!["failure".into()] }, hop));
+        for tool in self.labels.tools_of_models(self.chain, ix) {
+            self.reader = format!("a tool in {by}").into();
+            self.tests(&own_texts(tool));
+            if let Some(called) = tool.kind.pipeline().and_then(|id| self.labels.called(self.chain, Caller::Model(ix), id)) {
+                let span = self.labels.span_of(self.chain, ix);
+                self.reader = by.clone();
+                self.read(called, ValuePlace::Failure, "the failure of a tool", span, None);
             }
         }
     }
 
-    /// The tools that models of a step may call, whatever policies say.
-    pub(super) fn tools_of_models(&self, chain: ChainIx, ix: StepIx) -> Vec<&'p Tool> {
-        let planned = self.pipeline(chain);
-        let (kind, pipeline) = (&planned.step(ix).step.kind, &planned.pipeline);
-        let agents = agents(pipeline, kind).into_iter();
-        let of_plan = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
-        let names = agents.flat_map(|agent| &agent.tools).chain(of_plan);
-        names.filter_map(|name| Some(pipeline.tool(&name.value)?.0)).collect()
+    /// What the agents that judge, or do the work of a step, are told in any case.
+    pub(super) fn instructions_of_judges(&mut self, kind: &StepKind) {
+        let pipeline = &self.labels.pipeline(self.chain).pipeline;
+        let agents = kind.agents(pipeline).into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+        self.whole(agents.filter_map(|agent| agent.instructions.as_ref()));
     }
 
-    fn own_output(&self, chain: ChainIx, ix: StepIx, doubt: Option<String>) -> Back {
-        let path = ["steps", &*self.pipeline(chain).step(ix).id, "output"].map(str::to_owned).to_vec();
-        let hop = Hop { reader: self.step_words(chain, ix), path: "what it makes".to_owned(), span: self.span_of(chain, ix), doubt };
-        Back::Of(ReadValue { chain, seat: Some((ix, true)), path }, hop)
+    fn own_output(&mut self, ix: StepIx, doubt: Option<String>) {
+        self.read(self.chain, ValuePlace::Output(ix, vec![]), "what it makes", self.labels.span_of(self.chain, ix), doubt);
     }
 
     /// What a failure of a step may quote though its output shows nothing of it: what stands in conditions and comparisons, in those of its
     /// scorecards, and of its agents, tools and models.
-    pub(super) fn tested(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        let planned = self.pipeline(chain);
+    pub(super) fn tested(&mut self, ix: StepIx) {
+        let planned = self.labels.pipeline(self.chain);
         let (step, pipeline) = (&planned.step(ix).step, &planned.pipeline);
         let facts = step.kind.facts();
         let mut list: Vec<&Text> = vec![];
@@ -139,73 +119,105 @@ impl<'p> Labels<'p> {
             pipeline.models.values().for_each(|model| model.each_text(&mut add));
         }
         let own = facts.receiver.and_then(|name| Some(pipeline.tool(&name.value)?.0));
-        self.tools_of_models(chain, ix).into_iter().chain(own).for_each(|tool| tool.each_text(&mut add));
-        let by = self.step_words(chain, ix);
+        self.labels.tools_of_models(self.chain, ix).into_iter().chain(own).for_each(|tool| tool.each_text(&mut add));
         // `until` sees the steps of its round.
-        let inner = step.kind.repeat().and_then(|_| planned.step(ix).cases.first()).map(|block| planned.block(*block));
-        let inner = inner.filter(|block| !block.is_empty()).map(|block| (block.first, false));
-        for seat in std::iter::once((ix, true)).chain(inner) {
-            tested_in(chain, Some(seat), &list, &by, found);
+        let inner = step.kind.repeat().and_then(|_| planned.block(*planned.step(ix).cases.first()?).steps().next());
+        for seat in [Some((ix, true)), inner.map(|first| (first, false))].into_iter().flatten() {
+            self.seat = Some(seat);
+            self.tests(&list);
         }
     }
 
     /// What a failure of a pipeline itself may quote.
-    pub(super) fn tested_by_pipeline(&self, chain: ChainIx, found: &mut Vec<Back>) {
-        let pipeline = &self.pipeline(chain).pipeline;
+    pub(super) fn tested_by_pipeline(&mut self) {
+        let pipeline = &self.labels.pipeline(self.chain).pipeline;
         let mut list: Vec<&Text> = vec![];
         let mut add = |authored: Authored<'p>| list.extend(authored.text());
         pipeline.outputs.each_text(&mut add);
         pipeline.person.iter().for_each(|person| person.each_text(pipeline.name.span, &mut add));
         pipeline.conversation.iter().for_each(|conversation| conversation.each_text(&mut add));
-        tested_in(chain, None, &list, &format!("pipeline {}", pipeline.name.value), found);
+        self.reader = format!("pipeline {}", pipeline.name.value).into();
+        self.tests(&list);
+    }
+
+    /// All that texts read, whether their values show it or not.
+    fn tests(&mut self, list: &[&Text]) {
+        let doubt = format!("no failure of {} quotes what it only tests", self.reader);
+        for text in list {
+            for reached in reached(text) {
+                let hop =
+                    Hop { reader: self.reader.clone(), path: reached.path.join("."), span: text.place.span, doubt: Some(doubt.clone()) };
+                self.named(&reached.path, hop, None);
+            }
+        }
     }
 
     /// What the run reads for a step without a name for it in a text.
-    pub(super) fn reading_of(&self, chain: ChainIx, ix: StepIx, of: &str, what: &str, doubt: String) -> Back {
-        let hop = Hop { reader: self.step_words(chain, ix), path: what.to_owned(), span: self.span_of(chain, ix), doubt: Some(doubt) };
-        Back::Of(ReadValue { chain, seat: None, path: vec![of.to_owned()] }, hop)
+    pub(super) fn reading_of(&mut self, ix: StepIx, place: ValuePlace, what: &str, doubt: String) {
+        let (reader, span) = (self.labels.step_words(self.chain, ix), self.labels.span_of(self.chain, ix));
+        let before = std::mem::replace(&mut self.reader, reader.into());
+        self.read(self.chain, place, what, span, Some(doubt));
+        self.reader = before;
     }
 
     /// All that a step is given.
-    pub(super) fn given(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        let step = &self.pipeline(chain).step(ix).step;
+    pub(super) fn given(&mut self, ix: StepIx) {
+        let planned = self.labels.pipeline(self.chain);
+        let step = &planned.step(ix).step;
         let mut list: Vec<&Text> = vec![];
         step.kind.each_text(step.span, &mut |authored| list.extend(authored.text()));
-        list.extend(step.kind.facts().judges.into_iter().flat_map(|judging| judging.feedback(&self.pipeline(chain).pipeline.scorecards)));
-        texts(chain, Some((ix, true)), list.into_iter().map(|text| (text, vec![])), &self.step_words(chain, ix), None, found);
+        list.extend(step.kind.facts().judges.into_iter().flat_map(|judging| judging.feedback(&planned.pipeline.scorecards)));
+        self.whole(list);
     }
 
     /// What is read from files may have been written by the run itself, if one of its pipelines writes any.
-    pub(super) fn read_from_files(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        if !self.plan.pipelines.iter().any(|planned| writes_files(planned, self.plan)) {
-            return;
+    pub(super) fn read_from_files(&mut self, ix: StepIx) {
+        if self.labels.writes_files() {
+            let doubt = format!("{} reads no file that the run itself has written", self.labels.step_words(self.chain, ix));
+            self.reading_of(ix, ValuePlace::Files, "a file", doubt);
         }
-        let doubt = format!("{} reads no file that the run itself has written", self.step_words(chain, ix));
-        found.push(self.reading_of(chain, ix, FILES, "a file", doubt));
     }
 
     /// A program reads what it likes in the project, and so the files of tables with personal columns.
-    pub(super) fn read_from_folder(&self, chain: ChainIx, ix: StepIx, found: &mut Vec<Back>) {
-        if first_personal(tables_of_run(self.plan)).is_none() {
-            return;
+    pub(super) fn read_from_folder(&mut self, ix: StepIx) {
+        if first_personal(tables_of_run(self.labels.plan)).is_some() {
+            let by = self.labels.step_words(self.chain, ix);
+            let doubt = format!("the program of {by} opens no file of a table with personal columns");
+            self.reading_of(ix, ValuePlace::Tables, "a file", doubt);
         }
-        let doubt = format!("the program of {} opens no file of a table with personal columns", self.step_words(chain, ix));
-        found.push(self.reading_of(chain, ix, TABLES, "a file", doubt));
     }
 
     /// The first personal column of tables, of the pipeline's own before others.
-    pub(super) fn table_files(&self, chain: ChainIx) -> Option<Back> {
-        let (table, column) = first_personal(self.pipeline(chain).pipeline.data.iter().chain(tables_of_run(self.plan)))?;
-        let (personal, words) = (Some(format!("{table}.{}", column.value)), format!("the file of table {table}"));
-        Some(Back::From(Source { writer: Writer::File, personal, at: (chain, None), words, span: column.span }))
+    pub(super) fn table_files(&mut self) {
+        let own = self.labels.pipeline(self.chain).pipeline.data.iter();
+        if let Some((table, column)) = first_personal(own.chain(tables_of_run(self.labels.plan))) {
+            let personal = format!("{table}.{}", column.value);
+            self.personal(Writer::File, Some(personal), format!("the file of table {table}"), column.span);
+        }
     }
 
     /// Who may have written what the run writes into files. It is personal where anything is.
-    pub(super) fn written_files(&self, chain: ChainIx) -> Back {
+    pub(super) fn written_files(&mut self) {
         let words = "what the run wrote into a file".to_owned();
-        let span = self.pipeline(chain).pipeline.name.span;
-        let personal = self.plan.pipelines.iter().any(|planned| has_personal(&planned.pipeline)).then(|| words.clone());
-        Back::From(Source { writer: Writer::Model, personal, at: (chain, None), words, span })
+        let personal = self.labels.plan.pipelines.iter().any(|planned| has_personal(&planned.pipeline)).then(|| words.clone());
+        self.personal(Writer::Model, personal, words, self.labels.pipeline(self.chain).pipeline.name.span);
+    }
+}
+
+impl<'p> Labels<'p> {
+    /// The tools that models of a step may call, whatever policies say.
+    pub(super) fn tools_of_models(&self, chain: ChainIx, ix: StepIx) -> Vec<&'p Tool> {
+        let planned = self.pipeline(chain);
+        let (kind, pipeline) = (&planned.step(ix).step.kind, &planned.pipeline);
+        let agents = agents(pipeline, kind).into_iter();
+        let of_plan = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
+        let names = agents.flat_map(|agent| &agent.tools).chain(of_plan);
+        names.filter_map(|name| Some(pipeline.tool(&name.value)?.0)).collect()
+    }
+
+    /// Whether any pipeline of the run writes files itself.
+    fn writes_files(&self) -> bool {
+        *self.writes_files.get_or_init(|| self.plan.pipelines.iter().any(|planned| writes_files(planned, self.plan)))
     }
 
     /// Whether a pipeline may write a file by a `file` tool or a program.
@@ -218,17 +230,6 @@ impl<'p> Labels<'p> {
                 .filter_map(|tool| if let ToolKind::File(folder) = &tool.kind { Some(folder) } else { None });
             of_tools.chain(planned.pipeline.written_folders()).any(|folder| is_in(file, folder))
         })
-    }
-}
-
-/// All that texts read, whether their values show it or not.
-fn tested_in(chain: ChainIx, seat: Seat, list: &[&Text], by: &str, found: &mut Vec<Back>) {
-    for text in list {
-        for reached in reached(text) {
-            let doubt = Some(format!("no failure of {by} quotes what it only tests"));
-            let hop = Hop { reader: by.to_owned(), path: reached.path.join("."), span: text.place.span, doubt };
-            found.push(Back::Of(ReadValue { chain, seat, path: reached.path }, hop));
-        }
     }
 }
 

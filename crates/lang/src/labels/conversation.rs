@@ -1,17 +1,15 @@
 //! What a conversation keeps of a run, and what agents are shown of earlier ones.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use super::search::{Back, Judges, ReadValue};
+use super::places::{Back, Parts, ValuePlace};
 use super::{Caller, ChainIx, Hop, Labels, Start, StartFrom};
 use crate::model::{ArtefactKind, Filling, History, OnFailure, StepKind, Text, Tool};
-use crate::plan::{BlockIx, PipelinePlan, StepIx};
+use crate::plan::{BlockIx, PipelinePlan, PlannedStep, StepIx};
 
-/// The name under which is followed what a conversation keeps; no text can read it.
-pub(super) const KEPT: &str = "<kept>";
-
-/// The name under which is followed what an agent was asked, whose name is behind it; no text can read it.
-pub(super) const ASKED: &str = "<asked>";
+/// What approvals show as it is: paths, each with the approvals that show it.
+pub(super) type ShownPaths = HashMap<String, Vec<StepIx>>;
 
 /// So many chains of calls are looked at.
 pub const MOST_CHAINS: usize = 1_000;
@@ -42,6 +40,11 @@ impl<'p> Labels<'p> {
         (list, true)
     }
 
+    fn shown_paths(&mut self, chain: ChainIx) -> Rc<ShownPaths> {
+        let planned = self.pipeline(chain);
+        self.shown.entry(self.id(chain)).or_insert_with(|| Rc::new(shown_paths(planned))).clone()
+    }
+
     /// The pipeline that the run of a chain begins with.
     fn root_of(&self, mut chain: ChainIx) -> ChainIx {
         while let Some((above, _)) = self.caller(chain) {
@@ -50,126 +53,132 @@ impl<'p> Labels<'p> {
         chain
     }
 
-    /// What a conversation keeps of the run, as one value.
-    pub(super) fn kept(&self, chain: ChainIx, reader: &str) -> Back {
-        self.of_run(chain, vec![KEPT.to_owned()], reader)
+    /// What is one step back of where values are followed from.
+    pub(super) fn begin(&mut self, start: Start<'p>) -> Vec<Back> {
+        let Start { chain, seat, from, reader } = start;
+        let planned = self.pipeline(chain);
+        let mut parts = self.parts(chain, seat, &reader);
+        match (from, seat.map(|(ix, _)| ix)) {
+            (StartFrom::Text(text), _) => parts.whole([text]),
+            (StartFrom::Unseen(text), Some(ix)) => {
+                parts.whole([text]);
+                let shown = parts.labels.shown_paths(chain);
+                let is_shown = |hop: &Hop| is_shown(planned, &shown, ix, &hop.path);
+                parts.list.retain(|back| !matches!(back, Back::Of(edge) if edge.hop.as_ref().is_some_and(is_shown)));
+            }
+            (StartFrom::Refinement, _) => parts.told_again(),
+            (StartFrom::ReadTables, _) => parts.all_of(ValuePlace::ReadTables),
+            (StartFrom::Files, Some(ix)) => parts.read_from_files(ix),
+            (StartFrom::History, Some(ix)) => parts.history(ix),
+            (StartFrom::Failures, Some(ix)) => parts.all_of(ValuePlace::ToldFailures(ix)),
+            (StartFrom::Folder, Some(ix)) => parts.read_from_folder(ix),
+            (StartFrom::Output, Some(ix)) => parts.answer(ix),
+            (StartFrom::Unseen(_) | StartFrom::Files | StartFrom::Failures | StartFrom::Folder, None) => {}
+            (StartFrom::Output | StartFrom::History, None) => {}
+        }
+        parts.list
     }
+}
 
-    fn of_run(&self, chain: ChainIx, path: Vec<String>, reader: &str) -> Back {
-        let chain = self.root_of(chain);
-        let span = self.pipeline(chain).pipeline.name.span;
-        let hop = Hop { reader: reader.to_owned(), path: "the conversation".to_owned(), span, doubt: None };
-        Back::Of(ReadValue { chain, seat: None, path }, hop)
+impl Parts<'_, '_> {
+    /// What belongs to the run as a whole.
+    pub(super) fn of_run(&mut self, place: ValuePlace) {
+        let chain = self.labels.root_of(self.chain);
+        let span = self.labels.pipeline(chain).pipeline.name.span;
+        self.read(chain, place, "the conversation", span, None);
     }
 
     /// What a conversation keeps of a run, if it is part of one: what the person said, what any of its pipelines sends, the first output.
-    pub(super) fn kept_of_run(&mut self, root: ChainIx) -> Vec<Start<'p>> {
-        let chains = self.chains_below(root, &Labels::tools_of_models).0;
-        if chains.iter().all(|chain| self.pipeline(*chain).pipeline.conversation.is_none()) {
-            return vec![];
+    pub(super) fn kept_of_run(&mut self) {
+        let chains = self.labels.chains_below(self.chain, &Labels::tools_of_models).0;
+        if chains.iter().all(|chain| self.labels.pipeline(*chain).pipeline.conversation.is_none()) {
+            return;
         }
-        let mut found = vec![];
+        self.reader = "the conversation".into();
         for chain in chains {
-            let planned = self.pipeline(chain);
-            let mut add = |seat, text: &'p Text| {
-                found.push(Start { chain, seat, from: StartFrom::Text(text), reader: "the conversation".to_owned() });
-            };
+            let planned = self.labels.pipeline(chain);
+            self.chain = chain;
             for (ix, step) in planned.numbered_steps() {
                 if let StepKind::Send(send) = &step.step.kind {
-                    add(Some((ix, true)), &send.of);
+                    self.seat = Some((ix, true));
+                    self.whole([&send.of]);
                 }
             }
+            self.seat = None;
             if let Some(conversation) = &planned.pipeline.conversation {
-                add(None, &conversation.message);
-                planned.pipeline.outputs.texts().into_iter().for_each(|text| add(None, text));
+                self.whole(std::iter::once(&conversation.message).chain(planned.pipeline.outputs.texts()));
             }
         }
-        found
     }
 
     /// What an agent of a step is shown of earlier runs of the conversation: what was filled in then.
-    pub(super) fn history(&self, chain: ChainIx, ix: StepIx) -> Option<Back> {
-        let (history, agent) = self.pipeline(chain).step(ix).step.kind.history()?;
-        let by = self.step_words(chain, ix);
+    pub(super) fn history(&mut self, ix: StepIx) {
+        let Some((history, agent)) = self.labels.pipeline(self.chain).step(ix).step.kind.history() else { return };
+        self.reader = self.labels.step_words(self.chain, ix).into();
         match history {
-            History::Nothing | History::Kept => None,
-            History::Conversation => Some(self.kept(chain, &by)),
-            History::Own => Some(self.of_run(chain, vec![ASKED.to_owned(), agent.value.clone()], &by)),
+            History::Nothing | History::Kept => {}
+            History::Conversation => self.of_run(ValuePlace::Kept),
+            History::Own => self.of_run(ValuePlace::Asked(agent.value.clone())),
         }
     }
 
+    /// The output of a step, as somebody is shown it who reads no text for it.
+    fn answer(&mut self, ix: StepIx) {
+        let (words, span) = (self.labels.step_words(self.chain, ix), self.labels.span_of(self.chain, ix));
+        self.read(self.chain, ValuePlace::Output(ix, vec![]), &words, span, None);
+    }
+
     /// What an agent of this name was asked by any step of the run, and what it was shown and said then.
-    pub(super) fn asked_in_run(&mut self, root: ChainIx, agent: &str) -> Vec<Start<'p>> {
-        let mut found = vec![];
-        for chain in self.chains_below(root, &Labels::tools_of_models).0 {
-            let planned = self.pipeline(chain);
+    pub(super) fn asked_in_run(&mut self, agent: &str) {
+        for chain in self.labels.chains_below(self.chain, &Labels::tools_of_models).0 {
+            let planned = self.labels.pipeline(chain);
             for (ix, step) in planned.numbered_steps() {
                 let kind = &step.step.kind;
                 let names = kind.agents(&planned.pipeline).into_iter().chain(kind.agents_with_tools()).chain(kind.facts().may_use);
                 if names.into_iter().all(|name| name.value != agent) {
                     continue;
                 }
-                let mut add = |from| {
-                    found.push(Start { chain, seat: Some((ix, true)), from, reader: "the conversation".to_owned() });
-                };
-                kind.each_text(step.step.span, &mut |authored| authored.text().into_iter().for_each(|text| add(StartFrom::Text(text))));
-                [StartFrom::Output, StartFrom::Failures].into_iter().for_each(&mut add);
-                let queries = matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
-                queries.then_some(StartFrom::ReadTables).into_iter().for_each(&mut add);
-                planned.is_told_again(ix).then_some(StartFrom::Refinement).into_iter().for_each(add);
+                (self.chain, self.seat, self.reader) = (chain, Some((ix, true)), "the conversation".into());
+                kind.each_text(step.step.span, &mut |authored| self.whole(authored.text()));
+                self.answer(ix);
+                self.all_of(ValuePlace::ToldFailures(ix));
+                if matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text)) {
+                    self.all_of(ValuePlace::ReadTables);
+                }
+                if planned.is_told_again(ix) {
+                    self.told_again();
+                }
             }
-        }
-        found
-    }
-
-    /// What is one step back of where values are followed from.
-    pub(super) fn begin(&mut self, start: Start<'p>, judges: Judges, found: &mut Vec<Back>) {
-        let Start { chain, seat, from, reader } = start;
-        let step = seat.map(|(ix, _)| ix);
-        match (from, step) {
-            (StartFrom::Text(text), _) => super::search::texts(chain, seat, [(text, vec![])], &reader, None, found),
-            (StartFrom::Unseen(text), Some(ix)) => {
-                let shown = shown_before(self.pipeline(chain), ix);
-                let mut all = vec![];
-                super::search::texts(chain, seat, [(text, vec![])], &reader, None, &mut all);
-                found.extend(all.into_iter().filter(|back| !matches!(back, Back::Of(_, hop) if is_shown(&shown, &hop.path))));
-            }
-            (StartFrom::Refinement, _) => found.extend(self.told_again(chain, seat, &reader)),
-            (StartFrom::ReadTables, _) => self.tables_of_reads(chain, judges, found),
-            (StartFrom::Files, Some(ix)) => self.read_from_files(chain, ix, found),
-            (StartFrom::History, Some(ix)) => found.extend(self.history(chain, ix)),
-            (StartFrom::Failures, Some(ix)) => self.failures_told(chain, ix, found),
-            (StartFrom::Folder, Some(ix)) => self.read_from_folder(chain, ix, found),
-            (StartFrom::Output, Some(ix)) => {
-                let path = ["steps", &*self.pipeline(chain).step(ix).id, "output"].map(str::to_owned).to_vec();
-                let hop = Hop { reader, path: self.step_words(chain, ix), span: self.span_of(chain, ix), doubt: None };
-                found.push(Back::Of(ReadValue { chain, seat, path }, hop));
-            }
-            (StartFrom::Unseen(_) | StartFrom::Files | StartFrom::Failures | StartFrom::Folder, None) => {}
-            (StartFrom::Output | StartFrom::History, None) => {}
         }
     }
 }
 
-/// The texts that approvals show a person, without whose yes a step does not run.
-fn shown_before(planned: &PipelinePlan, ix: StepIx) -> Vec<&Text> {
-    let mut shown = vec![];
-    for around in planned.around(ix).map(|around| planned.step(around)) {
-        let block = planned.block(around.block);
-        for place in 0..block.len().min(around.place) {
-            let other = &planned.step(StepIx(block.first.0 + place as u32)).step;
-            let always = other.when.is_none() && other.for_each.is_none() && other.on_failure == OnFailure::Stop;
-            if let StepKind::Approval(approval) = &other.kind
-                && always
-                && approval.on_timeout.is_none()
-                && block.is_held_back_by(around.place, place)
-                && is_over(planned, around.block, place)
-            {
-                shown.extend(std::iter::once(&approval.question).chain(approval.show.iter().flat_map(Filling::texts)));
-            }
+fn shown_paths(planned: &PipelinePlan) -> ShownPaths {
+    let mut shown = ShownPaths::new();
+    for (ix, own) in planned.numbered_steps() {
+        let step = &own.step;
+        if let StepKind::Approval(approval) = &step.kind
+            && step.when.is_none()
+            && step.for_each.is_none()
+            && step.on_failure == OnFailure::Stop
+            && approval.on_timeout.is_none()
+            && is_over(planned, own.block, own.place)
+        {
+            let texts = std::iter::once(&approval.question).chain(approval.show.iter().flat_map(Filling::texts));
+            texts.flat_map(paths_shown_by).for_each(|path| shown.entry(path).or_default().push(ix));
         }
     }
     shown
+}
+
+/// Whether approvals, without whose yes a step does not run, show a person what is at a path.
+fn is_shown(planned: &PipelinePlan, shown: &ShownPaths, ix: StepIx, path: &str) -> bool {
+    let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
+    let approvals = ends.filter_map(|end| shown.get(path.get(..end)?)).flatten().map(|approval| planned.step(*approval));
+    let holds_back = |approval: &PlannedStep, own: &PlannedStep| {
+        approval.block == own.block && approval.place < own.place && planned.block(own.block).is_held_back_by(own.place, approval.place)
+    };
+    approvals.into_iter().any(|approval| planned.around(ix).any(|around| holds_back(approval, planned.step(around))))
 }
 
 /// Whether a step of a list runs behind the gate that may send others of the list back, so that it never runs twice, and neither does what it reads.
@@ -178,17 +187,12 @@ fn is_over(planned: &PipelinePlan, block: BlockIx, place: usize) -> bool {
     refinement.is_none_or(|refinement| planned.block(block).is_held_back_by(place, planned.step(refinement.gate).place))
 }
 
-/// Whether one of these texts shows a value as it is: `steps.a.output`, or `{{ steps.a.output }}` among words that always stand there.
-fn is_shown(texts: &[&Text], path: &str) -> bool {
-    texts.iter().any(|text| {
-        let source: &str = &text.source;
-        let pieces: Vec<&str> = source.split("{{").skip(1).map(|piece| piece.split("}}").next().unwrap_or_default()).collect();
-        // What stands in a comment, a condition or quotes is not shown.
-        let is_plain = !source.contains("{#") && !source.contains("{%") && pieces.iter().all(|piece| !piece.contains(['\'', '"']));
-        let shows = |shown: &str| source.trim() == shown || is_plain && pieces.iter().any(|piece| piece.trim() == shown);
-        text.reads.iter().map(|read| read.path.join(".")).any(|shown| {
-            let rest = path.strip_prefix(shown.as_str());
-            shows(&shown) && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
-    })
+/// The paths whose values a text shows as they are: `steps.a.output`, or `{{ steps.a.output }}` among words that always stand there.
+fn paths_shown_by(text: &Text) -> impl Iterator<Item = String> {
+    let source: &str = &text.source;
+    let pieces: Vec<&str> = source.split("{{").skip(1).map(|piece| piece.split("}}").next().unwrap_or_default()).collect();
+    // What stands in a comment, a condition or quotes is not shown.
+    let is_plain = !source.contains("{#") && !source.contains("{%") && pieces.iter().all(|piece| !piece.contains(['\'', '"']));
+    let pieces: HashSet<&str> = pieces.into_iter().filter(|_| is_plain).chain([source]).map(str::trim).collect();
+    text.reads.iter().map(|read| read.path.join(".")).filter(move |path| pieces.contains(path.as_str()))
 }

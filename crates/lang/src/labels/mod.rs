@@ -1,9 +1,12 @@
-//! Who wrote a value and whose it is, and the way it came: followed backwards through texts, steps, loops, called pipelines and tools. Pure, and
-//! about what a plan tells; a run asks the same about a call that it is about to make.
+//! Who wrote a value and whose it is, and the way it came, through texts, steps, loops, called pipelines and tools. Pure, and about what a plan tells; a
+//! run asks the same about a call that it is about to make.
+//!
+//! Each place that holds a value is drawn once, with what it is made of, as far as somebody asks for it (`places.rs`). Then the answer spreads forward,
+//! from those who wrote to all who read, over each edge once (`ways.rs`); so the work grows with the file.
 //!
 //! A way leads from a text to what its values are made of; what is only tested, compared or counted is not followed, since then only the author's
 //! words are chosen by it. Where it is not clear, more is followed, never less.
-//! How to add a kind of step: its arm in `steps.rs`; a name that texts may read: its arm in `names.rs`.
+//! How to add a kind of step: its arm in `steps.rs`; a name that texts may read: its arm in `names.rs`, and its `ValuePlace`.
 
 mod beside;
 mod chains;
@@ -11,15 +14,19 @@ mod conversation;
 mod files;
 mod names;
 mod outputs;
-mod search;
+mod places;
 mod source;
 mod steps;
+mod ways;
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use crate::model::{Agent, Pipeline, PipelineId, StepKind, Text, Writer};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 use chains::Chains;
+use places::{Back, ValueGraph};
 
 pub use chains::{Caller, ChainIx};
 pub use conversation::MOST_CHAINS;
@@ -28,9 +35,9 @@ pub use names::marked_result;
 pub use outputs::{
     OutputRead, ReadHop, Reads, format_shows_text, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of,
 };
-pub use search::GatePassage;
 pub use source::{Hop, Source, Way};
 pub use steps::{judging, personal_column};
+pub use ways::{GatePassage, ValueWays};
 
 /// Where a text stands: a step, and whether the element of that step's own `for_each` is known there. `None`: in `outputs`.
 pub type Seat = Option<(StepIx, bool)>;
@@ -77,12 +84,15 @@ pub struct Labels<'p> {
     /// The plan whose values are followed.
     pub plan: &'p Plan,
     chains: Chains,
+    places: ValueGraph,
+    writes_files: OnceCell<bool>,
+    shown: HashMap<PipelineId, Rc<conversation::ShownPaths>>,
 }
 
 impl<'p> Labels<'p> {
     /// Of a plan.
     pub fn new(plan: &'p Plan) -> Labels<'p> {
-        Labels { plan, chains: Chains::default() }
+        Labels { plan, chains: Chains::default(), places: ValueGraph::default(), writes_files: OnceCell::new(), shown: HashMap::new() }
     }
 
     /// A pipeline with which a run begins.
@@ -110,29 +120,20 @@ impl<'p> Labels<'p> {
         self.plan.pipeline(self.chains.get(chain).0)
     }
 
-    /// Who may have written the value of a text; empty: only the author.
-    pub fn writers(&mut self, chain: ChainIx, seat: Seat, text: &'p Text) -> BTreeSet<Writer> {
-        let start = Start { chain, seat, from: StartFrom::Text(text), reader: String::new() };
-        let mut found = BTreeSet::new();
-        let given_up = self.way(vec![start], &|_, _| GatePassage::Open, &mut |source| {
-            found.insert(source.writer);
-            false
-        });
-        found.extend(given_up.map(|way| way.source.writer));
-        found.remove(&Writer::Author);
-        found
-    }
-
-    /// Those from whom what a path gives may come, each once with where that was; only what an author wrote has none.
+    /// Those from whom what a path gives may come, whoever judges it, each once with where that was; only what an author wrote has none.
     pub fn sources_at(&mut self, chain: ChainIx, seat: Seat, path: &[String], found: &mut dyn FnMut(&Source)) {
-        let given_up = self.follow(vec![search::reading(chain, seat, path)], &|_, _| GatePassage::Open, &mut |source| {
-            if source.writer != Writer::Author {
-                found(source);
+        let Some((chain, place)) = self.named(chain, seat, path) else { return };
+        let first = self.places.number(chain, place);
+        self.draw();
+        let (mut open, mut seen) = (vec![first], HashSet::from([first]));
+        while let Some(place) = open.pop() {
+            for back in self.places.backs(place) {
+                match back {
+                    Back::From(source) if source.writer == Writer::Author => {}
+                    Back::From(source) => found(source),
+                    Back::Of(edge) => open.extend(seen.insert(edge.to).then_some(edge.to)),
+                }
             }
-            false
-        });
-        if let Some(way) = given_up {
-            found(&way.source);
         }
     }
 

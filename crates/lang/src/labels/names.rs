@@ -2,270 +2,289 @@
 
 use indexmap::IndexMap;
 
-use super::beside::{FILES, MEMBERS, TABLES};
-use super::conversation::{ASKED, KEPT};
 use super::files::of_field;
-use super::outputs::element_of;
-use super::search::{Back, Judges, ReadValue, below, is_word_of_failure, texts, written};
-use super::{Caller, ChainIx, Hop, Labels, Seat, Source};
-use crate::model::{Data, Field, PERSONAL, PersonSource, Shape, StepKind, Tool, ToolKind, Writer};
+use super::outputs::in_round;
+use super::places::{Back, Parts, Path, ValuePlace, below, is_word_of_failure};
+use super::{Caller, ChainIx, Labels, Seat};
+use crate::model::{Data, Field, Filling, PERSONAL, PersonSource, Shape, StepKind, Text, Tool, ToolKind, Writer};
 use crate::plan::StepIx;
-use crate::source::Span;
+use crate::source::{Span, Spanned};
 use crate::template::{EACH, is_place};
 
-/// What a step reads when it tries once more.
-const REFINEMENT: &str = "refinement";
-
-impl Labels<'_> {
-    /// Where what a path gives comes from, one step back.
-    pub(super) fn back(&mut self, read: &ReadValue, judges: Judges) -> Vec<Back> {
-        let mut found = vec![];
-        let ReadValue { chain, seat, path } = read;
-        let planned = self.pipeline(*chain);
+impl<'p> Labels<'p> {
+    /// The place that a path of names leads to, as seen from a seat; `None`: nobody wrote what is there, or the engine did.
+    pub(super) fn named(&self, chain: ChainIx, seat: Seat, path: &[String]) -> Option<(ChainIx, ValuePlace)> {
+        let planned = self.pipeline(chain);
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
-        match names.as_slice() {
-            ["steps", rest @ ..] => {
+        let rest = |from: usize| path.get(from..).unwrap_or_default().to_vec();
+        let place = match names.as_slice() {
+            [] => return None,
+            ["steps"] => ValuePlace::Steps,
+            ["steps", id, ..] if is_place(id) => ValuePlace::Steps,
+            ["steps", id, member @ ..] => {
                 let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
-                let seen: Vec<StepIx> = match rest.first().filter(|id| !is_place(id)) {
-                    Some(id) => planned.seen_from(block, id).into_iter().collect(),
-                    None => planned.numbered_steps().map(|(ix, _)| ix).collect(),
-                };
-                // A step as a whole, or all of them: whatever can be read of it.
-                let members = rest.get(1).map_or(&MEMBERS[..], std::slice::from_ref);
-                for ix in seen {
-                    members.iter().for_each(|member| self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found));
-                }
+                member_of(planned.seen_from(block, id)?, member, rest(3))?
             }
             // The round before, of the `repeat` around.
-            ["previous", rest @ ..] => {
-                let Some((repeat, _)) = seat.and_then(|(ix, _)| planned.repeat_around(ix)) else { return found };
-                let Some(block) = planned.step(repeat).cases.first().map(|block| planned.block(*block)) else { return found };
-                let places = match rest.first().filter(|id| !is_place(id)) {
-                    Some(id) => block.place(id).into_iter().collect(),
-                    None => (0..block.len()).collect::<Vec<_>>(),
-                };
-                let members = rest.get(1).map_or(&MEMBERS[..], std::slice::from_ref);
-                for ix in places.into_iter().map(|place| StepIx(block.first.0 + place as u32)) {
-                    members.iter().for_each(|member| self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found));
-                }
-            }
-            [KEPT] => self.kept_of_run(*chain).into_iter().for_each(|start| self.begin(start, judges, &mut found)),
-            [ASKED, agent] => self.asked_in_run(*chain, agent).into_iter().for_each(|start| self.begin(start, judges, &mut found)),
-            [FILES] => found.push(self.written_files(*chain)),
-            [TABLES] => found.extend(self.table_files(*chain)),
-            ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), judges, &mut found),
-            ["run", "time_zone"] => self.person(*chain, &["time_zone".to_owned()], &mut found),
-            ["person", ..] => self.person(*chain, path.get(1..).unwrap_or_default(), &mut found),
-            ["conversation", ..] => {
-                let span = planned.pipeline.conversation.as_ref().and_then(|own| own.id.texts().first().map(|text| text.place.span));
-                let span = span.unwrap_or(planned.pipeline.name.span);
-                let earlier =
-                    |writer, what: &str| written(writer, (*chain, None), format!("what {what} said earlier in the conversation"), span);
-                let by_person = if planned.pipeline.is_talked_to_by_a_stranger() {
-                    (Writer::Stranger, "a stranger")
-                } else {
-                    (Writer::Person, "the person")
-                };
-                found.extend([earlier(by_person.0, by_person.1), earlier(Writer::Model, "a model")]);
-                // What was said earlier is as personal as what is said now.
-                let id = planned.pipeline.conversation.iter().flat_map(|own| below(&own.id, &[]));
-                texts(*chain, None, id, "conversation", None, &mut found);
-                found.push(self.kept(*chain, "conversation"));
-            }
-            ["failure", ..] if is_word_of_failure(path.get(1..).unwrap_or_default()) => {}
-            // It tells of any step.
-            ["failure", ..] => {
-                let all: Vec<StepIx> = planned.numbered_steps().map(|(ix, _)| ix).collect();
-                all.into_iter().for_each(|ix| self.step(*chain, ix, "error", &[], judges, &mut found));
-                self.tested_by_pipeline(*chain, &mut found);
-            }
-            [REFINEMENT, ..] => self.refinement(*chain, judges, &mut found),
+            ["previous", id, member @ ..] if !is_place(id) => member_of(in_round(planned, seat, id)?, member, rest(3))?,
+            ["previous", ..] => ValuePlace::Round(planned.repeat_around(seat?.0)?.0),
+            ["inputs", ..] => ValuePlace::Inputs(rest(1)),
+            ["run", "time_zone"] => return Some((self.holder_of_person(chain)?, ValuePlace::Person(vec!["time_zone".to_owned()]))),
+            ["person", ..] => return Some((self.holder_of_person(chain)?, ValuePlace::Person(rest(1)))),
+            ["conversation", ..] => ValuePlace::Conversation,
+            ["failure", ..] if is_word_of_failure(&rest(1)) => return None,
+            ["failure", ..] => ValuePlace::Failure,
+            ["refinement", ..] => ValuePlace::Refinement,
             // The element of a loop around, or what is made by the engine from the author's files and the clock.
-            [name, ..] => self.element(*chain, *seat, name, path.get(1..).unwrap_or_default(), &mut found),
-            [] => {}
-        }
-        found
-    }
-
-    fn input(&mut self, chain: ChainIx, path: &[String], judges: Judges, found: &mut Vec<Back>) {
-        let planned = self.pipeline(chain);
-        let pipeline = &planned.pipeline;
-        let words = |path: &[String]| [&["inputs".to_owned()], path].concat().join(".");
-        let fields = along(&pipeline.inputs, path);
-        let is_closed = fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed());
-        match self.chains.get(chain).1 {
-            None => {
-                let span = fields.last().map_or(pipeline.name.span, |field| field.span);
-                let personal = match path.is_empty() {
-                    true => pipeline.input_fields().iter().find_map(of_field),
-                    false => personal_input(&fields, path),
-                };
-                // The person chose one of the author's words, which may still be personal.
-                if is_closed && personal.is_none() {
-                    return;
-                }
-                let personal = personal.map(|below| words(&below));
-                let writer = if is_untrusted(pipeline.input_fields(), path) { Writer::Stranger } else { Writer::Person };
-                found.push(Back::From(Source { writer, personal, at: (chain, None), words: words(path), span }));
-            }
-            Some((_, Caller::Model(_))) if is_closed => {}
-            Some((above, Caller::Model(ix))) => {
-                let by = self.step_words(above, ix);
-                self.marked_input(chain, path, found);
-                // What the author of the tool fixed, no model gives.
-                if self.fixed_input(chain, (above, ix), path, found) {
-                    return;
-                }
-                found.push(written(
-                    Writer::Model,
-                    (above, Some(ix)),
-                    format!("what the model of {by} gives to a tool"),
-                    self.span_of(above, ix),
-                ));
-                self.given(above, ix, found);
-                self.told_to_models(above, ix, judges, found);
-            }
-            Some((above, Caller::Step(ix))) => {
-                self.marked_input(chain, path, found);
-                let caller = self.pipeline(above).step(ix);
-                let with = caller.step.kind.facts().with;
-                let given = with.iter().filter(|(name, _)| path.first().is_none_or(|asked| *asked == name.value));
-                let rest = path.get(1..).unwrap_or_default();
-                let list = given.flat_map(|(_, value)| below(value, rest));
-                texts(above, Some((ix, true)), list, &self.step_words(above, ix), None, found);
-                if matches!(caller.step.kind, StepKind::Tool(_)) {
-                    self.fixed_input(chain, (above, ix), path, found);
-                }
-            }
-        }
-    }
-
-    /// What tools that are a pipeline fix of an input; whether it is fixed by all of them.
-    fn fixed_input(&self, chain: ChainIx, (above, ix): (ChainIx, StepIx), path: &[String], found: &mut Vec<Back>) -> bool {
-        let (called, rest) = (self.chains.get(chain).0, path.get(1..).unwrap_or_default());
-        let tools = self.pipeline(above).pipeline.tools.values().filter(|tool| tool.kind.pipeline() == Some(called));
-        let mut is_fixed = !path.is_empty();
-        for tool in tools {
-            let given: Vec<_> = tool.with.iter().filter(|(name, _)| path.first().is_none_or(|asked| *asked == name.value)).collect();
-            is_fixed &= !given.is_empty();
-            let list = given.into_iter().flat_map(|(_, value)| below(value, rest));
-            texts(above, Some((ix, true)), list, &self.step_words(above, ix), None, found);
-        }
-        is_fixed
-    }
-
-    /// An input of a called pipeline that its file marks `untrusted` or `pii`, whoever gives it.
-    fn marked_input(&self, chain: ChainIx, path: &[String], found: &mut Vec<Back>) {
-        let pipeline = &self.pipeline(chain).pipeline;
-        if is_untrusted(pipeline.input_fields(), path) {
-            let words = [&["inputs".to_owned()], path].concat().join(".");
-            found.push(written(Writer::Stranger, (chain, None), words, pipeline.name.span));
-        }
-        if let Some(below) = personal_part(&pipeline.inputs, path) {
-            let words = [&["inputs".to_owned()], below.as_slice()].concat().join(".");
-            let span = pipeline.name.span;
-            found.push(Back::From(Source { writer: Writer::Author, personal: Some(words.clone()), at: (chain, None), words, span }));
-        }
-    }
-
-    fn person(&self, chain: ChainIx, path: &[String], found: &mut Vec<Back>) {
-        let planned = self.pipeline(chain);
-        let Some(person) = &planned.pipeline.person else {
-            if let Some((above, _)) = self.chains.get(chain).1 {
-                self.person(above, path, found);
-            }
-            return;
+            [name, ..] => match (planned.element(seat?, name), *name) {
+                (Some((ix, _)), _) => ValuePlace::Element(ix, rest(1)),
+                // Arguments of a tool are looked at where they are given.
+                (None, "with") if planned.step(seat?.0).step.kind.facts().judges.is_none() => return None,
+                (None, "value" | "text" | "with" | "turns" | "turn") => ValuePlace::Judged(seat?.0),
+                (None, _) => return None,
+            },
         };
-        let span = person.id.texts().first().map_or(planned.pipeline.name.span, |text| text.place.span);
-        let asks = |name: &str| path.first().is_none_or(|asked| asked == name);
-        if asks("id") {
-            texts(chain, None, below(&person.id, &[]), "person.id", None, found);
-        }
-        match &person.from {
-            PersonSource::Nothing => {}
-            PersonSource::Table(table) => {
-                let is_marked = |name: &str| {
-                    let data = planned.pipeline.data.get(&table.value);
-                    PERSONAL.contains(&name) || data.is_some_and(|data| data.pii.iter().any(|column| column.value == name))
-                };
-                let data = planned.pipeline.data.get(&table.value);
-                if path.first().is_some_and(|name| name == "id")
-                    && !data.is_some_and(|data| data.pii.iter().any(|column| column.value == "id"))
-                {
-                    return;
-                }
-                let personal = match path.first() {
-                    Some(name) => is_marked(name).then(|| format!("person.{name}")),
-                    None => Some("person".to_owned()),
-                };
-                if let Some(data) = planned.pipeline.data.get(&table.value).filter(|data| self.may_write(&data.file.value)) {
-                    let doubt = Some(format!("{} is no file that the run itself has written", data.file.value.display()));
-                    let hop = Hop { reader: "person".to_owned(), path: "a file".to_owned(), span, doubt };
-                    found.push(Back::Of(ReadValue { chain, seat: None, path: vec![FILES.to_owned()] }, hop));
-                }
-                let words = format!("the table {}", table.value);
-                let writer = of_tables(&planned.pipeline.data, |name| name == table.value);
-                found.push(Back::From(Source { writer, personal, at: (chain, None), words, span }));
-            }
-            PersonSource::Fields(fields) => {
-                for (name, value) in fields.iter().filter(|(name, _)| asks(&name.value)) {
-                    texts(chain, None, below(value, path.get(1..).unwrap_or_default()), &format!("person.{}", name.value), None, found);
-                    if PERSONAL.contains(&name.value.as_str()) {
-                        let personal = Some(format!("person.{}", name.value));
-                        let words = format!("person.{}", name.value);
-                        found.push(Back::From(Source { writer: Writer::Author, personal, at: (chain, None), words, span: name.span }));
-                    }
-                }
-            }
-        }
+        Some((chain, place))
     }
 
-    /// What an agent is told when it tries once more.
-    pub(super) fn told_again(&self, chain: ChainIx, seat: Seat, reader: &str) -> Option<Back> {
-        let refinement = self.pipeline(chain).refinement.as_ref()?;
-        let span = self.span_of(chain, refinement.gate);
-        let hop = Hop { reader: reader.to_owned(), path: REFINEMENT.into(), span, doubt: None };
-        Some(Back::Of(ReadValue { chain, seat, path: vec![REFINEMENT.to_owned()] }, hop))
+    /// The pipeline that says who the person is: this one, or the nearest that calls it.
+    fn holder_of_person(&self, mut chain: ChainIx) -> Option<ChainIx> {
+        while self.pipeline(chain).pipeline.person.is_none() {
+            chain = self.caller(chain)?.0;
+        }
+        Some(chain)
     }
 
-    /// What the target made first, and what the gate says, which may quote all that its judge was shown.
-    fn refinement(&mut self, chain: ChainIx, judges: Judges, found: &mut Vec<Back>) {
+    /// What a place is made of, one step back.
+    pub(super) fn made_of(&mut self, chain: ChainIx, place: &ValuePlace) -> Vec<Back> {
         let planned = self.pipeline(chain);
-        let Some(refinement) = &planned.refinement else { return };
-        let (gate, reader) = (&planned.step(refinement.gate).step, self.step_words(chain, refinement.gate));
-        self.given(chain, refinement.gate, found);
-        self.tested(chain, refinement.gate, found);
-        let agents = gate.kind.agents(&planned.pipeline).into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
-        let instructions = agents.filter_map(|agent| agent.instructions.as_ref()).map(|text| (text, vec![]));
-        texts(chain, Some((refinement.gate, true)), instructions, &reader, None, found);
-        found.push(written(Writer::Model, (chain, Some(refinement.gate)), format!("what the judge of {reader} says"), gate.kind_span));
-        self.step(chain, refinement.target, "output", &[], judges, found);
-    }
-
-    fn element(&self, chain: ChainIx, seat: Seat, name: &str, path: &[String], found: &mut Vec<Back>) {
-        let planned = self.pipeline(chain);
-        let Some((ix, own)) = seat else { return };
-        match element_of(planned, (ix, own), name) {
-            Some((ix, each)) => {
-                let reader = format!("the list of {}", self.step_words(chain, ix));
-                // Below one element of the list; which one is not known.
-                let below_one = below(&each.list, &[&[EACH.to_owned()], path].concat());
-                texts(chain, Some((ix, false)), below_one, &reader, None, found);
+        let step = place.step();
+        let reader = step.map_or(String::new(), |ix| self.step_words(chain, ix));
+        let mut parts = self.parts(chain, step.map(|ix| (ix, true)), &reader);
+        match place {
+            ValuePlace::Unknown => parts.written(Writer::Stranger, "what was not followed".into(), Span::default()),
+            ValuePlace::Steps => planned.numbered_steps().for_each(|(ix, _)| parts.all_of(ValuePlace::Step(ix))),
+            ValuePlace::Round(ix) => {
+                let block = planned.step(*ix).cases.first().map(|block| planned.block(*block));
+                block.into_iter().flat_map(|block| block.steps()).for_each(|ix| parts.all_of(ValuePlace::Step(ix)));
             }
-            // Arguments of a tool are looked at where they are given.
-            None if name == "with" && planned.step(ix).step.kind.facts().judges.is_none() => {}
-            None if matches!(name, "value" | "text" | "with" | "turns" | "turn") => {
-                let what = "what is judged".to_owned();
-                found.push(written(Writer::Model, (chain, Some(ix)), what, self.span_of(chain, ix)));
+            ValuePlace::Step(ix) => {
+                parts.all_of(ValuePlace::Output(*ix, vec![]));
+                parts.all_of(ValuePlace::Error(*ix));
+                parts.all_of(ValuePlace::Details(*ix, vec![]));
             }
-            None => {}
+            ValuePlace::Output(ix, path) => parts.output(*ix, path),
+            ValuePlace::Made(ix, path) => parts.made(*ix, path),
+            ValuePlace::Error(ix) => parts.error(*ix),
+            ValuePlace::Details(ix, path) => parts.details(*ix, path),
+            ValuePlace::Given(ix) => parts.given(*ix),
+            ValuePlace::Tested(ix) => parts.tested(*ix),
+            ValuePlace::ShownToModels(ix) => parts.shown_to_models(*ix),
+            ValuePlace::ToldFailures(ix) => parts.told_failures(*ix),
+            // Below one element; which one is not known.
+            ValuePlace::Element(ix, path) => parts.list_of(*ix, &[&[EACH.to_owned()], path.as_slice()].concat()),
+            ValuePlace::List(ix) => parts.list_of(*ix, &[]),
+            ValuePlace::Judged(ix) => {
+                let span = parts.labels.span_of(chain, *ix);
+                parts.written(Writer::Model, "what is judged".to_owned(), span);
+            }
+            ValuePlace::Inputs(path) => parts.input(path),
+            ValuePlace::Person(path) => parts.person(path),
+            ValuePlace::Conversation => parts.conversation(),
+            ValuePlace::Kept => parts.kept_of_run(),
+            ValuePlace::Asked(agent) => parts.asked_in_run(agent),
+            ValuePlace::Files => parts.written_files(),
+            ValuePlace::Tables => parts.table_files(),
+            ValuePlace::ReadTables => {
+                let reads = planned.numbered_steps().filter(|(_, step)| matches!(step.step.kind, StepKind::Read(_)));
+                reads.for_each(|(ix, _)| parts.all_of(ValuePlace::Output(ix, vec![])));
+            }
+            // It tells of any step.
+            ValuePlace::Failure => {
+                planned.numbered_steps().for_each(|(ix, _)| parts.all_of(ValuePlace::Error(ix)));
+                parts.tested_by_pipeline();
+            }
+            ValuePlace::Refinement => parts.refinement(),
+            ValuePlace::Result(path) => parts.result(path),
         }
+        parts.list
     }
 
     /// Where a step does its work.
     pub(crate) fn span_of(&self, chain: ChainIx, ix: StepIx) -> Span {
         let step = &self.pipeline(chain).step(ix).step;
         if step.kind_span == Span::default() { step.id.span } else { step.kind_span }
+    }
+
+    /// What tools that are a pipeline fix of an input; `None`: not all of them fix it.
+    fn fixed_input(&self, chain: ChainIx, above: ChainIx, path: &[String]) -> (Vec<(&'p Text, Path)>, bool) {
+        let called = self.id(chain);
+        let (mut list, mut is_fixed) = (vec![], !path.is_empty());
+        for tool in self.pipeline(above).pipeline.tools.values().filter(|tool| tool.kind.pipeline() == Some(called)) {
+            let fixed = given_as(&tool.with, path);
+            is_fixed &= !fixed.is_empty();
+            list.extend(fixed.into_iter().flat_map(|value| below(value, path.get(1..).unwrap_or_default())));
+        }
+        (list, is_fixed)
+    }
+}
+
+/// A part of what can be read of a step; of all of it, if the path ends before.
+fn member_of(ix: StepIx, member: &[&str], path: Path) -> Option<ValuePlace> {
+    match member.first() {
+        None => Some(ValuePlace::Step(ix)),
+        Some(&"output") => Some(ValuePlace::Output(ix, path)),
+        Some(&"error") => (!is_word_of_failure(&path)).then_some(ValuePlace::Error(ix)),
+        Some(&"details") => Some(ValuePlace::Details(ix, path)),
+        Some(_) => None,
+    }
+}
+
+/// The values that are given for the input at a path, or for all.
+fn given_as<'f>(with: &'f [(Spanned<String>, Filling)], path: &[String]) -> Vec<&'f Filling> {
+    with.iter().filter(|(name, _)| path.first().is_none_or(|asked| *asked == name.value)).map(|(_, value)| value).collect()
+}
+
+fn input_words(path: &[String]) -> String {
+    [&["inputs".to_owned()], path].concat().join(".")
+}
+
+impl Parts<'_, '_> {
+    fn input(&mut self, path: &[String]) {
+        let planned = self.labels.pipeline(self.chain);
+        let pipeline = &planned.pipeline;
+        let fields = along(&pipeline.inputs, path);
+        let is_closed = fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed());
+        let Some((above, caller)) = self.labels.caller(self.chain) else {
+            let span = fields.last().map_or(pipeline.name.span, |field| field.span);
+            let personal = match path.is_empty() {
+                true => pipeline.input_fields().iter().find_map(of_field),
+                false => personal_input(&fields, path),
+            };
+            // The person chose one of the author's words, which may still be personal.
+            if !is_closed || personal.is_some() {
+                let writer = if is_untrusted(pipeline.input_fields(), path) { Writer::Stranger } else { Writer::Person };
+                self.personal(writer, personal.map(|below| input_words(&below)), input_words(path), span);
+            }
+            return;
+        };
+        if is_closed && matches!(caller, Caller::Model(_)) {
+            return;
+        }
+        // What its file marks `untrusted` or `pii`, whoever gives it.
+        if is_untrusted(pipeline.input_fields(), path) {
+            self.written(Writer::Stranger, input_words(path), pipeline.name.span);
+        }
+        if let Some(below) = personal_part(&pipeline.inputs, path) {
+            let words = input_words(&below);
+            self.personal(Writer::Author, Some(words.clone()), words, pipeline.name.span);
+        }
+        let (fixed, is_fixed) = self.labels.fixed_input(self.chain, above, path);
+        let (ix, by) = (caller.step(), self.labels.step_words(above, caller.step()));
+        let mut outside = self.labels.parts(above, Some((ix, true)), &by);
+        match caller {
+            Caller::Step(_) => {
+                let facts = outside.labels.pipeline(above).step(ix).step.kind.facts();
+                outside.texts(given_as(facts.with, path).into_iter().flat_map(|value| below(value, path.get(1..).unwrap_or_default())));
+                outside.texts(fixed.into_iter().filter(|_| facts.called.is_none()));
+            }
+            Caller::Model(_) => {
+                outside.texts(fixed);
+                // What the author of the tool fixed, no model gives.
+                if !is_fixed {
+                    let span = outside.labels.span_of(above, ix);
+                    outside.written(Writer::Model, format!("what the model of {by} gives to a tool"), span);
+                    outside.all_of(ValuePlace::Given(ix));
+                    outside.all_of(ValuePlace::ShownToModels(ix));
+                }
+            }
+        }
+        let list = outside.list;
+        self.list.extend(list);
+    }
+
+    fn person(&mut self, path: &[String]) {
+        let pipeline = &self.labels.pipeline(self.chain).pipeline;
+        let Some(person) = &pipeline.person else { return };
+        let span = person.id.texts().first().map_or(pipeline.name.span, |text| text.place.span);
+        let asks = |name: &str| path.first().is_none_or(|asked| asked == name);
+        if asks("id") {
+            self.reader = "person.id".into();
+            self.texts(below(&person.id, &[]));
+        }
+        match &person.from {
+            PersonSource::Nothing => {}
+            PersonSource::Table(table) => {
+                let data = pipeline.data.get(&table.value);
+                let has_mark = |name: &str| data.is_some_and(|data| data.pii.iter().any(|column| column.value == name));
+                let personal = match path.first().map(String::as_str) {
+                    Some("id") if !has_mark("id") => return,
+                    Some(name) => (PERSONAL.contains(&name) || has_mark(name)).then(|| format!("person.{name}")),
+                    None => Some("person".to_owned()),
+                };
+                if let Some(data) = data.filter(|data| self.labels.may_write(&data.file.value)) {
+                    let doubt = format!("{} is no file that the run itself has written", data.file.value.display());
+                    self.reader = "person".into();
+                    self.read(self.chain, ValuePlace::Files, "a file", span, Some(doubt));
+                }
+                let writer = of_tables(&pipeline.data, |name| name == table.value);
+                self.personal(writer, personal, format!("the table {}", table.value), span);
+            }
+            PersonSource::Fields(fields) => {
+                for (name, value) in fields.iter().filter(|(name, _)| asks(&name.value)) {
+                    let words = format!("person.{}", name.value);
+                    self.reader = words.as_str().into();
+                    self.texts(below(value, path.get(1..).unwrap_or_default()));
+                    if PERSONAL.contains(&name.value.as_str()) {
+                        self.personal(Writer::Author, Some(words.clone()), words, name.span);
+                    }
+                }
+            }
+        }
+    }
+
+    fn conversation(&mut self) {
+        let pipeline = &self.labels.pipeline(self.chain).pipeline;
+        let id = pipeline.conversation.iter().flat_map(|own| below(&own.id, &[])).collect::<Vec<_>>();
+        let span = id.first().map_or(pipeline.name.span, |(text, _)| text.place.span);
+        let is_of_stranger = pipeline.is_talked_to_by_a_stranger();
+        let by_person = if is_of_stranger { (Writer::Stranger, "a stranger") } else { (Writer::Person, "the person") };
+        for (writer, who) in [by_person, (Writer::Model, "a model")] {
+            self.written(writer, format!("what {who} said earlier in the conversation"), span);
+        }
+        // What was said earlier is as personal as what is said now.
+        self.reader = "conversation".into();
+        self.texts(id);
+        self.of_run(ValuePlace::Kept);
+    }
+
+    /// What an agent is told when it tries once more.
+    pub(super) fn told_again(&mut self) {
+        if let Some(refinement) = &self.labels.pipeline(self.chain).refinement {
+            let span = self.labels.span_of(self.chain, refinement.gate);
+            self.read(self.chain, ValuePlace::Refinement, "refinement", span, None);
+        }
+    }
+
+    /// What the target made first, and what the gate says, which may quote all that its judge was shown.
+    fn refinement(&mut self) {
+        let planned = self.labels.pipeline(self.chain);
+        let Some(refinement) = &planned.refinement else { return };
+        let gate = &planned.step(refinement.gate).step;
+        let by = self.labels.step_words(self.chain, refinement.gate);
+        self.all_of(ValuePlace::Given(refinement.gate));
+        self.all_of(ValuePlace::Tested(refinement.gate));
+        (self.seat, self.reader) = (Some((refinement.gate, true)), by.as_str().into());
+        self.instructions_of_judges(&gate.kind);
+        self.written(Writer::Model, format!("what the judge of {by} says"), gate.kind_span);
+        self.all_of(ValuePlace::Output(refinement.target, vec![]));
+    }
+
+    /// What the list of a step is made of.
+    fn list_of(&mut self, ix: StepIx, path: &[String]) {
+        let each = self.labels.pipeline(self.chain).step(ix).step.for_each.as_ref();
+        (self.seat, self.reader) = (Some((ix, false)), format!("the list of {}", self.reader).into());
+        self.texts(each.into_iter().flat_map(|each| below(&each.list, path)));
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::Seat;
-use super::search::{below, is_word_of_failure};
-use crate::model::{ForEach, OnFailure, Step, StepKind, Text};
+use super::places::{Path, below, is_word_of_failure};
+use crate::model::{OnFailure, Step, StepKind, Text};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::source::Span;
 use crate::template::{EACH, GivenPath, given, is_place, reached};
@@ -26,26 +26,26 @@ pub struct StepOutput {
 
 /// What is at a path of a step's output.
 #[derive(Debug)]
-pub(super) enum OutputPart<'p> {
+pub(super) enum OutputPart {
     Made(StepOutput),
     /// The message of a step's failure.
     Failure(StepIx),
     /// The element for which a step failed.
-    Element(StepIx, &'p ForEach),
+    Element(StepIx),
 }
 
 /// What is at a path of a step's output: what the step makes, or the steps that are in it.
-pub(super) fn output_parts<'p>(planned: &'p PipelinePlan, ix: StepIx, path: &[String]) -> Vec<OutputPart<'p>> {
+pub(super) fn output_parts(planned: &PipelinePlan, ix: StepIx, path: &[String]) -> Vec<OutputPart> {
     let mut found = vec![];
     add_parts(planned, StepOutput { ix, path: path.to_vec(), is_named: true }, &mut found);
     found
 }
 
-fn add_parts<'p>(planned: &'p PipelinePlan, asked: StepOutput, found: &mut Vec<OutputPart<'p>>) {
+fn add_parts(planned: &PipelinePlan, asked: StepOutput, found: &mut Vec<OutputPart>) {
     let StepOutput { ix, path, is_named } = asked;
     let step = &planned.step(ix).step;
     let mut path = path.as_slice();
-    if let Some(each) = &step.for_each {
+    if step.for_each.is_some() {
         path = if path.first().is_some_and(|place| is_place(place)) { path.get(1..).unwrap_or_default() } else { &[] };
         if step.on_failure == OnFailure::Continue {
             match path.first().map(String::as_str) {
@@ -55,7 +55,7 @@ fn add_parts<'p>(planned: &'p PipelinePlan, asked: StepOutput, found: &mut Vec<O
                 Some("output") => path = path.get(1..).unwrap_or_default(),
                 // `item`, or all of it.
                 Some(_) | None => {
-                    found.push(OutputPart::Element(ix, each));
+                    found.push(OutputPart::Element(ix));
                     if path.first().is_none_or(|field| field != "item") {
                         found.push(OutputPart::Failure(ix));
                     }
@@ -85,12 +85,6 @@ fn add_parts<'p>(planned: &'p PipelinePlan, asked: StepOutput, found: &mut Vec<O
     } else {
         found.push(OutputPart::Made(StepOutput { ix, path: path.to_vec(), is_named }));
     }
-}
-
-/// The loop of which a name is the element, as seen from a seat.
-pub(super) fn element_of<'p>(planned: &'p PipelinePlan, (ix, own): (StepIx, bool), name: &str) -> Option<(StepIx, &'p ForEach)> {
-    let mut lists = planned.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, planned.step(ix).step.for_each.as_ref()?)));
-    lists.find(|(_, each)| name == "item" || each.name.as_ref().is_some_and(|own| own.value == name))
 }
 
 /// A text on the way to an output.
@@ -146,11 +140,8 @@ pub fn reads_of<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text, reads
             let hop = ReadHop { text, seat, path: path.clone(), span };
             let hops: Vec<ReadHop> = hops.iter().cloned().chain([hop]).collect();
             let names: Vec<&str> = path.iter().map(String::as_str).collect();
-            if let (&[name, ..], Some(at)) = (names.as_slice(), seat)
-                && let Some((ix, each)) = element_of(planned, at, name)
-            {
-                let one = [&[EACH.to_owned()], path.get(1..).unwrap_or_default()].concat();
-                open.extend(below(&each.list, &one).into_iter().map(|(text, rest)| (Some((ix, false)), text, rest, hops.clone())));
+            if let Some((ix, list)) = element_texts(planned, seat, &path) {
+                open.extend(list.into_iter().map(|(text, rest)| (Some((ix, false)), text, rest, hops.clone())));
                 continue;
             }
             for (ix, rest, is_earlier) in named_output(planned, seat, &names) {
@@ -182,11 +173,8 @@ pub fn is_of_inputs<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text) -
                 continue;
             }
             let names: Vec<&str> = path.iter().map(String::as_str).collect();
-            let made: Vec<(Seat, &Text, Vec<String>)> = if let (&[name, ..], Some(at)) = (names.as_slice(), seat)
-                && let Some((ix, each)) = element_of(planned, at, name)
-            {
-                let one = [&[EACH.to_owned()], path.get(1..).unwrap_or_default()].concat();
-                below(&each.list, &one).into_iter().map(|(text, rest)| (Some((ix, false)), text, rest)).collect()
+            let made: Vec<(Seat, &Text, Vec<String>)> = if let Some((ix, list)) = element_texts(planned, seat, &path) {
+                list.into_iter().map(|(text, rest)| (Some((ix, false)), text, rest)).collect()
             } else if let [(ix, rest, false)] = named_output(planned, seat, &names).as_slice()
                 && planned.step(*ix).step.for_each.is_none()
             {
@@ -203,6 +191,13 @@ pub fn is_of_inputs<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text) -
     true
 }
 
+/// The step of whose list a path reads an element, and what that element is made of.
+fn element_texts<'p>(planned: &'p PipelinePlan, seat: Seat, path: &[String]) -> Option<(StepIx, Vec<(&'p Text, Path)>)> {
+    let (name, rest) = path.split_first()?;
+    let (ix, each) = planned.element(seat?, name)?;
+    Some((ix, below(&each.list, &[&[EACH.to_owned()], rest].concat())))
+}
+
 /// The steps whose output a path begins with, what is asked for below it, and whether it is that of the round before.
 fn named_output(planned: &PipelinePlan, seat: Seat, path: &[&str]) -> Vec<(StepIx, Vec<String>, bool)> {
     let rest = |path: &[&str]| path.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -216,7 +211,8 @@ fn named_output(planned: &PipelinePlan, seat: Seat, path: &[&str]) -> Vec<(StepI
     }
 }
 
-fn in_round(planned: &PipelinePlan, seat: Seat, id: &str) -> Option<StepIx> {
+/// The step of this id in the `repeat` around a seat.
+pub(super) fn in_round(planned: &PipelinePlan, seat: Seat, id: &str) -> Option<StepIx> {
     let (repeat, _) = planned.repeat_around(seat?.0)?;
     let block = planned.block(*planned.step(repeat).cases.first()?);
     Some(StepIx(block.first.0 + block.place(id)? as u32))

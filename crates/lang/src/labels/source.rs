@@ -1,9 +1,14 @@
 //! Where values come from at last, and the way from there.
 
+use std::sync::Arc;
+
 use super::ChainIx;
 use crate::model::Writer;
 use crate::plan::StepIx;
 use crate::source::Span;
+
+/// So many texts of a way are told at each end of it, and so many of its doubts.
+pub(super) const MOST_TOLD: usize = 10;
 
 /// Where a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +29,7 @@ pub struct Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
     /// Who reads: a step or an output, in words.
-    pub reader: String,
+    pub reader: Arc<str>,
     /// What is read.
     pub path: String,
     /// Where.
@@ -38,13 +43,26 @@ pub struct Hop {
 pub struct Way {
     /// Where it was written.
     pub source: Source,
-    /// The texts from the end of the way back to the source.
+    /// The texts from the end of the way back to the source; of a long way the first and the last ones.
     pub hops: Vec<Hop>,
+    /// So many texts in the middle of a long way are left out.
+    pub left_out: u32,
+    /// What would keep the value from coming this way; empty: nothing.
+    pub doubts: Vec<String>,
 }
 
 impl Way {
-    /// What would keep the value from coming this way; empty: nothing.
-    pub fn doubts(&self) -> impl Iterator<Item = &str> {
-        self.hops.iter().filter_map(|hop| hop.doubt.as_deref())
+    /// In words, from the source: each place and what happens there.
+    pub fn words(&self) -> Vec<(Span, String)> {
+        let first = (self.source.span, format!("here is {}", self.source.personal.as_ref().unwrap_or(&self.source.words)));
+        let mut words: Vec<_> = self.hops.iter().map(|hop| (hop.span, format!("{} reads {}", hop.reader, hop.path))).collect();
+        if self.left_out > 0
+            && let Some((span, _)) = words.get(MOST_TOLD)
+        {
+            words.insert(MOST_TOLD, (*span, format!("{} more texts pass it on", self.left_out)));
+        }
+        words.push(first);
+        words.reverse();
+        words
     }
 }

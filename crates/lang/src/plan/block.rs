@@ -77,6 +77,11 @@ impl Block {
         self.graph.node_count()
     }
 
+    /// The numbers of its steps.
+    pub fn steps(&self) -> impl Iterator<Item = StepIx> + use<> {
+        (self.first.0..).map(StepIx).take(self.len())
+    }
+
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

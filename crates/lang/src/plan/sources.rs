@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{PipelinePlan, StepIx};
-use crate::model::{Filling, RequestAddress, StepKind, Text};
+use crate::model::{Filling, ForEach, RequestAddress, StepKind, Text};
 
 /// What values are made of. What is in none of these is the author's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,8 +53,8 @@ impl PipelinePlan {
                     Some(ix) if let StepKind::Set(value) = &self.step(ix).step.kind => follow(Some((ix, true)), value),
                     Some(_) | None => found.data = true,
                 },
-                [name, ..] => match self.element(seat, name) {
-                    Some((ix, list)) => follow(Some((ix, false)), list),
+                [name, ..] => match seat.and_then(|at| self.element(at, name)) {
+                    Some((ix, each)) => follow(Some((ix, false)), &each.list),
                     None => found.data = true,
                 },
                 [] => found.data = true,
@@ -82,11 +82,9 @@ impl PipelinePlan {
         })
     }
 
-    /// The list whose element has this name, and the step it belongs to.
-    fn element(&self, seat: StepSeat, name: &str) -> Option<(StepIx, &Filling)> {
-        let (ix, own) = seat?;
-        let lists = self.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, self.step(ix).step.for_each.as_ref()?)));
-        let is_named = |own: Option<&str>| name == "item" || own == Some(name);
-        lists.into_iter().find(|(_, each)| is_named(each.name.as_ref().map(|name| name.value.as_str()))).map(|(ix, each)| (ix, &each.list))
+    /// The loop of which a name is the element, as seen from a step; `own`: the element of that step's own `for_each` is known there.
+    pub(crate) fn element(&self, (ix, own): (StepIx, bool), name: &str) -> Option<(StepIx, &ForEach)> {
+        let mut lists = self.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, self.step(ix).step.for_each.as_ref()?)));
+        lists.find(|(_, each)| name == "item" || each.name.as_ref().is_some_and(|own| own.value == name))
     }
 }

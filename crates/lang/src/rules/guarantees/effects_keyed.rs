@@ -1,11 +1,13 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
+use std::collections::HashMap;
+
 use super::super::effects::has_retry;
 use super::sites::{look, run_by, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{ChainIx, Labels};
 use crate::model::{AgentProgram, Form, PipelineId, StepKind, Tool, ToolKind};
-use crate::plan::{PipelineBounds, Plan, StepIx, bounds};
+use crate::plan::{PipelinePlan, Plan, PlannedStep, StepBounds, StepIx, bounds};
 use crate::source::Span;
 
 /// What decides whether a step runs again: itself, or a step around it, here or in a pipeline that calls this one.
@@ -26,6 +28,8 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let bounds = bounds(plan, None, &|_, _| None);
     look(plan, pipeline, &mut |labels, chain, _, found| {
         let planned = labels.pipeline(chain);
+        let parts = bounds.get(labels.id(chain).0).map(|own| own.steps.as_slice()).unwrap_or_default();
+        let parts: HashMap<StepIx, &StepBounds> = parts.iter().map(|part| (part.step, part)).collect();
         for (ix, step) in planned.numbered_steps() {
             let (step, pipeline) = (&step.step, &planned.pipeline);
             let by = labels.step_words(chain, ix);
@@ -47,7 +51,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
                 let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
                 keyed(&by, tool, kind, &around, step.kind_span, found);
             }
-            let programs = agent_programs(labels, &bounds, chain, ix);
+            let programs = agent_programs(planned, &step.kind, parts.get(&ix).copied());
             let tries = programs.iter().map(|(_, tries)| *tries).sum();
             for (program, _) in programs {
                 asked(&by, (program, tries), &around, step.kind_span, found);
@@ -62,13 +66,11 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
 }
 
 /// The programs that models of a step are, of its agents and judges, and those tried after them; each with how often it is asked when it fails.
-fn agent_programs<'p>(labels: &Labels<'p>, bounds: &[PipelineBounds], chain: ChainIx, ix: StepIx) -> Vec<(&'p AgentProgram, u64)> {
-    let planned = labels.pipeline(chain);
-    let own = bounds.get(labels.id(chain).0).map(|own| own.steps.as_slice()).unwrap_or_default();
-    let askings = own.iter().filter(|part| part.step == ix).flat_map(|part| &part.askings);
+fn agent_programs<'p>(planned: &'p PipelinePlan, kind: &StepKind, bounds: Option<&StepBounds>) -> Vec<(&'p AgentProgram, u64)> {
+    let askings = bounds.into_iter().flat_map(|part| &part.askings);
     let mut names: Vec<(&str, u64)> = askings.flat_map(|asking| &asking.models).map(|(name, tries)| (name.as_str(), *tries)).collect();
     // A text that is filled in may name any.
-    if planned.step(ix).step.kind.facts().model.is_some_and(|text| text.form != Form::Plain) {
+    if kind.facts().model.is_some_and(|text| text.form != Form::Plain) {
         let most = names.iter().map(|(_, tries)| *tries).max().unwrap_or(1);
         names.extend(planned.pipeline.models.keys().map(|name| (name.as_str(), most)));
     }
@@ -117,8 +119,11 @@ fn around(labels: &Labels, chain: ChainIx, ix: StepIx) -> AroundStep {
     };
     let retried_by = retried.or_else(of_caller).or_else(|| above.and_then(|above| above.retried_by));
     // What runs in both tries cannot be `once` (F402).
-    let is_refined =
-        planned.around(ix).any(|around| planned.refined().any(|again| again.step.id.span == planned.step(around).step.id.span));
+    let runs_again = |step: &PlannedStep| {
+        let refinement = planned.refinement.as_ref().filter(|refinement| refinement.block == step.block);
+        refinement.is_some_and(|refinement| refinement.stretch.binary_search(&step.place).is_ok())
+    };
+    let is_refined = list().any(runs_again);
     AroundStep { asks_first: is_once && retried_by.is_none(), is_at_the_end, retried_by, is_once, is_refined }
 }
 

@@ -11,9 +11,10 @@ mod personal_declared;
 mod secrets_kept;
 mod sites;
 
+use std::collections::HashSet;
+
 use strum::VariantArray;
 
-use crate::labels::Way;
 use crate::model::{Guarantee, PipelineId};
 use crate::plan::Plan;
 use crate::source::Span;
@@ -84,6 +85,8 @@ struct WaysFound {
     broken: Vec<Exception>,
     conditions: Vec<Exception>,
     rests_on: Vec<String>,
+    /// What is told already.
+    known: HashSet<(Option<Span>, String)>,
 }
 
 impl WaysFound {
@@ -101,24 +104,17 @@ impl WaysFound {
 
     /// What is broken at one place is told once, however often it is called.
     fn breaks(&mut self, span: Span, message: String, way: Vec<(Span, String)>, help: String) {
-        if !self.broken.iter().any(|known| known.span == span && known.message == message) {
+        if self.known.insert((Some(span), message.clone())) {
             self.broken.push(Exception { message, span, way, help });
         }
     }
 
     /// The same condition is told once.
     fn only_if(&mut self, span: Span, message: String, way: Vec<(Span, String)>, help: String) {
-        if !self.conditions.iter().any(|known| known.message == message) {
+        if self.known.insert((None, message.clone())) {
             self.conditions.push(Exception { message, span, way, help });
         }
     }
-}
-
-/// A way in words, from its source.
-fn told(way: &Way) -> Vec<(Span, String)> {
-    let first = (way.source.span, format!("here is {}", way.source.personal.as_ref().unwrap_or(&way.source.words)));
-    let hops = way.hops.iter().rev().map(|hop| (hop.span, format!("{} reads {}", hop.reader, hop.path)));
-    std::iter::once(first).chain(hops).collect()
 }
 
 #[cfg(test)]

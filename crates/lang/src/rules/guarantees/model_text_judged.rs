@@ -1,16 +1,17 @@
 //! No text that a model wrote reaches a person or a host unjudged.
 
 use super::sites::{ModelTool, Receiver, Site, look, of_tool, sites, tools_of_models};
-use super::{GuaranteeVerdict, WaysFound, told};
-use crate::labels::{ChainIx, GatePassage, Labels, Start, StartFrom, judging};
+use super::{GuaranteeVerdict, WaysFound};
+use crate::labels::{ChainIx, GatePassage, Labels, Start, StartFrom, ValueWays, judging};
 use crate::model::{Field, Pipeline, PipelineId, Step, StepKind, Tool, ToolKind, ToolName, Writer};
 use crate::plan::Plan;
 use crate::policy::{always_asks, passes_unasked};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
+    let mut ways = ValueWays::new(passage, |source| source.writer == Writer::Model);
     look(plan, pipeline, &mut |labels, chain, is_root, found| {
         for site in sites(labels, chain, is_root) {
-            follow(labels, &site, found);
+            follow(labels, &mut ways, &site, found);
         }
         of_agents(labels, chain, found);
     })
@@ -25,7 +26,7 @@ fn passage(step: &Step, pipeline: &Pipeline) -> GatePassage {
     if let StepKind::Approval(_) = &step.kind { GatePassage::Shut } else { GatePassage::Open }
 }
 
-fn follow<'p>(labels: &mut Labels<'p>, site: &Site<'p>, found: &mut WaysFound) {
+fn follow<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, site: &Site<'p>, found: &mut WaysFound) {
     if let Receiver::File(_) = site.receiver {
         return;
     }
@@ -38,7 +39,7 @@ fn follow<'p>(labels: &mut Labels<'p>, site: &Site<'p>, found: &mut WaysFound) {
         _ => start,
     };
     let starts = site.starts().into_iter().map(unseen).chain(site.opened()).collect();
-    let Some(way) = labels.way(starts, &passage, &mut |source| source.writer == Writer::Model) else {
+    let Some(way) = ways.find(labels, starts) else {
         if site.texts.iter().any(|text| !text.reads.is_empty()) {
             found.rests_on.push(format!("what {} gives was judged, or no model wrote it", site.what));
         }
@@ -49,19 +50,18 @@ fn follow<'p>(labels: &mut Labels<'p>, site: &Site<'p>, found: &mut WaysFound) {
         Receiver::Person => "a person".to_owned(),
         Receiver::Host(host) | Receiver::File(host) => host.clone(),
     };
-    let doubts: Vec<&str> = way.doubts().collect();
-    match doubts.first() {
+    match way.doubts.first() {
         None if site.is_judged => {
             let message = format!("words of the person and the author, put together by a model, may go from {} to {whom}", site.what);
-            found.only_if(span, message, told(&way), "make sure of it, or add a gate for it, and read the output of the gate".into());
+            found.only_if(span, message, way.words(), "make sure of it, or add a gate for it, and read the output of the gate".into());
         }
         None => {
             let message = format!("{} gives {whom} what no gate judged: {}", site.what, way.source.words);
-            found.breaks(span, message, told(&way), "add a gate for it, and read the output of the gate".into());
+            found.breaks(span, message, way.words(), "add a gate for it, and read the output of the gate".into());
         }
         Some(_) => {
             let help = "make sure of it, or add a gate that always judges it, and read the output of that gate";
-            found.only_if(span, doubts.join(", or "), told(&way), help.into());
+            found.only_if(span, way.doubts.join(", or "), way.words(), help.into());
         }
     }
 }

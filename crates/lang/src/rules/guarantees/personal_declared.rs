@@ -2,10 +2,10 @@
 //! `pii: none` lets none through.
 
 use super::sites::{ModelTool, Receiver, look, may_start_loose, models_of, sites, tools_of_models};
-use super::{GuaranteeVerdict, WaysFound, told};
+use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{
-    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, agents, first_personal, given_back, marked_result, named_in,
-    opened_by, opens, queried_by, readable_by, tables_of_run,
+    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, ValueWays, agents, first_personal, given_back,
+    marked_result, named_in, opened_by, opens, queried_by, readable_by, tables_of_run,
 };
 use crate::model::{
     ArtefactKind, Check, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind, Text,
@@ -16,6 +16,7 @@ use crate::plan::{Plan, StepIx};
 const HELP: &str = "mark the step pii: true if it is meant to, leave the value out, or let a gate with the check pii: none judge it before";
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
+    let mut ways = ValueWays::new(passage, |source| source.personal.is_some());
     look(plan, pipeline, &mut |labels, chain, is_root, found| {
         for site in sites(labels, chain, is_root) {
             let is_declared = site.step.is_some_and(|ix| is_marked(labels, chain, ix));
@@ -29,13 +30,13 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
                         found.breaks(site.step.map_or(column.span, |ix| labels.span_of(chain, ix)), message, vec![], HELP.into());
                     }
                     for starts in site.opened().into_iter().map(|start| vec![start]).chain([site.starts()]) {
-                        follow(labels, starts, &site.what, name, is_declared, found);
+                        follow(labels, &mut ways, starts, &site.what, name, is_declared, found);
                     }
                 }
             }
         }
-        to_models(labels, chain, found);
-        to_logs(labels, chain, found);
+        to_models(labels, &mut ways, chain, found);
+        to_logs(labels, &mut ways, chain, found);
     })
 }
 
@@ -70,24 +71,36 @@ fn passage(step: &Step, pipeline: &Pipeline) -> GatePassage {
     ))
 }
 
-fn follow<'p>(labels: &mut Labels<'p>, from: Vec<Start<'p>>, what: &str, whom: &str, is_declared: bool, found: &mut WaysFound) {
-    let Some(way) = labels.way(from, &passage, &mut |source| source.personal.is_some()) else { return };
+fn follow<'p>(
+    labels: &mut Labels<'p>,
+    ways: &mut ValueWays,
+    from: Vec<Start<'p>>,
+    what: &str,
+    whom: &str,
+    is_declared: bool,
+    found: &mut WaysFound,
+) {
+    let Some(way) = ways.find(labels, from) else { return };
     let name = way.source.personal.clone().unwrap_or_default();
     if is_declared {
         return found.rests_on.push(format!("{what} is marked pii: true, and gives {name} to {whom}"));
     }
     let span = way.hops.first().map_or(way.source.span, |hop| hop.span);
-    let doubts: Vec<&str> = way.doubts().collect();
-    match doubts.is_empty() {
-        true => found.breaks(span, format!("{what} gives {name} to {whom}, and is not marked pii: true"), told(&way), HELP.into()),
+    match way.doubts.is_empty() {
+        true => found.breaks(span, format!("{what} gives {name} to {whom}, and is not marked pii: true"), way.words(), HELP.into()),
         false => {
-            found.only_if(span, doubts.join(", or "), told(&way), "make sure of it, or mark the step pii: true if it is meant to".into());
+            found.only_if(
+                span,
+                way.doubts.join(", or "),
+                way.words(),
+                "make sure of it, or mark the step pii: true if it is meant to".into(),
+            );
         }
     }
 }
 
 /// Prompts, what judges see, and the tables that an agent may query.
-fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
+fn to_models<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
     let pipeline = &planned.pipeline;
     for (ix, step) in planned.numbered_steps() {
@@ -110,7 +123,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         let is_checked = matches!(kind, StepKind::Plan(plan) if plan.check.is_some());
         let starts = starts.chain(queries.then_some(StartFrom::ReadTables)).chain(is_checked.then_some(StartFrom::Output));
         let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
-        follow(labels, starts, &what, &whom, is_declared, found);
+        follow(labels, ways, starts, &what, &whom, is_declared, found);
         let of_task =
             if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };
         let mut opened: Vec<_> = of_task.into_iter().collect();
@@ -123,7 +136,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
             let own = given_back(used.tool).into_iter().map(StartFrom::Text).chain(of_files);
             let reader = format!("tool {}", used.name.value);
             let starts = own.map(|from| Start { chain, seat: Some((ix, true)), from, reader: reader.clone() }).collect();
-            follow(labels, starts, &what, &whom, is_declared, found);
+            follow(labels, ways, starts, &what, &whom, is_declared, found);
             opened.extend(opened_by(used.tool, pipeline, labels.plan).filter(|_| reads(&used)).map(|column| (used.name.span, column)));
             if let Some(part) = marked_result(used.tool).filter(|_| !is_declared) {
                 let message = format!("{what} gives {} of tool {} to {whom}, and is not marked pii: true", part.join("."), used.name.value);
@@ -133,7 +146,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
                 let name = &labels.pipeline(called).pipeline.name.value;
                 let texts = labels.pipeline(called).pipeline.outputs.texts();
                 let starts = texts.into_iter().map(|text| start(called, None, text, format!("outputs of pipeline {name}"))).collect();
-                follow(labels, starts, &what, &whom, is_declared, found);
+                follow(labels, ways, starts, &what, &whom, is_declared, found);
             }
         }
         let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
@@ -141,12 +154,12 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         for (name, model) in agents(pipeline, kind).into_iter().chain(judges).flat_map(|agent| models_of(pipeline, kind, agent)) {
             // Its name and its address go to whoever answers.
             let starts = model.texts().into_iter().map(|text| start(chain, None, text, format!("model {name}"))).collect();
-            follow(labels, starts, &what, &whom, is_declared, found);
+            follow(labels, ways, starts, &what, &whom, is_declared, found);
             let Some(program) = model.provider.program() else { continue };
             let column = if is_loose { first_personal(tables_of_run(labels.plan)) } else { readable_by(program, pipeline, labels.plan) };
             opened.extend(column.map(|column| (step.step.kind_span, column)));
             let files = Start { chain, seat: Some((ix, true)), from: StartFrom::Files, reader: format!("model {name}") };
-            follow(labels, vec![files], &what, &whom, is_declared, found);
+            follow(labels, ways, vec![files], &what, &whom, is_declared, found);
         }
         for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
             let message = format!("{what} lets its model read {table}.{}, and is not marked pii: true", column.value);
@@ -178,7 +191,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         // Documents that the run itself wrote go there, too.
         let files = Start { chain, seat: Some((ix, true)), from: StartFrom::Files, reader: what.clone() };
         let starts = texts.map(|text| start(chain, Some((ix, true)), text, what.clone())).chain([files]).collect();
-        follow(labels, starts, &what, &format!("model {}", model.value), is_declared, found);
+        follow(labels, ways, starts, &what, &format!("model {}", model.value), is_declared, found);
     }
 }
 
@@ -192,20 +205,19 @@ fn reads(used: &ModelTool) -> bool {
 }
 
 /// What logs show as it is.
-fn to_logs(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
+fn to_logs<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
     for (ix, step) in planned.numbered_steps() {
         let reason = if let StepKind::Stop(stop) = &step.step.kind { stop.reason.as_ref() } else { None };
         for text in [step.step.name.as_ref(), step.step.kind.idempotency_key(), reason].into_iter().flatten() {
             let what = labels.step_words(chain, ix);
             let starts = vec![Start { chain, seat: Some((ix, true)), from: StartFrom::Text(text), reader: what.clone() }];
-            let way = labels.way(starts, &passage, &mut |source| source.personal.is_some());
-            let Some(way) = way.filter(|way| way.doubts().next().is_none()) else { continue };
+            let Some(way) = ways.find(labels, starts).filter(|way| way.doubts.is_empty()) else { continue };
             let name = way.source.personal.clone().unwrap_or_default();
             found.breaks(
                 text.place.span,
                 format!("{what} shows {name} in the log"),
-                told(&way),
+                way.words(),
                 "use something else, such as person.id or run.id".into(),
             );
         }

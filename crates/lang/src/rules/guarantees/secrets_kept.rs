@@ -1,11 +1,13 @@
 //! No secret reaches a host that the file does not name.
 
+use std::collections::HashSet;
+
 use super::super::secret_to_open_host::{carried, is_secret, named_by, outgoing};
-use super::sites::{look, may_run_loose};
+use super::sites::{LoosePrograms, look};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{ChainIx, Labels};
 use crate::model::{HostSource, Model, PipelineId, ProgramNetwork, Read, StartedBy, Text, ToolKind};
-use crate::plan::{PipelinePlan, Plan};
+use crate::plan::{PipelinePlan, Plan, StepIx};
 use crate::policy::may_carry_secret;
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
@@ -50,6 +52,7 @@ fn to_hosts(planned: &PipelinePlan, found: &mut WaysFound) {
 /// Programs that hold a secret: what is not shut in may send it anywhere.
 fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
+    let (mut loose, mut heard) = (None, None);
     for command in planned.pipeline.commands() {
         let given = command.args.iter().chain(command.env.iter().map(|(_, text)| text));
         let of_run = command.run.into_iter().flat_map(|run| run.texts());
@@ -63,7 +66,7 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
         let Some(secret) = secrets.first() else { continue };
         let (name, program) = (secret.path.join("."), &command.program.value);
         let by = format!("{} {}", command.by.section(), command.who);
-        if command.run.is_some() && may_run_loose(labels, chain, &command) {
+        if command.run.is_some() && loose.get_or_insert_with(|| LoosePrograms::new(labels, chain)).has(&command) {
             let message = format!("{program} of {by} has {name}, and may run without a sandbox, which lets it reach every host");
             let help = "write sandbox: required in the policy, or give the secret in a header of a request";
             found.breaks(secret.span, message, vec![], help.into());
@@ -73,7 +76,9 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
         let is_heard = match command.by {
             StartedBy::Step => {
                 let is_called = labels.caller(chain).is_some();
-                is_called || command.run.is_some_and(|run| !run.writes.is_empty()) || is_heard(planned, command.who)
+                is_called
+                    || command.run.is_some_and(|run| !run.writes.is_empty())
+                    || heard.get_or_insert_with(|| heard_steps(planned)).contains(command.who)
             }
             StartedBy::Tool | StartedBy::Server | StartedBy::Model => command.run.is_some(),
         };
@@ -104,22 +109,22 @@ fn to_programs(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     }
 }
 
-/// Whether a text reads more than the status of a step or of one around it, or what a failure says, of whichever step.
-fn is_heard(planned: &PipelinePlan, id: &str) -> bool {
-    let own = planned.numbered_steps().filter(|(_, step)| step.step.id.value == id);
-    let around: Vec<&str> = own.flat_map(|(ix, _)| planned.around(ix)).map(|ix| planned.step(ix).step.id.value.as_str()).collect();
-    let mut is_heard = false;
+/// The ids of steps of which a text reads more than the status, or of one around them, or what a failure says, of whichever step.
+fn heard_steps(planned: &PipelinePlan) -> HashSet<&str> {
+    let (mut named, mut is_any) = (HashSet::new(), false);
     planned.pipeline.each_text(&mut |authored| {
-        let reads = authored.text().map_or(&[][..], |text| &text.reads);
-        is_heard |= reads.iter().any(|read| match read.path.as_slice() {
-            [steps, step, member, ..] if steps == "steps" => around.contains(&step.as_str()) && member != "status",
-            [steps, step] if steps == "steps" => around.contains(&step.as_str()),
-            [failure, what, ..] if failure == "failure" => !matches!(what.as_str(), "step" | "kind"),
-            [name, ..] => matches!(name.as_str(), "steps" | "failure" | "previous"),
-            [] => false,
-        });
+        for read in authored.text().map_or(&[][..], |text| &text.reads) {
+            match read.path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["steps", _, "status", ..] | ["failure", "step" | "kind", ..] | [] => {}
+                ["steps", id, ..] => {
+                    named.insert(id);
+                }
+                [name, ..] => is_any |= matches!(name, "steps" | "failure" | "previous"),
+            }
+        }
     });
-    is_heard
+    let is_heard = |ix: StepIx| is_any || planned.around(ix).any(|around| named.contains(planned.step(around).step.id.as_str()));
+    planned.numbered_steps().filter(|(ix, _)| is_heard(*ix)).map(|(_, step)| step.step.id.as_str()).collect()
 }
 
 /// Tools that get a secret as an argument, or run with one, and can give it back in another form, which nothing would mask.

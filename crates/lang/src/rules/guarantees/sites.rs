@@ -1,5 +1,7 @@
 //! Where values leave a pipeline and all that it calls.
 
+use std::collections::HashSet;
+
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::grouped;
 use crate::labels::{Caller, ChainIx, Labels, MOST_CHAINS, Seat, Start, StartFrom, agents};
@@ -93,28 +95,52 @@ pub(super) fn tools_of_models<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepI
     found.collect()
 }
 
-/// Whether a program that a pipeline starts may run without a sandbox, as the policies say that are in force wherever it is used.
-pub(super) fn may_run_loose(labels: &Labels, chain: ChainIx, command: &StartedCommand) -> bool {
-    let planned = labels.pipeline(chain);
-    let is_loose = |policies: &[(&str, &Policy)]| sandbox_mode(policies) != SandboxMode::Required;
-    planned.numbered_steps().any(|(ix, step)| {
-        let kind = &step.step.kind;
-        let is_loose_with = |own: Option<(&str, &Policy)>| {
-            policies_around(labels, chain, ix).into_iter().any(|around| is_loose(&own.into_iter().chain(around).collect::<Vec<_>>()))
-        };
-        match command.by {
-            StartedBy::Step => step.step.id.value == command.who && is_loose_with(None),
-            StartedBy::Tool | StartedBy::Server => {
-                let is_meant = |name: &Spanned<String>| ToolName::of(&name.value).tool == command.who;
-                kind.facts().receiver.is_some_and(is_meant) && is_loose_with(None)
-                    || tools_of_models(labels, chain, ix).iter().any(|used| is_meant(used.name) && is_loose(&used.policies))
+/// The programs that a pipeline starts and that may run without a sandbox, as the policies say that are in force wherever they are used: steps by their
+/// id, tools and servers by their name; of models either all or none.
+#[derive(Default)]
+pub(super) struct LoosePrograms<'p> {
+    steps: HashSet<&'p str>,
+    tools: HashSet<&'p str>,
+    models: bool,
+}
+
+impl<'p> LoosePrograms<'p> {
+    pub(super) fn new(labels: &Labels<'p>, chain: ChainIx) -> LoosePrograms<'p> {
+        let planned = labels.pipeline(chain);
+        let mut loose = LoosePrograms::default();
+        for (ix, step) in planned.numbered_steps() {
+            let kind = &step.step.kind;
+            let around = policies_around(labels, chain, ix);
+            if around.iter().any(|around| is_loose(around)) {
+                loose.steps.insert(&step.step.id.value);
+                loose.tools.extend(kind.facts().receiver.map(|name| ToolName::of(&name.value).tool));
             }
-            StartedBy::Model => kind.agents(&planned.pipeline).into_iter().any(|name| {
+            let used = tools_of_models(labels, chain, ix).into_iter().filter(|used| is_loose(&used.policies));
+            loose.tools.extend(used.map(|used| ToolName::of(&used.name.value).tool));
+            loose.models |= kind.agents(&planned.pipeline).into_iter().any(|name| {
                 let own = planned.pipeline.agents.get(&name.value).and_then(|agent| agent.policy.as_ref());
-                is_loose_with(own.and_then(|name| known_policy(&planned.pipeline, name)))
-            }),
+                may_be_loose(own.and_then(|name| known_policy(&planned.pipeline, name)), &around)
+            });
         }
-    })
+        loose
+    }
+
+    pub(super) fn has(&self, command: &StartedCommand) -> bool {
+        match command.by {
+            StartedBy::Step => self.steps.contains(command.who),
+            StartedBy::Tool | StartedBy::Server => self.tools.contains(command.who),
+            StartedBy::Model => self.models,
+        }
+    }
+}
+
+fn is_loose(policies: &[(&str, &Policy)]) -> bool {
+    sandbox_mode(policies) != SandboxMode::Required
+}
+
+/// Whether a program may run without a sandbox under its own policy and any of these lists.
+fn may_be_loose<'p>(own: Option<(&'p str, &'p Policy)>, around: &[Policies<'p>]) -> bool {
+    around.iter().any(|around| is_loose(&own.into_iter().chain(around.iter().copied()).collect::<Vec<_>>()))
 }
 
 /// Whether a program that an agent of a step is may run without a sandbox.
@@ -125,11 +151,7 @@ pub(super) fn may_start_loose(labels: &Labels, chain: ChainIx, ix: StepIx) -> bo
     let own =
         agents(pipeline, kind).into_iter().chain(judges).map(|agent| agent.policy.as_ref().and_then(|name| known_policy(pipeline, name)));
     let around = policies_around(labels, chain, ix);
-    own.into_iter().any(|own| {
-        around
-            .iter()
-            .any(|around| sandbox_mode(&own.into_iter().chain(around.iter().copied()).collect::<Vec<_>>()) != SandboxMode::Required)
-    })
+    own.into_iter().any(|own| may_be_loose(own, &around))
 }
 
 /// The policies that are in force for whatever a step does, whoever does it: of its dialogue, of its file, and of the files and agents that call

@@ -540,3 +540,56 @@ fn a_loop_without_steps_is_looked_at() {
     let checked = crate::check::check_file(std::path::Path::new("a.yaml"), std::path::Path::new(""), &files);
     of(&checked.plan, PipelineId(0), Guarantee::ModelTextJudged);
 }
+
+/// Its query may read each file that a step has read, and another pipeline of the run may have marked one.
+#[test]
+fn a_task_sees_the_files_that_steps_read() {
+    let head =
+        "flow: 1\nname: a\nagents: { w: { instructions: Write. }, j: { instructions: Judge. } }\nsteps:\n  - { id: c, call: b.yaml }\n";
+    let task = "  - { id: t, task: w, artefact: sql, prompt: Count them., accept: [It is right.], judge: j, max_attempts: 2 }\n";
+    let marked = "flow: 1\nname: b\ndata: { people: { file: people.csv, pii: [name] } }\nsteps: [{ id: q, sql: select count(*) as n from people }]\n";
+    let of = |steps: &str| {
+        let file = format!("{head}{steps}{task}");
+        says(Guarantee::PersonalDeclared, &[("a.yaml", &file), ("b.yaml", marked), ("people.csv", "id,name\n1,Ana\n")])
+    };
+    assert!(of("").starts_with("holds"), "{}", of(""));
+    let said = of("  - { id: r, read: people.csv }\n");
+    assert_eq!(
+        said.lines().take(2).collect::<Vec<_>>().join("\n"),
+        "broken\n6: step t gives a table with pii columns to the model of agent w and j, and is not marked pii: true"
+    );
+}
+
+#[test]
+fn of_a_long_way_both_ends_are_told() {
+    let steps: String = (1..2_000)
+        .map(|n| match n % 2 {
+            0 => format!("  - {{ id: s{n}, gate: soft, of: steps.s{}.output }}\n", n - 1),
+            _ => format!("  - {{ id: s{n}, set: 'So: {{{{ steps.s{}.output }}}}' }}\n", n - 1),
+        })
+        .collect();
+    let last = "outputs: { r: '{{ steps.s1999.output }}' }\n";
+    let said = of_steps(Guarantee::ModelTextJudged, &format!("steps:\n  - {{ id: s0, agent: w, prompt: x }}\n{steps}{last}"));
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    assert_eq!(lines.len(), 2 + 1 + 10 + 1 + 10, "{said}");
+    assert!(lines[1].contains("the judge of gate s1998 answers, or the judge of gate s1996 answers, or "), "{said}");
+    assert!(lines[1].ends_with(", or one of 989 more on this way"), "{said}");
+    assert!(lines[2].ends_with("here is the answer of agent w in step s0"), "{said}");
+    assert!(lines[3].ends_with("step s1 reads steps.s0.output") && lines[12].ends_with("step s10 reads steps.s9.output"), "{said}");
+    assert!(lines[13].ends_with("1980 more texts pass it on"), "{said}");
+    assert!(
+        lines[14].ends_with("step s1991 reads steps.s1990.output") && lines[23].ends_with("outputs.r reads steps.s1999.output"),
+        "{said}"
+    );
+}
+
+/// What is asked for grows in each round, in two ways.
+#[test]
+fn a_loop_that_asks_for_more_in_each_round_is_followed_to_its_end() {
+    let round = "[{ id: a, set: { x: '{{ previous.a.output.x.l if round > 1 else steps.d.output }}', l: '{{ previous.a.output.l.x }}' } }]";
+    let steps = format!(
+        "steps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: r, repeat: {{ until: round > 2, at_most: 3 }}, steps: {round} }}\n"
+    );
+    let of = |end: &str| of_steps(Guarantee::ModelTextJudged, &format!("{steps}outputs: {{ r: '{{{{ steps.r.output.a.{end} }}}}' }}\n"));
+    assert!(of("x").starts_with("broken\n"), "{}", of("x"));
+}
