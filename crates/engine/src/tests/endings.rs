@@ -368,8 +368,13 @@ fn text_of_a_value_is_never_a_template() {
 fn a_thousand_elements_two_at_a_time_all_end() {
     let list: Vec<u32> = (0..1_000).collect();
     let mut each = query("each");
-    each.for_each =
-        Some(ForEach { list: crate::model::Filling::Constant(json!(list)), name: None, max_parallel: Some(2), fail_fast: false, is_broken: false });
+    each.for_each = Some(ForEach {
+        list: crate::model::Filling::Constant(json!(list)),
+        name: None,
+        max_parallel: Some(2),
+        fail_fast: false,
+        is_broken: false,
+    });
     let mut world = run(vec![each]);
     for i in 0..1_000 {
         world.answer(&format!("each[{i}]"), Says::Yes);

@@ -130,7 +130,7 @@ impl Answer {
         Answer { nobody: true, comment: why.to_owned(), ..Answer::default() }
     }
 
-    fn input(self, question: RunQuestion) -> Input {
+    pub(super) fn input(self, question: RunQuestion) -> Input {
         let (Answer { approved, comment, by, fields, nobody }, RunQuestion { step, number, .. }) = (self, question);
         Input::Decided { step, question: number, approved: approved && !nobody, comment, by, nobody, fields }
     }

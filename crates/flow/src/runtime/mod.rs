@@ -6,6 +6,7 @@
 //! | `running`, `outcome` | a run that continues in a thread of its own; what it gave |
 //! | `consent` | what a file uses, and whether that is allowed |
 //! | `surroundings`, `session`, `stored` | what a run needs; one run from start to end; a run loaded from its record |
+//! | `stepped` | a run that another loop drives |
 //! | `changed` | changes in a run's files since it began, and the steps that they affect |
 //! | `conversation` | its place in a conversation |
 //! | `observed` | its spans, and the trace that its calls are part of |
@@ -35,6 +36,7 @@ mod runner;
 mod running;
 mod session;
 pub mod settings;
+mod stepped;
 mod stored;
 mod surroundings;
 mod tape;
@@ -58,6 +60,7 @@ pub use runner::{Runner, Talk};
 pub use running::{Control, RunHandle};
 pub(crate) use session::first_event;
 pub use session::{Attend, PlayedRun, RunSession, channel};
+pub use stepped::{CallOutcome, OpenCall, SteppedRun, Turn};
 pub use stored::{StoredRun, asked_to_end, changed_since};
 pub use surroundings::{Surroundings, file_of, inputs_of_file, start_of, unrecognised};
 pub use tape::{Recorded, Taping, TapingError};

@@ -234,14 +234,7 @@ impl Runner {
     /// Starts a run in its own thread and returns at once. Inputs are an object, or null for none. An error at the start is the run's
     /// [outcome](RunHandle::outcome).
     pub fn run(&self, inputs: Value) -> RunHandle {
-        self.in_a_thread(move |runner, listening| {
-            let inputs = match inputs {
-                Value::Object(inputs) => inputs,
-                Value::Null => Map::new(),
-                _ => return Err(RunError::Inputs(vec!["inputs are an object: a value by each name".into()])),
-            };
-            Ok(listening.outcome_of(RunSession::begin(runner.surroundings()?, inputs)?))
-        })
+        self.in_a_thread(move |runner, listening| Ok(listening.outcome_of(RunSession::begin(runner.surroundings()?, object(inputs)?)?)))
     }
 
     /// Resumes a run of the same files from its [storage](Runner::storage): its process was killed, it was cancelled, or it waits for a
@@ -270,5 +263,14 @@ impl Runner {
             Ok(_) => running,
             Err(error) => running.that_failed(RunError::system(format!("flow cannot start: {error}"))),
         }
+    }
+}
+
+/// The inputs of a run, by name.
+pub(super) fn object(inputs: Value) -> Result<Map<String, Value>, RunError> {
+    match inputs {
+        Value::Object(inputs) => Ok(inputs),
+        Value::Null => Ok(Map::new()),
+        _ => Err(RunError::Inputs(vec!["inputs are an object: a value by each name".into()])),
     }
 }

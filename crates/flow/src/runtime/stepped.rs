@@ -1,0 +1,211 @@
+//! A run that another loop drives: a durable workflow, a server, a scheduler of its own. It keeps nothing, calls nothing and waits for nothing.
+
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::asking::{Answer, RunQuestion};
+use super::runner::object;
+use super::session::RunSession;
+use super::{RunError, RunOutcome, Runner, STACK, Storage};
+use crate::driver::{CallResult, Ports, carry_out, moment};
+use crate::engine::{CallRequest, Command, Input, Moment, Run};
+use crate::event::{Canceller, Event};
+
+/// A run that does only what it is told; made by [`Runner::stepped`] and [`Runner::stepped_after`].
+///
+/// The caller asks for the [next turn](SteppedRun::turn) and does what it says. The run's state follows from its events alone, so a process that keeps
+/// them can end at any time, and another one continues.
+pub struct SteppedRun(Sender<Work>);
+
+type Work = Box<dyn FnOnce(&mut Stepping) + Send>;
+
+/// What comes next in a run.
+#[derive(Debug)]
+pub enum Turn {
+    /// These events are new. Keep them before the next turn, if the run is to continue after a crash.
+    Keep(Vec<Event>),
+    /// Carry out this call, here or elsewhere, and hand in its [reply](SteppedRun::reply). The next turn may be another call: they may be out at once.
+    Call(OpenCall),
+    /// The reply to the call of this number is no longer expected.
+    Cancel(u64),
+    /// Everything that may be done now has been given out. Come back with a reply or an answer, or after this time; `None`: there is no such time.
+    Wait {
+        /// After this time the run has something to do by itself.
+        at_most: Option<Duration>,
+        /// What people must decide.
+        questions: Vec<RunQuestion>,
+    },
+    /// The run has ended.
+    Ended(Box<RunOutcome>),
+}
+
+/// A call that a run wants to be carried out.
+pub struct OpenCall {
+    number: u64,
+    request: Box<CallRequest>,
+    ports: Ports,
+}
+
+/// What became of a call.
+pub struct CallOutcome(CallResult);
+
+impl std::fmt::Debug for OpenCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenCall").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl OpenCall {
+    /// Its number in the run.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Carries it out with the ports of the runner, on a tokio runtime.
+    pub async fn carry_out(self) -> CallOutcome {
+        CallOutcome(carry_out(self.number, *self.request, &self.ports).await)
+    }
+}
+
+impl Runner {
+    /// Begins a run that the caller drives. Inputs are an object, or null for none. Nothing is stored, whatever the [storage](Runner::storage).
+    ///
+    /// # Errors
+    /// As for any run that does not start.
+    pub fn stepped(&self, inputs: Value) -> Result<SteppedRun, RunError> {
+        SteppedRun::new(self, move |runner| {
+            let RunSession { run, on, begin, .. } = RunSession::begin(runner.surroundings()?, object(inputs)?)?;
+            Ok(Stepping::new(run, on.ports, vec![], begin))
+        })
+    }
+
+    /// Continues such a run in another process, from all events that were kept. Calls that were out are made again, unless they act outside; then
+    /// their step fails, or asks, as after any crash.
+    ///
+    /// # Errors
+    /// The files have changed since, or the events are not those of a run that can continue.
+    pub fn stepped_after(&self, events: Vec<Event>) -> Result<SteppedRun, RunError> {
+        SteppedRun::new(self, move |runner| {
+            let on = runner.surroundings()?;
+            let run = on.as_its_events_tell(&events)?;
+            let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
+            Ok(Stepping::new(run, on.ports, events, Input::Resume { away_ms: away }))
+        })
+    }
+}
+
+impl SteppedRun {
+    /// The engine and its templates need a stack of their own.
+    fn new(runner: &Runner, begin: impl FnOnce(Runner) -> Result<Stepping, RunError> + Send + 'static) -> Result<SteppedRun, RunError> {
+        let runner = runner.clone().storage(Storage::Memory);
+        let (work, works) = channel::<Work>();
+        let (begun, is_begun) = channel();
+        let body = move || match begin(runner) {
+            Ok(mut stepping) => {
+                let _ = begun.send(Ok(()));
+                works.iter().for_each(|work| work(&mut stepping));
+            }
+            Err(error) => drop(begun.send(Err(error))),
+        };
+        let thread = std::thread::Builder::new().name("flow run".into()).stack_size(STACK).spawn(body);
+        thread.map_err(|error| RunError::system(format!("flow cannot start: {error}")))?;
+        is_begun.recv().unwrap_or_else(|_| Err(RunError::system("internal error of flow; please report it")))?;
+        Ok(SteppedRun(work))
+    }
+
+    fn ask<T: Send + 'static>(&self, work: impl FnOnce(&mut Stepping) -> T + Send + 'static) -> Option<T> {
+        let (give, take) = channel();
+        let work: Work = Box::new(move |stepping| drop(give.send(work(stepping))));
+        self.0.send(work).ok()?;
+        take.recv().ok()
+    }
+
+    /// What comes next. It computes for a moment, and never waits.
+    ///
+    /// # Errors
+    /// An internal error of flow.
+    pub fn turn(&mut self) -> Result<Turn, RunError> {
+        self.ask(Stepping::turn).ok_or_else(|| RunError::system("internal error of flow; please report it"))
+    }
+
+    /// Hands in what became of a call. A reply that is not expected is ignored.
+    pub fn reply(&mut self, call: u64, outcome: CallOutcome) {
+        self.ask(move |stepping| stepping.handle(Input::Reply { call, result: outcome.0 }));
+    }
+
+    /// Hands in a person's decision about a step of an open question; `false`: there is no such question.
+    pub fn answer(&mut self, step: impl Into<String>, answer: impl Into<Answer>) -> bool {
+        let (step, answer) = (step.into(), answer.into());
+        self.ask(move |stepping| stepping.answer(&step, answer)).unwrap_or(false)
+    }
+
+    /// Cancels the run: nothing new starts, and `finally` runs.
+    pub fn cancel(&mut self) {
+        self.ask(|stepping| stepping.handle(Input::Cancel { by: Canceller::Client }));
+    }
+}
+
+/// The run, in its thread.
+struct Stepping {
+    run: Run,
+    ports: Ports,
+    events: Vec<Event>,
+    /// How many of them the caller has.
+    kept: usize,
+    /// When it began on the clock, and how long the run had lasted by then, in milliseconds.
+    began: (Duration, u64),
+}
+
+impl Stepping {
+    fn new(run: Run, ports: Ports, events: Vec<Event>, begin: Input) -> Stepping {
+        let (began, kept) = ((ports.clock.elapsed(), run.state().last_ms()), events.len());
+        let mut stepping = Stepping { run, ports, events, kept, began };
+        stepping.handle(begin);
+        stepping
+    }
+
+    fn now(&self) -> Moment {
+        let here = moment(&*self.ports.clock, self.began.0);
+        Moment { ms: here.ms + self.began.1, ..here }
+    }
+
+    fn handle(&mut self, input: Input) {
+        let now = self.now();
+        self.run.handle(self.ports.door.pass(input), now);
+        self.events.extend(std::iter::from_fn(|| self.run.next_event()));
+    }
+
+    fn turn(&mut self) -> Turn {
+        if self.run.next_timeout().is_some_and(|at| at <= self.now().ms) {
+            self.handle(Input::Tick);
+        }
+        if self.kept < self.events.len() {
+            let new = self.events[self.kept..].to_vec();
+            self.kept = self.events.len();
+            return Turn::Keep(new);
+        }
+        while let Some(command) = self.run.next_command() {
+            match command {
+                Command::Call { call, request } => return Turn::Call(OpenCall { number: call, request, ports: self.ports.clone() }),
+                Command::Cancel { call } => return Turn::Cancel(call),
+                // Results for other runs, and servers that start early, are only for speed.
+                Command::Keep { .. } | Command::StartServer(_) => {}
+            }
+        }
+        match self.run.state().finished.clone() {
+            Some(end) => Turn::Ended(Box::new(RunOutcome::of(self.run.id(), self.events.clone(), Some(end)))),
+            None => {
+                let now = self.now().ms;
+                let at_most = self.run.next_timeout().map(|at| Duration::from_millis(at.saturating_sub(now)));
+                Turn::Wait { at_most, questions: RunQuestion::open(&self.events) }
+            }
+        }
+    }
+
+    fn answer(&mut self, step: &str, answer: Answer) -> bool {
+        let question = RunQuestion::open(&self.events).into_iter().find(|question| question.step == step);
+        question.map(|question| self.handle(answer.input(question))).is_some()
+    }
+}
