@@ -6,9 +6,10 @@
 //! | module | contents |
 //! |---|---|
 //! | `run`, `command` | the public interface: `handle`, `next_command`, `next_event`, `next_timeout` |
+//! | `context`, `parts` | what decisions are made from; the parts of a run that read it, and those that act |
 //! | `state/` | the state of a run, and how an event changes it; nothing else can write it |
 //! | `schedule/` | what may start next; retries; how frames, stages and the run end, are cancelled and resume after a crash |
-//! | `steps/` | what each kind of step does, and how it handles a reply from outside |
+//! | `steps/` | what each kind of step decides (`decision` carries it out), and how it handles a reply from outside |
 //! | `model_calls/` | conversations with a model: briefs, budgets, scripted replies, files attached to a prompt |
 //! | `tools/` | the tools that agents call, tool servers, policies, and approval of calls by people |
 //! | `gates/` | judging, the one refinement, gates of a run that has ended |

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, ProgramCommand, PythonCode, QUERY_TIMEOUT,
-    Retry, SEARCH_TIMEOUT, Step, StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Filling, Form, History, JudgingStep, Method, Pipeline, PipelineId, ProgramCommand,
+    PythonCode, QUERY_TIMEOUT, Retry, SEARCH_TIMEOUT, Shape, Step, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -93,6 +93,57 @@ pub enum CallTime {
     Never,
 }
 
+/// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StepFacts<'s> {
+    /// When it needs a permit for a call.
+    pub calls_when: CallTime,
+    /// Whether it makes a value of what it reads and does nothing else.
+    pub only_computes: bool,
+    /// The method of its own request. A step that makes one may read `secrets` and `env`.
+    pub method: Option<Method>,
+    /// The program that it starts. Such a step may read `secrets` and `env`, too.
+    pub starts: Option<&'s ProgramCommand>,
+    /// Whether it sends to its receiver.
+    pub sends: bool,
+    /// Whether its result is rows or files, from which the driver's door has taken the secrets.
+    pub is_hidden_at_door: bool,
+    /// The pipeline that it calls by its file.
+    pub called: Option<PipelineId>,
+    /// What it judges by, which knows its judges.
+    pub judges: Option<JudgingStep<'s>>,
+    /// The model that it names itself.
+    pub model: Option<&'s Text>,
+    /// Time for its one call, where no tool says it.
+    pub timeout: Option<Duration>,
+    /// The agents it asks itself, without judges; the first does its work.
+    pub agents: [Option<&'s Spanned<String>>; 2],
+    /// What the first of them sees of the conversation.
+    pub history: History,
+    /// The agents that it asks in turns.
+    pub talkers: &'s [Spanned<String>],
+    /// The agents that it asks beside them, which have no tools.
+    pub helpers: [Option<&'s Spanned<String>>; 2],
+    /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to its receiver.
+    pub may_use: &'s [Spanned<String>],
+    /// Its cases, and `otherwise`; of a group or a `repeat` the one list of its steps.
+    pub cases: (&'s [Case], Option<&'s Case>),
+    /// What it gives by name to what it calls, or to its checks.
+    pub with: &'s [(Spanned<String>, Filling)],
+    /// The shape that it says its result has.
+    pub output: Option<&'s Shape>,
+    /// The tool that its own call goes to; of `send` the receiver, which may be [`super::STDOUT`].
+    pub receiver: Option<&'s Spanned<String>>,
+    /// The knowledge that it searches.
+    pub knowledge: Option<&'s Spanned<String>>,
+    /// Whether what it runs is known only in the run, or not at all.
+    pub is_open: bool,
+    /// Whether it may act outside by what it does itself, without the tools of its agents.
+    pub acts: bool,
+    /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
+    pub work: Option<&'static str>,
+}
+
 impl StepKind {
     /// What the step's own call does; what its agents and the steps inside it do is asked of those.
     pub fn effects(&self, pipeline: &Pipeline) -> Effects {
@@ -127,6 +178,12 @@ impl StepKind {
         agents.extend(judges);
         agents.extend(self.facts().helpers.into_iter().flatten());
         agents
+    }
+
+    /// Whether it asks for one thing outside, and asks no model itself.
+    pub fn makes_one_request(&self) -> bool {
+        let StepFacts { calls_when, judges, .. } = self.facts();
+        calls_when != CallTime::Never && judges.is_none() && self.agents_with_tools().is_empty()
     }
 
     /// The same without judges, who have no tools.

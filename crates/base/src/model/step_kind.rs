@@ -10,14 +10,13 @@
 //! `lower/tests/words.rs` take the new word by hand.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::phrase::contains_phrase;
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
     AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, FileMode, FilledValue, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT,
     Method, PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step,
-    StyleGuide, TaskStep, Text, TextKey, Until, Visit,
+    StepFacts, StyleGuide, TaskStep, Text, TextKey, Until, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -81,6 +80,8 @@ impl StepKind {
                 history: step.history,
                 may_use: &step.may_use,
                 work: Some("the steps inside"),
+                is_open: true,
+                acts: true,
                 ..of(Start)
             },
             StepKind::Task(step) => StepFacts {
@@ -99,25 +100,29 @@ impl StepKind {
                 receiver: Some(&step.tool),
                 with: &step.with,
                 output: step.output.as_ref(),
+                acts: true,
                 ..of(Start)
             },
             StepKind::Http(step) => {
                 let (method, output) = (Some(step.method), step.output.as_ref());
-                StepFacts { method, timeout: Some(CALL_TIMEOUT), output, ..of(Start) }
+                StepFacts { method, timeout: Some(CALL_TIMEOUT), output, acts: !step.method.is_safe(), ..of(Start) }
             }
             StepKind::Sql(step) => StepFacts { with: &step.with, ..data },
             StepKind::Program(run) => {
                 let work = (!run.reads_only).then_some("what the program does");
-                StepFacts { starts: Some(run), timeout: Some(CALL_TIMEOUT), output: run.shape(), work, ..of(Start) }
+                StepFacts { starts: Some(run), timeout: Some(CALL_TIMEOUT), output: run.shape(), work, acts: !run.reads_only, ..of(Start) }
             }
             StepKind::Python(step) => StepFacts { with: &step.with, timeout: Some(CALL_TIMEOUT), ..value(Start) },
             StepKind::Read(_) => data,
-            StepKind::Search(_) => StepFacts { timeout: Some(SEARCH_TIMEOUT), ..data },
+            StepKind::Search(step) => StepFacts { knowledge: Some(&step.knowledge), timeout: Some(SEARCH_TIMEOUT), ..data },
             StepKind::Resource(step) => StepFacts { receiver: Some(&step.server), work: Some("what the server does"), ..value(Start) },
             StepKind::Send(step) => {
-                StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) }
+                StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), acts: true, ..of(Start) }
             }
-            StepKind::Call(step) => StepFacts { called: step.pipeline, with: &step.with, work: Some("the steps inside"), ..of(Later) },
+            StepKind::Call(step) => {
+                let work = Some("the steps inside");
+                StepFacts { called: step.pipeline, with: &step.with, work, is_open: true, acts: true, ..of(Later) }
+            }
             StepKind::Gate(step) => {
                 StepFacts { judges: Some(JudgingStep::Gate(step)), with: &step.with, work: Some("the judging"), ..of(Later) }
             }
@@ -132,7 +137,7 @@ impl StepKind {
             StepKind::Wait(_) => StepFacts { work: Some("the waiting"), ..of(Never) },
             StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..of(Never) },
             StepKind::Set(_) | StepKind::Format(_) => value(Never),
-            StepKind::Broken => of(Never),
+            StepKind::Broken => StepFacts { is_open: true, acts: true, ..of(Never) },
         }
     }
 
@@ -275,51 +280,6 @@ impl StepKind {
             StepKind::Broken => {}
         }
     }
-}
-
-/// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct StepFacts<'s> {
-    /// When it needs a permit for a call.
-    pub calls_when: CallTime,
-    /// Whether it makes a value of what it reads and does nothing else.
-    pub only_computes: bool,
-    /// The method of its own request. A step that makes one may read `secrets` and `env`.
-    pub method: Option<Method>,
-    /// The program that it starts. Such a step may read `secrets` and `env`, too.
-    pub starts: Option<&'s ProgramCommand>,
-    /// Whether it sends to its receiver.
-    pub sends: bool,
-    /// Whether its result is rows or files, from which the driver's door has taken the secrets.
-    pub is_hidden_at_door: bool,
-    /// The pipeline that it calls by its file.
-    pub called: Option<PipelineId>,
-    /// What it judges by, which knows its judges.
-    pub judges: Option<JudgingStep<'s>>,
-    /// The model that it names itself.
-    pub model: Option<&'s Text>,
-    /// Time for its one call, where no tool says it.
-    pub timeout: Option<Duration>,
-    /// The agents it asks itself, without judges; the first does its work.
-    pub agents: [Option<&'s Spanned<String>>; 2],
-    /// What the first of them sees of the conversation.
-    pub history: History,
-    /// The agents that it asks in turns.
-    pub talkers: &'s [Spanned<String>],
-    /// The agents that it asks beside them, which have no tools.
-    pub helpers: [Option<&'s Spanned<String>>; 2],
-    /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to its receiver.
-    pub may_use: &'s [Spanned<String>],
-    /// Its cases, and `otherwise`; of a group or a `repeat` the one list of its steps.
-    pub cases: (&'s [Case], Option<&'s Case>),
-    /// What it gives by name to what it calls, or to its checks.
-    pub with: &'s [(Spanned<String>, Filling)],
-    /// The shape that it says its result has.
-    pub output: Option<&'s Shape>,
-    /// The tool that its own call goes to; of `send` the receiver, which may be [`super::STDOUT`].
-    pub receiver: Option<&'s Spanned<String>>,
-    /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
-    pub work: Option<&'static str>,
 }
 
 /// `agent`: one model with a prompt.

@@ -92,7 +92,7 @@ pub async fn drive(
 }
 
 /// What a call gives with its number, unless it is aborted.
-type OpenCall = Abortable<LocalBoxFuture<'static, (u64, CallResult)>>;
+type CallFuture = Abortable<LocalBoxFuture<'static, (u64, CallResult)>>;
 
 /// A run that is driven. Its turns: decide (`handle`), let out what may go (`take_commands`, `take_events`, `send`), and wait for the world (`wait`).
 struct Driver<'d> {
@@ -102,7 +102,7 @@ struct Driver<'d> {
     watch: &'d mut dyn FnMut(Event),
     /// When it began on the clock, and how long the run had lasted by then, in milliseconds.
     began: (Duration, u64),
-    calls: FuturesUnordered<OpenCall>,
+    calls: FuturesUnordered<CallFuture>,
     handles: HashMap<u64, AbortHandle>,
     spans: Spans,
     keeps: FuturesUnordered<Pending<()>>,

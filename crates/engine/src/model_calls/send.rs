@@ -20,7 +20,7 @@ use crate::state::NodeRef;
 use crate::tools::{known_name, with_own_ids};
 
 /// The model that is asked, and how.
-struct AskedModel<'a> {
+struct ModelToAsk<'a> {
     name: &'a str,
     model: Option<&'a Model>,
     scripted: Option<&'a Arc<Replies>>,
@@ -81,7 +81,7 @@ impl Talks<'_> {
             over => over,
         };
         let messages_so_far = TalkMessages { all, before, new: &messages };
-        let asked = AskedModel { name, model, scripted: scripted.as_ref(), schema, own_bound, is_again };
+        let asked = ModelToAsk { name, model, scripted: scripted.as_ref(), schema, own_bound, is_again };
         let (request, timeout) = self.conversations().request(at, &brief, asked, messages_so_far)?;
         let model = name.to_string();
         let answering = relay.filter(|_| scripted.is_none()).cloned();
@@ -196,8 +196,8 @@ impl Conversations<'_> {
     }
 
     /// The request for a message, and the time that it has.
-    fn request(&self, at: NodeRef, brief: &Brief, asked: AskedModel, messages: TalkMessages) -> Result<(CallRequest, Duration), Failure> {
-        let AskedModel { name, model, scripted, schema, own_bound, is_again } = asked;
+    fn request(&self, at: NodeRef, brief: &Brief, asked: ModelToAsk, messages: TalkMessages) -> Result<(CallRequest, Duration), Failure> {
+        let ModelToAsk { name, model, scripted, schema, own_bound, is_again } = asked;
         let TalkMessages { all, before, new } = messages;
         if let Some(replies) = scripted {
             return Ok((CallRequest::Scripted(self.scripted_reply(at, replies, brief)?), MODEL_TIMEOUT));

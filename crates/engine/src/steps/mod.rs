@@ -343,35 +343,9 @@ impl Gatekeeper<'_> {
     /// # Errors
     /// The run would fail before the call, too.
     pub(super) fn judged(&mut self, at: NodeRef, step: &Step, answerer: Answerer) -> Result<(), Failure> {
-        match &step.kind {
-            StepKind::Tool(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Program(_)
-            | StepKind::Python(_)
-            | StepKind::Read(_)
-            | StepKind::Search(_)
-            | StepKind::Resource(_)
-            | StepKind::Call(_)
-            | StepKind::Send(_) => {}
-            // They ask for nothing themselves, or for more than one thing.
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Plan(_)
-            | StepKind::Task(_)
-            | StepKind::Dialogue(_)
-            | StepKind::Route(_)
-            | StepKind::Group(_)
-            | StepKind::Repeat(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Approval(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => return Ok(()),
-        }
         // A list is asked for by its elements.
-        if step.for_each.is_some() && !self.state.is_element(at) {
+        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        if is_whole || !step.kind.makes_one_request() {
             return Ok(());
         }
         self.unsent(answerer, |run| run.start_kind(at, step))
@@ -393,10 +367,8 @@ impl Schedule<'_> {
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
         let tool = if let StepKind::Tool(tool) = &step.kind {
             Some(tool.tool.value.clone())
-        } else if let StepKind::Search(search) = &step.kind {
-            Some(Knowledge::tool_name(&search.knowledge.value))
         } else {
-            None
+            step.kind.facts().knowledge.map(|knowledge| Knowledge::tool_name(&knowledge.value))
         };
         let path = self.path(at);
         let (name, mock) = self.mock_named(&path).or_else(|| self.mock_named(&tool.filter(|_| !is_whole)?))?;

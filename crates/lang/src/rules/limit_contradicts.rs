@@ -21,14 +21,10 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
     for planned in &pipeline.steps {
         let step = &planned.step;
-        match &step.kind {
-            StepKind::Dialogue(dialogue) => turns(step, dialogue, out),
-            StepKind::Wait(time) => wait(step, time, (whole, pipeline.pipeline.limits.span), out),
-            StepKind::Agent(_) | StepKind::Tool(_) | StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Program(_) => {}
-            StepKind::Python(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Search(_) | StepKind::Plan(_) => {}
-            StepKind::Task(_) | StepKind::Route(_) | StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) => {}
-            StepKind::Group(_) | StepKind::Repeat(_) => {}
-            StepKind::Send(_) | StepKind::Approval(_) | StepKind::Stop(_) | StepKind::Broken => {}
+        if let StepKind::Dialogue(dialogue) = &step.kind {
+            turns(step, dialogue, out);
+        } else if let StepKind::Wait(time) = &step.kind {
+            wait(step, time, (whole, pipeline.pipeline.limits.span), out);
         }
     }
 }

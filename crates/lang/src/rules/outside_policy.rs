@@ -55,15 +55,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 report(&step.id.value, step.kind_span, Denied::Other(format!("file {}", quoted(&path))), help);
             }
         }
-        if let StepKind::Search(search) = &step.kind
-            && let Some(knowledge) = file.tools.get(&search.knowledge.value).and_then(|tool| tool.knowledge())
+        if let Some(name) = step.kind.facts().knowledge
+            && let Some(knowledge) = file.tools.get(&name.value).and_then(|tool| tool.knowledge())
         {
             let whole = |pattern: &FilePattern| from_project(&file.project, &pattern.whole());
             let patterns = knowledge.files.iter().map(|pattern| (pattern.value.rest.is_empty(), whole(&pattern.value)));
             let refused = |(is_path, path): &(bool, String)| refuses(if *is_path { Act::Read(path) } else { Act::ReadEach(path) });
             if let Some((_, path)) = patterns.into_iter().find(refused) {
                 let help = "add the files to file_access.read, or remove the step";
-                report(&step.id.value, search.knowledge.span, Denied::Other(format!("the files {}", quoted(&path))), help);
+                report(&step.id.value, name.span, Denied::Other(format!("the files {}", quoted(&path))), help);
             }
         }
         if let Some(url) = step.kind.address()

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::giving::{Disclosure, gives};
-use super::personal_sources::{PersonalSources, all, first};
+use super::personal_sources::{PersonalSources, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Outputs, ProgramCommand, Read, StepKind, Text, ToolKind};
+use crate::model::{Outputs, ProgramCommand, Read, Text, TextKey, ToolKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -19,26 +19,18 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             Some(ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_)) => None,
             Some(ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | None => None,
         };
-        let (whereto, texts) = match &planned.step.kind {
-            StepKind::Http(http) => {
-                let mut texts = vec![&http.url];
-                texts.extend(http.headers.iter().map(|(_, text)| text));
-                texts.extend(http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts));
-                (Some("a web address"), texts)
-            }
-            StepKind::Program(run) => (of_program(run), run.texts().chain(run.env.iter().map(|(_, text)| text)).collect()),
-            StepKind::Resource(step) => (receiver(&step.server.value), vec![&step.uri]),
-            StepKind::Tool(tool) => (receiver(&tool.tool.value), all(&tool.with)),
-            StepKind::Send(send) => (receiver(&send.to.value), std::iter::once(&send.of).chain(all(&send.with)).collect()),
-            StepKind::Agent(_) | StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) => {
-                continue;
-            }
-            StepKind::Group(_) | StepKind::Repeat(_) => continue,
-            StepKind::Search(_) | StepKind::Approval(_) | StepKind::Python(_) | StepKind::Task(_) | StepKind::Dialogue(_) => continue,
-            StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {
-                continue;
-            }
+        let kind = &planned.step.kind;
+        let facts = kind.facts();
+        let whereto = match (facts.method, facts.starts, facts.receiver) {
+            (Some(_), ..) => Some("a web address"),
+            (_, Some(run), _) => of_program(run),
+            (.., Some(to)) => receiver(&to.value),
+            (None, None, None) => None,
         };
+        let mut texts = vec![];
+        kind.each_text(planned.step.span, &mut |authored| {
+            texts.extend(authored.text().filter(|_| authored.key != TextKey::IdempotencyKey))
+        });
         let Some(whereto) = whereto else { continue };
         if let Some((read, name)) = first(&sources, planned, &texts, Disclosure::Perhaps) {
             let id = quoted(&planned.step.id.value);

@@ -171,7 +171,7 @@ pub(super) fn of_kind(called: &CalledNames, name: &str) -> Option<String> {
         format!("write the name of the program, such as {}", run.program.value)
     } else if kind.address().is_some() {
         "write network_access: { hosts: [api.example.com] } with the hosts that may be reached".to_owned()
-    } else if let StepKind::Read(_) | StepKind::Search(_) = kind {
+    } else if kind.facts().knowledge.is_some() || matches!(kind, StepKind::Read(_)) {
         "write file_access: { read: [\"data/**\"] } with the files that may be read".to_owned()
     } else if let Some(tool) = kind.facts().receiver.filter(|tool| tool.value != STDOUT) {
         format!("write the name of the tool, such as {}", tool.value)

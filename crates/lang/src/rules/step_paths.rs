@@ -77,36 +77,8 @@ fn way_from<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, mut block: BlockIx, 
         } else if let Some(called) = used_by_agents(kind, pipeline, first).filter(|_| !below.is_empty()) {
             return way_in(plan, plan.pipeline(called), below);
         } else {
-            return if is_open(kind) { PathEnd::Inside } else { PathEnd::Nowhere };
+            return if kind.facts().is_open { PathEnd::Inside } else { PathEnd::Nowhere };
         }
-    }
-}
-
-/// Whether what a step runs is known only in the run: the steps of a written plan, and what could not be read.
-fn is_open(kind: &StepKind) -> bool {
-    match kind {
-        StepKind::Plan(_) | StepKind::Call(_) | StepKind::Broken => true,
-        StepKind::Agent(_)
-        | StepKind::Set(_)
-        | StepKind::Http(_)
-        | StepKind::Sql(_)
-        | StepKind::Program(_)
-        | StepKind::Python(_)
-        | StepKind::Read(_)
-        | StepKind::Search(_)
-        | StepKind::Resource(_)
-        | StepKind::Tool(_)
-        | StepKind::Task(_)
-        | StepKind::Dialogue(_)
-        | StepKind::Route(_)
-        | StepKind::Group(_)
-        | StepKind::Repeat(_)
-        | StepKind::Format(_)
-        | StepKind::Gate(_)
-        | StepKind::Approval(_)
-        | StepKind::Send(_)
-        | StepKind::Wait(_)
-        | StepKind::Stop(_) => false,
     }
 }
 

@@ -118,7 +118,7 @@ fn reply_of_no_model(case: &TestCase, pipeline: &PipelinePlan, plan: &Plan, out:
         let (PathEnd::Step(of, ix), Some(reply)) = (way(plan, pipeline, path), set.all().first()) else { continue };
         let kind = &of.step(ix).step.kind;
         // What is searched may be documents that a model describes.
-        if !kind.facts().only_computes || matches!(kind, StepKind::Search(_)) {
+        if !kind.facts().only_computes || kind.facts().knowledge.is_some() {
             continue;
         }
         let message = format!(

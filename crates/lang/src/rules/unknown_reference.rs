@@ -81,10 +81,10 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             dialogue.policy.iter().for_each(|policy| look.up(Thing::Policy, &owner, policy, &file.policies));
         } else if let StepKind::Tool(step) = kind {
             look.tool(&owner, &step.tool, &file.tools);
-        } else if let StepKind::Search(step) = kind {
+        } else if let Some(knowledge) = kind.facts().knowledge {
             let all = file.tools.iter().filter(|(_, tool)| tool.knowledge().is_some() || tool.kind == ToolKind::Broken);
             let known: IndexMap<String, ()> = all.map(|(name, _)| (name.clone(), ())).collect();
-            look.up(Thing::Knowledge, &format!("step \"{}\" searches", planned.step.id.value), &step.knowledge, &known);
+            look.up(Thing::Knowledge, &format!("step \"{}\" searches", planned.step.id.value), knowledge, &known);
         } else if let StepKind::Resource(step) = kind {
             look.up(Thing::Tool, &owner, &step.server, &file.tools);
         } else if let StepKind::Plan(step) = kind {

@@ -34,9 +34,7 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
         used.models.extend(fixed.map(|model| &*model.source));
         used.any_model |= kind.facts().model.is_some() && fixed.is_none();
         used.tools.extend(kind.facts().receiver.map(|name| if kind.facts().sends { &name.value } else { ToolName::of(&name.value).tool }));
-        if let StepKind::Search(step) = kind {
-            used.tools.insert(&step.knowledge.value);
-        }
+        used.tools.extend(kind.facts().knowledge.map(Spanned::as_str));
         if let StepKind::Plan(step) = kind {
             for name in &step.may_use {
                 let server = ToolName::of(&name.value).tool;

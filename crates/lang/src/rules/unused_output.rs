@@ -103,7 +103,7 @@ fn meant_reader(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> 
         return Some(MeantReader { span: read.span, label: format!("write steps.{id}.output here"), cause: None, help });
     }
     let kind = &planned.step.kind;
-    let filter = if matches!(kind, StepKind::Search(_)) {
+    let filter = if kind.facts().knowledge.is_some() {
         " | map(attribute='text') | join(' ')"
     } else if matches!(kind, StepKind::Sql(sql) if sql.one.is_none()) {
         " | table"

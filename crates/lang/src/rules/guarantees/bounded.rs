@@ -104,9 +104,8 @@ fn searched_by_meaning<'p>(pipeline: &'p Pipeline, step: &'p Step) -> impl Itera
     let facts = step.kind.facts();
     let of_agents = agents(pipeline, &step.kind).into_iter().flat_map(|agent| &agent.tools);
     let names = facts.receiver.into_iter().chain(facts.may_use).chain(of_agents).map(|name| ToolName::of(&name.value).tool);
-    let searched = if let StepKind::Search(search) = &step.kind { Some(search.knowledge.value.as_str()) } else { None };
     let asks = |name: &&str| pipeline.tools.get(*name).and_then(Tool::knowledge).is_some_and(|own| own.embed.is_some());
-    names.chain(searched).filter(asks)
+    names.chain(facts.knowledge.map(|name| name.value.as_str())).filter(asks)
 }
 
 /// What is bounded by something around.

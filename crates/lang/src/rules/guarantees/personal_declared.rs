@@ -167,8 +167,10 @@ fn to_models<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, 
         }
     }
     for (ix, step) in planned.numbered_steps() {
-        let used: Option<(_, Vec<&Text>)> = if let StepKind::Search(search) = &step.step.kind {
-            Some((&search.knowledge, vec![&search.query]))
+        let used: Option<(_, Vec<&Text>)> = if let Some(knowledge) = step.step.kind.facts().knowledge {
+            let mut texts = vec![];
+            step.step.kind.each_text(step.step.span, &mut |authored| texts.extend(authored.text()));
+            Some((knowledge, texts))
         } else if let StepKind::Tool(call) = &step.step.kind {
             Some((&call.tool, call.with.iter().flat_map(|(_, value)| value.texts()).collect()))
         } else {
