@@ -44,7 +44,7 @@ pub enum Input {
         by: String,
         /// Whether nobody could be asked, which counts as a no.
         nobody: bool,
-        /// The fields that the person filled in, if the question has a form; see [`Run::form_problems`](crate::Run::form_problems).
+        /// The fields that the person filled in, if the question has a form; see [`Context::form_problems`](crate::Context::form_problems).
         fields: Option<Value>,
     },
     /// Time has passed.

@@ -9,6 +9,7 @@
 //! | `context`, `parts` | what decisions are made from; the parts of a run that read it, and those that act |
 //! | `state/` | the state of a run, and how an event changes it; nothing else can write it |
 //! | `schedule/` | what may start next; retries; how frames, stages and the run end, are cancelled and resume after a crash |
+//! | `questions` | what agents and judges are asked, as data |
 //! | `steps/` | what each kind of step decides (`decision` carries it out), and how it handles a reply from outside |
 //! | `model_calls/` | conversations with a model: briefs, budgets, scripted replies, files attached to a prompt |
 //! | `tools/` | the tools that agents call, tool servers, policies, and approval of calls by people |
@@ -41,6 +42,7 @@ mod opening;
 mod parts;
 mod plans;
 mod preview;
+mod questions;
 mod reach;
 mod retrying;
 mod run;

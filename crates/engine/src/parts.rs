@@ -93,6 +93,8 @@ views! {
 actors! {
     /// Decides what starts next, and ends what is over.
     Scheduler scheduler
+    /// Starts steps, does what they decide, and takes the replies to their calls.
+    Steps steps
     /// Has conversations with models, and makes the calls that they request.
     Talks talks
     /// Lets requests out that rules and people allow.

@@ -376,10 +376,10 @@ impl Scheduler<'_> {
         let step = self.path(at);
         match state {
             KeptState::Open => return false,
-            KeptState::Done => self.0.emit(Happening::StepSucceeded { step, output, details }),
+            KeptState::Done => self.emit(Happening::StepSucceeded { step, output, details }),
             KeptState::InDoubt => {
                 let own = self.step(at);
-                self.begin_attempt(at, &own, None);
+                self.steps().begin_attempt(at, &own, None);
                 self.asks_again(step);
             }
         }

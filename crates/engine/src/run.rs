@@ -8,8 +8,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::Context;
 use crate::command::{CallReply, CallRequest, Command, Input};
-use crate::context::Context;
 use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, SharedValue, StepPath, VERSION};
 #[cfg(test)]
 use crate::faults;
@@ -282,7 +282,7 @@ impl Run {
             Input::Start(start) => self.emit(Happening::RunStarted(start)),
             Input::Reply { call, result } => {
                 let at = self.state.calls.get(&call).map(|open| open.node);
-                self.guarded(at, |run| run.replied(call, result));
+                self.guarded(at, |run| run.steps().replied(call, result));
             }
             Input::Resume { away_ms } => self.scheduler().go_on_after(away_ms),
             Input::Decided { step, question, approved, comment, by, nobody, fields } => {
@@ -371,12 +371,12 @@ impl Run {
             match timer {
                 Timer::Call(call) => {
                     let at = self.state.calls.get(&call).map(|open| open.node);
-                    self.guarded(at, |run| run.call_timed_out(call));
+                    self.guarded(at, |run| run.steps().call_timed_out(call));
                 }
                 Timer::Grace => return,
                 Timer::Backoff(at) => self.wake(at),
                 Timer::Pause(at) => self.guarded(Some(at), |run| run.succeed(at, Value::Null, None)),
-                Timer::Answer(at) => self.guarded(Some(at), |run| run.nobody_answered(at)),
+                Timer::Answer(at) => self.guarded(Some(at), |run| run.steps().nobody_answered(at)),
                 Timer::Attempt(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Timeout)),
                 Timer::StepDeadline(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Deadline)),
                 Timer::Deadline(ix) | Timer::Stage(ix) => {

@@ -22,9 +22,9 @@ impl Gatekeeper<'_> {
         hide_in_request(&|| self.rules().unwritten(at, tool), &mut request);
         let request = Box::new(request);
         if request.acts_outside() {
-            self.0.unsent.insert(call, request);
+            self.unsent.insert(call, request);
         } else {
-            self.0.commands.push_back(Command::Call { call, request });
+            self.commands.push_back(Command::Call { call, request });
         }
     }
 }

@@ -12,13 +12,11 @@ use serde_json::{Map, Value, json};
 
 use crate::Context;
 use crate::event::{Failure, FailureKind, Happening, Usage};
-use crate::gates::JudgeAnswer;
-use crate::gates::Question;
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
-use crate::model_calls::Brief;
 use crate::names::Extra;
 use crate::parts::Dialogues;
 use crate::policy::from_project;
+use crate::questions::{Brief, JudgeAnswer, Question};
 use crate::state::talk::{AskedStage, TalkStage};
 use crate::state::{FrameKind, HeldTurn, NodeRef};
 use crate::steps::Kind;

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use crate::event::{Failure, Purpose};
 use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn};
-use crate::model_calls::Brief;
 use crate::model_calls::attachments::Prompt;
 use crate::parts::Dialogues;
+use crate::questions::Brief;
 use crate::state::{HeldTurn, NodeRef};
 use crate::words::{cut, fence};
 

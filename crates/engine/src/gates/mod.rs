@@ -5,8 +5,6 @@ pub(crate) mod fence;
 pub(crate) mod rejudged;
 mod told;
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use crate::Context;
@@ -18,69 +16,20 @@ use crate::model::{
     Channel, Criterion, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text,
 };
 use crate::model_calls::attachments::Prompt;
-use crate::model_calls::conversation::CallOutcome;
-use crate::model_calls::{Brief, TalkTurn};
 use crate::parts::{Judges, Questions};
+use crate::questions::{Brief, CallOutcome, JudgeAnswer, JudgeQuestion, JudgedCard, JudgedCriterion, Question, TalkTurn};
 use crate::shape;
-use crate::source::{Span, Spanned};
 use crate::state::talk::TalkStage;
 use crate::state::{Mood, NodeRef};
 use crate::steps::Kind;
 use crate::steps::decision::{StepDecision, Then};
 use crate::template;
 
-/// The question of a gate, computed from the state whenever it is needed.
-pub(crate) struct Question {
-    /// The value that is judged.
-    pub(crate) output: Output,
-    /// The value as people read it.
-    pub(crate) text: String,
-    /// What judges are shown in its place; `None`: all of it.
-    pub(crate) shown: Option<String>,
-    /// Pictures that judges see beside it.
-    pub(crate) pictures: Vec<PathBuf>,
-    pub(crate) with: Value,
-    pub(crate) criteria: Vec<JudgeQuestion>,
-    judges: Vec<String>,
-}
-
-pub(crate) struct JudgeQuestion {
-    pub(crate) criterion: Criterion,
-    /// Whether its `when` is false, so that it is not judged.
-    pub(crate) is_skipped: bool,
-    /// Place in `judges`, for criteria that a judge decides.
-    judge: Option<usize>,
-    on_judge_error: OnJudgeError,
-    /// The scorecard of the file that it comes from; `None` if a step wrote it.
-    scorecard: Option<String>,
-}
-
-/// A scorecard as a step uses it; without a name if a step wrote it, or if it stands in the step itself.
-#[derive(Default)]
-pub(crate) struct JudgedCard {
-    name: Option<String>,
-    pub(crate) criteria: Vec<Criterion>,
-    judge: Option<String>,
-    on_judge_error: OnJudgeError,
-}
-
 /// The channel and the style guide that a judged value was made for.
 pub(crate) type MadeFor = (Option<Channel>, Option<StyleGuide>);
 
 /// The answer that a judge must write for one criterion.
 const VERDICT: &str = r#"{"passed": true or false, "feedback": …, "evidence": …}"#;
-
-/// A judge's answer for one criterion; see `gate::wanted::verdicts`.
-#[derive(Clone, Default)]
-pub(crate) struct JudgedCriterion {
-    id: String,
-    passed: bool,
-    feedback: String,
-    evidence: String,
-}
-
-/// A judge's answers for all its criteria, or why they cannot be used.
-pub(crate) type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
 
 impl Kind for GateStep {
     fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
@@ -355,9 +304,8 @@ impl Judges<'_> {
             CallOutcome::Said(text) => {
                 let ids = question.ids(place);
                 let (answer, notes) = judgements(&text, &ids);
-                if answer.is_ok() {
-                    self.talks().note_reading(at, notes);
-                }
+                let read = self.conversations().reading(at, notes).filter(|_| answer.is_ok());
+                read.into_iter().for_each(|read| self.emit(read));
                 if let Err(problem) = &answer {
                     let brief = self.questions().judge_brief(at, question, place, false)?;
                     let is_scripted = self.conversations().is_scripted(at, &brief);
@@ -434,9 +382,9 @@ impl Judges<'_> {
         let question =
             question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_else(|| self.questions().message_of_conversation());
         if self.state.node(at).status == StepStatus::Pending {
-            self.0.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
+            self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
         }
-        self.0.emit(Happening::GateFailed {
+        self.emit(Happening::GateFailed {
             step: path,
             round: 2,
             verdicts: vec![],
@@ -459,7 +407,7 @@ impl Judges<'_> {
         let details = self.questions().gate_details(at, false, gate.otherwise.is_some(), verdicts);
         let Some(otherwise) = &gate.otherwise else {
             let failure = Failure::new(FailureKind::Quality, format!("criteria not met: {}", failed_ids(verdicts)));
-            self.0.fail(at, failure, Some(details));
+            self.fail(at, failure, Some(details));
             return Ok(());
         };
         let text = self.fill_text(at, otherwise)?;
@@ -470,75 +418,8 @@ impl Judges<'_> {
         } else {
             json!(text)
         };
-        self.0.succeed(at, output, Some(details));
+        self.succeed(at, output, Some(details));
         Ok(())
-    }
-}
-
-impl JudgedCard {
-    /// The criteria that stand in a step itself.
-    pub(crate) fn of_step(criteria: Vec<Criterion>) -> JudgedCard {
-        JudgedCard { criteria, ..JudgedCard::default() }
-    }
-
-    /// Whether it names who judges by it.
-    pub(crate) fn has_judge(&self) -> bool {
-        self.judge.is_some()
-    }
-}
-
-impl Question {
-    /// Whether agents agree, by what each said last.
-    pub(crate) fn about_agreement(judge: &str, said: String, topic: String) -> Question {
-        let criterion = Criterion {
-            id: Spanned::new("agreed".to_owned(), Span::default()),
-            when: None,
-            description: "They agree: none objects to what another says, and nothing is left open.".to_owned(),
-            expected: None,
-            feedback: None,
-            judging: Judging::Judge,
-        };
-        let asked = JudgeQuestion { criterion, is_skipped: false, judge: Some(0), on_judge_error: OnJudgeError::Fail, scorecard: None };
-        Question {
-            output: Output::Plain(Value::String(said.clone())),
-            shown: None,
-            pictures: vec![],
-            with: json!({ "topic": topic }),
-            criteria: vec![asked],
-            judges: vec![judge.to_owned()],
-            text: said,
-        }
-    }
-
-    /// Whether the only judge says that its only criterion is met, and what it says of it.
-    pub(crate) fn agreement(&self, answers: &[JudgeAnswer]) -> (bool, String) {
-        let said = answers.first().and_then(|answer| answer.as_ref().ok()?.first());
-        said.map_or((false, String::new()), |said| (said.passed, said.feedback.clone()))
-    }
-
-    /// That all judges have answered whose criteria count as failed without an answer.
-    ///
-    /// # Errors
-    /// Says why the first of the others could not answer.
-    pub(crate) fn all_answered(&self, answers: &[JudgeAnswer]) -> Result<(), Failure> {
-        let of = |asked: &JudgeQuestion| answers.get(asked.judge?)?.as_ref().err();
-        let failure = self.criteria.iter().filter(|asked| asked.on_judge_error == OnJudgeError::Fail).find_map(of);
-        let told = |failure: &Failure| Failure { message: format!("the judge could not answer: {}", failure.message), ..failure.clone() };
-        failure.map_or(Ok(()), |failure| Err(told(failure)))
-    }
-
-    /// The criteria that count as failed since their judge could not answer.
-    fn unjudged(&self, answers: &[JudgeAnswer]) -> Vec<&str> {
-        let is_unjudged = |asked: &&JudgeQuestion| {
-            let failed = asked.judge.and_then(|judge| answers.get(judge)).is_some_and(Result::is_err);
-            failed && !asked.is_skipped && asked.on_judge_error == OnJudgeError::Fail
-        };
-        self.criteria.iter().filter(is_unjudged).map(|asked| asked.criterion.id.as_str()).collect()
-    }
-
-    /// The criteria that a judge decides.
-    fn ids(&self, judge: usize) -> Vec<&str> {
-        self.criteria.iter().filter(|a| a.judge == Some(judge)).map(|a| a.criterion.id.as_str()).collect()
     }
 }
 

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Message, StepPath, ToolCall, Usage};
 use crate::model::{Limits, Model, Price, UNBOUNDED_ANSWER};
-use crate::model_calls::Brief;
 use crate::model_calls::programs::as_text;
 use crate::parts::{Conversations, Talks};
 use crate::plan::answer_set_aside;
+use crate::questions::Brief;
 use crate::state::NodeRef;
 use crate::state::talk::Offered;
 use crate::state::tally::SetAside;
@@ -191,7 +191,7 @@ impl Talks<'_> {
                 self.0.waiting_for_budget.insert(self.state.key(at));
             }
             Over::Agent(message) => return Err(Failure::new(FailureKind::Limit, message)),
-            Over::Pipeline { step, limit, message } => self.0.emit(Happening::LimitReached { step, limit, message }),
+            Over::Pipeline { step, limit, message } => self.emit(Happening::LimitReached { step, limit, message }),
         }
         Ok(())
     }

@@ -5,23 +5,13 @@ use std::sync::Arc;
 use crate::Run;
 use crate::event::{Failure, FailureKind, Happening, Purpose};
 use crate::model::{MOST_REPAIRS, Retry};
-use crate::model_calls::{Brief, TalkTurn};
 use crate::parts::{Conversations, Talks};
+use crate::questions::{Brief, CallOutcome, TalkTurn};
 use crate::state::NodeRef;
 use crate::state::talk::{Offered, TalkStage};
 
 /// Makes a brief; with the first messages if it opens a conversation.
 pub(crate) type BriefMaker<'b> = &'b dyn Fn(&Run, bool) -> Result<Brief, Failure>;
-
-/// The outcome of the last call.
-pub(crate) enum CallOutcome {
-    /// A call is open or a retry is planned.
-    Waiting,
-    /// The text of an answer.
-    Said(String),
-    /// There is no answer, and there will be none.
-    Failed(Failure),
-}
 
 impl Talks<'_> {
     /// Continues the conversation with an agent: sends the first prompt, makes the tool calls that it requests, or tries again.

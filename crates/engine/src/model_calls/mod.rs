@@ -18,8 +18,8 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, Purpos
 use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
-    ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, History, HostSource, Limits, MODEL_SILENCE,
-    MODEL_TIMEOUT, Model, OnFailure, PastMessage, SUMMARY_STEP, Shape, Text, ToolModel,
+    ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, History, HostSource, MODEL_SILENCE, MODEL_TIMEOUT,
+    Model, OnFailure, PastMessage, SUMMARY_STEP, Shape, Text, ToolModel,
 };
 use crate::model_calls::attachments::Prompt;
 use crate::model_calls::budget::wire_name;
@@ -28,6 +28,7 @@ use crate::parts::{Conversations, Gatekeeper};
 use crate::plan::reply_tokens;
 use crate::policy::{Act, decide};
 use crate::port::{ModelRequest, WireFormat};
+use crate::questions::Brief;
 use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::state::talk::{ModelTalk, Offered};
@@ -35,43 +36,6 @@ use crate::steps::Kind;
 use crate::steps::decision::{StepDecision, Then};
 use crate::words::plain;
 use crate::{Context, Unscripted};
-
-/// A request to an agent, computed from the state whenever it is needed.
-pub(crate) struct Brief {
-    pub(crate) agent: String,
-    /// The model that the step names instead of the agent's.
-    pub(crate) model: Option<String>,
-    /// Instructions and prompt; empty when a conversation continues.
-    pub(crate) first: Vec<Message>,
-    pub(crate) schema: Option<Value>,
-    pub(crate) purpose: Purpose,
-    /// Criteria that a judge decides; empty for agents.
-    pub(crate) criteria: Vec<String>,
-    /// Tools that the agent may call.
-    pub(crate) tools: Arc<[Offered]>,
-    /// Bounds of the agent.
-    pub(crate) bounds: Limits,
-    /// The session of its program that the prompt may continue, and what is new since then.
-    pub(crate) resumes: Option<(String, String)>,
-}
-
-impl Brief {
-    fn model_name(&self) -> &str {
-        self.model.as_deref().unwrap_or(DEFAULT_MODEL)
-    }
-}
-
-/// The next message of a conversation.
-pub(crate) enum TalkTurn {
-    /// The prompt, in a new conversation.
-    First,
-    /// The same request again.
-    Again { attempt: u32, fallback: usize },
-    /// The problems of the last answer.
-    Repair(String),
-    /// The results of the tools that the last answer called.
-    Results(Vec<Message>),
-}
 
 impl Kind for AgentStep {
     fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {

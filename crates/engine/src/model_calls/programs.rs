@@ -9,13 +9,13 @@ use crate::model::{
     AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, ArgumentClass, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption,
     Touch, Writer, own_by_name,
 };
-use crate::model_calls::Brief;
 use crate::parts::Conversations;
 use crate::policy::{
     Act, ArgumentUse, Decision, GivenArgument, GivenTexts, Origin, PolicyAnswer, decide, decide_host, decide_pieces, from_project,
     judges_untrusted, may_mean, needs_approval, sandbox_mode,
 };
 use crate::port::{AgentCall, AgentDecision, AgentRule, AgentVerdict, AgentWish, ProgramBounds, Secret};
+use crate::questions::Brief;
 use crate::reach::Giver;
 use crate::state::NodeRef;
 use crate::steps::program::narrowed;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::MissingReply;
 use crate::event::{Failure, FailureKind, ToolCall, Usage};
 use crate::model::{Replies, ReplyBody, ReplySet, step_path};
-use crate::model_calls::Brief;
 use crate::parts::Conversations;
 use crate::port::ModelReply;
+use crate::questions::Brief;
 use crate::state::NodeRef;
 
 impl Conversations<'_> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Brief, TalkTurn, message};
+use super::message;
 use crate::Unscripted;
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelAnswer, Purpose, ToolCall, Usage};
@@ -16,6 +16,7 @@ use crate::model_calls::relay::relayed;
 use crate::model_calls::scripted::replies_of;
 use crate::parts::{Conversations, Talks};
 use crate::port::{AgentDecision, ModelReply};
+use crate::questions::{Brief, TalkTurn};
 use crate::state::NodeRef;
 use crate::tools::{known_name, with_own_ids};
 
@@ -27,23 +28,13 @@ struct ModelToAsk<'a> {
     schema: Option<Value>,
     own_bound: Option<(u64, &'static str)>,
     is_again: bool,
-}
-
-/// The messages of a conversation: all, those that were sent before, and the new ones.
-struct TalkMessages<'a> {
+    /// All messages of the conversation, those that were sent before, and the new ones.
     all: Vec<&'a Arc<Message>>,
     before: &'a [Arc<Message>],
     new: &'a [Arc<Message>],
 }
 
 impl Talks<'_> {
-    /// Records, once, that the last answer was not read literally.
-    pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
-        if let Some(read) = self.conversations().reading(at, notes) {
-            self.0.emit(read);
-        }
-    }
-
     pub(crate) fn send(&mut self, at: NodeRef, mut brief: Brief, turn: TalkTurn) -> Result<(), Failure> {
         if self.state.stopping.is_some() {
             // The message follows from the state, so a resumed run sends it.
@@ -80,9 +71,9 @@ impl Talks<'_> {
             Some(over) if scripted.is_some() => return self.hold_back(at, over),
             over => over,
         };
-        let messages_so_far = TalkMessages { all, before, new: &messages };
-        let asked = ModelToAsk { name, model, scripted: scripted.as_ref(), schema, own_bound, is_again };
-        let (request, timeout) = self.conversations().request(at, &brief, asked, messages_so_far)?;
+        let scripted_by = scripted.as_ref();
+        let asked = ModelToAsk { name, model, scripted: scripted_by, schema, own_bound, is_again, all, before, new: &messages };
+        let (request, timeout) = self.conversations().request(at, &brief, asked)?;
         let model = name.to_string();
         let answering = relay.filter(|_| scripted.is_none()).cloned();
         if let Some(tool) = answering {
@@ -178,7 +169,7 @@ impl Talks<'_> {
         let duration_ms = self.now.ms.saturating_sub(started);
         self.0.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
         match self.conversations().overspent(at) {
-            Some((step, limit, message)) => self.0.emit(Happening::LimitReached { step, limit, message }),
+            Some((step, limit, message)) => self.emit(Happening::LimitReached { step, limit, message }),
             None => self.ask_on(at),
         }
     }
@@ -196,9 +187,8 @@ impl Conversations<'_> {
     }
 
     /// The request for a message, and the time that it has.
-    fn request(&self, at: NodeRef, brief: &Brief, asked: ModelToAsk, messages: TalkMessages) -> Result<(CallRequest, Duration), Failure> {
-        let ModelToAsk { name, model, scripted, schema, own_bound, is_again } = asked;
-        let TalkMessages { all, before, new } = messages;
+    fn request(&self, at: NodeRef, brief: &Brief, asked: ModelToAsk) -> Result<(CallRequest, Duration), Failure> {
+        let ModelToAsk { name, model, scripted, schema, own_bound, is_again, all, before, new } = asked;
         if let Some(replies) = scripted {
             return Ok((CallRequest::Scripted(self.scripted_reply(at, replies, brief)?), MODEL_TIMEOUT));
         }

@@ -65,7 +65,7 @@ impl Scheduler<'_> {
         let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
         let allowed = crate::state::apply::step_limits(&self.planned_of(at).pipeline, &self.step(at)).deadline;
         let deadline_over = self.state.node(at).deadline.is_none() && allowed.is_some();
-        if deadline_over { self.0.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
+        if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
     }
 
     /// Ends a step from outside. What was said in a dialogue can be read however it ended.
@@ -86,16 +86,16 @@ impl Scheduler<'_> {
             let told = |node: &StepNode| json!({ "item": node.item, "status": node.status, "output": node.output, "error": node.error() });
             let list: Value = frame.nodes.iter().map(told).collect();
             let failed = frame.nodes.iter().filter(|n| n.status == StepStatus::Failed).count();
-            return self.0.succeed(at, list, Some(json!({ "failed": failed })));
+            return self.succeed(at, list, Some(json!({ "failed": failed })));
         }
         match failure {
             Some(failure) => {
                 let message = format!("{}: {}", failure.step, failure.failure.message);
-                self.0.fail(at, Failure { message, ..failure.failure }, None);
+                self.fail(at, Failure { message, ..failure.failure }, None);
             }
             None => {
                 let list: Value = frame.nodes.iter().map(|n| n.output.as_deref().cloned().unwrap_or(Value::Null)).collect();
-                self.0.succeed(at, list, None);
+                self.succeed(at, list, None);
             }
         }
     }
@@ -105,7 +105,7 @@ impl Scheduler<'_> {
         let StepWork::Inner { case, .. } = &self.state.node(at).work else { return };
         let details = json!({ "case": case });
         let quality = self.schedule().unmet_in(ix);
-        let Some(last) = frame.nodes.last() else { return self.0.succeed(at, Value::Null, Some(details)) };
+        let Some(last) = frame.nodes.last() else { return self.succeed(at, Value::Null, Some(details)) };
         if let Some(failure) = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done)) {
             return self.fail_attempt(at, failure.failure);
         }
@@ -113,14 +113,14 @@ impl Scheduler<'_> {
             StepStatus::Succeeded | StepStatus::Skipped => {
                 let is_held_back = self.schedule().before_unmet(ix).contains(&(frame.nodes.len() - 1));
                 let output = last.output.as_deref().filter(|_| !is_held_back).cloned().unwrap_or(Value::Null);
-                self.0.succeed(at, output, Some(details));
+                self.succeed(at, output, Some(details));
             }
             StepStatus::Cancelled => self.cancelled(at),
             _ => {
                 let failure = quality.or_else(|| last.failure.clone());
                 let blocked = || Failure::new(FailureKind::Blocked, format!("\"{}\" could not run", last.path));
                 let failure = failure.unwrap_or_else(blocked);
-                self.0.fail(at, failure, Some(details));
+                self.fail(at, failure, Some(details));
             }
         }
     }
@@ -138,7 +138,7 @@ impl Scheduler<'_> {
         };
         if let Some(stage) = next {
             let step = instance.path();
-            self.0.emit(Happening::StageStarted { step, stage, status, failure });
+            self.emit(Happening::StageStarted { step, stage, status, failure });
         } else if instance.parent.is_some() {
             self.call_over(ix, status, failure);
         } else {
@@ -149,7 +149,7 @@ impl Scheduler<'_> {
                 Err(failure) => (RunStatus::Failed, Some(StepFailure { step: "".into(), failure }), Value::Null),
             };
             let needs_review = self.state.needs_review;
-            self.0.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage, needs_review })));
+            self.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage, needs_review })));
         }
     }
 
@@ -173,11 +173,11 @@ impl Scheduler<'_> {
                 let unmet = nodes.iter().filter_map(|node| node.failure.as_ref()).find(|failure| failure.kind == FailureKind::Quality);
                 let why = unmet.map_or("a gate was not met and has no otherwise", |failure| &failure.message);
                 let failure = Failure::new(FailureKind::Quality, format!("pipeline \"{name}\": {why}"));
-                self.0.fail(at, failure, Some(details));
+                self.fail(at, failure, Some(details));
             }
             RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet => match self.schedule().outputs(ix, status) {
-                Ok(outputs) => self.give(at, outputs, Some(details)),
-                Err(failure) => self.0.fail(at, failure, Some(details)),
+                Ok(outputs) => self.steps().give(at, outputs, Some(details)),
+                Err(failure) => self.fail(at, failure, Some(details)),
             },
             RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Failed => {
                 let failure = failure.map_or_else(|| Failure::new(FailureKind::Internal, "it failed"), |f| f.failure);

@@ -38,9 +38,9 @@ impl Scheduler<'_> {
             } else if let Some(frame) = self.state.done.first().copied() {
                 self.0.guarded(self.state.frame(frame).parent, |run| run.scheduler().frame_over(frame));
             } else if let Some(at) = self.next_woken() {
-                self.0.guarded(Some(at), |run| run.scheduler().go_on(at));
+                self.guarded(Some(at), |run| run.scheduler().go_on(at));
             } else if let Some(key) = self.next_ready() {
-                self.0.guarded(Some(key.at), |run| run.scheduler().begin(key.at));
+                self.guarded(Some(key.at), |run| run.scheduler().begin(key.at));
             } else {
                 break;
             }
@@ -48,7 +48,7 @@ impl Scheduler<'_> {
         if self.state.finished.is_none() && self.state.stopping.is_none() && self.is_stuck() {
             let idle = self.state.questions_in_vain();
             if !idle.is_empty() {
-                idle.into_iter().for_each(|step| self.0.emit(Happening::StepCancelled { step, details: None }));
+                idle.into_iter().for_each(|step| self.emit(Happening::StepCancelled { step, details: None }));
                 return self.pump();
             }
             if self.state.undecided().next().is_some() { self.pause() } else { self.report_deadlock() }
@@ -85,7 +85,7 @@ impl Scheduler<'_> {
         } else if self.state.node(at).status == StepStatus::Pending {
             self.begin(at);
         } else if self.state.node(at).retry_at.is_some() {
-            self.start(at);
+            self.steps().start(at);
         } else {
             self.start_again(at);
         }
@@ -102,10 +102,10 @@ impl Scheduler<'_> {
         };
         match verdict {
             StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.schedule().has_permit(at) => self.wake(at),
-            StartVerdict::Start => self.start(at),
+            StartVerdict::Start => self.steps().start(at),
             StartVerdict::Skip => self.0.emit(Happening::StepSkipped { step: self.path(at) }),
             StartVerdict::Block(by) => self.0.emit(Happening::StepBlocked { step: self.path(at), by }),
-            StartVerdict::Fail(failure) => self.0.fail(at, failure, None),
+            StartVerdict::Fail(failure) => self.fail(at, failure, None),
             StartVerdict::Unmet => self.judges().second_round_unfinished(at, None),
         }
     }
@@ -127,8 +127,8 @@ impl Scheduler<'_> {
             let step = inner.path.clone();
             match (mood, inner.status) {
                 (_, status) if status.is_final() => {}
-                (Mood::Stopping, StepStatus::Pending) => self.0.emit(Happening::StepBlocked { step, by: by.clone() }),
-                (Mood::Skipping, StepStatus::Pending) => self.0.emit(Happening::StepSkipped { step }),
+                (Mood::Stopping, StepStatus::Pending) => self.emit(Happening::StepBlocked { step, by: by.clone() }),
+                (Mood::Skipping, StepStatus::Pending) => self.emit(Happening::StepSkipped { step }),
                 (Mood::Cancelling, _) if !inner.work.holds_steps() => {
                     self.stop_calls(at);
                     self.cancelled(at);
@@ -151,7 +151,7 @@ impl Scheduler<'_> {
         let open: Vec<&str> =
             self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
         let message = format!("deadlock: nothing runs, and these steps have not ended: {}", open.join(", "));
-        self.0.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
+        self.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
         while self.state.finished.is_none() {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);

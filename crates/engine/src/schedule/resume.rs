@@ -14,7 +14,7 @@ use crate::tools::consent::not_again;
 impl Scheduler<'_> {
     /// Resumes the run: lost calls are made again, and steps in doubt wait for a person.
     pub(crate) fn go_on_after(&mut self, away_ms: u64) {
-        self.0.emit(Happening::RunResumed { away_ms });
+        self.emit(Happening::RunResumed { away_ms });
         let (again, in_doubt) = self.schedule().unfinished();
         again.into_iter().for_each(|at| self.wake(at));
         for (at, step) in in_doubt {
@@ -29,22 +29,22 @@ impl Scheduler<'_> {
     /// Asks a person about a step that may have acted.
     pub(crate) fn asks_again(&mut self, step: StepPath) {
         let question = format!("\"{step}\" was started and may have acted; run it again?");
-        self.0.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: None });
+        self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: None });
     }
 
     /// Carries out a person's decision about a step in doubt.
     pub(crate) fn follow(&mut self, at: NodeRef, decision: ConsentDecision) {
         match decision {
             ConsentDecision::Again => self.wake(at),
-            ConsentDecision::Never => self.0.fail(at, not_again(), None),
-            ConsentDecision::Happened(output) => self.give(at, (*output).clone(), Some(json!({ "decided": true }))),
+            ConsentDecision::Never => self.fail(at, not_again(), None),
+            ConsentDecision::Happened(output) => self.steps().give(at, (*output).clone(), Some(json!({ "decided": true }))),
         }
     }
 
     /// Pauses the run, in which everything that is left waits for a person.
     pub(crate) fn pause(&mut self) {
         self.is_paused = true;
-        self.0.emit(Happening::RunPaused);
+        self.emit(Happening::RunPaused);
     }
 }
 

@@ -25,7 +25,7 @@ impl Scheduler<'_> {
         }
         self.is_paused = false;
         let waits_until_ms = self.schedule().awaits_answers().then(|| self.now.ms + GRACE_MS);
-        self.0.emit(Happening::CancelRequested { by, waits_until_ms });
+        self.emit(Happening::CancelRequested { by, waits_until_ms });
     }
 
     /// Ends the wait for answers when all have arrived or its time is up.
@@ -42,7 +42,7 @@ impl Scheduler<'_> {
         for (call, at) in calls {
             self.give_up(at, call, true);
         }
-        self.0.emit(Happening::GraceEnded);
+        self.emit(Happening::GraceEnded);
     }
 
     /// Cancels the calls of a step; their answers are not awaited.
@@ -58,8 +58,8 @@ impl Scheduler<'_> {
         if only_acting && !acts {
             return;
         }
-        let has_gone_out = self.0.unsent.remove(&call).is_none();
-        self.0.commands.push_back(Command::Cancel { call });
+        let has_gone_out = self.unsent.remove(&call).is_none();
+        self.commands.push_back(Command::Cancel { call });
         if acts && has_gone_out {
             self.0.emit(Happening::OutcomeUnknown { step: self.path(at), call });
         }

@@ -4,14 +4,15 @@ use serde_json::{Map, Value, json};
 
 use super::Kind;
 use super::decision::{StepDecision, Then};
+use crate::Context;
 use crate::event::{Failure, FailureKind, FormRequest, Happening};
 use crate::gate::{form, questions};
 use crate::model::{ApprovalStep, Step, StepKind};
 use crate::parts::Rules;
+use crate::parts::Steps;
 use crate::state::NodeRef;
 use crate::state::consents::ApprovalAnswer;
 use crate::words::{duration, ms};
-use crate::{Context, Run};
 
 impl Kind for ApprovalStep {
     /// Asks the question; called again once somebody has answered.
@@ -84,7 +85,7 @@ impl Context {
     }
 }
 
-impl Run {
+impl Steps<'_> {
     /// Ends a step when the time for an answer is up. That counts as a no, unless `on_timeout` names a step that replaces the answer.
     pub(crate) fn nobody_answered(&mut self, at: NodeRef) {
         self.is_paused = false;

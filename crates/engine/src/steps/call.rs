@@ -4,16 +4,17 @@ use serde_json::{Map, Value, json};
 
 use super::Kind;
 use super::decision::StepDecision;
+use crate::Context;
 use crate::acts::CalledTool;
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening, SharedValue};
 use crate::model::{CallStep, PipelineId, Step, StepKind};
 use crate::opening::Opening;
+use crate::parts::Steps;
 use crate::parts::Toolbox;
 use crate::port::Rows;
 use crate::run::Answerer;
 use crate::state::NodeRef;
-use crate::{Context, Run};
 
 impl Kind for CallStep {
     fn start(&self, _context: &Context, _at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
@@ -21,7 +22,7 @@ impl Kind for CallStep {
     }
 }
 
-impl Run {
+impl Steps<'_> {
     /// Starts a `call`, or a tool that is a pipeline. If the pipeline has a person of its own, the person is looked up first.
     pub(crate) fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
         let Opening { inputs, channel, person } = self.toolbox().opening_of(at, step, called)?;
@@ -42,7 +43,7 @@ impl Run {
             return Ok(());
         }
         match person {
-            Ok(person) => self.emit(self.toolbox().call_opens(at, called, None, inputs, channel, person)),
+            Ok(person) => self.0.emit(self.toolbox().call_opens(at, called, None, inputs, channel, person)),
             Err(query) => {
                 let shown = json!({ "query": query.query, "with": query.with });
                 self.gatekeeper().call_out(at, "person", shown, request, query.timeout.as_millis() as u64);
@@ -55,7 +56,7 @@ impl Run {
     pub(crate) fn person_came(&mut self, at: NodeRef, step: &Step, called: PipelineId, rows: Rows) -> Result<(), Failure> {
         let Opening { inputs, channel, .. } = self.toolbox().opening_of(at, step, called)?;
         let person = self.toolbox().person_found(called, rows)?;
-        self.emit(self.toolbox().call_opens(at, called, None, inputs, channel, person));
+        self.0.emit(self.toolbox().call_opens(at, called, None, inputs, channel, person));
         Ok(())
     }
 }

@@ -6,9 +6,8 @@ use super::{Kind, of};
 use crate::acts::CalledTool;
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening, Verdict};
-use crate::gates::Question;
-use crate::model_calls::TalkTurn;
-use crate::model_calls::conversation::CallOutcome;
+use crate::parts::Steps;
+use crate::questions::{CallOutcome, Question, TalkTurn};
 use crate::run::Answerer;
 use crate::state::NodeRef;
 use crate::{Context, Run};
@@ -127,11 +126,11 @@ impl StepDecision {
     }
 }
 
-impl Run {
+impl Steps<'_> {
     /// Has the kind of a step decide, and does that.
     ///
     /// # Errors
-    /// See [`Run::carry_out`].
+    /// As for a decision that is carried out.
     pub(crate) fn decide(
         &mut self,
         at: NodeRef,
@@ -208,14 +207,16 @@ impl Run {
         }
         Ok(())
     }
+}
 
+impl Run {
     /// Continues a step: after the start, a reply, a backoff, the end of what it holds, or the wait for a permit.
     pub(crate) fn ask_on(&mut self, at: NodeRef) {
         // A pipeline that the step called may end while a person still decides whether the step continues.
         if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
             return;
         }
-        let asked = self.decide(at, |kind, context| kind.next(context, at));
+        let asked = self.steps().decide(at, |kind, context| kind.next(context, at));
         if let Err(failure) = asked {
             let details = self.state.talk(at).is_some().then(|| self.conversations().model_details(at));
             self.fail(at, failure, details);

@@ -38,11 +38,11 @@ impl Scheduler<'_> {
                 let mut details = kept.remove("details").and_then(|d| d.as_object().cloned()).unwrap_or_default();
                 details.retain(|name, _| name != "attempts" && name != "duration_ms");
                 details.insert("cached".into(), true.into());
-                self.0.succeed(at, output, Some(Value::Object(details)));
+                self.succeed(at, output, Some(Value::Object(details)));
             }
             _ => {
                 self.0.emit(Happening::CacheMissed { step: self.path(at), call });
-                self.goes_on_with_permit(at);
+                self.steps().goes_on_with_permit(at);
             }
         }
     }
@@ -54,7 +54,7 @@ impl Scheduler<'_> {
         let value = json!({ "output": output, "details": details });
         let until = until.unwrap_or(chrono::DateTime::<chrono::Utc>::MAX_UTC);
         let keep = Command::Keep { key: key.clone(), until, value };
-        self.0.commands.push_back(keep);
+        self.commands.push_back(keep);
     }
 }
 

@@ -29,11 +29,11 @@ use crate::command::{CallReply, CallRequest};
 use crate::diagnostic::counted;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::gate::{mocked, result};
-use crate::gates::{JudgeAnswer, Question};
 use crate::model::ToolStep;
 use crate::model::{ForEach, Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
-use crate::model_calls::Brief;
+use crate::parts::Steps;
 use crate::parts::{Gatekeeper, Schedule, Toolbox};
+use crate::questions::{Brief, JudgeAnswer, Question};
 use crate::run::{Answerer, NOT_KNOWN_HERE};
 use crate::state::NodeRef;
 use crate::words::kind_of;
@@ -157,20 +157,12 @@ pub(crate) fn wrong_answer() -> Failure {
     Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")
 }
 
-impl Run {
+impl Steps<'_> {
     /// Starts a step whose turn has come; elements of a `for_each` start one by one.
     pub(crate) fn start(&mut self, at: NodeRef) {
         if let Err(failure) = self.try_start(at) {
             // A step whose preparation failed counts as started and failed.
             self.fail(at, failure, None);
-        }
-    }
-
-    /// Continues a step that had started and waited for a permit.
-    pub(crate) fn start_again(&mut self, at: NodeRef) {
-        let step = self.step(at);
-        if let Err(failure) = self.start_kind(at, &step) {
-            self.fail_attempt(at, failure);
         }
     }
 
@@ -315,6 +307,16 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Continues a step that had started and waited for a permit.
+    pub(crate) fn start_again(&mut self, at: NodeRef) {
+        let step = self.step(at);
+        if let Err(failure) = self.steps().start_kind(at, &step) {
+            self.fail_attempt(at, failure);
+        }
+    }
+}
+
 impl Gatekeeper<'_> {
     /// Sends a request of a step, unless it is one that is not sent in a test.
     pub(crate) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: CallRequest, timeout_ms: u64) {
@@ -334,7 +336,7 @@ impl Gatekeeper<'_> {
         };
         let agent = if let StepKind::Task(own) = &self.step(at).kind { Some(own.agent.value.clone()) } else { self.rules().planner_of(at) };
         let request = self.rules().bound_to_place(at, agent.as_deref(), request);
-        self.0.emit(happening);
+        self.emit(happening);
         self.send_out(at, tool, call, request);
     }
 
@@ -348,7 +350,7 @@ impl Gatekeeper<'_> {
         if is_whole || !step.kind.makes_one_request() {
             return Ok(());
         }
-        self.unsent(answerer, |run| run.start_kind(at, step))
+        self.unsent(answerer, |run| run.steps().start_kind(at, step))
     }
 
     /// Begins a call that is not sent. What nobody knows in a test, such as the value of a secret, is no fault of it.

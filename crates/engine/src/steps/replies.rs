@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use crate::Run;
 use crate::channel::clean;
 use crate::command::{CallReply, Command};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::result::{self, ResultContext};
 use crate::model::{StepKind, ToolKind};
+use crate::parts::Steps;
 use crate::parts::{Conversations, Schedule};
 use crate::port::ModelReply;
 use crate::state::{CacheStage, NodeRef};
 
-impl Run {
+impl Steps<'_> {
     /// Handles a reply. A reply to a call that has ended is recorded and ignored.
     pub(crate) fn replied(&mut self, call: u64, result: Result<CallReply, Failure>) {
         let Some(open) = self.state.calls.get(&call) else {

@@ -1,4 +1,4 @@
-//! Steps that hold a list of steps: `steps` and `repeat`. What a round decides follows from the events; see [`Run::round_over`].
+//! Steps that hold a list of steps: `steps` and `repeat`. What a round decides follows from the events; see `round_over`.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ impl Scheduler<'_> {
         if let Some(failure) = stopped {
             self.fail_attempt(at, failure.failure);
         } else if let Some(failure) = self.schedule().unmet_in(ix) {
-            self.0.fail(at, failure, None);
+            self.fail(at, failure, None);
         } else if frame.mood == Mood::Cancelling {
             self.cancelled(at);
         } else {
@@ -58,7 +58,7 @@ impl Scheduler<'_> {
             return;
         }
         let output = self.schedule().outputs_of(ix);
-        self.0.succeed(at, output, None);
+        self.succeed(at, output, None);
     }
 
     /// Reads `until` after a round, and ends the step or opens the next round.
@@ -73,28 +73,28 @@ impl Scheduler<'_> {
         let round = self.state.node(at).repeating.as_ref().map_or(1, |own| own.round);
         // A `stop` inside ended the run: nothing is decided any more.
         if mood != Mood::Going {
-            return self.0.succeed(at, output, Some(json!({ "rounds": round })));
+            return self.succeed(at, output, Some(json!({ "rounds": round })));
         }
         let is_met = match self.condition(last, &own.until) {
             Ok(is_met) => is_met,
-            Err(failure) => return self.0.fail(at, Failure { message: format!("until: {}", failure.message), ..failure }, None),
+            Err(failure) => return self.fail(at, Failure { message: format!("until: {}", failure.message), ..failure }, None),
         };
         let unchanged = self.schedule().unchanged(at, ix, own);
         let is_stuck = own.stop_on_same.is_some_and(|most| u64::from(unchanged) >= most);
         let details = json!({ "rounds": round, "met": is_met });
         if is_met {
-            return self.0.succeed(at, output, Some(details));
+            return self.succeed(at, output, Some(details));
         }
         if !is_stuck && u64::from(round) < own.at_most {
             return self.0.emit(Happening::StepsOpened { step: self.path(at), round: round + 1, unchanged });
         }
         match own.unmet {
-            Unmet::Keep => self.0.succeed(at, output, Some(details)),
+            Unmet::Keep => self.succeed(at, output, Some(details)),
             Unmet::Fail => {
                 let rounds = crate::diagnostic::counted(u64::from(round), "round", "rounds");
                 let why = if is_stuck { format!("; nothing that it reads has changed for {unchanged}") } else { String::new() };
                 let message = format!("until is still false after {rounds}{why}: {}", own.until.source.trim());
-                self.0.fail(at, Failure::new(FailureKind::Limit, message), Some(details));
+                self.fail(at, Failure::new(FailureKind::Limit, message), Some(details));
             }
         }
     }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::event::{Failure, FailureKind};
-use crate::gates::JudgedCard;
 use crate::model::{Accept, AcceptItem, Criterion, Judging, JudgingStep, SHORTEST_DESCRIPTION, ScorecardRef, TaskStep, accept_id};
 use crate::parts::Tasks;
+use crate::questions::JudgedCard;
 use crate::source::{Span, Spanned};
 use crate::state::NodeRef;
 use crate::words::kind_of;

@@ -7,8 +7,8 @@ use serde_json::Map;
 use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
 use crate::model::{ArtefactKind, Criterion, MOST_ROWS, PythonNeeds, SqlEngine, TaskStep};
-use crate::model_calls::Brief;
 use crate::parts::Tasks;
+use crate::questions::Brief;
 use crate::state::{NodeRef, TaskTry};
 use crate::words::{cut, kind_of, plain};
 

@@ -71,7 +71,7 @@ impl Gatekeeper<'_> {
             _ => {
                 // Not shortened: the person decides about all of it.
                 let question = format!("\"{step}\" wants to {words}{}; allow it?", because(&asks));
-                self.0.emit(Happening::ApprovalRequested { step, question, act, form: None });
+                self.emit(Happening::ApprovalRequested { step, question, act, form: None });
                 PersonSays::Nothing
             }
         }))
@@ -94,7 +94,7 @@ impl Gatekeeper<'_> {
         }
         self.is_paused = false;
         let is_doubt = self.state.doubts.contains_key(step);
-        self.0.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by, nobody });
+        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by, nobody });
         if is_doubt { self.scheduler().follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
     }
 }

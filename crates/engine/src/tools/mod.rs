@@ -464,7 +464,7 @@ impl Talks<'_> {
 
     fn asked_called(&mut self, at: NodeRef, place: usize, tool: &str, with: Value, timeout: Duration) -> u64 {
         let (step, call, timeout_at_ms) = (self.path(at), self.state.last_call + 1, self.now.ms + ms(timeout));
-        self.0.emit(Happening::ToolCalled { step, call, tool: tool.to_string(), with, timeout_at_ms, attempt: 1, asked: Some(place) });
+        self.emit(Happening::ToolCalled { step, call, tool: tool.to_string(), with, timeout_at_ms, attempt: 1, asked: Some(place) });
         call
     }
 

@@ -33,7 +33,7 @@ impl Gatekeeper<'_> {
             let message = format!("tool \"{tool}\" has asked {MOST_ROUNDS} times during one call; it is not answered again");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        self.0.emit(Happening::ServerAsked { step, call, tool: tool.to_owned(), asks, asked });
+        self.emit(Happening::ServerAsked { step, call, tool: tool.to_owned(), asks, asked });
         Ok(())
     }
 
@@ -44,7 +44,7 @@ impl Gatekeeper<'_> {
         let Some(question) = talk.open() else { return false };
         if self.state.undecided().all(|waiting| *waiting != step) {
             let (question, form) = asked(tool, question, talk.asks.live.clone());
-            self.0.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: Some(Box::new(form)) });
+            self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: Some(Box::new(form)) });
         }
         true
     }

@@ -84,7 +84,7 @@ impl Servers<'_> {
         };
         while matches!(self.state.node(at).work, StepWork::Listing(_))
             && let Some(call) = next(self)
-            && let Some((result, came_ms)) = self.0.early_lists.remove(&call)
+            && let Some((result, came_ms)) = self.early_lists.remove(&call)
         {
             self.list_taken(at, call, result, came_ms);
         }
@@ -118,24 +118,13 @@ impl Servers<'_> {
                 let withheld: Vec<String> = unpinned.iter().map(|part| not_pinned(&format!("{server}.{part}"))).collect();
                 self.note(at, call, &server, &withheld);
                 let (version, hash) = (list.version, list.hash);
-                self.0.emit(Happening::ToolsListed {
-                    step,
-                    call,
-                    server,
-                    version,
-                    hash,
-                    tools,
-                    instructions,
-                    unpinned,
-                    absent,
-                    duration_ms,
-                });
+                self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, instructions, unpinned, absent, duration_ms });
                 if self.state.node(at).work == StepWork::None {
-                    self.goes_on_with_permit(at);
+                    self.steps().goes_on_with_permit(at);
                 }
             }
             Err(failure) => {
-                self.0.emit(Happening::ToolReplied {
+                self.emit(Happening::ToolReplied {
                     step,
                     call,
                     failure: Some(failure.clone()),
@@ -222,7 +211,7 @@ impl Servers<'_> {
     fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
         for what in notes {
             let step = self.path(at);
-            self.0.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
+            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
         }
     }
 }
