@@ -99,8 +99,7 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             tape.model(call, request, &ports.models).await.map(CallReply::Model)
         }
         CallRequest::Agent(prompt) => {
-            let listener = listener(call, ports);
-            let prompt = AgentCall { listener, person: ports.person.clone(), ..*prompt };
+            let prompt = AgentCall { listener: listener(call, ports), person: ports.person.clone(), ..*prompt };
             tape.agent(call, prompt, &ports.agents).await.map(CallReply::Model)
         }
         CallRequest::Scripted(reply) => reply.map(CallReply::Model),
