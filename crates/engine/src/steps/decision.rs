@@ -151,10 +151,6 @@ impl Steps<'_> {
         loop {
             decision.events.into_iter().for_each(|happening| self.emit(happening));
             decision = match decision.then {
-                Then::Wait => return Ok(()),
-                Then::AwaitPermit => return Ok(self.wake(at)),
-                Then::GoOn => return Ok(self.ask_on(at)),
-                Then::StartAgain => return Ok(if self.schedule().has_permit(at) { self.start_again(at) } else { self.wake(at) }),
                 Then::Ask(agent) => match self.talks().said_by(at, &agent, &|context, opens| kind.brief(context, at, opens)) {
                     Ok(CallOutcome::Waiting) => return Ok(()),
                     Ok(CallOutcome::Said(text)) => kind.heard(self, at, &text)?,
@@ -178,16 +174,31 @@ impl Steps<'_> {
                     Err(failure) if failure.kind == FailureKind::Denied => kind.denied(self, at, failure)?,
                     called => return called,
                 },
-                Then::NotMet(question, verdicts, wrong, cause) => return Ok(self.judges().not_met(at, &question, verdicts, wrong, cause)),
-                Then::Succeed(output, details) => return Ok(self.succeed(at, output, details)),
-                Then::Give(output, details) => return Ok(self.give(at, output, details)),
-                Then::Delivered => {
-                    let delivered: Value = self.state.node(at).delivered.iter().map(|one| (**one).clone()).collect();
-                    return Ok(self.give(at, json!({ "delivered": delivered }), None));
+                then => {
+                    self.settle(at, then);
+                    return Ok(());
                 }
-                Then::Fail(failure, details) => return Ok(self.fail(at, failure, details)),
-                Then::FailAttempt(failure, details) => return Ok(self.fail_attempt_told(at, failure, details)),
             };
+        }
+    }
+
+    /// Ends a step, or lets it wait or decide anew.
+    fn settle(&mut self, at: NodeRef, then: Then) {
+        match then {
+            Then::Wait | Then::Ask(_) | Then::SendBack(_) | Then::Repair(_) | Then::Judge(_) | Then::Call(_) => {}
+            Then::AwaitPermit => self.wake(at),
+            Then::GoOn => self.ask_on(at),
+            Then::StartAgain if self.schedule().has_permit(at) => self.start_again(at),
+            Then::StartAgain => self.wake(at),
+            Then::NotMet(question, verdicts, wrong, cause) => self.judges().not_met(at, &question, verdicts, wrong, cause),
+            Then::Succeed(output, details) => self.succeed(at, output, details),
+            Then::Give(output, details) => self.give(at, output, details),
+            Then::Delivered => {
+                let delivered: Value = self.state.node(at).delivered.iter().map(|one| (**one).clone()).collect();
+                self.give(at, json!({ "delivered": delivered }), None);
+            }
+            Then::Fail(failure, details) => self.fail(at, failure, details),
+            Then::FailAttempt(failure, details) => self.fail_attempt_told(at, failure, details),
         }
     }
 
