@@ -8,10 +8,12 @@
 use std::collections::BTreeMap;
 
 use libc::{
-    CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, F_SETOWN, TIOCSTI, c_long,
+    CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, F_SETOWN, TIOCSTI, c_int, c_long,
 };
+use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    sock_filter,
 };
 
 /// Calls whose number is higher are newer than this list, so nobody has looked at what they allow.
@@ -22,7 +24,6 @@ const X32: u32 = 0x4000_0000;
 const TIOCLINUX: u64 = 0x541C;
 const S_ISUID: u64 = 0o4000;
 const S_ISGID: u64 = 0o2000;
-const CREATES: u64 = libc::O_CREAT.unsigned_abs() as u64;
 const F_SETSIG: u64 = 10;
 const F_SETOWN_EX: u64 = 15;
 const CLONE_NEWTIME: u64 = 0x80;
@@ -56,6 +57,9 @@ pub(super) enum Sockets {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// What an argument must be: its place, the comparison and the value.
+type ArgumentCheck = (u8, SeccompCmpOp, u64);
+
 /// The programs to apply, in any order.
 ///
 /// # Errors
@@ -66,14 +70,15 @@ pub(super) fn programs(needs: FilterNeeds) -> Result<Vec<BpfProgram>, String> {
     let errno = |number: i32| SeccompAction::Errno(number.unsigned_abs());
     let mut programs = vec![only_known()];
     let answers = [
-        (refused(needs).map_err(|e| e.to_string())?, errno(libc::EPERM)),
-        (missing(), errno(libc::ENOSYS)),
-        (if needs.shares_system { pretended() } else { Rules::new() }, errno(0)),
+        (refused(needs), errno(libc::EPERM)),
+        (rules(&MISSING, vec![]), errno(libc::ENOSYS)),
+        (rules(if needs.shares_system { PRETENDED } else { &[] }, vec![]), errno(0)),
     ];
     for (rules, answer) in answers {
+        let rules = rules.map_err(|e| e.to_string())?;
         if !rules.is_empty() {
             let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch).map_err(|e| e.to_string())?;
-            programs.push(filter.try_into().map_err(|e: seccompiler::BackendError| e.to_string())?);
+            programs.push(filter.try_into().map_err(|e: BackendError| e.to_string())?);
         }
     }
     Ok(programs)
@@ -89,230 +94,157 @@ fn only_known() -> BpfProgram {
     vec![line(load_word, 0, 0, 0), line(jump_if_more, 1, 0, NEWEST), line(give_back, 0, 0, allow), line(give_back, 0, 0, refuse)]
 }
 
-fn all(calls: &[c_long]) -> Rules {
-    calls.iter().map(|call| (*call, vec![])).collect()
-}
-
-fn missing() -> Rules {
-    all(&[libc::SYS_clone3])
-}
-
-fn pretended() -> Rules {
-    let mut calls = vec![
-        libc::SYS_setsid,
-        libc::SYS_setpgid,
-        libc::SYS_fchmod,
-        libc::SYS_fchmodat,
-        libc::SYS_fchmodat2,
-        libc::SYS_fchown,
-        libc::SYS_fchownat,
-        libc::SYS_utimensat,
-        libc::SYS_setxattr,
-        libc::SYS_lsetxattr,
-        libc::SYS_fsetxattr,
-        libc::SYS_removexattr,
-        libc::SYS_lremovexattr,
-        libc::SYS_fremovexattr,
-    ];
-    #[cfg(target_arch = "x86_64")]
-    calls.extend([libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat]);
-    calls.sort_unstable();
-    all(&calls)
-}
-
-/// A condition on one argument: its first four bytes where the kernel reads no more, so that set bits above hide nothing.
-fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(index, SeccompCmpArgLen::Dword, is, value)
-}
-
-fn refused(needs: FilterNeeds) -> Result<Rules, seccompiler::BackendError> {
-    use SeccompCmpOp::{Eq, MaskedEq, Ne};
-    let mut rules = all(&[
-        // The memory and the files of other processes.
-        libc::SYS_ptrace,
-        libc::SYS_process_vm_readv,
-        libc::SYS_process_vm_writev,
-        libc::SYS_process_madvise,
-        libc::SYS_process_mrelease,
-        libc::SYS_kcmp,
-        libc::SYS_pidfd_getfd,
-        // Calls that a filter does not see.
-        libc::SYS_io_uring_setup,
-        libc::SYS_io_uring_enter,
-        libc::SYS_io_uring_register,
-        // Another view of the file system, or of the system.
-        libc::SYS_mount,
-        libc::SYS_umount2,
-        libc::SYS_mount_setattr,
-        libc::SYS_move_mount,
-        libc::SYS_open_tree,
-        libc::SYS_fsopen,
-        libc::SYS_fsconfig,
-        libc::SYS_fsmount,
-        libc::SYS_fspick,
-        libc::SYS_pivot_root,
-        libc::SYS_chroot,
-        libc::SYS_unshare,
-        libc::SYS_setns,
-        libc::SYS_open_by_handle_at,
-        libc::SYS_name_to_handle_at,
-        libc::SYS_fanotify_init,
-        libc::SYS_fanotify_mark,
-        // Keys, and the inner parts of the kernel.
-        libc::SYS_keyctl,
-        libc::SYS_add_key,
-        libc::SYS_request_key,
-        libc::SYS_bpf,
-        libc::SYS_perf_event_open,
-        libc::SYS_userfaultfd,
-        libc::SYS_kexec_load,
-        libc::SYS_init_module,
-        libc::SYS_finit_module,
-        libc::SYS_delete_module,
-        libc::SYS_syslog,
-        libc::SYS_vhangup,
-        // The whole machine.
-        libc::SYS_reboot,
-        libc::SYS_swapon,
-        libc::SYS_swapoff,
-        libc::SYS_acct,
-        libc::SYS_quotactl,
-        libc::SYS_quotactl_fd,
-        libc::SYS_sethostname,
-        libc::SYS_setdomainname,
-        libc::SYS_settimeofday,
-        libc::SYS_clock_settime,
-        libc::SYS_lookup_dcookie,
-    ]);
-    #[cfg(target_arch = "x86_64")]
-    rules.extend(all(&[
-        libc::SYS_iopl,
-        libc::SYS_ioperm,
-        libc::SYS_modify_ldt,
-        libc::SYS_kexec_file_load,
-        libc::SYS_uselib,
-        libc::SYS_ustat,
-    ]));
-    #[cfg(target_arch = "x86_64")]
-    rules.extend(all(&[libc::SYS_sysfs, libc::SYS__sysctl, libc::SYS_nfsservctl]));
-    let mut refuse = |call: c_long, when: Vec<SeccompCondition>| -> Result<(), seccompiler::BackendError> {
-        rules.entry(call).or_default().push(SeccompRule::new(when)?);
-        Ok(())
-    };
-    let spaces = [CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET];
-    for space in spaces.map(|flag| u64::from(flag.cast_unsigned())).into_iter().chain([CLONE_NEWTIME]) {
-        refuse(libc::SYS_clone, vec![argument(0, MaskedEq(space), space)?])?;
+/// The rules of calls that are `always` meant, and of those that are meant if their arguments pass all checks of one entry. A check looks at the
+/// first four bytes where the kernel reads no more, so that set bits above hide nothing.
+fn rules(always: &[c_long], checked: Vec<(c_long, Vec<ArgumentCheck>)>) -> Result<Rules, BackendError> {
+    let mut rules = Rules::new();
+    for (call, checks) in checked {
+        let condition = |(index, is, value)| SeccompCondition::new(index, SeccompCmpArgLen::Dword, is, value);
+        let conditions = checks.into_iter().map(condition).collect::<Result<_, _>>()?;
+        rules.entry(call).or_default().push(SeccompRule::new(conditions)?);
     }
-    // Files that run as their owner, for anybody: they would outlive the program.
-    for bit in [S_ISUID, S_ISGID] {
-        let makes = |index| argument(index, MaskedEq(bit), bit);
-        let (creates, creat) = (|index| argument(index, MaskedEq(CREATES), CREATES), u64::from(libc::O_TMPFILE.unsigned_abs()));
-        // Where changing a mode is only pretended, it sets no such bit either.
-        if !needs.shares_system {
-            refuse(libc::SYS_fchmod, vec![makes(1)?])?;
-            refuse(libc::SYS_fchmodat, vec![makes(2)?])?;
-            refuse(libc::SYS_fchmodat2, vec![makes(2)?])?;
-            #[cfg(target_arch = "x86_64")]
-            refuse(libc::SYS_chmod, vec![makes(1)?])?;
-        }
-        refuse(libc::SYS_mknodat, vec![makes(2)?])?;
-        refuse(libc::SYS_openat, vec![creates(2)?, makes(3)?])?;
-        refuse(libc::SYS_openat, vec![argument(2, MaskedEq(creat), creat)?, makes(3)?])?;
-        #[cfg(target_arch = "x86_64")]
-        for (call, mode) in [(libc::SYS_mknod, 1), (libc::SYS_creat, 1)] {
-            refuse(call, vec![makes(mode)?])?;
-        }
-        #[cfg(target_arch = "x86_64")]
-        refuse(libc::SYS_open, vec![creates(1)?, makes(2)?])?;
-    }
-    // Keys pressed for the terminal of another.
-    refuse(libc::SYS_ioctl, vec![argument(1, Eq, TIOCSTI)?])?;
-    refuse(libc::SYS_ioctl, vec![argument(1, Eq, TIOCLINUX)?])?;
+    rules.extend(always.iter().map(|call| (*call, vec![])));
+    Ok(rules)
+}
+
+const MISSING: [c_long; 1] = [libc::SYS_clone3];
+
+#[rustfmt::skip]
+const PRETENDED: &[c_long] = &[
+    libc::SYS_setsid, libc::SYS_setpgid, libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_fchown, libc::SYS_fchownat,
+    libc::SYS_utimensat, libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, libc::SYS_removexattr, libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    #[cfg(target_arch = "x86_64")] libc::SYS_chmod, #[cfg(target_arch = "x86_64")] libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")] libc::SYS_lchown, #[cfg(target_arch = "x86_64")] libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")] libc::SYS_utimes, #[cfg(target_arch = "x86_64")] libc::SYS_futimesat,
+];
+
+#[rustfmt::skip]
+const REFUSED: &[c_long] = &[
+    // The memory and the files of other processes.
+    libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_process_madvise, libc::SYS_process_mrelease,
+    libc::SYS_kcmp, libc::SYS_pidfd_getfd,
+    // Calls that a filter does not see.
+    libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
+    // Another view of the file system, or of the system.
+    libc::SYS_mount, libc::SYS_umount2, libc::SYS_mount_setattr, libc::SYS_move_mount, libc::SYS_open_tree, libc::SYS_fsopen,
+    libc::SYS_fsconfig, libc::SYS_fsmount, libc::SYS_fspick, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_unshare, libc::SYS_setns,
+    libc::SYS_open_by_handle_at, libc::SYS_name_to_handle_at, libc::SYS_fanotify_init, libc::SYS_fanotify_mark,
+    // Keys, and the inner parts of the kernel.
+    libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key, libc::SYS_bpf, libc::SYS_perf_event_open, libc::SYS_userfaultfd,
+    libc::SYS_kexec_load, libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module, libc::SYS_syslog, libc::SYS_vhangup,
+    // The whole machine.
+    libc::SYS_reboot, libc::SYS_swapon, libc::SYS_swapoff, libc::SYS_acct, libc::SYS_quotactl, libc::SYS_quotactl_fd,
+    libc::SYS_sethostname, libc::SYS_setdomainname, libc::SYS_settimeofday, libc::SYS_clock_settime, libc::SYS_lookup_dcookie,
+    #[cfg(target_arch = "x86_64")] libc::SYS_iopl, #[cfg(target_arch = "x86_64")] libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")] libc::SYS_modify_ldt, #[cfg(target_arch = "x86_64")] libc::SYS_kexec_file_load,
+    #[cfg(target_arch = "x86_64")] libc::SYS_uselib, #[cfg(target_arch = "x86_64")] libc::SYS_ustat,
+    #[cfg(target_arch = "x86_64")] libc::SYS_sysfs, #[cfg(target_arch = "x86_64")] libc::SYS__sysctl,
+    #[cfg(target_arch = "x86_64")] libc::SYS_nfsservctl,
+];
+
+/// Memory and messages that all processes of a user share, and watching folders that may not be read.
+#[rustfmt::skip]
+const SHARED: &[c_long] = &[
+    libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmctl, libc::SYS_semget, libc::SYS_semop, libc::SYS_semctl, libc::SYS_semtimedop,
+    libc::SYS_msgget, libc::SYS_msgsnd, libc::SYS_msgrcv, libc::SYS_msgctl, libc::SYS_mq_open, libc::SYS_mq_unlink,
+    libc::SYS_inotify_add_watch, libc::SYS_migrate_pages, libc::SYS_move_pages,
+];
+
+/// What changes other processes of the same user: only the caller itself (0) may be named.
+#[rustfmt::skip]
+const OF_CALLER: [c_long; 5] = [
+    libc::SYS_prlimit64, libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr,
+];
+
+fn refused(needs: FilterNeeds) -> Result<Rules, BackendError> {
+    let mut always = REFUSED.to_vec();
     // An asked-for personality changes what the kernel checks; 0xffffffff only asks which one it is.
-    refuse(libc::SYS_personality, vec![argument(0, Ne, 0)?, argument(0, Ne, 0xffff_ffff)?])?;
+    let mut checked = vec![(libc::SYS_personality, vec![(0, Ne, 0), (0, Ne, 0xffff_ffff)])];
+    let spaces = [CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET];
+    let spaces = spaces.map(bits).into_iter().chain([CLONE_NEWTIME]);
+    checked.extend(spaces.map(|space| (libc::SYS_clone, vec![has(0, space)])));
+    checked.extend([S_ISUID, S_ISGID].into_iter().flat_map(|bit| outliving(bit, needs.shares_system)));
+    // Keys pressed for the terminal of another.
+    checked.extend([TIOCSTI, TIOCLINUX].map(|request| (libc::SYS_ioctl, vec![(1, Eq, request)])));
+    match needs.sockets {
+        Sockets::None => always.push(libc::SYS_socket),
+        Sockets::Internet => {}
+        Sockets::Outgoing => {
+            always.push(libc::SYS_listen);
+            checked.extend(beside_tcp());
+        }
+    }
     // Sockets: pairs among its own processes, and the internet where it is allowed. Nothing else: no socket of another program on this machine.
-    let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|family| u64::from(family.unsigned_abs()));
+    checked.push((libc::SYS_socketpair, vec![(0, Ne, bits(libc::AF_UNIX))]));
     if needs.sockets != Sockets::None {
-        refuse(libc::SYS_socket, internet.into_iter().map(|family| argument(0, Ne, family)).collect::<Result<_, _>>()?)?;
+        let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+        checked.push((libc::SYS_socket, internet.map(|family| (0, Ne, bits(family))).to_vec()));
     }
-    if needs.sockets == Sockets::Outgoing {
-        let netlink = u64::from(libc::AF_NETLINK.unsigned_abs());
-        for kind in OTHER_KINDS {
-            refuse(libc::SYS_socket, vec![argument(0, Ne, netlink)?, argument(1, MaskedEq(KIND), kind)?])?;
-        }
-        let tcp = u64::from(libc::IPPROTO_TCP.unsigned_abs());
-        refuse(libc::SYS_socket, vec![argument(0, Ne, netlink)?, argument(2, Ne, 0)?, argument(2, Ne, tcp)?])?;
-        // Of netlink, which addresses this machine has (protocol 0).
-        refuse(libc::SYS_socket, vec![argument(0, Eq, netlink)?, argument(2, Ne, 0)?])?;
-        // Data with the first packet connects past Landlock.
-        let fast_open = u64::from(libc::MSG_FASTOPEN.unsigned_abs());
-        for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
-            refuse(call, vec![argument(flags, MaskedEq(fast_open), fast_open)?])?;
-        }
-    }
-    rules.extend(all(match needs.sockets {
-        Sockets::None => &[libc::SYS_socket],
-        Sockets::Outgoing => &[libc::SYS_listen],
-        Sockets::Internet => &[],
-    }));
-    let mut refuse = |call: c_long, when: Vec<SeccompCondition>| -> Result<(), seccompiler::BackendError> {
-        rules.entry(call).or_default().push(SeccompRule::new(when)?);
-        Ok(())
-    };
-    refuse(libc::SYS_socketpair, vec![argument(0, Ne, u64::from(libc::AF_UNIX.unsigned_abs()))?])?;
     if needs.shares_system {
-        // What changes other processes of the same user: only the caller itself (0) may be named.
-        for call in [
-            libc::SYS_prlimit64,
-            libc::SYS_sched_setaffinity,
-            libc::SYS_sched_setscheduler,
-            libc::SYS_sched_setparam,
-            libc::SYS_sched_setattr,
-        ] {
-            refuse(call, vec![argument(0, Ne, 0)?])?;
-        }
+        checked.extend(OF_CALLER.map(|call| (call, vec![(0, Ne, 0)])));
         for (call, user) in [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)] {
-            refuse(call, vec![argument(1, Ne, 0)?])?;
-            refuse(call, vec![argument(0, Eq, user)?])?;
+            checked.extend([(call, vec![(1, Ne, 0)]), (call, vec![(0, Eq, user)])]);
         }
-        // Memory and messages that all processes of a user share, and watching folders that may not be read.
-        rules.extend(all(&[
-            libc::SYS_shmget,
-            libc::SYS_shmat,
-            libc::SYS_shmctl,
-            libc::SYS_semget,
-            libc::SYS_semop,
-            libc::SYS_semctl,
-            libc::SYS_semtimedop,
-            libc::SYS_msgget,
-            libc::SYS_msgsnd,
-            libc::SYS_msgrcv,
-            libc::SYS_msgctl,
-            libc::SYS_mq_open,
-            libc::SYS_mq_unlink,
-            libc::SYS_inotify_add_watch,
-            libc::SYS_migrate_pages,
-            libc::SYS_move_pages,
-        ]));
+        always.extend(SHARED);
     }
     if let Some(own) = needs.signals_of {
-        rules.extend(all(&[libc::SYS_pidfd_send_signal, libc::SYS_tkill]));
-        let mut refuse = |call: c_long, when: Vec<SeccompCondition>| -> Result<(), seccompiler::BackendError> {
-            rules.entry(call).or_default().push(SeccompRule::new(when)?);
-            Ok(())
-        };
-        let own = u64::from(own);
+        always.extend([libc::SYS_pidfd_send_signal, libc::SYS_tkill]);
         // Its group cannot be left, so it has the number of the process: 0 and -own are the group.
-        let group = u64::from((own as u32).wrapping_neg());
-        refuse(libc::SYS_kill, vec![argument(0, Ne, 0)?, argument(0, Ne, own)?, argument(0, Ne, group)?])?;
-        for call in [libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo] {
-            refuse(call, vec![argument(0, Ne, own)?])?;
-        }
-        for command in [F_SETOWN.unsigned_abs().into(), F_SETSIG, F_SETOWN_EX] {
-            refuse(libc::SYS_fcntl, vec![argument(1, Eq, command)?])?;
-        }
+        let (own, group) = (u64::from(own), u64::from(own.wrapping_neg()));
+        checked.push((libc::SYS_kill, vec![(0, Ne, 0), (0, Ne, own), (0, Ne, group)]));
+        let signals = [libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo];
+        checked.extend(signals.map(|call| (call, vec![(0, Ne, own)])));
+        checked.extend([bits(F_SETOWN), F_SETSIG, F_SETOWN_EX].map(|command| (libc::SYS_fcntl, vec![(1, Eq, command)])));
     }
-    Ok(rules)
+    rules(&always, checked)
+}
+
+/// Files that run as their owner, for anybody: they would outlive the program.
+fn outliving(bit: u64, shares_system: bool) -> Vec<(c_long, Vec<ArgumentCheck>)> {
+    let mut checked = vec![
+        (libc::SYS_mknodat, vec![has(2, bit)]),
+        (libc::SYS_openat, vec![has(2, bits(libc::O_CREAT)), has(3, bit)]),
+        (libc::SYS_openat, vec![has(2, bits(libc::O_TMPFILE)), has(3, bit)]),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    checked.extend([
+        (libc::SYS_mknod, vec![has(1, bit)]),
+        (libc::SYS_creat, vec![has(1, bit)]),
+        (libc::SYS_open, vec![has(1, bits(libc::O_CREAT)), has(2, bit)]),
+    ]);
+    // Where changing a mode is only pretended, it sets no such bit either.
+    if !shares_system {
+        checked.extend(
+            [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)].map(|(call, mode)| (call, vec![has(mode, bit)])),
+        );
+        #[cfg(target_arch = "x86_64")]
+        checked.push((libc::SYS_chmod, vec![has(1, bit)]));
+    }
+    checked
+}
+
+/// What sends past Landlock where it knows the ports of TCP alone.
+fn beside_tcp() -> Vec<(c_long, Vec<ArgumentCheck>)> {
+    let (netlink, tcp, fast_open) = (bits(libc::AF_NETLINK), bits(libc::IPPROTO_TCP), bits(libc::MSG_FASTOPEN));
+    let mut checked = vec![
+        (libc::SYS_socket, vec![(0, Ne, netlink), (2, Ne, 0), (2, Ne, tcp)]),
+        // Of netlink, which addresses this machine has (protocol 0).
+        (libc::SYS_socket, vec![(0, Eq, netlink), (2, Ne, 0)]),
+    ];
+    checked.extend(OTHER_KINDS.map(|kind| (libc::SYS_socket, vec![(0, Ne, netlink), (1, MaskedEq(KIND), kind)])));
+    // Data with the first packet connects past Landlock.
+    let sends = [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
+    checked.extend(sends.map(|(call, flags)| (call, vec![has(flags, fast_open)])));
+    checked
+}
+
+fn has(index: u8, bits: u64) -> ArgumentCheck {
+    (index, MaskedEq(bits), bits)
+}
+
+fn bits(number: c_int) -> u64 {
+    u64::from(number.cast_unsigned())
 }
 
 #[cfg(test)]
@@ -341,7 +273,7 @@ mod tests {
     #[test]
     fn no_call_has_two_answers() {
         let refused = refused(FilterNeeds { sockets: Sockets::None, shares_system: true, signals_of: Some(7) }).unwrap();
-        let others = missing().into_keys().chain(pretended().into_keys()).collect::<Vec<_>>();
+        let others: Vec<c_long> = MISSING.iter().chain(PRETENDED).copied().collect();
         assert!(others.iter().all(|call| !refused.contains_key(call)), "{others:?}");
         assert!(refused.keys().chain(&others).all(|call| *call <= i64::from(NEWEST)));
     }
