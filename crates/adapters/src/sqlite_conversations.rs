@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::encryption::{JournalKey, Sealing};
 use super::files;
 use super::run_lock::RunLock;
-use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_file, plain, reason};
+use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_file, plain, query_all, query_value, reason};
 use super::store_block::{packed, packed_with_checksum, place, unpacked};
 use crate::model::{PastMessage, read_own};
 use crate::port::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread, StoreError};
@@ -242,8 +242,7 @@ impl SqliteConversations {
 
     fn number(&self, connection: &Connection, id: &str) -> rusqlite::Result<Option<i64>> {
         for mark in self.marks(id) {
-            let mut query = connection.prepare_cached("select number from conversations where mark = ?1")?;
-            if let Some(number) = query.query_row([mark], |row| row.get(0)).optional()? {
+            if let Some(number) = query_value(connection, "select number from conversations where mark = ?1", [mark])? {
                 return Ok(Some(number));
             }
         }
@@ -294,14 +293,10 @@ impl SqliteConversations {
             WantedMessages::Agent(name) => (vec![of_agent(name)], 0),
             WantedMessages::Summary => (vec![SUMMARY.to_owned()], 0),
         };
-        let read = |thread: &String| -> rusqlite::Result<Vec<KeptRow>> {
-            let mut query = self.connection.prepare_cached(NEWEST)?;
-            let row = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
-            query.query_map(params![number, thread, after, most], row)?.collect()
-        };
-        let mut rows = vec![];
+        let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+        let mut rows: Vec<KeptRow> = vec![];
         for thread in &threads {
-            rows.append(&mut read(thread).map_err(self.told())?);
+            rows.append(&mut query_all(&self.connection, NEWEST, params![number, thread, after, most], row).map_err(self.told())?);
         }
         rows.sort_by_key(|(.., number)| Reverse(*number));
         rows.truncate(usize::try_from(most).unwrap_or(usize::MAX));
@@ -395,8 +390,7 @@ impl Conversations for SqliteConversations {
         loop {
             let query = "select a.run from queue a join queue b on a.conversation = b.conversation where b.run = ?1 and a.number < b.number \
                          order by a.number desc limit 1";
-            let first = self.connection.prepare_cached(query).and_then(|mut query| query.query_row([run], |row| row.get(0)).optional());
-            let Some(ahead): Option<String> = first.map_err(self.told())? else { return Ok(None) };
+            let Some(ahead): Option<String> = query_value(&self.connection, query, [run]).map_err(self.told())? else { return Ok(None) };
             if self.turns.contains_key(&ahead) || RunLock::is_held(&self.file, &turn(&ahead)) {
                 return Ok(Some(ahead));
             }
@@ -415,8 +409,7 @@ impl Conversations for SqliteConversations {
             return Ok(());
         }
         self.in_queue(|connection| {
-            let of = "select conversation from queue where run = ?1";
-            let number: Option<i64> = connection.query_row(of, [run], |row| row.get(0)).optional()?;
+            let number: Option<i64> = query_value(connection, "select conversation from queue where run = ?1", [run])?;
             connection.execute("delete from queue where run = ?1", [run])?;
             let unused = "delete from conversations where number = ?1 and messages = 0
                           and not exists (select 1 from queue where conversation = ?1) and not exists (select 1 from runs where conversation = ?1)";
@@ -467,15 +460,15 @@ impl Conversations for SqliteConversations {
     fn unsettled(&mut self, conversation: Option<&str>) -> Result<Vec<String>, StoreError> {
         let number = conversation.map(|id| self.found(id).map(Option::unwrap_or_default)).transpose()?;
         let of = number.map_or_else(String::new, |number| format!("conversation = {number} and "));
-        let query = self.connection.prepare_cached(&format!("select run from runs where {of}state = ?1 order by rowid"));
-        query.and_then(|mut query| query.query_map([STARTED], |row| row.get(0))?.collect()).map_err(self.told())
+        let query = format!("select run from runs where {of}state = ?1 order by rowid");
+        query_all(&self.connection, &query, [STARTED], |row| row.get(0)).map_err(self.told())
     }
 
     fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError> {
         let bodies = self.bodies(run, messages)?;
         let has_left = self.atomically(|connection| {
-            let of = "select conversation from runs where run = ?1";
-            let Some(number) = connection.query_row(of, [run], |row| row.get::<_, i64>(0)).optional()? else { return Ok(false) };
+            let number = query_value(connection, "select conversation from runs where run = ?1", [run])?;
+            let Some(number): Option<i64> = number else { return Ok(false) };
             let state = if bodies.is_empty() { LEFT } else { KEPT };
             connection.execute("update runs set state = ?2 where run = ?1", params![run, state])?;
             if bodies.is_empty() {
@@ -550,11 +543,8 @@ impl Conversations for SqliteConversations {
 
     fn runs(&mut self, conversation: &str) -> Result<Vec<ConversationRun>, StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
-        let read = || -> rusqlite::Result<Vec<ConversationRun>> {
-            let mut query = self.connection.prepare("select run, state from runs where conversation = ?1 order by run")?;
-            query.query_map([number], |row| Ok(ConversationRun { run: row.get(0)?, is_found: row.get::<_, i64>(1)? == FOUND }))?.collect()
-        };
-        read().map_err(self.told())
+        let row = |row: &Row<'_>| Ok(ConversationRun { run: row.get(0)?, is_found: row.get::<_, i64>(1)? == FOUND });
+        query_all(&self.connection, "select run, state from runs where conversation = ?1 order by run", [number], row).map_err(self.told())
     }
 
     fn finds(&mut self, runs: &[&str]) -> Result<(), StoreError> {

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row};
 
 use super::files;
 use super::held;
@@ -143,6 +144,31 @@ fn waits(tries: i32) -> bool {
 }
 
 /// Whether an error means that the file is locked by another connection.
+/// The first value that a query finds.
+pub(super) fn query_value<T: FromSql>(connection: &Connection, query: &str, values: impl Params) -> rusqlite::Result<Option<T>> {
+    connection.prepare_cached(query)?.query_row(values, |row| row.get(0)).optional()
+}
+
+/// All rows that a query finds.
+pub(super) fn query_all<T>(
+    connection: &Connection,
+    query: &str,
+    values: impl Params,
+    row: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(query)?.query_map(values, row)?.collect()
+}
+
+/// Whether the file has this table.
+pub(super) fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    query_value(connection, "select 1 from sqlite_schema where name = ?1", [name]).map(|table: Option<i64>| table.is_some())
+}
+
+/// Carries a statement out that is used often.
+pub(super) fn execute_cached(connection: &Connection, statement: &str, values: impl Params) -> rusqlite::Result<()> {
+    connection.prepare_cached(statement)?.execute(values).map(drop)
+}
+
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::audit_file::{AuditEnds, AuditFile};
 use super::encryption::Sealing;
 use super::files;
-use super::sqlite_file::{Identity, WriteTurn, connect, erase};
+use super::sqlite_file::{Identity, WriteTurn, connect, erase, execute_cached, query_all, query_value};
 use super::store_block::{EventBlock, OfRun, Unwritten, checksum, place, unpacked};
 use super::store_files::{self, FileTexts, RunFiles};
 use super::store_heads;
@@ -235,37 +235,35 @@ impl SqliteStore {
     /// The number of a block's run. Also updates the run's entry in the list.
     fn number(&self, block: &EventBlock) -> rusqlite::Result<i64> {
         let run = &*block.run;
-        let known = "select number from runs where run = ?1";
-        let known: Option<i64> = self.connection.prepare_cached(known)?.query_row([run], |row| row.get(0)).optional()?;
+        let known: Option<i64> = query_value(&self.connection, "select number from runs where run = ?1", [run])?;
         let number = match known {
             Some(number) => number,
             None => {
-                self.connection.prepare_cached("insert into runs (run, key) values (?1, ?2)")?.execute(params![run, block.key])?;
+                execute_cached(&self.connection, "insert into runs (run, key) values (?1, ?2)", params![run, block.key])?;
                 self.connection.last_insert_rowid()
             }
         };
         for of_run in &block.of_run {
             match of_run {
                 OfRun::Starts { pipeline, started } => {
-                    let mut begin = self.connection.prepare_cached("update runs set pipeline = ?2, started = ?3 where number = ?1")?;
-                    begin.execute(params![number, pipeline, started])?;
+                    let begin = "update runs set pipeline = ?2, started = ?3 where number = ?1";
+                    execute_cached(&self.connection, begin, params![number, pipeline, started])?;
                 }
                 OfRun::Is(status) => {
-                    self.connection.prepare_cached("update runs set status = ?2 where number = ?1")?.execute(params![number, status])?;
+                    execute_cached(&self.connection, "update runs set status = ?2 where number = ?1", params![number, status])?
                 }
             }
         }
         if block.key.is_some() && known.is_some() {
-            let mut update = self.connection.prepare_cached("update runs set key = ?2 where number = ?1 and key is null")?;
-            update.execute(params![number, block.key])?;
+            execute_cached(&self.connection, "update runs set key = ?2 where number = ?1 and key is null", params![number, block.key])?;
         }
         Ok(number)
     }
 
     /// The number of a run's last event; 0 if it has none.
     fn last(&self, number: i64) -> rusqlite::Result<u64> {
-        let mut query = self.connection.prepare_cached("select last from blocks where run = ?1 order by last desc limit 1")?;
-        let last: Option<i64> = query.query_row([number], |row| row.get(0)).optional()?;
+        let last: Option<i64> =
+            query_value(&self.connection, "select last from blocks where run = ?1 order by last desc limit 1", [number])?;
         Ok(last.unwrap_or_default() as u64)
     }
 
@@ -285,9 +283,7 @@ impl SqliteStore {
     pub fn first_event(&self, run: &str) -> Result<Option<Event>, StoreError> {
         let read = || -> rusqlite::Result<Option<StoredBlock>> {
             let Some(listed) = self.listed(run)? else { return Ok(None) };
-            let mut query =
-                self.connection.prepare_cached("select last, checksum, body from blocks where run = ?1 order by last limit 1")?;
-            query.query_row([listed.number], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))).optional()
+            Ok(self.kept(listed.number, 1)?.pop())
         };
         let block = read().map_err(told(&self.file))?.filter(|(last, sum, body)| *sum == checksum(run, *last, body));
         let text = block.and_then(|(last, _, body)| unpacked(&place(run, last), &body, self.sealing.key.as_ref()));
@@ -295,10 +291,9 @@ impl SqliteStore {
     }
 
     /// The stored blocks of a run, in order.
-    fn kept(&self, number: i64) -> rusqlite::Result<Vec<StoredBlock>> {
-        let mut query = self.connection.prepare_cached("select last, checksum, body from blocks where run = ?1 order by last")?;
-        let rows = query.query_map([number], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)))?;
-        rows.collect()
+    fn kept(&self, number: i64, most: i64) -> rusqlite::Result<Vec<StoredBlock>> {
+        let query = "select last, checksum, body from blocks where run = ?1 order by last limit ?2";
+        query_all(&self.connection, query, [number, most], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)))
     }
 }
 
@@ -350,7 +345,7 @@ impl Store for SqliteStore {
             // Both are read in one transaction, because the run may still be writing.
             let moment = self.connection.unchecked_transaction()?;
             let listed = self.listed(run)?;
-            let blocks = listed.as_ref().map_or(Ok(vec![]), |listed| self.kept(listed.number))?;
+            let blocks = listed.as_ref().map_or(Ok(vec![]), |listed| self.kept(listed.number, -1))?;
             moment.commit()?;
             Ok((listed, blocks))
         };

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use super::encryption::{JournalKey, Sealing};
+use super::sqlite_file::{execute_cached, has_table, query_value};
 use super::store_block::{checksum, packed, unpacked};
 
 /// The text of each file by its name.
@@ -41,29 +42,22 @@ impl RunFiles {
     /// Stores the files for the run with this number. An existing copy is reused.
     pub(super) fn put(&self, connection: &Connection, run: i64) -> rusqlite::Result<()> {
         connection.execute_batch(TABLES)?;
-        let known = "select number from definitions where mark = ?1";
-        let known: Option<i64> = connection.prepare_cached(known)?.query_row([&self.mark], |row| row.get(0)).optional()?;
-        let number = match known {
+        let number = match query_value(connection, "select number from definitions where mark = ?1", [&self.mark])? {
             Some(number) => number,
             None => {
                 let Some(body) = packed(self.mark.as_bytes(), self.text.as_bytes(), self.key.as_ref()) else { return Ok(()) };
-                let mut insert = connection.prepare_cached("insert into definitions (mark, checksum, body) values (?1, ?2, ?3)")?;
-                insert.execute(params![self.mark, checksum(&self.mark, 0, &body), body])?;
+                let insert = "insert into definitions (mark, checksum, body) values (?1, ?2, ?3)";
+                execute_cached(connection, insert, params![self.mark, checksum(&self.mark, 0, &body), body])?;
                 connection.last_insert_rowid()
             }
         };
-        let mut insert = connection.prepare_cached("insert or replace into defined (run, definition) values (?1, ?2)")?;
-        insert.execute([run, number]).map(drop)
+        execute_cached(connection, "insert or replace into defined (run, definition) values (?1, ?2)", [run, number])
     }
-}
-
-fn are_kept(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.query_row("select count(*) from sqlite_schema where name = 'defined'", [], |row| row.get(0)).map(|count: i64| count > 0)
 }
 
 /// The files that a run started with. `None` if they are not stored, are damaged, or are encrypted with another key.
 pub(super) fn of_run(connection: &Connection, run: &str, key: Option<&JournalKey>) -> rusqlite::Result<Option<FileTexts>> {
-    if !are_kept(connection)? {
+    if !has_table(connection, "defined")? {
         return Ok(None);
     }
     let mut query = connection.prepare_cached(
@@ -78,7 +72,7 @@ pub(super) fn of_run(connection: &Connection, run: &str, key: Option<&JournalKey
 
 /// Removes the files of runs, before the runs themselves are removed, and copies that no run uses any more.
 pub(super) fn forget(connection: &Connection, runs: &[&str]) -> rusqlite::Result<()> {
-    if !are_kept(connection)? {
+    if !has_table(connection, "defined")? {
         return Ok(());
     }
     let mut forget = connection.prepare_cached("delete from defined where run = (select number from runs where run = ?1)")?;

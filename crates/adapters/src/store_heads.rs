@@ -3,6 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::sqlite_file::{execute_cached, has_table};
 use crate::journal::{AuditEnd, AuditHead};
 
 /// One row: the last record that was surely in the file, and the last one of the write that was begun then. It belongs to no run and is never removed.
@@ -10,10 +11,6 @@ const TABLE: &str = "create table if not exists audit_end (
     one integer primary key check (one = 1), record integer not null, hash text not null, next integer not null, next_hash text not null) strict;";
 /// What older versions kept: the last record after events of each run.
 const OLDER: &str = "audited";
-
-fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
-    connection.query_row("select count(*) from sqlite_schema where name = ?1", [name], |row| row.get(0)).map(|count: i64| count > 0)
-}
 
 /// The end that the store knows.
 pub(super) fn end(connection: &Connection) -> rusqlite::Result<Option<AuditEnd>> {
@@ -39,11 +36,10 @@ pub(super) fn begin(connection: &Connection, written: &AuditHead, begun: &AuditH
         connection.execute_batch(&format!("drop table if exists {OLDER}"))?;
     }
     let row = params![written.record_id as i64, written.hash, begun.record_id as i64, begun.hash];
-    connection.prepare_cached(statement)?.execute(row).map(drop)
+    execute_cached(connection, statement, row)
 }
 
 /// The write that ends with this record is over.
 pub(super) fn written(connection: &Connection, head: &AuditHead) -> rusqlite::Result<()> {
-    let statement = "update audit_end set record = next, hash = next_hash where next_hash = ?1";
-    connection.prepare_cached(statement)?.execute([&head.hash]).map(drop)
+    execute_cached(connection, "update audit_end set record = next, hash = next_hash where next_hash = ?1", [&head.hash])
 }

@@ -1,8 +1,9 @@
 //! The list of runs, queried with SQLite so that the data that one command reads does not grow with the store.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
+use super::sqlite_file::{query_all, query_value};
 use super::store_block::{NEEDS_REVIEW, WAITING};
 use crate::port::{MOST_COUNTED, RunFilter, RunMatch, RunPage, RunSummary};
 
@@ -52,8 +53,7 @@ pub(super) fn named(connection: &Connection, beginning: &str) -> rusqlite::Resul
     let wanted = "from runs where run >= ?1 and run < ?2 and pipeline is not null order by run limit ?3";
     // No character is greater than `char::MAX`.
     let end = format!("{beginning}{}", char::MAX);
-    let mut query = connection.prepare(&format!("select run {wanted}"))?;
-    let two: Vec<String> = query.query_map(params![beginning, end, 2], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let two: Vec<String> = query_all(connection, &format!("select run {wanted}"), params![beginning, end, 2], |row| row.get(0))?;
     Ok(match two.as_slice() {
         [] => RunMatch::None,
         [one] => RunMatch::One(one.clone()),
@@ -69,9 +69,8 @@ pub(super) fn named(connection: &Connection, beginning: &str) -> rusqlite::Resul
 
 /// The number of characters that distinguish an id from its neighbours in order, and therefore from all others.
 pub(super) fn least_of_id(connection: &Connection, run: &str) -> rusqlite::Result<usize> {
-    let beside = |query: &str| connection.prepare_cached(query)?.query_row([run], |row| row.get::<_, String>(0)).optional();
-    let before = beside("select run from runs where run < ?1 and pipeline is not null order by run desc limit 1")?;
-    let after = beside("select run from runs where run > ?1 and pipeline is not null order by run limit 1")?;
+    let before = query_value(connection, "select run from runs where run < ?1 and pipeline is not null order by run desc limit 1", [run])?;
+    let after = query_value(connection, "select run from runs where run > ?1 and pipeline is not null order by run limit 1", [run])?;
     let shared = |other: &String| run.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     Ok(before.iter().chain(&after).map(shared).max().unwrap_or(0) + 1)
 }

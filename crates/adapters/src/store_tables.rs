@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::run_lock::RunLock;
-use super::sqlite_file::{WriteTurn, connect, erase, make_file, reason};
+use super::sqlite_file::{WriteTurn, connect, erase, execute_cached, make_file, query_all, reason};
 use super::store_block::{EventBlock, OfRun, WAITING, checksum};
 use crate::event::Event;
 use crate::port::StoreError;
@@ -92,7 +92,7 @@ fn copy(connection: &Connection, file: &Path) -> Result<(), StoreError> {
             "insert into runs (run, pipeline, started, status) select run, pipeline, started, status from runs_1 order by rowid;
              insert or ignore into runs (run) select distinct run from events_1;",
         )?;
-        connection.prepare("select number, run from runs")?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        query_all(connection, "select number, run from runs", [], |row| Ok((row.get(0)?, row.get(1)?)))
     };
     let runs = begin().map_err(told)?;
     for (number, run) in &runs {
@@ -157,8 +157,8 @@ fn old_blocks(connection: &Connection, file: &Path, run: &str) -> Result<Vec<Eve
 
 /// Writes a block of the run with this number.
 pub(super) fn put(connection: &Connection, number: i64, block: &EventBlock) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached("insert into blocks (run, last, checksum, body) values (?1, ?2, ?3, ?4)")?;
-    insert.execute(params![number, block.last as i64, block.checksum, block.body]).map(drop)
+    let insert = "insert into blocks (run, last, checksum, body) values (?1, ?2, ?3, ?4)";
+    execute_cached(connection, insert, params![number, block.last as i64, block.checksum, block.body])
 }
 
 /// Converts an error of SQLite for this store.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::Row;
+
+use super::super::sqlite_file::query_all;
 use super::{SqliteConversations, WantedMessages};
 use crate::port::{ConversationSummary, StoreError};
 
@@ -11,15 +14,12 @@ type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
 impl SqliteConversations {
     /// The conversations, that with the newest message first.
     pub(super) fn listed(&self) -> Result<Vec<ConversationSummary>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<ListedConversation>> {
-            let text = "select number, mark, sealed,
+        let text = "select number, mark, sealed,
                         (select count(*) from messages m where m.conversation = conversations.number and m.thread in ('', 'unanswered'))
                         from conversations
                         order by (select max(m.number) from messages m where m.conversation = conversations.number) desc, number desc";
-            let mut query = self.connection.prepare(text)?;
-            query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
-        };
-        let rows = read().map_err(self.told())?;
+        let rows =
+            query_all(&self.connection, text, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).map_err(self.told())?;
         let summary = |(number, mark, sealed, messages): ListedConversation| {
             let id = self.id(&mark, sealed);
             // A conversation whose messages cannot be read is listed as well.
@@ -33,10 +33,7 @@ impl SqliteConversations {
     /// How many messages of their own agents have in a conversation.
     pub(super) fn agents_of(&self, number: i64) -> Result<BTreeMap<String, u64>, StoreError> {
         let text = "select substr(thread, 7), count(*) from messages where conversation = ?1 and thread like 'agent:%' group by thread";
-        let read = || -> rusqlite::Result<Vec<(String, i64)>> {
-            let mut query = self.connection.prepare_cached(text)?;
-            query.query_map([number], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        };
-        Ok(read().map_err(self.told())?.into_iter().map(|(name, count)| (name, count as u64)).collect())
+        let row = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
+        Ok(query_all(&self.connection, text, [number], row).map_err(self.told())?.into_iter().collect())
     }
 }
