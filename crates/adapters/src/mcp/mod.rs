@@ -171,7 +171,7 @@ impl McpServers {
             return Ok(None);
         };
         let asker = self.web_without_tokens(server, url, headers).endpoint.asker();
-        log_out(&asker, &*self.clock, server, folder).await.map_err(|fault| named(server, fault).failure)
+        log_out(&asker, server, folder).await.map_err(|fault| named(server, fault).failure)
     }
 
     /// Logs a person in at the authorization server of `server`, and stores the login.
@@ -200,7 +200,7 @@ impl McpServers {
             (None, Ok(_)) => Challenge::default(),
             (None, Err(fault)) => return Err(named(server, fault).failure),
         };
-        let done = log_in(asker, Arc::clone(&self.clock), server, &wanted, folder, wish, talk).await;
+        let done = log_in(&asker, server, &wanted, folder, wish, talk).await;
         done.map_err(|fault| named(server, fault).failure)
     }
 

@@ -39,7 +39,6 @@ const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-
 /// A connection to a web server.
 pub(super) struct Web {
     pub(super) endpoint: WebEndpoint,
-    clock: Arc<dyn Clock>,
     headers: Vec<(String, Secret)>,
     agreed: Mutex<Handshake>,
     /// The source of tokens; `None` if the file sets an `Authorization` header, or no token is used.
@@ -55,6 +54,7 @@ pub(super) struct Web {
 pub(super) struct WebEndpoint {
     pub(super) inbox: Arc<Inbox>,
     pub(super) http: Http,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) url: String,
     pub(super) connect_timeout: Duration,
     /// The command to log in.
@@ -81,6 +81,7 @@ impl WebEndpoint {
             http: self.http.clone(),
             connect_timeout: self.connect_timeout,
             scrub: self.inbox.scrub.clone(),
+            clock: Arc::clone(&self.clock),
             awaited: Arc::default(),
             command: self.command.clone(),
         }
@@ -142,9 +143,9 @@ impl Web {
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
         let (connect_timeout, command) = (server.connect_timeout, logins.command);
-        let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout, command };
-        let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins.folder);
-        Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
+        let endpoint = WebEndpoint { inbox, http, clock, url: url.to_owned(), connect_timeout, command };
+        let tokens = ServerTokens::new(endpoint.asker(), server, logins.folder);
+        Web { endpoint, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
     }
 
     /// Returns the same connection without tokens, to find out what the server requires.
@@ -235,7 +236,7 @@ impl Web {
     /// Sends a message that has no answer.
     pub(super) async fn notify(&self, message: &Value) -> Result<(), HttpFault> {
         let answer = self.post(message, &BTreeMap::new()).await?;
-        answer.checked(self.clock.now()).await.map(|_| ())
+        answer.checked(self.endpoint.clock.now()).await.map(|_| ())
     }
 
     /// Like [`Web::notify`], in the background. Failures are ignored.
@@ -266,14 +267,12 @@ impl Web {
             "text/event-stream" => self.stream(id, answer).await,
             "application/json" => {
                 let bytes = answer.bytes().await?;
-                let (_, said) =
-                    self.taken(id, &bytes).map_err(|failure| HttpFault::after_sending(answer.failure(failure.kind, failure.message)))?;
-                Ok(said
-                    .ok_or_else(|| HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer to the request")))?)
+                let (_, said) = self.taken(id, &bytes).map_err(|failure| answer.fault(failure.kind, failure.message))?;
+                Ok(said.ok_or_else(|| answer.fault(FailureKind::BadResponse, "sent no answer to the request"))?)
             }
             other => {
                 let message = format!("sent {}, which is not an answer of an MCP server", if other.is_empty() { "nothing" } else { other });
-                Err(HttpFault::after_sending(answer.failure(FailureKind::WrongType, message)).into())
+                Err(answer.fault(FailureKind::WrongType, message).into())
             }
         }
     }
@@ -288,8 +287,7 @@ impl Web {
                 return Ok(Err(error));
             }
             let message = format!("answered {status}: {}", self.endpoint.inbox.scrub.quote(&String::from_utf8_lossy(&bytes), false));
-            let failure = answer.failure(status_class(status), message);
-            return Err(HttpFault { may_have_acted: status >= 500, ..HttpFault::after_sending(failure) }.into());
+            return Err(HttpFault { may_have_acted: status >= 500, ..answer.fault(status_class(status), message) }.into());
         }
         let wanted = answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok()).map(str::to_owned);
         let challenge = self.wanted().unwrap_or_default();
@@ -297,9 +295,9 @@ impl Web {
         let own = self.tokens.as_ref().filter(|_| status == 401 || is_for_scopes);
         let help = own.and_then(|tokens| tokens.help(&challenge, is_for_scopes));
         let help = help.or_else(|| (status == 401).then(|| self.how_to_authorise(wanted.as_deref())));
-        match answer.checked_with(self.clock.now(), help.as_deref()).await {
+        match answer.checked_with(self.endpoint.clock.now(), help.as_deref()).await {
             Err(fault) => Err(fault.into()),
-            Ok(answer) => Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into()),
+            Ok(answer) => Err(answer.fault(FailureKind::BadResponse, "sent no answer").into()),
         }
     }
 
@@ -352,9 +350,7 @@ impl Web {
                 Ok(if said.is_some() { ReadProgress::Done } else { ReadProgress::More })
             });
             let fault = match read.await {
-                Ok(()) => {
-                    return said.ok_or_else(|| HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into());
-                }
+                Ok(()) => return said.ok_or_else(|| answer.fault(FailureKind::BadResponse, "sent no answer").into()),
                 Err(fault) => fault,
             };
             let can_go_on = matches!(fault.failure.kind, FailureKind::BadResponse | FailureKind::Connection);
@@ -369,8 +365,7 @@ impl Web {
             let acted = |fault: HttpFault| HttpFault { may_have_acted: true, ..fault };
             answer = self.endpoint.http.send(self.endpoint.call("GET", headers, None)).await.map_err(acted)?;
         }
-        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("ended its answer early {MOST_RESUMED} times")))
-            .into())
+        Err(answer.fault(FailureKind::BadResponse, format!("ended its answer early {MOST_RESUMED} times")).into())
     }
 
     pub(super) fn stop_listening(&self) {

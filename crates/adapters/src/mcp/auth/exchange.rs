@@ -103,7 +103,6 @@ pub(super) async fn post_form(
     client: &Client,
     issuer: &str,
     form: &[(&str, &str)],
-    now: DateTime<Utc>,
     lacking: &str,
 ) -> Result<Answered, TokenFault> {
     let mut form = form.to_vec();
@@ -121,7 +120,7 @@ pub(super) async fn post_form(
         Proof::None => form.push(("client_id", client.id.as_str())),
         Proof::Jwt => {
             let key = client.key.as_ref().ok_or_else(|| auth_fault("auth has no private_key"))?;
-            signed = assertion(key, &client.id, issuer, now).map_err(auth_fault)?;
+            signed = assertion(key, &client.id, issuer, asker.now()).map_err(auth_fault)?;
             asker.scrub.learn(&Secret::new(&signed));
             let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
             form.extend([("client_id", client.id.as_str()), ("client_assertion_type", kind), ("client_assertion", signed.as_str())]);
@@ -134,7 +133,7 @@ pub(super) async fn post_form(
         return Ok(answer);
     }
     if status >= 500 || status == 429 {
-        return Err(match answer.http.checked(now).await {
+        return Err(match answer.http.checked(asker.now()).await {
             Err(fault) => fault.into(),
             Ok(answer) => answer.fault(FailureKind::ServerError, lacking).into(),
         });
@@ -152,15 +151,9 @@ pub(super) async fn post_form(
 const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Fetches a token. The scrub hides its values from then on.
-pub(super) async fn token(
-    asker: &Asker,
-    url: &str,
-    client: &Client,
-    issuer: &str,
-    form: &[(&str, &str)],
-    now: DateTime<Utc>,
-) -> Result<Granted, TokenFault> {
-    let said = asker.object(&mut post_form(asker, url, client, issuer, form, now, "returned no token").await?).await?;
+pub(super) async fn token(asker: &Asker, url: &str, client: &Client, issuer: &str, form: &[(&str, &str)]) -> Result<Granted, TokenFault> {
+    let now = asker.now();
+    let said = asker.object(&mut post_form(asker, url, client, issuer, form, "returned no token").await?).await?;
     let bad = |what: &str| TokenFault::from(asker.fault(FailureKind::BadResponse, format!("the token endpoint {url} sent {what}")));
     let is_token = |token: &&str| !token.is_empty() && token.len() <= LONGEST && token.bytes().all(|byte| byte.is_ascii_graphic());
     let text = |key: &str| said.get(key).and_then(Value::as_str);

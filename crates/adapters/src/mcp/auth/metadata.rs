@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use reqwest::Url;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
@@ -16,7 +17,7 @@ use super::command::LoginCommand;
 use crate::event::{Failure, FailureKind};
 use crate::held;
 use crate::http::{Http, HttpAnswer, HttpCall, HttpFault, in_words, is_loopback_host, read_json};
-use crate::port::Secret;
+use crate::port::{Clock, Secret};
 use crate::scrub::Scrub;
 
 /// Maximum size of a document, and maximum length of an address in it, in bytes.
@@ -31,6 +32,7 @@ pub(in crate::mcp) struct Asker {
     pub(in crate::mcp) http: Http,
     pub(in crate::mcp) connect_timeout: Duration,
     pub(in crate::mcp) scrub: Scrub,
+    pub(in crate::mcp) clock: Arc<dyn Clock>,
     /// The origin of the current request, so that a timeout can report which host it waited for.
     pub(in crate::mcp) awaited: Arc<Mutex<Option<String>>>,
     /// The command with which a person logs in.
@@ -44,6 +46,10 @@ pub(super) struct Answered {
 }
 
 impl Asker {
+    pub(super) fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
     pub(super) fn fault(&self, kind: FailureKind, message: impl AsRef<str>) -> HttpFault {
         HttpFault::before_sending(self.scrub.failure(kind, message))
     }

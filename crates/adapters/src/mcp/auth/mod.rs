@@ -17,7 +17,7 @@ mod metadata;
 mod revoke;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use chrono::{DateTime, Utc};
 
@@ -37,12 +37,11 @@ use crate::files::FileError;
 use crate::held;
 use crate::http::HttpFault;
 use crate::model::Grant;
-use crate::port::{Clock, Secret, ServerSignIn, ServerTransport, ToolServer};
+use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 
 /// The tokens of one server.
 pub(super) struct ServerTokens {
     asker: Asker,
-    clock: Arc<dyn Clock>,
     name: String,
     url: String,
     /// The `auth` section of the file; `None` if there is none, in which case a stored login may be used.
@@ -63,7 +62,7 @@ struct Token {
 
 impl ServerTokens {
     /// The tokens of a server; `None` if it is a program or sets its own `Authorization` header. `logins` is the folder of stored logins.
-    pub(super) fn new(asker: Asker, clock: Arc<dyn Clock>, server: &ToolServer, logins: Option<PathBuf>) -> Option<ServerTokens> {
+    pub(super) fn new(asker: Asker, server: &ToolServer, logins: Option<PathBuf>) -> Option<ServerTokens> {
         let ServerTransport::Http { url, auth, headers, .. } = &server.transport else { return None };
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
             return None;
@@ -74,7 +73,6 @@ impl ServerTokens {
         }
         Some(ServerTokens {
             asker,
-            clock,
             name: server.name.clone(),
             url: url.clone(),
             sign_in: auth.clone(),
@@ -99,10 +97,6 @@ impl ServerTokens {
         *held(&self.asker.awaited) = None;
     }
 
-    fn now(&self) -> DateTime<Utc> {
-        self.clock.now()
-    }
-
     fn is_of_client(&self) -> bool {
         self.sign_in.as_ref().is_some_and(|auth| auth.grant == Grant::ClientCredentials)
     }
@@ -116,7 +110,7 @@ impl ServerTokens {
     /// Fetches a token before a request, if one is known to be needed or the current one is about to expire.
     pub(super) async fn prepare(&self) -> Result<(), HttpFault> {
         let current = held(&self.current).clone();
-        let soon = self.now() + std::time::Duration::from_secs(30);
+        let soon = self.asker.now() + std::time::Duration::from_secs(30);
         if current.as_ref().is_some_and(|token| token.expires_at.is_none_or(|at| at > soon)) {
             return Ok(());
         }
@@ -157,7 +151,7 @@ impl ServerTokens {
         };
         let is_fresh = |login: &KeptLogin| {
             let is_used = used.is_some_and(|used| used.reveal() == login.access_token);
-            !(login.is_expired(self.now()) || is_rejected && is_used)
+            !(login.is_expired(self.asker.now()) || is_rejected && is_used)
         };
         if !is_fresh(&login) {
             // Another process may be refreshing it, so the login is read again under the lock.
@@ -189,7 +183,7 @@ impl ServerTokens {
         let sign_in = self.sign_in.clone().unwrap_or_default();
         let form = [("grant_type", "refresh_token"), ("refresh_token", refresh.as_str()), ("resource", login.resource.as_str())];
         let client = login.client(&sign_in);
-        match token(&self.asker, &login.token_url, &client, &login.issuer, &form, self.now()).await {
+        match token(&self.asker, &login.token_url, &client, &login.issuer, &form).await {
             Ok(granted) => Ok(login.refreshed(granted)),
             Err(TokenFault::Refused { shown, .. }) => {
                 Err(auth_fault(format!("the login of server \"{name}\" has ended ({shown}); {again}")))
@@ -239,7 +233,7 @@ impl ServerTokens {
         let scope = scopes.join(" ");
         let mut form = vec![("grant_type", "client_credentials"), ("resource", found.name.as_str())];
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
-        let granted = token(&self.asker, &given.token, &client, &given.name, &form, self.now()).await.map_err(TokenFault::into_fault)?;
+        let granted = token(&self.asker, &given.token, &client, &given.name, &form).await.map_err(TokenFault::into_fault)?;
         Ok(Granted { scopes: Some(granted.scopes.unwrap_or(scopes)), ..granted })
     }
 

@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-
 use super::exchange::{Proof, post_form};
 use super::kept::{KeptLogin, LoginPlace};
 use super::metadata::{Asker, auth_fault, issuer, origin};
 use super::{TokenFault, on_disk};
 use crate::event::FailureKind;
 use crate::http::HttpFault;
-use crate::port::{Clock, ServerSignIn, ToolServer};
+use crate::port::{ServerSignIn, ToolServer};
 
 /// What became of the tokens of a login that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,25 +21,20 @@ pub enum TokensAfter {
 }
 
 /// Revokes the tokens of a login and removes it, also if they cannot be revoked. `None`: there was no login.
-pub(in crate::mcp) async fn log_out(
-    asker: &Asker,
-    clock: &dyn Clock,
-    server: &ToolServer,
-    folder: PathBuf,
-) -> Result<Option<TokensAfter>, HttpFault> {
+pub(in crate::mcp) async fn log_out(asker: &Asker, server: &ToolServer, folder: PathBuf) -> Result<Option<TokensAfter>, HttpFault> {
     let Some(place) = LoginPlace::of(folder, server).map(Arc::new) else { return Ok(None) };
     let at = Arc::clone(&place);
     // The lock is held until the login is removed, so that no run refreshes it meanwhile.
     let (_lock, login) = on_disk(move || Ok((at.lock()?, at.read()))).await?;
     let after = match login {
         Ok(None) => return Ok(None),
-        Ok(Some(login)) => revoked(asker, &login, clock.now()).await.unwrap_or_else(|fault| TokensAfter::Valid(fault.failure.message)),
+        Ok(Some(login)) => revoked(asker, &login).await.unwrap_or_else(|fault| TokensAfter::Valid(fault.failure.message)),
         Err(error) => TokensAfter::Valid(error.to_string()),
     };
     Ok(on_disk(move || place.remove()).await?.then_some(after))
 }
 
-async fn revoked(asker: &Asker, login: &KeptLogin, now: DateTime<Utc>) -> Result<TokensAfter, HttpFault> {
+async fn revoked(asker: &Asker, login: &KeptLogin) -> Result<TokensAfter, HttpFault> {
     login.secrets().for_each(|secret| asker.scrub.learn(&secret));
     let Some(url) = issuer(asker, &login.issuer, false).await?.revoke else {
         return Ok(TokensAfter::Valid(format!("{} has no revocation_endpoint", origin(&login.issuer))));
@@ -60,7 +53,7 @@ async fn revoked(asker: &Asker, login: &KeptLogin, now: DateTime<Utc>) -> Result
     let tokens = [("access_token", Some(&login.access_token)), ("refresh_token", login.refresh_token.as_ref())];
     for (kind, token) in tokens.into_iter().filter_map(|(kind, token)| Some((kind, token?))) {
         let form = [("token", token.as_str()), ("token_type_hint", kind)];
-        let done = post_form(asker, &url, &client, &login.issuer, &form, now, "revoked no token").await;
+        let done = post_form(asker, &url, &client, &login.issuer, &form, "revoked no token").await;
         match done {
             Ok(_) => {}
             Err(TokenFault::Refused { error, .. })
