@@ -90,31 +90,23 @@ impl Lent {
 
 impl ToolServers for Lent {
     fn start(&self, server: ToolServer) -> Pending<()> {
-        let own = self.servers.clone();
-        self.there(async move {
-            own.started_early(&server).await;
-            Ok(())
-        })
+        self.there(self.servers.start(server))
     }
 
     fn list(&self, server: ToolServer) -> Pending<ToolList> {
-        let own = self.servers.clone();
-        self.there(async move { own.listed(&server).await })
+        self.there(self.servers.list(server))
     }
 
     fn call(&self, call: ServerCall) -> Pending<ServerReply> {
-        let own = self.servers.clone();
-        self.there(async move { own.called(&call).await })
+        self.there(self.servers.call(call))
     }
 
     fn read(&self, call: ResourceCall) -> Pending<ResourceReply> {
-        let own = self.servers.clone();
-        self.there(async move { own.resource(&call).await })
+        self.there(self.servers.read(call))
     }
 
     fn keep(&self, file: ResourceFile) -> Pending<PathBuf> {
-        let own = self.servers.clone();
-        self.there(async move { own.kept(&file).await })
+        self.there(self.servers.keep(file))
     }
 
     fn has_ended(&self, call: &str) -> bool {

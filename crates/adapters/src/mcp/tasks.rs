@@ -84,7 +84,7 @@ impl ServerSession {
                 }
                 "input_required" => {
                     let message = format!("its task asks a person; flow does not answer questions of tasks{more}");
-                    return Err(HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Refused, message)));
+                    return Err(self.fault(FailureKind::Refused, &message));
                 }
                 other => {
                     let other = cut_words(other, 40);

@@ -161,7 +161,7 @@ impl ServerSession {
         let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
             let message = format!("{what} within {}{}", in_words(time), self.last_line());
-            HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, message))
+            self.fault(FailureKind::Timeout, &message)
         };
         let step = match parked {
             Some((open, answer)) => {
@@ -251,21 +251,16 @@ impl ServerSession {
 
     /// Sends a request. If the session is gone, opens a new one and sends the request again, once.
     pub(super) async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
-        let more = BTreeMap::new();
-        match self.ask_or_begin_again(method, params.clone(), &more).await? {
-            Some(said) => Ok(said),
-            None => self.ask_in_new_session(method, params, &more).await,
-        }
-    }
-
-    /// Sends a request. Returns `None` if the session was gone and a new one was opened.
-    async fn ask_or_begin_again(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Option<Said>, HttpFault> {
-        let before = self.web_session();
-        match self.request_with(method, params, more).await {
-            Ok(said) => Ok(Some(said)),
-            Err(Trouble::Fault(fault)) => Err(fault),
-            Err(Trouble::SessionGone) => self.begin_again(before).await.map(|()| None),
-        }
+        let (more, before) = (BTreeMap::new(), self.web_session());
+        let answer = match self.request_with(method, params.clone(), &more).await {
+            // A server that does not know the session has not processed the request.
+            Err(Trouble::SessionGone) => {
+                self.begin_again(before).await?;
+                self.request_with(method, params, &more).await
+            }
+            answer => answer,
+        };
+        answer.map_err(|trouble| trouble.or_gone(GONE))
     }
 
     fn web_session(&self) -> Option<String> {
@@ -285,11 +280,6 @@ impl ServerSession {
         self.inbox().may_have_changed();
         self.inbox().note("its session was lost; a new one was opened".to_owned());
         Ok(())
-    }
-
-    async fn ask_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
-        // A server that does not know the session has not processed the request.
-        self.request_with(method, params, more).await.map_err(|trouble| trouble.or_gone(GONE))
     }
 }
 
