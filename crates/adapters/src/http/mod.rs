@@ -151,20 +151,18 @@ impl Http {
 
     /// Like [`Http::send`], but returns answers with any status except a redirect, for callers that read errors themselves.
     pub(crate) async fn send_any(&self, call: HttpCall<'_>) -> Result<HttpAnswer, HttpFault> {
-        let before = |kind, message: String| HttpFault::before_sending(call.scrub.failure(kind, message));
         let (method, url, headers) = head_of(&call, &self.settings.private_hosts)?;
         let origin = url.origin().ascii_serialization();
         let is_tls = url.scheme() == "https";
-        let client = self
-            .connections
-            .client(is_tls, call.connect_timeout)
-            .map_err(|reason| before(FailureKind::Unavailable, format!("no connection can be made to {origin}: {reason}")))?;
+        let no_client = |reason: connection::ClientError| {
+            let message = format!("no connection can be made to {origin}: {reason}");
+            HttpFault::before_sending(call.scrub.failure(FailureKind::Unavailable, message))
+        };
+        let client = self.connections.client(is_tls, call.connect_timeout).map_err(no_client)?;
         let mut request = client.request(method, url).headers(headers);
         if let Some((_, body)) = call.body {
             request = request.body(body);
         }
-        let of_client =
-            |reason: &dyn std::fmt::Display| before(FailureKind::Unavailable, format!("no connection can be made to {origin}: {reason}"));
         let fault = |error: &reqwest::Error| fault::of_request(error, &origin, call.connect_timeout, call.scrub);
         let request = request.build().map_err(|error| fault(&error))?;
         let is_repeatable = call.is_repeatable && held(&self.answered).contains(&origin);
@@ -174,7 +172,7 @@ impl Http {
                 // A server may close an idle connection at any time. No part of an answer was received, so sending the request again does not count
                 // as a retry.
                 (Err(error), Some(again)) if fault::is_dead_connection(&error) => {
-                    let client = self.connections.unshared(is_tls, call.connect_timeout).map_err(|reason| of_client(&reason))?;
+                    let client = self.connections.unshared(is_tls, call.connect_timeout).map_err(no_client)?;
                     client.execute(again).await.map_err(|error| fault(&error))
                 }
                 (sent, _) => sent.map_err(|error| fault(&error)),
