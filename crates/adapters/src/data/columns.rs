@@ -209,19 +209,17 @@ pub(super) struct Guess {
     long: bool,
 }
 
+impl Default for Guess {
+    fn default() -> Guess {
+        Guess::new(false)
+    }
+}
+
 impl Guess {
     /// Creates a guess for a column without cells.
     pub(super) fn new(may_use_comma: bool) -> Guess {
-        Guess {
-            is_used: false,
-            integer: true,
-            point: true,
-            comma: may_use_comma,
-            clear_comma: false,
-            boolean: true,
-            fraction: false,
-            long: false,
-        }
+        let (integer, point, boolean) = (true, true, true);
+        Guess { is_used: false, integer, point, comma: may_use_comma, clear_comma: false, boolean, fraction: false, long: false }
     }
 
     /// Takes one more cell into account. Empty cells are ignored. Returns the value of the cell if the column may still be one of numbers or booleans:
@@ -390,11 +388,14 @@ pub(super) struct SourceRow<'a> {
     pub(super) cells: &'a [Cell<'a>],
 }
 
+/// Takes a row of a file.
+pub(super) type ShowRow<'s> = dyn FnMut(&SourceRow<'_>) -> Result<(), Failure> + 's;
+
 /// A table in a file. It is read twice: to guess the types, then to load the rows.
 pub(super) trait RowSource {
     /// Calls `show` for every row, the header first. Rows of empty cells count between it and the last row with a value (in a text also behind that);
     /// empty lines do not.
-    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure>;
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut ShowRow<'_>) -> Result<(), Failure>;
 
     /// The place of a row for messages, without its number: `entries.csv, line `.
     fn place(&self) -> String;

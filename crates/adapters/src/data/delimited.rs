@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use super::blocking::CancelFlag;
-use super::columns::{Cell, MOST_COLUMNS, RowSource, SourceRow};
+use super::columns::{Cell, MOST_COLUMNS, RowSource, ShowRow, SourceRow};
 use super::sentence::{counted, failure, file_name, too_large, wrong_type};
 use super::separator::{TableLines, lines_of, separator_of};
 use super::source::{Content, Stamp, cannot_open, decode, decode_as, is_utf16, not_a_text, not_utf8, open, read_rest, with_zeros};
@@ -187,15 +187,16 @@ struct DelimitedRow {
     cells: usize,
     /// Size in the file so far, in bytes.
     size: usize,
+    seen: TableLines,
 }
 
 impl DelimitedRow {
     fn new() -> DelimitedRow {
-        DelimitedRow { text: vec![0; 4 << 10], ends: vec![0; 64], filled: 0, cells: 0, size: 0 }
+        DelimitedRow { text: vec![0; 4 << 10], ends: vec![0; 64], filled: 0, cells: 0, size: 0, seen: TableLines::default() }
     }
 
     fn clear(&mut self) {
-        (self.filled, self.cells, self.size) = (0, 0, 0);
+        (self.filled, self.cells, self.size, self.seen) = (0, 0, 0, TableLines::default());
     }
 
     /// Reads on. Returns how many bytes of `input` were used, and what was found.
@@ -203,6 +204,7 @@ impl DelimitedRow {
         let text = self.text.get_mut(self.filled..).unwrap_or_default();
         let (result, used, written, ended) = reader.read_record(input, text, self.ends.get_mut(self.cells..).unwrap_or_default());
         self.size += used;
+        self.seen.see(input.get(..used).unwrap_or_default());
         self.filled += written;
         self.cells += ended;
         match result {
@@ -227,78 +229,78 @@ impl DelimitedRow {
     }
 }
 
+impl Delimited {
+    /// Reads the next record, which begins in line `number`. Returns whether there is one.
+    fn next_record(
+        &self,
+        reader: &mut Reader,
+        bytes: &mut dyn BufRead,
+        record: &mut DelimitedRow,
+        number: u64,
+        cancel: &CancelFlag,
+    ) -> Result<bool, Failure> {
+        record.clear();
+        loop {
+            let buffer = bytes.fill_buf().map_err(|error| cannot_open(&self.path, &error))?;
+            let (used, result) = record.read(reader, buffer);
+            bytes.consume(used);
+            if record.size > MOST_ROW_BYTES {
+                let most = MOST_ROW_BYTES >> 20;
+                return Err(too_large(format!(
+                    "{}{number} is longer than {most} MB. Perhaps a quotation mark is not closed.",
+                    self.place()
+                )));
+            }
+            if record.cells > MOST_COLUMNS {
+                return Err(too_large(format!("{}{number} has more than {MOST_COLUMNS} columns.", self.place())));
+            }
+            match result {
+                ReadRecordResult::InputEmpty => cancel.check()?,
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {}
+                ReadRecordResult::Record => return Ok(true),
+                ReadRecordResult::End => return Ok(false),
+            }
+        }
+    }
+
+    /// The cells of a record that begins in line `number`.
+    fn cells<'r>(&self, record: &'r DelimitedRow, number: u64) -> Result<Vec<Cell<'r>>, Failure> {
+        let unreadable = |valid: usize| {
+            let why = not_utf8(&self.path, number + record.line_ends_before(valid));
+            failure(why.kind, format!("{} Or name its encoding under data, such as encoding: windows-1252.", why.message))
+        };
+        let cell = |text: &'r str| if text.trim().is_empty() { Cell::Empty } else { Cell::Guess(text) };
+        let cells: Option<Vec<Cell<'r>>> = record.cells().map_err(unreadable)?.map(|text| text.map(cell)).collect();
+        // Two cells may be UTF-8 only together.
+        let cells = cells.ok_or_else(|| unreadable(0))?;
+        if record.text.get(..record.filled).unwrap_or_default().contains(&0) { Err(with_zeros(&self.path)) } else { Ok(cells) }
+    }
+}
+
 impl RowSource for Delimited {
-    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
-        let wrong = |error: std::io::Error| cannot_open(&self.path, &error);
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut ShowRow<'_>) -> Result<(), Failure> {
         let mut reader = ReaderBuilder::new().delimiter(self.delimiter).build();
         let mut bytes = self.from(self.start)?;
         let mut record = DelimitedRow::new();
-        let mut width = None;
-        let mut place = self.start;
-        let mut last = None;
-        let mut rows = 0_u64;
+        let (mut width, mut last, mut place) = (None, None, self.start);
         let mut lines = self.lines_before + 1;
-        loop {
+        for rows in 0_u64.. {
             if rows.is_multiple_of(1024) {
                 cancel.check()?;
             }
-            rows += 1;
-            let skipped = skip_line_ends(bytes.as_mut(), &mut lines).map_err(wrong)?;
-            place += skipped;
-            let (number, start) = (lines, place);
-            record.clear();
-            let mut seen = TableLines::default();
-            let is_there = loop {
-                let buffer = bytes.fill_buf().map_err(wrong)?;
-                let (used, result) = record.read(&mut reader, buffer);
-                seen.see(buffer.get(..used).unwrap_or_default());
-                bytes.consume(used);
-                place += used as u64;
-                if record.size > MOST_ROW_BYTES {
-                    let place = self.place();
-                    let sentence =
-                        format!("{place}{number} is longer than {} MB. Perhaps a quotation mark is not closed.", MOST_ROW_BYTES >> 20);
-                    return Err(too_large(sentence));
-                }
-                if record.cells > MOST_COLUMNS {
-                    return Err(too_large(format!("{}{number} has more than {MOST_COLUMNS} columns.", self.place())));
-                }
-                match result {
-                    ReadRecordResult::InputEmpty => cancel.check()?,
-                    ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {}
-                    ReadRecordResult::Record => break true,
-                    ReadRecordResult::End => break false,
-                }
-            };
-            if !is_there {
+            place += skip_line_ends(bytes.as_mut(), &mut lines).map_err(|error| cannot_open(&self.path, &error))?;
+            let number = lines;
+            if !self.next_record(&mut reader, bytes.as_mut(), &mut record, number, cancel)? {
                 break;
             }
-            lines += seen.ends;
-            last = Some((number, start));
-            let mut cells = Vec::with_capacity(record.cells);
-            let mut is_text = true;
-            let unreadable = |valid: usize| {
-                let why = not_utf8(&self.path, number + record.line_ends_before(valid));
-                failure(why.kind, format!("{} Or name its encoding under data, such as encoding: windows-1252.", why.message))
-            };
-            for cell in record.cells().map_err(unreadable)? {
-                let Some(text) = cell else {
-                    is_text = false;
-                    break;
-                };
-                cells.push(if text.trim().is_empty() { Cell::Empty } else { Cell::Guess(text) });
-            }
-            if !is_text {
-                // Two cells that are UTF-8 only together.
-                return Err(unreadable(0));
-            }
-            if record.text.get(..record.filled).unwrap_or_default().contains(&0) {
-                return Err(with_zeros(&self.path));
-            }
+            lines += record.seen.ends;
+            last = Some((number, place));
+            place += record.size as u64;
+            let mut cells = self.cells(&record, number)?;
             let is_empty = cells.iter().all(|cell| *cell == Cell::Empty);
             match width {
                 // Nothing but blanks, outside of quotation marks.
-                _ if is_empty && cells.len() == 1 && !seen.has_quote => continue,
+                _ if is_empty && cells.len() == 1 && !record.seen.has_quote => continue,
                 None if is_empty => continue,
                 Some(header) if is_empty && cells.len() == 1 => cells.resize(header, Cell::Empty),
                 _ => {}

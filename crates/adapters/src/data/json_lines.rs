@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::blocking::CancelFlag;
-use super::columns::{Cell, MOST_COLUMNS, RowSource, SourceRow};
+use super::columns::{Cell, MOST_COLUMNS, RowSource, ShowRow, SourceRow};
 use super::sentence::{file_name, too_large, wrong_type};
 use super::source::{Stamp, cannot_open, decode, open};
 use crate::event::Failure;
@@ -85,7 +85,7 @@ impl JsonLines {
 }
 
 impl RowSource for JsonLines {
-    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut ShowRow<'_>) -> Result<(), Failure> {
         let keys = self.keys(cancel)?;
         if keys.is_empty() {
             return Ok(());
