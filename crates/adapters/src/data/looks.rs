@@ -134,6 +134,7 @@ fn of_text(table: &TableSource) -> (TableLook, bool) {
 }
 
 /// What is seen of a column.
+#[derive(Default)]
 struct SeenColumn {
     guess: Guess,
     /// How many of its cells are plain numbers.
@@ -179,31 +180,7 @@ const SEPARATORS: [char; 7] = [';', '\t', '|', ',', '~', '^', '¦'];
 
 impl SeenColumn {
     fn new(may_use_comma: bool) -> SeenColumn {
-        SeenColumn {
-            guess: Guess::new(may_use_comma),
-            numbers: 0,
-            codes: 0,
-            phones: 0,
-            unread: None,
-            forms: vec![],
-            in_form: 0,
-            others: 0,
-            first_other: None,
-            held: 0,
-            first_held: None,
-            like: 0,
-            shape: CommonShape::default(),
-            kinds: declared_kinds(),
-            clocks: None,
-            values: Some(vec![]),
-            days: 0,
-            days_first: 0,
-            booleans: 0,
-            either: 0,
-            first_either: None,
-            decimals: 0,
-            separated: [0; SEPARATORS.len()],
-        }
+        SeenColumn { guess: Guess::new(may_use_comma), kinds: declared_kinds(), values: Some(vec![]), ..SeenColumn::default() }
     }
 
     fn see(&mut self, cell: &Cell<'_>) {
