@@ -14,9 +14,9 @@ use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, SheetVisible, Xl
 use super::super::guarded::guarded;
 use super::archive;
 use super::blocking::CancelFlag;
-use super::columns::{Cell, MOST_COLUMNS, RowSource, SourceRow};
+use super::columns::{Cell, MOST_COLUMNS, RowSource, ShowRow, SourceRow};
 use super::sentence::{bad_request, counted, damaged, file_name, listed, too_large, wrong_type};
-use super::sheet_survey::{SheetSurvey, TimeFormat, letters};
+use super::sheet_survey::{SheetSurvey, TimeFormat, letters, of_library};
 use super::source::Content;
 use crate::event::Failure;
 use crate::model::TableForm;
@@ -48,11 +48,8 @@ impl Workbook {
                 )));
             }
         }
-        let opened = guarded(|| {
-            archive::checked(path, &bytes, cancel)?;
-            Xlsx::new(Cursor::new(bytes)).map_err(|error| unreadable(&name, &error))
-        });
-        let xlsx = opened.unwrap_or_else(|| Err(damaged(&name)))?;
+        guarded(|| archive::checked(path, &bytes, cancel).map(drop)).unwrap_or_else(|| Err(damaged(&name)))?;
+        let xlsx = of_library(&name, || Xlsx::new(Cursor::new(bytes)))?;
         Ok(Workbook { path: path.to_owned(), xlsx })
     }
 
@@ -92,10 +89,6 @@ impl Workbook {
     }
 }
 
-fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Failure {
-    wrong_type(format!("{name} cannot be read as an Excel file: {error}. Open it in its program and save it again."))
-}
-
 /// One sheet of a workbook.
 pub(super) struct Sheet {
     name: String,
@@ -132,17 +125,11 @@ impl Sheet {
     }
 
     /// Shows all rows from the header on. What the survey says of a cell goes before what the library reads.
-    fn each_row_of(
-        &mut self,
-        survey: &SheetSurvey,
-        cancel: &CancelFlag,
-        show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn each_row_of(&mut self, survey: &SheetSurvey, cancel: &CancelFlag, show: &mut ShowRow<'_>) -> Result<(), Failure> {
         let file = file_name(&self.workbook.path);
-        let wrong = |error: calamine::XlsxError| unreadable(&file, &error);
         // The library computes with the rows and columns that a file claims, and panics where they overflow.
         let xlsx = &mut self.workbook.xlsx;
-        let mut cells = guarded(|| xlsx.worksheet_cells_reader(&self.name)).ok_or_else(|| damaged(&file))?.map_err(wrong)?;
+        let mut cells = of_library(&file, || xlsx.worksheet_cells_reader(&self.name))?;
         let mut rows = ShownRows::new(survey, self.form.fill_merged == Some(true));
         let mut row: Vec<Cell<'static>> = Vec::new();
         let mut current = None;
@@ -153,8 +140,7 @@ impl Sheet {
                 cancel.check()?;
             }
             seen += 1;
-            let mut next_cell = || cells.next_cell_with_formula_metadata();
-            let next = guarded(&mut next_cell).ok_or_else(|| damaged(&file))?.map_err(wrong)?;
+            let next = of_library(&file, || cells.next_cell_with_formula_metadata())?;
             let at = next.as_ref().map(|cell| cell.pos);
             if let Some(number) = current
                 && at.is_none_or(|(row, _)| row != number)
@@ -211,13 +197,7 @@ impl<'s> ShownRows<'s> {
         ShownRows { survey, is_filled, last: None, values: vec![Cell::Empty; if is_filled { survey.merged.len() } else { 0 }] }
     }
 
-    fn show(
-        &mut self,
-        number: u32,
-        row: &mut Vec<Cell<'static>>,
-        cancel: &CancelFlag,
-        show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn show(&mut self, number: u32, row: &mut Vec<Cell<'static>>, cancel: &CancelFlag, show: &mut ShowRow<'_>) -> Result<(), Failure> {
         for empty in self.last.map_or(number, |last| last + 1)..number {
             if empty % 1024 == 0 {
                 cancel.check()?;
@@ -229,12 +209,7 @@ impl<'s> ShownRows<'s> {
         self.one(number, row, show)
     }
 
-    fn one(
-        &mut self,
-        number: u32,
-        row: &mut Vec<Cell<'static>>,
-        show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn one(&mut self, number: u32, row: &mut Vec<Cell<'static>>, show: &mut ShowRow<'_>) -> Result<(), Failure> {
         let regions = self.survey.merged.iter().zip(&mut self.values);
         for (region, value) in regions.filter(|(region, _)| self.is_filled && (region.start.0..=region.end.0).contains(&number)) {
             let (start, end) = (region.start.1 as usize, (region.end.1 as usize).min(MOST_COLUMNS - 1));
@@ -287,7 +262,7 @@ impl WithoutValue {
 }
 
 impl RowSource for Sheet {
-    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut ShowRow<'_>) -> Result<(), Failure> {
         let survey = self.survey(cancel)?;
         if let Some(told) = survey.told_of_merged().filter(|_| self.form.fill_merged.is_none()) {
             let sentence = format!(

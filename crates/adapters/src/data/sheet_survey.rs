@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
 use std::sync::Arc;
 
-use calamine::{Data, DataRef, Dimensions, Xlsx};
+use calamine::{Data, DataRef, Dimensions, Xlsx, XlsxError};
 
 use super::super::guarded::guarded;
 use super::blocking::CancelFlag;
@@ -48,20 +48,11 @@ impl SheetSurvey {
         header_row: u64,
         cancel: &CancelFlag,
     ) -> Result<SheetSurvey, Failure> {
-        let wrong = |error: calamine::XlsxError| {
-            wrong_type(format!("{file} cannot be read as an Excel file: {error}. Open it in its program and save it again."))
-        };
-        let merged = guarded(|| xlsx.merge_cells_by_sheet_name(sheet)).ok_or_else(|| damaged(file))?.map_err(wrong)?;
+        let merged = of_library(file, || xlsx.merge_cells_by_sheet_name(sheet))?;
         let starts: HashSet<(u32, u32)> = merged.iter().map(|region| region.start).collect();
-        let mut cells = guarded(|| xlsx.worksheet_cells_reader(sheet)).ok_or_else(|| damaged(file))?.map_err(wrong)?;
-        let formats: Vec<(bool, bool)> = cells
-            .styles()
-            .iter()
-            .map(|style| style.number_format.as_ref().map_or((false, false), |format| day_and_time(&format.format_code)))
-            .collect();
-        let written = |format: &str| written_beside(format).map(Arc::from);
-        let styles = cells.styles().iter();
-        let beside: Vec<Option<Arc<str>>> = styles.map(|style| written(&style.number_format.as_ref()?.format_code)).collect();
+        let mut cells = of_library(file, || xlsx.worksheet_cells_reader(sheet))?;
+        let formats = cells.styles().iter().map(|style| style.number_format.as_ref().map(|format| WrittenFormat::of(&format.format_code)));
+        let formats: Vec<WrittenFormat> = formats.map(Option::unwrap_or_default).collect();
         let mut signs = CellSigns::default();
         let (mut first_column, mut first_row) = (usize::MAX, u32::MAX);
         let (mut times, mut with_value) = (HashMap::new(), HashSet::new());
@@ -71,17 +62,16 @@ impl SheetSurvey {
                 cancel.check()?;
             }
             seen += 1;
-            let mut next_cell = || cells.next_cell_with_style_id();
-            let Some((cell, style)) = guarded(&mut next_cell).ok_or_else(|| damaged(file))?.map_err(wrong)? else { break };
+            let Some((cell, style)) = of_library(file, || cells.next_cell_with_style_id())? else { break };
             let (at, value) = (cell.get_position(), cell.get_value());
             if u64::from(at.0) + 1 < header_row || is_empty(value) {
                 continue;
             }
             first_row = first_row.min(at.0);
             first_column = first_column.min(at.1 as usize);
-            times.extend(time_format(value, formats.get(style).copied().unwrap_or_default()).map(|format| (at, format)));
+            times.extend(time_format(value, formats.get(style)).map(|format| (at, format)));
             if matches!(value, DataRef::Int(_) | DataRef::Float(_)) {
-                signs.see(at, beside.get(style).and_then(Option::as_ref));
+                signs.see(at, formats.get(style).and_then(|format| format.beside.as_ref()));
             }
             with_value.extend(starts.contains(&at).then_some(at));
         }
@@ -144,8 +134,8 @@ fn is_empty(value: &DataRef<'_>) -> bool {
     }
 }
 
-fn time_format(value: &DataRef<'_>, (has_day, has_time): (bool, bool)) -> Option<TimeFormat> {
-    let DataRef::DateTime(time) = value else { return None };
+fn time_format(value: &DataRef<'_>, format: Option<&WrittenFormat>) -> Option<TimeFormat> {
+    let (DataRef::DateTime(time), Some(WrittenFormat { has_day, has_time, .. })) = (value, format) else { return None };
     let days = time.as_f64();
     match (has_day, has_time) {
         (true, true) if days.fract() == 0.0 && days >= 1.0 => Some(TimeFormat::Midnight),
@@ -155,48 +145,54 @@ fn time_format(value: &DataRef<'_>, (has_day, has_time): (bool, bool)) -> Option
     }
 }
 
-/// Whether a number format shows days, and times of a day; texts and colours in it say nothing.
-fn day_and_time(format: &str) -> (bool, bool) {
-    let (mut is_quoted, mut is_bracket) = (false, false);
-    let mut letters = String::new();
-    let mut characters = format.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' if !is_quoted => _ = characters.next(),
-            '"' => is_quoted = !is_quoted,
-            '[' if !is_quoted => is_bracket = true,
-            ']' if !is_quoted => is_bracket = false,
-            ';' if !is_quoted => break,
-            _ if is_quoted || is_bracket => {}
-            character => letters.extend(character.to_lowercase()),
-        }
-    }
-    (letters.contains(['y', 'd']), letters.contains(['h', 's']))
+/// What a number format says.
+#[derive(Debug, Default, PartialEq)]
+struct WrittenFormat {
+    /// Whether it shows days, and times of a day; texts and colours in it say nothing.
+    has_day: bool,
+    has_time: bool,
+    /// What it writes beside the digits: `min` of `0" min"`, `€` of `[$€-407] #,##0.00`. Percents change the number itself, and dates are told
+    /// otherwise.
+    beside: Option<Arc<str>>,
 }
 
-/// What a number format writes beside the digits: `min` of `0" min"`, `€` of `[$€-407] #,##0.00`. Percents change the number itself, and dates are told
-/// otherwise.
-fn written_beside(format: &str) -> Option<String> {
-    let mut written = String::new();
-    let mut characters = format.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '"' => written.extend(characters.by_ref().take_while(|c| *c != '"')),
-            '\\' => written.extend(characters.next()),
-            // As wide as the next character, and filled up with it.
-            '_' | '*' => _ = characters.next(),
-            '[' => {
-                let inner: String = characters.by_ref().take_while(|c| *c != ']').collect();
-                written.push_str(inner.strip_prefix('$').map_or("", |sign| sign.split('-').next().unwrap_or_default()));
+impl WrittenFormat {
+    fn of(format: &str) -> WrittenFormat {
+        let (mut found, mut written) = (WrittenFormat::default(), String::new());
+        let mut characters = format.chars();
+        while let Some(character) = characters.next() {
+            match character {
+                '"' => written.extend(characters.by_ref().take_while(|c| *c != '"')),
+                '\\' => written.extend(characters.next()),
+                // As wide as the next character, and filled up with it.
+                '_' | '*' => _ = characters.next(),
+                '[' => {
+                    let inner: String = characters.by_ref().take_while(|c| *c != ']').collect();
+                    written.push_str(inner.strip_prefix('$').map_or("", |sign| sign.split('-').next().unwrap_or_default()));
+                }
+                ';' => break,
+                sign if is_currency_sign(sign) => written.push(sign),
+                letter => {
+                    found.has_day |= matches!(letter, 'y' | 'Y' | 'd' | 'D');
+                    found.has_time |= matches!(letter, 'h' | 'H' | 's' | 'S');
+                    written.push(' ');
+                }
             }
-            ';' => break,
-            sign if is_currency_sign(sign) => written.push(sign),
-            _ => written.push(' '),
         }
+        let is_said = written.contains(|c: char| c.is_alphabetic() || is_currency_sign(c));
+        found.beside = is_said.then(|| written.split_whitespace().collect::<Vec<_>>().join(" ").into());
+        found
     }
-    let words: Vec<&str> = written.split_whitespace().collect();
-    let is_said = written.contains(|c: char| c.is_alphabetic() || is_currency_sign(c));
-    is_said.then(|| words.join(" "))
+}
+
+/// What the library of workbooks gives.
+///
+/// # Errors
+/// Fails with a sentence about the file, also where the library panics.
+pub(super) fn of_library<T>(file: &str, work: impl FnOnce() -> Result<T, XlsxError>) -> Result<T, Failure> {
+    let unreadable =
+        |error| wrong_type(format!("{file} cannot be read as an Excel file: {error}. Open it in its program and save it again."));
+    guarded(work).ok_or_else(|| damaged(file))?.map_err(unreadable)
 }
 
 /// The name of a column in a spreadsheet, from 0: `A`, `Z`, `AA`.
@@ -219,7 +215,8 @@ mod tests {
             ("[Red]0.00\" days\"", (false, false)),
             ("General", (false, false)),
         ] {
-            assert_eq!(day_and_time(format), expected, "{format}");
+            let found = WrittenFormat::of(format);
+            assert_eq!((found.has_day, found.has_time), expected, "{format}");
         }
         for (format, expected) in [
             ("0\" min\"", Some("min")),
@@ -235,7 +232,7 @@ mod tests {
             ("General", None),
             ("#,##0.00_-", None),
         ] {
-            assert_eq!(written_beside(format).as_deref(), expected, "{format}");
+            assert_eq!(WrittenFormat::of(format).beside.as_deref(), expected, "{format}");
         }
         assert_eq!([0, 25, 26, 701, 702].map(letters), ["A", "Z", "AA", "ZZ", "AAA"]);
     }
