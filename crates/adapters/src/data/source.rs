@@ -1,10 +1,13 @@
 //! Opens data files, detects their content by its first bytes, and decodes text. Only regular files are opened, sizes are limited, and encodings are
 //! never guessed.
 
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::SystemTime;
+
+use encoding_rs::{Encoding, UTF_8};
 
 use super::super::files;
 use super::super::picture_kind::picture_kind;
@@ -114,11 +117,10 @@ pub(super) fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
 /// Decodes a text: UTF-8 (with or without a byte order mark), or UTF-16 with one. Anything else fails with `wrong_type`, because a wrong guess would
 /// silently change names.
 pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
-    let name = file_name(path);
-    match bytes.get(..2) {
-        Some([0xFF, 0xFE]) => return decode_utf16(&name, &bytes, u16::from_le_bytes),
-        Some([0xFE, 0xFF]) => return decode_utf16(&name, &bytes, u16::from_be_bytes),
-        _ => {}
+    if let Some((encoding, mark)) = Encoding::for_bom(&bytes).filter(|_| is_utf16(&bytes)) {
+        let text = encoding.decode_without_bom_handling_and_without_replacement(bytes.get(mark..).unwrap_or_default());
+        let damaged = || format!("{} begins like UTF-16 text but is damaged. Save it with the encoding UTF-8.", file_name(path));
+        return text.filter(|text| !text.contains('\0')).map(Cow::into_owned).ok_or_else(|| wrong_type(damaged()));
     }
     if let Some(what) = Content::of(&bytes).as_file_kind() {
         return Err(not_a_text(path, what));
@@ -139,14 +141,14 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
 
 /// Whether a text begins with the mark of UTF-16.
 pub(super) fn is_utf16(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF])
+    Encoding::for_bom(bytes).is_some_and(|(encoding, _)| encoding != UTF_8)
 }
 
 /// Decodes a text whose encoding its author names.
 pub(super) fn decode_as(path: &Path, bytes: &[u8], encoding: TextEncoding) -> Result<String, Failure> {
     let (name, word) = (file_name(path), encoding.word());
     let mark = "\u{FEFF}".as_bytes();
-    let known = encoding_rs::Encoding::for_label(word.as_bytes());
+    let known = Encoding::for_label(word.as_bytes());
     let Some(known) = known else { return Err(internal(format!("the encoding {word} is not known"))) };
     if bytes.starts_with(mark) && encoding != TextEncoding::Utf8 {
         return Err(wrong_type(format!("{name} begins with the mark of UTF-8, and not as {word}. Remove `encoding`.")));
@@ -175,15 +177,6 @@ pub(super) fn not_utf8(path: &Path, line: u64) -> Failure {
 /// The failure of a text with zero bytes.
 pub(super) fn with_zeros(path: &Path) -> Failure {
     wrong_type(format!("{} is not a text: it contains zero bytes. Save it with the encoding UTF-8.", file_name(path)))
-}
-
-fn decode_utf16(name: &str, bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Failure> {
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let units = pairs.iter().skip(1).map(|pair| unit(*pair));
-    match char::decode_utf16(units).collect::<Result<String, _>>() {
-        Ok(text) if rest.is_empty() && !text.contains('\0') => Ok(text),
-        _ => Err(wrong_type(format!("{name} begins like UTF-16 text but is damaged. Save it with the encoding UTF-8."))),
-    }
 }
 
 /// A kind of content, detected by its first bytes.
