@@ -9,9 +9,8 @@ use super::blocking::CancelFlag;
 use super::columns::{Cell, ColumnType, Guess, RowSource};
 use super::counts::{CountedNumber, CountedValue, Counts, Merged};
 use super::datum::Datum;
-use super::sentence::internal;
-use super::summary::{SAMPLE_ROWS, markdown, share, short};
-use super::typed::{named, no_header};
+use super::summary::{markdown, share, short};
+use super::typed::{TableBeginning, named};
 use crate::event::Failure;
 use crate::port::{ColumnSummary, TableSource, TableSummary, ValueCount};
 
@@ -29,8 +28,7 @@ pub(super) fn profile(rows: &mut dyn RowSource, table: &TableSource, cancel: &Ca
 }
 
 fn within(rows: &mut dyn RowSource, table: &TableSource, most_counted: usize, cancel: &CancelFlag) -> Result<TableSummary, Failure> {
-    let beginning = Beginning::of(rows, cancel)?;
-    let Some(header) = beginning.header else { return Err(no_header(table)) };
+    let beginning = TableBeginning::of(rows, FIRST_ROWS, cancel)?;
     let may_use_comma = rows.may_use_decimal_comma();
     let mut columns: Vec<ColumnProfile> = beginning.guesses.iter().map(|guess| ColumnProfile::new(guess, may_use_comma)).collect();
     let mut row_count = 0;
@@ -40,7 +38,7 @@ fn within(rows: &mut dyn RowSource, table: &TableSource, most_counted: usize, ca
         columns.iter_mut().for_each(ColumnProfile::end_pass);
         is_first = false;
     }
-    let names = named(table, header, columns.len())?;
+    let names = named(table, beginning.header, columns.len())?;
     let types: Vec<ColumnType> = columns.iter().map(|column| column.guess.column_type()).collect();
     let sample = beginning.sample.iter().map(|row| sampled(row, &types));
     let sample_markdown = markdown(names.iter().map(String::as_str), sample.collect::<Vec<_>>().iter());
@@ -91,41 +89,6 @@ fn narrow(columns: &mut [ColumnProfile], most: usize) {
         if !largest.is_some_and(|column| column.counts.narrow()) {
             return;
         }
-    }
-}
-
-/// The first rows of a table.
-struct Beginning {
-    header: Option<Vec<String>>,
-    guesses: Vec<Guess>,
-    sample: Vec<Vec<Cell<'static>>>,
-}
-
-impl Beginning {
-    fn of(rows: &mut dyn RowSource, cancel: &CancelFlag) -> Result<Beginning, Failure> {
-        let may_use_comma = rows.may_use_decimal_comma();
-        let mut beginning = Beginning { header: None, guesses: vec![], sample: vec![] };
-        let mut seen = 0;
-        let read = rows.each_row(cancel, &mut |row| {
-            if beginning.guesses.len() < row.cells.len() {
-                beginning.guesses.resize(row.cells.len(), Guess::new(may_use_comma));
-            }
-            if beginning.header.is_none() {
-                beginning.header = Some(row.cells.iter().map(|cell| cell.text().into_owned()).collect());
-                return Ok(());
-            }
-            seen += 1;
-            if seen <= SAMPLE_ROWS {
-                beginning.sample.push(row.cells.iter().map(Cell::owned).collect());
-            }
-            beginning.guesses.iter_mut().zip(row.cells).for_each(|(guess, cell)| _ = guess.see(cell));
-            // The failure only ends the loop.
-            if seen < FIRST_ROWS { Ok(()) } else { Err(internal("")) }
-        });
-        if seen < FIRST_ROWS {
-            read?;
-        }
-        Ok(beginning)
     }
 }
 

@@ -8,7 +8,8 @@ use super::columns::{Cell, ColumnType, Guess, MOST_COLUMNS, RowSource};
 use super::datum::Datum;
 use super::names::column_names;
 use super::notation::{is_hours, is_unit, notated};
-use super::sentence::{bad_request, file_name, listed, shown, too_large, wrong_type};
+use super::sentence::{bad_request, file_name, internal, listed, shown, too_large, wrong_type};
+use super::summary::SAMPLE_ROWS;
 use crate::event::Failure;
 use crate::model::ColumnForm;
 use crate::port::TableSource;
@@ -98,21 +99,7 @@ fn same_currency(column_type: &ColumnType, cell: &Cell<'_>, known: &mut Option<S
 
 fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -> Result<TypedColumns, Failure> {
     let may_use_comma = rows.may_use_decimal_comma();
-    let mut header: Option<Vec<String>> = None;
-    let mut guesses: Vec<Guess> = Vec::new();
-    rows.each_row(cancel, &mut |row| {
-        if header.is_none() {
-            header = Some(row.cells.iter().map(|cell| cell.text().into_owned()).collect());
-            guesses.resize(row.cells.len(), Guess::new(may_use_comma));
-            return Ok(());
-        }
-        if guesses.len() < row.cells.len() {
-            guesses.resize(row.cells.len(), Guess::new(may_use_comma));
-        }
-        guesses.iter_mut().zip(row.cells).for_each(|(guess, cell)| _ = guess.see(cell));
-        Ok(())
-    })?;
-    let Some(header) = header else { return Err(no_header(table)) };
+    let TableBeginning { header, guesses, .. } = TableBeginning::of(rows, u64::MAX, cancel)?;
     let names = named(table, header, guesses.len())?;
     let declared = declared(table, &names)?;
     let typed = names.into_iter().zip(&guesses).map(|(name, guess)| {
@@ -123,18 +110,54 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -
     Ok(typed.collect())
 }
 
+/// The header of a table and what its first rows say.
+pub(super) struct TableBeginning {
+    /// `None`: the table is empty.
+    pub(super) header: Option<Vec<String>>,
+    pub(super) guesses: Vec<Guess>,
+    /// The first of these rows.
+    pub(super) sample: Vec<Vec<Cell<'static>>>,
+}
+
+impl TableBeginning {
+    /// Reads so many rows behind the header.
+    pub(super) fn of(rows: &mut dyn RowSource, most: u64, cancel: &CancelFlag) -> Result<TableBeginning, Failure> {
+        let may_use_comma = rows.may_use_decimal_comma();
+        let mut beginning = TableBeginning { header: None, guesses: vec![], sample: vec![] };
+        let mut seen = 0;
+        let read = rows.each_row(cancel, &mut |row| {
+            if beginning.guesses.len() < row.cells.len() {
+                beginning.guesses.resize(row.cells.len(), Guess::new(may_use_comma));
+            }
+            if beginning.header.is_none() {
+                beginning.header = Some(row.cells.iter().map(|cell| cell.text().into_owned()).collect());
+                return Ok(());
+            }
+            seen += 1;
+            if seen <= SAMPLE_ROWS {
+                beginning.sample.push(row.cells.iter().map(Cell::owned).collect());
+            }
+            beginning.guesses.iter_mut().zip(row.cells).for_each(|(guess, cell)| _ = guess.see(cell));
+            // The failure only ends the loop.
+            if seen < most { Ok(()) } else { Err(internal("")) }
+        });
+        if seen < most {
+            read?;
+        }
+        Ok(beginning)
+    }
+}
+
 /// The names of the columns, one for each: `header` may be shorter than other rows.
-pub(super) fn named(table: &TableSource, mut header: Vec<String>, columns: usize) -> Result<Vec<String>, Failure> {
+pub(super) fn named(table: &TableSource, header: Option<Vec<String>>, columns: usize) -> Result<Vec<String>, Failure> {
+    let Some(mut header) = header else {
+        return Err(wrong_type(format!("{} is empty. The first line must be the names of the columns.", file_name(&table.file))));
+    };
     if columns > MOST_COLUMNS {
         return Err(too_large(format!("{} has {columns} columns, more than {MOST_COLUMNS}.", file_name(&table.file))));
     }
     header.resize(columns, String::new());
     Ok(column_names(header.iter().map(String::as_str)))
-}
-
-/// The failure of a file without rows.
-pub(super) fn no_header(table: &TableSource) -> Failure {
-    wrong_type(format!("{} is empty. The first line must be the names of the columns.", file_name(&table.file)))
 }
 
 /// The declared types by name in lower case. Fails if the file does not have a declared column.
