@@ -9,6 +9,9 @@ use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, TableForm};
 use crate::port::{FileContent, TableSource, TableSummary};
 
+/// What is read of a file, and the tables in it.
+pub(super) type ReadTables = (FileContent, Vec<TableSource>);
+
 /// Maximum number of tables in one file.
 const MOST_TABLES: usize = 100;
 
@@ -42,7 +45,7 @@ pub(super) fn sources(path: &Path, kind: DataKind, parts: Vec<String>) -> Vec<Ta
 pub(super) fn described(
     sources: Vec<TableSource>,
     mut summary: impl FnMut(&TableSource) -> Result<TableSummary, Failure>,
-) -> Result<(FileContent, Vec<TableSource>), Failure> {
+) -> Result<ReadTables, Failure> {
     if sources.len() > MOST_TABLES {
         let file = sources.first().map(|source| file_name(&source.file)).unwrap_or_default();
         return Err(too_large(format!("{file} contains {} tables, more than {MOST_TABLES}. Split it.", sources.len())));

@@ -7,7 +7,7 @@ use super::blocking::CancelFlag;
 use super::child;
 use super::database::{DatabasePool, tables_of};
 use super::delimited::Delimited;
-use super::described::{described, source, sources};
+use super::described::{ReadTables, described, source, sources};
 use super::json_lines::JsonLines;
 use super::names::file_id;
 use super::parsed::{MOST_TEXT, ParsedContent, ParsedKind};
@@ -17,7 +17,7 @@ use super::source::{Content, content_of, decode, read_all};
 use super::summary::summary;
 use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, ReadKind};
-use crate::port::{FileContent, ReadRequest, TableSource};
+use crate::port::{FileContent, ReadRequest};
 
 /// Maximum size of a document, an Excel file or a picture, in bytes.
 const MOST_FILE: u64 = 32 << 20;
@@ -30,7 +30,7 @@ const DOCUMENT_TIME: Duration = Duration::from_secs(30);
 const KINDS: [&str; 4] = ["text", "table", "document", "image"];
 
 /// Reads a file. Without `type`, a file that cannot be read has the kind `unreadable`, and its summary states why; with `type`, this is a failure.
-pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
+pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFlag) -> Result<ReadTables, Failure> {
     let path = request.path.as_path();
     // So that one file of a list does not take the time of all others.
     let time = request.timeout / FILE_SHARE;
@@ -104,13 +104,7 @@ fn asked(kind: &str, path: &Path, time: Duration, cancel: &CancelFlag) -> Result
     })
 }
 
-fn read_as(
-    pool: &DatabasePool,
-    path: &Path,
-    kind: ReadKind,
-    time: Duration,
-    cancel: &CancelFlag,
-) -> Result<(FileContent, Vec<TableSource>), Failure> {
+fn read_as(pool: &DatabasePool, path: &Path, kind: ReadKind, time: Duration, cancel: &CancelFlag) -> Result<ReadTables, Failure> {
     match kind {
         ReadKind::Text => Ok((text(path)?, Vec::new())),
         ReadKind::Table(kind) => tables(pool, path, kind, time, cancel),
@@ -128,13 +122,7 @@ fn text(path: &Path) -> Result<FileContent, Failure> {
 }
 
 /// Describes every table of the file.
-fn tables(
-    pool: &DatabasePool,
-    path: &Path,
-    kind: DataKind,
-    time: Duration,
-    cancel: &CancelFlag,
-) -> Result<(FileContent, Vec<TableSource>), Failure> {
+fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, time: Duration, cancel: &CancelFlag) -> Result<ReadTables, Failure> {
     match kind {
         DataKind::Excel => parsed(ParsedKind::Excel, path, time, cancel),
         DataKind::Csv | DataKind::Tsv => {
@@ -163,13 +151,13 @@ fn tables(
 }
 
 #[cfg(feature = "duckdb")]
-fn by_duckdb(sources: Vec<TableSource>, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
+fn by_duckdb(sources: Vec<crate::port::TableSource>, cancel: &CancelFlag) -> Result<ReadTables, Failure> {
     let mut database = super::duck::DuckSession::open(&sources.iter().collect::<Vec<_>>(), cancel)?;
     described(sources, |source| summary(&mut database, source, cancel))
 }
 
 /// Reads a file that a library parses.
-fn parsed(kind: ParsedKind, path: &Path, time: Duration, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
+fn parsed(kind: ParsedKind, path: &Path, time: Duration, cancel: &CancelFlag) -> Result<ReadTables, Failure> {
     let ParsedContent { content, tables } = child::content(kind, path, read_all(path, MOST_FILE)?.0, time, cancel)?;
     // Where the tables are is known here, whatever the child says.
     let tables = tables.into_iter().map(|(name, sheet)| source(path, DataKind::Excel, name, sheet)).collect();
