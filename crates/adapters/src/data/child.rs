@@ -19,14 +19,14 @@ use tokio::time::Instant;
 use super::super::environment::text;
 use super::super::held;
 use super::super::os;
-use super::super::sandbox::{FirstStage, LIBRARIES, ProgramTalk, Sandbox};
+use super::super::sandbox::{FirstStage, LIBRARIES, ProgramTalk, Sandbox, closed_call};
 use super::blocking::CancelFlag;
 use super::datum::Datum;
 use super::parsed::{self, ParsedContent, ParsedKind};
 use super::sentence::{file_name, internal, unavailable, wrong_type};
 use super::typed::{TypedColumns, ValueSource};
 use crate::event::Failure;
-use crate::model::{ProgramNetwork, SandboxMode};
+use crate::model::SandboxMode;
 use crate::port::{ProgramBounds, ProgramCall, Secret, TableSource};
 
 /// The first argument of a flow that is such a process.
@@ -264,23 +264,12 @@ fn call(program: &Path) -> ProgramCall {
     let libraries = text(LIBRARIES).filter(|_| cfg!(feature = "duckdb"));
     let folders = libraries.iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute() && folder.is_dir());
     ProgramCall {
-        name: "reading files".to_owned(),
-        command: vec![program.display().to_string(), READER.to_owned()],
-        named: vec![],
-        project: PathBuf::new(),
-        input: vec![],
         env: libraries.iter().map(|all| (LIBRARIES.to_owned(), Secret::new(all.as_str()))).collect(),
-        folder: None,
-        home: None,
         reads: folders.collect(),
-        writes: vec![],
-        files: vec![],
-        keeps_files: false,
-        network: ProgramNetwork::None,
         // Without one, its memory and time are bounded all the same.
         sandbox: SandboxMode::Preferred,
         bounds: ProgramBounds { memory: MOST_MEMORY, processes: 8, file_size: 64 << 10, disk: 1 << 20, output: 0 },
-        timeout: LIFE,
+        ..closed_call("reading files", vec![program.display().to_string(), READER.to_owned()], LIFE)
     }
 }
 

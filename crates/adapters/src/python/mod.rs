@@ -22,8 +22,9 @@ use serde_json::{Map, Value, json};
 pub use self::interpreter::{PythonInterpreter, interpreter};
 use super::kept_files::KeptFiles;
 use super::picture_kind::{picture_kind, picture_size};
+use super::sandbox::closed_call;
 use crate::event::Failure;
-use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
+use crate::model::FailureKind;
 use crate::port::{
     Pending, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonFault, PythonReply,
     QueryRequest, SqlDatabase,
@@ -246,22 +247,12 @@ fn program(call: &PythonCall, interpreter: &PythonInterpreter) -> Result<Program
     let options = ["-I", "-B", "-X", "utf8", "-c"].map(str::to_owned);
     let command = std::iter::once(interpreter.program.display().to_string()).chain(options).chain([driver]).collect();
     Ok(ProgramCall {
-        name: name.clone(),
-        command,
-        named: vec![],
         project: call.project.clone(),
         input,
-        env: vec![],
-        folder: None,
-        home: None,
         reads: interpreter.reads.iter().chain(reads).cloned().collect(),
-        writes: vec![],
-        files: vec![],
         keeps_files: true,
-        network: ProgramNetwork::None,
-        sandbox: SandboxMode::Required,
         bounds: ProgramBounds { output: (MOST_RESULTS + 8 * MOST_PRINTED) as u64, ..*bounds },
-        timeout: *timeout,
+        ..closed_call(name, command, *timeout)
     })
 }
 

@@ -3,16 +3,16 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::ProgramPlaces;
 use super::kind::{FirstStage, SandboxKind};
 use super::rules::{LandlockSupport, support};
 use super::run::ProgramRun;
 use super::scratch::Scratch;
 use super::talk::TalkEnds;
+use super::{ProgramPlaces, closed_call};
 use crate::event::Failure;
-use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
+use crate::model::FailureKind;
 use crate::own::OwnFiles;
-use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
+use crate::port::{ProgramCall, ProgramEnd, ProgramReply};
 use crate::program::find;
 
 /// What a trial may take.
@@ -40,24 +40,8 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
     // In the scratch folder of another program: what is left of it if flow is killed goes with it.
     let other = Scratch::new(&[("outside".to_owned(), b"outside".to_vec())]).map_err(|failure| failure.message)?;
     let outside = other.work().join("outside");
-    let call = ProgramCall {
-        name: "the trial of the sandbox".to_owned(),
-        command: ["/bin/sh", "-c", SCRIPT, "sh"].map(str::to_owned).into_iter().chain([outside.display().to_string()]).collect(),
-        named: vec![],
-        project: std::path::PathBuf::new(),
-        input: vec![],
-        env: vec![],
-        folder: None,
-        home: None,
-        reads: vec![],
-        writes: vec![],
-        files: vec![],
-        keeps_files: false,
-        network: ProgramNetwork::None,
-        sandbox: SandboxMode::Required,
-        bounds: ProgramBounds::default(),
-        timeout: TRIAL_TIME,
-    };
+    let command = ["/bin/sh", "-c", SCRIPT, "sh"].map(str::to_owned).into_iter().chain([outside.display().to_string()]).collect();
+    let call = closed_call("the trial of the sandbox", command, TRIAL_TIME);
     let own = OwnFiles::default();
     let places = ProgramPlaces { own: &own, readable: &[], private_hosts: &[] };
     let reply = run_in(places, stage, &call, Some(kind), &AtomicBool::new(false), None).map_err(|failure| failure.message)?;
