@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, Transactio
 use sha2::{Digest, Sha256};
 
 use super::super::data::failure;
-use super::super::sqlite_file::{self, make_private_file, remove_whole};
+use super::super::sqlite_file::{self, make_private_file, query_all, query_value, remove_whole};
 use super::kept::of_disk;
 use super::pieces::Piece;
 use crate::diagnostic::visible;
@@ -148,13 +148,13 @@ impl DocumentIndex {
 
     /// Documents, by path.
     pub(super) fn documents(&self) -> Result<std::collections::HashMap<String, KnownDocument>, IndexError> {
-        let mut statement = self.connection.prepare("select path, id, size, modified, checked, hash, problem from documents")?;
-        let rows = statement.query_map([], |row| {
+        let all = "select path, id, size, modified, checked, hash, problem from documents";
+        let rows = query_all(&self.connection, all, [], |row| {
             let stamp = FileStamp { size: row.get(2)?, modified: row.get(3)? };
             let known = KnownDocument { id: row.get(1)?, stamp, checked: row.get(4)?, hash: row.get(5)?, problem: row.get(6)? };
             Ok((row.get(0)?, known))
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.into_iter().collect())
     }
 
     /// Begins a change of several documents.
@@ -167,11 +167,13 @@ impl DocumentIndex {
         Ok(self.connection.query_row("select count(*) from pieces", [], |row| unsigned(row, 0))?)
     }
 
+    fn maker_of_vectors(&self) -> rusqlite::Result<Option<String>> {
+        query_value(&self.connection, "select value from settings where name = 'embed'", [])
+    }
+
     /// Whether vectors of another maker are kept; they are then forgotten.
     pub(super) fn use_vectors_of(&mut self, identity: &str) -> Result<(), IndexError> {
-        let known: Option<String> =
-            self.connection.query_row("select value from settings where name = 'embed'", [], |row| row.get(0)).optional()?;
-        if known.as_deref() == Some(identity) {
+        if self.maker_of_vectors()?.as_deref() == Some(identity) {
             return Ok(());
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -182,22 +184,17 @@ impl DocumentIndex {
 
     /// Whether the vectors that are kept are of this maker, and none is missing.
     pub(super) fn has_vectors_of(&self, identity: &str) -> Result<bool, IndexError> {
-        let known: Option<String> =
-            self.connection.query_row("select value from settings where name = 'embed'", [], |row| row.get(0)).optional()?;
-        Ok(known.as_deref() == Some(identity) && self.without_vectors(1)?.is_empty())
+        Ok(self.maker_of_vectors()?.as_deref() == Some(identity) && self.without_vectors(1)?.is_empty())
     }
 
     /// Texts of pieces that have no vector yet, each once, with the hash under which it is kept.
     pub(super) fn without_vectors(&self, most: usize) -> Result<Vec<(Vec<u8>, String)>, IndexError> {
-        let mut statement = self.connection.prepare_cached(
-            "select hash, min(heading), min(text) from pieces where not exists (select 1 from vectors where vectors.hash = pieces.hash) \
-             group by hash limit ?",
-        )?;
-        let rows = statement.query_map([most as i64], |row| {
+        let missing = "select hash, min(heading), min(text) from pieces where not exists (select 1 from vectors where vectors.hash = \
+                       pieces.hash) group by hash limit ?";
+        Ok(query_all(&self.connection, missing, [most as i64], |row| {
             let (heading, text): (String, String) = (row.get(1)?, row.get(2)?);
             Ok((row.get(0)?, if heading.is_empty() { text } else { format!("{heading}\n{text}") }))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })?)
     }
 
     /// How many pieces have no vector yet.
@@ -211,7 +208,7 @@ impl DocumentIndex {
     /// # Errors
     /// Also fails with `bad_response` if they are not as long as those that are kept.
     pub(super) fn keep_vectors(&mut self, vectors: &[(Vec<u8>, Vec<f32>)]) -> Result<(), IndexError> {
-        let kept: Option<i64> = self.connection.query_row("select length(vector) from vectors limit 1", [], |row| row.get(0)).optional()?;
+        let kept: Option<i64> = query_value(&self.connection, "select length(vector) from vectors limit 1", [])?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (hash, vector) in vectors {
             let bytes = bytes_of(vector);
@@ -232,14 +229,9 @@ impl DocumentIndex {
             return Ok(vec![]);
         }
         // Ordered by the name of the score, and not by the score: SQLite would work it out twice for each piece.
-        let mut statement = self
-            .connection
-            .prepare_cached("select rowid, bm25(words, ?2, 1.0) as score from words where words match ?1 order by score, rowid limit ?3")?;
-        let rows = statement.query_map(params![any_of(&chosen), HEADING_WEIGHT, most as i64], |row| {
-            let score: f64 = row.get(1)?;
-            Ok((row.get(0)?, -score))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let best = "select rowid, bm25(words, ?2, 1.0) as score from words where words match ?1 order by score, rowid limit ?3";
+        let values = params![any_of(&chosen), HEADING_WEIGHT, most as i64];
+        Ok(query_all(&self.connection, best, values, |row| Ok((row.get(0)?, -row.get::<_, f64>(1)?)))?)
     }
 
     /// The words that tell pieces apart: not those that most pieces hold, such as articles. If all are like that, the rarest of them. Where they are
