@@ -80,37 +80,27 @@ impl WalkedFolders {
             // Looked at before it is read: what changes meanwhile is read the next time.
             let Ok(now) = fs::symlink_metadata(&folder) else { continue };
             let (id, changed, key) = (file_id(&now), os::changed(&now), (names, folder));
-            if known.get(&key).is_none_or(|folder| (&folder.id, folder.changed) != (&id, changed)) {
-                found.read += 1;
-                let read = read(&key.1, names, id, changed, most)?;
-                let is_settled = UNIX_EPOCH.checked_add(changed).and_then(|at| at.elapsed().ok()).is_some_and(|age| age > self.settled);
-                match is_settled {
-                    true => _ = known.insert(key.clone(), read),
-                    false => {
-                        known.remove(&key);
-                        seen += read.count;
-                        take(&key.1, &read, &mut left, &mut found.paths);
-                        if seen > most {
-                            return None;
-                        }
-                        continue;
-                    }
+            let (folder, is_settled) = match known.remove(&key).filter(|folder| (&folder.id, folder.changed) == (&id, changed)) {
+                Some(folder) => (folder, true),
+                None => {
+                    found.read += 1;
+                    let folder = read(&key.1, names, id, changed, most)?;
+                    let age = UNIX_EPOCH.checked_add(changed).and_then(|at| at.elapsed().ok());
+                    (folder, age.is_some_and(|age| age > self.settled))
                 }
-            }
-            let Some(folder) = known.get(&key) else { continue };
+            };
             seen += folder.count;
-            take(&key.1, folder, &mut left, &mut found.paths);
+            left.extend(folder.folders.iter().map(|name| key.1.join(name)));
+            found.paths.extend(folder.hidden.iter().map(|name| key.1.join(name)));
+            if is_settled {
+                known.insert(key, folder);
+            }
             if seen > most {
                 return None;
             }
         }
         Some(found)
     }
-}
-
-fn take(place: &Path, folder: &KnownFolder, left: &mut Vec<PathBuf>, hidden: &mut Vec<PathBuf>) {
-    left.extend(folder.folders.iter().map(|name| place.join(name)));
-    hidden.extend(folder.hidden.iter().map(|name| place.join(name)));
 }
 
 fn read(place: &Path, names: HiddenNames, id: FileId, changed: Duration, most: usize) -> Option<KnownFolder> {
