@@ -191,7 +191,10 @@ pub(super) fn stopped() -> Failure {
     failure(FailureKind::Timeout, "The query was stopped.")
 }
 
-/// The resident memory of this process in bytes, assuming pages of 4 KiB. `None` on systems that do not report it; there, only time and the size of
+/// The resident memory of this process in bytes, assuming pages of 4 KiB: what else grows meanwhile counts, too. SQLite counts what one connection
+/// uses for its cache, schema and statements (`sqlite3_db_status`), but not what a query sorts and groups; what it counts of that
+/// (`sqlite3_memory_used`) is of all connections of the process, those of the store among them. Neither, nor an allocator of our own for it, can be
+/// reached without `unsafe`, which is forbidden here. `None` on systems that do not report it; there, only time and the size of
 /// single values limit a query.
 pub(super) fn resident_bytes() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
