@@ -145,8 +145,9 @@ impl Pipeline {
 }
 
 /// What happens to what no list of a policy names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
     /// It is done.
     Auto,
@@ -158,8 +159,11 @@ pub enum PermissionMode {
 }
 
 /// Whether programs are shut in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantNames,
+)]
 #[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
     /// They are not.
     None,
@@ -378,11 +382,13 @@ pub enum PersonSource {
     Fields(Vec<(Spanned<String>, Filling)>),
 }
 
-/// A policy: what may be done. See `policy` for how it is decided.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// A policy: what may be done. See `policy` for how it is decided. As JSON it is what it decides by.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[expect(missing_docs, reason = "the keys of the language page, one by one")]
 pub struct Policy {
+    #[serde(skip)]
     pub span: Span,
+    #[serde(skip)]
     pub description: Option<String>,
     pub allowed_tools: Option<Vec<Spanned<String>>>,
     pub disallowed_tools: Vec<Spanned<String>>,

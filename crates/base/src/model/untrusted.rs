@@ -1,10 +1,13 @@
 //! What a policy says of values that a model, a tool or a stranger wrote.
 
+use serde::Serialize;
+
 use crate::source::Spanned;
 
 /// What happens to a call with such a value (`untrusted`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum UntrustedAnswer {
     /// It is made.
     Allow,
@@ -42,7 +45,7 @@ pub enum ArgumentClass {
 }
 
 /// One entry of `untrusted`: a class, a tool, some arguments of a tool, or [`UntrustedRule::OTHERWISE`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UntrustedRule {
     /// As it is written.
     pub of: Spanned<String>,

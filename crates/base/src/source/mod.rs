@@ -8,6 +8,8 @@ mod paths;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+
 pub use characters::{is_invisible, is_unseen};
 pub use paths::{from_folder, normalised};
 
@@ -56,6 +58,13 @@ impl<T> Spanned<T> {
     /// Joins a value and its place.
     pub fn new(value: T, span: Span) -> Spanned<T> {
         Spanned { value, span }
+    }
+}
+
+/// As its value alone.
+impl<T: Serialize> Serialize for Spanned<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
     }
 }
 
