@@ -14,44 +14,22 @@ use super::{Exit, stdout};
 use crate::adapter::audit_file::{AuditEnds, AuditFile};
 use crate::adapter::encryption::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
-use crate::diagnostic::{counted, grouped, visible};
+use crate::diagnostic::{counted, visible};
 use crate::journal::{AuditEnd, AuditEnding};
 use crate::port::StoreError;
 use crate::runtime::kept;
 
 /// Columns of a table, each with its place in a record.
-const COLUMNS: [(&str, &str); 24] = [
-    ("record_id", "/record_id"),
-    ("timestamp", "/timestamp"),
-    ("event_type", "/event_type"),
-    ("session_id", "/session_id"),
-    ("trace_id", "/trace_id"),
-    ("event", "/event"),
-    ("step", "/step"),
-    ("agent_id", "/agent_id"),
-    ("action", "/action"),
-    ("target", "/target"),
-    ("result", "/result"),
-    ("reason", "/reason"),
-    ("policy_applied", "/policy_applied"),
-    ("duration_ms", "/resource_usage/duration_ms"),
-    ("input_tokens", "/resource_usage/input_tokens"),
-    ("output_tokens", "/resource_usage/output_tokens"),
-    ("cost_usd", "/resource_usage/cost_usd"),
-    ("decided_by", "/security_context/decided_by"),
-    ("pipeline_hash", "/security_context/pipeline_hash"),
-    ("origin", "/security_context/origin"),
-    ("served", "/security_context/served"),
-    ("scripted", "/security_context/scripted"),
-    ("previous", "/previous"),
-    ("hash", "/hash"),
-];
+const COLUMNS: &str = "record_id timestamp event_type session_id trace_id event step agent_id action target result reason policy_applied \
+                       resource_usage/duration_ms resource_usage/input_tokens resource_usage/output_tokens resource_usage/cost_usd \
+                       security_context/decided_by security_context/pipeline_hash security_context/origin security_context/served \
+                       security_context/scripted previous hash";
 /// Bytes that are printed at once.
 const AT_ONCE: usize = 1 << 16;
 
 /// How many records, in words.
 pub(super) fn records(count: u64) -> String {
-    format!("{} {}", grouped(count), if count == 1 { "record" } else { "records" })
+    counted(count, "record", "records")
 }
 
 /// Verifies or exports the audit of the project.
@@ -150,7 +128,7 @@ impl Wanted<'_> {
 fn export(audit: &AuditFile, wanted: &Wanted<'_>, format: AuditFormat) -> Result<Exit, Refusal> {
     let (mut text, mut printed, mut unread, mut found) = (vec![], Exit::Ok, 0, false);
     if format == AuditFormat::Csv {
-        row(&mut text, COLUMNS.map(|(name, _)| name.to_owned()));
+        row(&mut text, COLUMNS.split(' ').map(|place| place.rsplit('/').next().unwrap_or(place).to_owned()));
     }
     let mut print = |text: &mut Vec<u8>| {
         printed = printed.or(stdout::print_file(&String::from_utf8_lossy(text)));
@@ -164,7 +142,7 @@ fn export(audit: &AuditFile, wanted: &Wanted<'_>, format: AuditFormat) -> Result
                 found = true;
                 match format {
                     AuditFormat::Jsonl => text.extend([line, b"\n"].concat()),
-                    AuditFormat::Csv => row(&mut text, COLUMNS.map(|(_, place)| cell(record.pointer(place)))),
+                    AuditFormat::Csv => row(&mut text, COLUMNS.split(' ').map(|place| cell(record.pointer(&format!("/{place}"))))),
                 }
             }
             Err(_) => unread += 1,
@@ -195,7 +173,7 @@ fn cell(value: Option<&Value>) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{text}") } else { text }
 }
 
-fn row<const N: usize>(text: &mut Vec<u8>, cells: [String; N]) {
+fn row(text: &mut Vec<u8>, cells: impl IntoIterator<Item = String>) {
     // A vector takes everything.
     let _ = csv::Writer::from_writer(text).write_record(cells);
 }

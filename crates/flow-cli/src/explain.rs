@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use clap::CommandFactory;
+use indexmap::{IndexMap, IndexSet};
 
 use super::arguments::{CommandLine, ExplainOptions, GraphFormat, GraphOptions, SharedOptions};
 use super::refusal::{Refusal, pipeline};
@@ -49,18 +50,16 @@ pub(super) fn run(options: &ExplainOptions, shared: &SharedOptions) -> Result<Ex
 
 /// What keys of one name mean, in each place that they may stand in.
 fn about_keys(keys: &[(&'static KeyTable, &'static KeyRule)]) -> String {
-    let mut told: Vec<(Vec<&str>, String)> = vec![];
+    let mut told: IndexMap<String, IndexSet<&str>> = IndexMap::new();
     for (place, key) in keys {
         let needed = if key.is_required { " (required)" } else { "" };
         let text = format!("  {}{needed}\n  takes {}\n", key.about, key.takes.in_words());
-        match told.iter_mut().find(|(_, other)| *other == text) {
-            Some((places, _)) if !places.contains(&place.name) => places.push(place.name),
-            Some(_) => {}
-            None => told.push((vec![place.name], text)),
-        }
+        told.entry(text).or_default().insert(place.name);
     }
     let name = keys.first().map_or("", |(_, key)| key.name);
-    told.iter().map(|(places, text)| format!("{name}, in {}\n{text}", listed(places, "and"))).collect::<Vec<_>>().join("\n")
+    let line =
+        |(text, places): (String, IndexSet<&str>)| format!("{name}, in {}\n{text}", listed(&places.into_iter().collect::<Vec<_>>(), "and"));
+    told.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Prints the JSON Schema of a kind of file, or of all.

@@ -1,9 +1,9 @@
 //! What a run prints and writes: its events, its outputs, how it ended.
 
-use std::collections::BTreeSet;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 
+use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{OutputOptions, SharedOptions};
@@ -192,18 +192,12 @@ fn needs_review(outcome: &RunOutcome) -> Option<String> {
 
 /// What was noted of calls of models, each note once, with the steps that made them.
 fn notes(outcome: &RunOutcome) -> Vec<String> {
-    let mut steps: Vec<(&str, Vec<&str>)> = vec![];
+    let mut steps: IndexMap<&str, IndexSet<&str>> = IndexMap::new();
     for event in &outcome.events {
         let Happening::ModelReplied { step, reply: ModelAnswer::Said { notes, .. }, .. } = &event.happening else { continue };
-        for note in notes {
-            match steps.iter_mut().find(|(known, _)| known == note) {
-                Some((_, of)) if of.contains(&&**step) => {}
-                Some((_, of)) => of.push(step),
-                None => steps.push((note, vec![step])),
-            }
-        }
+        notes.iter().for_each(|note| steps.entry(note).or_default().extend([&**step]));
     }
-    let line = |(note, of): &(&str, Vec<&str>)| {
+    let line = |(note, of): (&&str, &IndexSet<&str>)| {
         let more = if of.len() > 1 { format!(" and {} more", of.len() - 1) } else { String::new() };
         visible(&format!("note: \"{}\"{more}: {note}", of[0])).into_owned()
     };
@@ -263,23 +257,16 @@ fn counted_batches(record: &Record) -> Option<String> {
 
 /// Gates that were not met, a sentence each; those in elements of one `for_each` are counted.
 fn gates_not_met(record: &Record) -> Vec<String> {
-    let mut gates: Vec<(Vec<&str>, Vec<&FailureRecord>)> = vec![];
+    let mut gates: IndexMap<Vec<&str>, Vec<&FailureRecord>> = IndexMap::new();
     for failure in record.failures.iter().filter(|failure| failure.counts()) {
-        let ids: Vec<&str> = step_path::ids(&failure.gate).collect();
-        match gates.iter_mut().find(|(known, _)| *known == ids) {
-            Some((_, of)) => of.push(failure),
-            None => gates.push((ids, vec![failure])),
-        }
+        gates.entry(step_path::ids(&failure.gate).collect()).or_default().push(failure);
     }
     let sentence = |(ids, of): (Vec<&str>, Vec<&FailureRecord>)| {
-        let mut criteria: Vec<&str> = of.iter().flat_map(|failure| failure.not_met()).map(|verdict| verdict.id.as_str()).collect();
+        let all: Vec<&str> = of.iter().flat_map(|failure| failure.not_met()).map(|verdict| verdict.id.as_str()).collect();
+        let once: Vec<&str> = all.iter().copied().collect::<IndexSet<_>>().into_iter().collect();
         match of.as_slice() {
-            [alone] => format!("gate \"{}\" was not met ({})", alone.gate, criteria.join(", ")),
-            several => {
-                let mut seen = BTreeSet::new();
-                criteria.retain(|id| seen.insert(*id));
-                format!("gate \"{}\" was not met {} times ({})", ids.join("/"), several.len(), criteria.join(", "))
-            }
+            [alone] => format!("gate \"{}\" was not met ({})", alone.gate, all.join(", ")),
+            several => format!("gate \"{}\" was not met {} times ({})", ids.join("/"), several.len(), once.join(", ")),
         }
     };
     gates.into_iter().map(sentence).collect()

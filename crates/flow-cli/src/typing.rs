@@ -26,8 +26,12 @@ pub(super) fn is_at_terminal() -> bool {
 
 /// Whether a person sees standard error on a terminal that can draw a line again.
 pub(super) fn shows_lines() -> bool {
-    let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
-    std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
+    std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb()
+}
+
+/// Whether the terminal draws nothing but lines.
+pub(super) fn is_dumb() -> bool {
+    environment::text("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// What a person says to a question.

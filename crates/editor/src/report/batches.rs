@@ -1,7 +1,8 @@
 //! What is shown of a `for_each` with many elements: those that failed first, each in a line, and the others counted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::look::{Look, fit};
@@ -67,40 +68,26 @@ impl<'a> Batches<'a> {
 
     /// `87 × 1 part to hook (each/out)`: what elements sent, each different thing once.
     pub(super) fn sent<'r>(&self, record: &'r Record) -> Vec<(usize, &'r SentRecord)> {
-        let mut groups: Vec<(usize, &SentRecord)> = vec![];
-        let mut places: HashMap<(Vec<&str>, &str, u64), usize> = HashMap::new();
-        for sent in &record.sent {
+        let mut groups: IndexMap<(Vec<&str>, &str, u64, Option<usize>), (usize, &SentRecord)> = IndexMap::new();
+        for (at, sent) in record.sent.iter().enumerate() {
             let is_alone = !self.holds(&sent.step) || !sent.rejected.is_empty() || !sent.texts.is_empty();
-            let next = groups.len();
-            let place = match is_alone {
-                true => next,
-                false => *places.entry((step_path::ids(&sent.step).collect(), &sent.to, sent.parts)).or_insert(next),
-            };
-            match groups.get_mut(place) {
-                Some((count, _)) => *count += 1,
-                None => groups.push((1, sent)),
-            }
+            let alike = (step_path::ids(&sent.step).collect(), &*sent.to, sent.parts, is_alone.then_some(at));
+            groups.entry(alike).or_insert((0, sent)).0 += 1;
         }
-        groups
+        groups.into_values().collect()
     }
 
     /// The steps inside elements, each step of the file once, with the count of how they ended, in the order in which they began.
     pub(super) fn inside(&self, list: &str, record: &Record) -> Vec<BatchRecord> {
-        let mut groups: Vec<(String, Vec<&StepRecord>)> = vec![];
-        let mut places: HashMap<Vec<&str>, usize> = HashMap::new();
+        let mut groups: IndexMap<Vec<&str>, Vec<&StepRecord>> = IndexMap::new();
         for step in &record.steps {
             let Some((of, _, below)) = step_path::outermost_element(&step.step).filter(|(_, _, below)| !below.is_empty()) else { continue };
             if of != list || below.contains(['/', '[']) {
                 continue;
             }
-            let ids: Vec<&str> = step_path::ids(&step.step).collect();
-            let place = *places.entry(ids.clone()).or_insert(groups.len());
-            match groups.get_mut(place) {
-                Some((_, runs)) => runs.push(step),
-                None => groups.push((ids.join("/"), vec![step])),
-            }
+            groups.entry(step_path::ids(&step.step).collect()).or_default().push(step);
         }
-        groups.into_iter().map(|(step, runs)| BatchRecord::of_steps(&step, runs)).collect()
+        groups.into_iter().map(|(ids, runs)| BatchRecord::of_steps(&ids.join("/"), runs)).collect()
     }
 
     /// Elements that failed or did not run to their end, a line each.

@@ -1,11 +1,13 @@
 //! SARIF 2.1.0 (OASIS standard, section numbers below), which code hosts read.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::Findings;
 use super::escape::{json_text, uri};
 use crate::diagnostic::{Code, Diagnostic, Fix, Severity, SuppressedBy};
-use crate::source::{Sources, Span};
+use crate::source::{FileId, Sources, Span};
 
 /// One run. Paths are relative to `%SRCROOT%`; columns count Unicode characters. Hidden findings among them are marked as suppressed, in the source or
 /// (by settings) elsewhere, with the reason (3.35.2).
@@ -101,21 +103,13 @@ fn region(sources: &Sources, span: Span) -> Value {
 }
 
 fn fixed(sources: &Sources, fix: &Fix) -> Value {
-    let mut files: Vec<_> = fix.edits.iter().map(|(span, _)| span.file).collect();
-    files.sort();
-    files.dedup();
-    let changes: Vec<Value> = files
-        .into_iter()
-        .map(|file| {
-            let replacements: Vec<Value> = fix
-                .edits
-                .iter()
-                .filter(|(span, _)| span.file == file)
-                .map(|(span, text)| json!({ "deletedRegion": region(sources, *span), "insertedContent": { "text": text } }))
-                .collect();
-            json!({ "artifactLocation": artifact(&sources.file(file).name), "replacements": replacements })
-        })
-        .collect();
+    let mut files: BTreeMap<FileId, Vec<Value>> = BTreeMap::new();
+    for (span, text) in &fix.edits {
+        let replacement = json!({ "deletedRegion": region(sources, *span), "insertedContent": { "text": text } });
+        files.entry(span.file).or_default().push(replacement);
+    }
+    let change = |(file, replacements)| json!({ "artifactLocation": artifact(&sources.file(file).name), "replacements": replacements });
+    let changes: Vec<Value> = files.into_iter().map(change).collect();
     let text = if fix.safe { "Safe: flow fix writes this." } else { "A proposal: look at it before you take it." };
     json!({ "description": { "text": text }, "artifactChanges": changes })
 }

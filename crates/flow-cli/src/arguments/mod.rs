@@ -12,10 +12,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use strum::VariantNames;
 use terminal_size::{Width, terminal_size};
 
-use crate::adapter::environment::{self, is_set};
+use crate::adapter::environment::is_set;
 use crate::diagnostic::shell_path;
 use crate::lower::FileKind;
 use crate::report::Look;
+use crate::typing::is_dumb;
 
 pub use checking::{
     AllowOptions, ChangedOption, DoctorOptions, ExplainOptions, FixOptions, Format, GraphFormat, GraphOptions, ImportOptions, LoginOptions,
@@ -96,8 +97,7 @@ impl SharedOptions {
 
     /// Colours and width of an output: the one place that asks what a terminal can do.
     fn look_of(&self, is_terminal: bool) -> Look {
-        let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
-        let is_wanted = || is_terminal && !is_dumb || is_set("CLICOLOR_FORCE");
+        let is_wanted = || is_terminal && !is_dumb() || is_set("CLICOLOR_FORCE");
         let is_coloured = self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && is_wanted();
         let width = terminal_size().filter(|_| is_terminal).map(|(Width(width), _)| usize::from(width));
         Look { is_coloured, width: width.filter(|width| *width > 0) }

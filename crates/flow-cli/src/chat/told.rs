@@ -29,8 +29,6 @@ pub(super) struct ChatTally {
     /// Of both sides, with those of earlier sittings.
     pub(super) messages: u64,
     pub(super) usage: Usage,
-    /// An answer told no tokens, or no price was known for it.
-    pub(super) is_incomplete: bool,
     /// It was begun in an earlier sitting.
     pub(super) is_resumed: bool,
     /// A message is kept that was not answered.
@@ -47,13 +45,7 @@ impl ChatTally {
     /// Adds what an answer took.
     pub(super) fn add(&mut self, usage: &Usage, messages: u64) {
         self.messages += messages;
-        self.is_incomplete |= usage.unknown_tokens > 0;
-        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
-        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
-        self.usage.unknown_tokens = self.usage.unknown_tokens.saturating_add(usage.unknown_tokens);
-        if let Some(cost) = usage.cost_usd {
-            *self.usage.cost_usd.get_or_insert(0.0) += cost;
-        }
+        self.usage.add(usage);
     }
 
     /// An answer that was shown could not be kept in the session. `for_good`: its run has it neither.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use indexmap::IndexMap;
+
 use super::file::one_text;
 use super::outcome::{Complaint, Tally, TrialEnding};
 use super::play::Played;
@@ -102,14 +104,11 @@ fn flickers(plays: &[(Option<Facts>, Vec<Complaint>)]) -> Vec<Complaint> {
         }
     }
     // What the test expects, by its place and its words up to what was found.
-    let mut held: Vec<(&Complaint, usize)> = vec![];
+    let mut held: IndexMap<(Option<usize>, &str), (&Complaint, usize)> = IndexMap::new();
     for complaint in plays.iter().flat_map(|(_, complaints)| complaints) {
-        match held.iter_mut().find(|(known, _)| known.line == complaint.line && expectation(known) == expectation(complaint)) {
-            Some((_, failed)) => *failed += 1,
-            None => held.push((complaint, 1)),
-        }
+        held.entry((complaint.line, expectation(complaint))).or_insert((complaint, 0)).1 += 1;
     }
-    for (complaint, failed) in held.into_iter().filter(|(_, failed)| *failed < count) {
+    for (complaint, failed) in held.into_values().filter(|(_, failed)| *failed < count) {
         let message = format!("flickers: held {} of {count} times; else: {}", count - failed, complaint.message);
         told.push(Complaint { message, ..complaint.clone() });
     }

@@ -21,7 +21,7 @@ const LONGEST: usize = 1 << 20;
 const OTHER_LANGUAGE: &str = "the text is in neither English nor Spanish";
 
 /// How an output is broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::EnumIter, strum::EnumMessage)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::EnumIter, strum::EnumMessage)]
 pub enum OutputMutation {
     #[strum(message = "a message that is too long", detailed_message = "fits_channel: true")]
     TooLong,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use indexmap::IndexMap;
+
 use super::mutate::Mutant;
 use super::suite::{Suite, Trial};
 use crate::event::{NOT_STARTED, RunEnd, Usage};
@@ -176,19 +178,15 @@ pub struct ComparedModel<'r> {
 impl Report {
     /// What each model came to that cases were compared on, in the order of the test files.
     pub fn models(&self) -> Vec<ComparedModel<'_>> {
-        let mut models: Vec<ComparedModel> = vec![];
+        let mut models: IndexMap<&str, ComparedModel> = IndexMap::new();
         for (name, outcome) in self.outcomes.iter().filter_map(|outcome| Some((outcome.model.as_deref()?, outcome))) {
-            let place = models.iter().position(|model| model.name == name).unwrap_or_else(|| {
-                models.push(ComparedModel { name, ..ComparedModel::default() });
-                models.len() - 1
-            });
-            let model = &mut models[place];
+            let model = models.entry(name).or_insert_with(|| ComparedModel { name, ..ComparedModel::default() });
             model.cases += 1;
             model.passed += usize::from(outcome.complaints.is_empty());
             model.usage.add(&outcome.tally.usage);
             model.waited += outcome.tally.waited;
         }
-        models
+        models.into_values().collect()
     }
 
     /// How many trials passed and failed.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use indexmap::{IndexMap, IndexSet};
+
 use crate::check::Checked;
 use crate::model::{DEFAULT_MODEL, Pipeline, SandboxMode, SecretReader, is_own_variable};
 use crate::port::Secret;
@@ -17,7 +19,7 @@ pub struct Unset {
     /// What its author says of it.
     about: Option<String>,
     /// Who reads it, each once.
-    readers: Vec<String>,
+    readers: IndexSet<String>,
 }
 
 impl Unset {
@@ -31,7 +33,7 @@ impl fmt::Display for Unset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.is_secret { "secret" } else { "variable" };
         let about = self.about.as_ref().map(|about| format!(" ({about})")).unwrap_or_default();
-        let readers = self.readers.join(", ");
+        let readers = self.readers.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         write!(f, "{kind} {} is not set{about}, and is read by {readers}; set the variable, or name a file with --env-file", self.name)
     }
 }
@@ -64,7 +66,7 @@ pub fn keyless(checked: &Checked, env: &BTreeMap<String, Secret>, of_user: Optio
 /// Those that somebody reads without `default(…)`, in the order of the files. What the variables put in the place of the model `default` reads nothing.
 pub fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Unset> {
     let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
-    let mut found: Vec<Unset> = vec![];
+    let mut found: IndexMap<(bool, &str), Unset> = IndexMap::new();
     for pipeline in &checked.loaded.program.pipelines {
         for (who, texts) in pipeline.texts_with_secrets() {
             if is_replaced && matches!(who, SecretReader::Model(DEFAULT_MODEL)) {
@@ -80,17 +82,13 @@ pub fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Unset> {
                 {
                     continue;
                 }
-                let at = found.iter().position(|unset| unset.is_secret == is_secret && unset.name == *name).unwrap_or_else(|| {
+                let unset = found.entry((is_secret, name)).or_insert_with(|| {
                     let about = pipeline.secrets.get(name).filter(|_| is_secret).map(|about| about.value.clone());
-                    found.push(Unset { is_secret, name: name.clone(), about, readers: vec![] });
-                    found.len() - 1
+                    Unset { is_secret, name: name.clone(), about, readers: IndexSet::new() }
                 });
-                let who = who.to_string();
-                if let Some(unset) = found.get_mut(at).filter(|unset| !unset.readers.contains(&who)) {
-                    unset.readers.push(who);
-                }
+                unset.readers.insert(who.to_string());
             }
         }
     }
-    found
+    found.into_values().collect()
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexSet;
+
 use super::{clause, listed, named, pipelines, with_asked};
 use crate::model::{
     DEFAULT_MODEL, DataKind, FilePart, FilePattern, Grant, Model, PermissionMode, Pipeline, ProgramCommand, PythonCode, PythonNeeds,
@@ -102,7 +104,7 @@ fn shown(files: &FilePattern, pipeline: &Pipeline) -> String {
 #[derive(Default)]
 struct AgentTask {
     /// The models that may answer.
-    models: Vec<String>,
+    models: IndexSet<String>,
     /// In which steps, and as what.
     places: Vec<String>,
 }
@@ -122,11 +124,7 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
                     None if asking.judges => format!("judges in {}", planned.path(step.step)),
                     None => format!("answers in {}", planned.path(step.step)),
                 });
-                for (name, _) in &asking.models {
-                    if !models.contains(name) {
-                        models.push(name.clone());
-                    }
-                }
+                models.extend(asking.models.iter().map(|(name, _)| name.clone()));
             }
         }
         for ((_, agent), AgentTask { models, places }) in &asked {

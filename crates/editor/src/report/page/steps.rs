@@ -38,21 +38,11 @@ struct Doings<'a> {
 
 pub(super) fn steps(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
     let mut doings: HashMap<&str, Doings<'_>> = HashMap::new();
-    for call in &record.interactions {
-        doings.entry(step_of(call)).or_default().asked.push(call);
-    }
-    for call in &record.tool_calls {
-        doings.entry(&call.step).or_default().called.push(call);
-    }
-    for decision in &record.decisions {
-        doings.entry(&decision.step).or_default().decided.push(decision);
-    }
-    for question in &record.questions {
-        doings.entry(&question.step).or_default().open.push(question);
-    }
-    for answer in &record.answers {
-        doings.entry(&answer.step).or_default().answered.push(answer);
-    }
+    record.interactions.iter().for_each(|call| doings.entry(step_of(call)).or_default().asked.push(call));
+    record.tool_calls.iter().for_each(|call| doings.entry(&call.step).or_default().called.push(call));
+    record.decisions.iter().for_each(|decision| doings.entry(&decision.step).or_default().decided.push(decision));
+    record.questions.iter().for_each(|question| doings.entry(&question.step).or_default().open.push(question));
+    record.answers.iter().for_each(|answer| doings.entry(&answer.step).or_default().answered.push(answer));
     let (first, well) = parted(record.steps.iter().collect(), batches, |step| !batches.went_well(&step.step));
     let (failed, others): (Vec<_>, Vec<_>) = first.into_iter().partition(|step| batches.holds(&step.step));
     let shown = chosen(&others, MOST_STEPS);

@@ -7,6 +7,8 @@ mod summary;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
+
 pub use machine::{json, junit};
 pub use summary::markdown;
 
@@ -129,7 +131,7 @@ pub fn survived(report: &Report) -> usize {
 fn mutants(report: &Report, only_bad: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<OutputMutation, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
-    let mut survivors: Vec<(&str, &Mutant, &str, usize)> = vec![];
+    let mut survivors: IndexMap<(&str, OutputMutation, Vec<&str>), (&Mutant, &str, usize)> = IndexMap::new();
     for (outcome, mutant) in all(report) {
         let count = counts.entry(mutant.way).or_default();
         match &mutant.noticed {
@@ -137,19 +139,13 @@ fn mutants(report: &Report, only_bad: bool) -> String {
             Noticed::NotApplicable(why) => *count.2.entry(why).or_default() += 1,
             Noticed::Nobody(text) => {
                 count.1 += 1;
-                let is_of = |gate: &str| step_path::ids(gate).eq(step_path::ids(&mutant.gate));
-                let known = |known: &&mut (&str, &Mutant, &str, usize)| {
-                    known.0 == outcome.name && known.1.way == mutant.way && is_of(&known.1.gate)
-                };
-                match survivors.iter_mut().find(known) {
-                    Some((.., others)) => *others += 1,
-                    None => survivors.push((&outcome.name, mutant, text, 0)),
-                }
+                let gate = (&*outcome.name, mutant.way, step_path::ids(&mutant.gate).collect());
+                survivors.entry(gate).and_modify(|(.., others)| *others += 1).or_insert((mutant, text, 0));
             }
         }
     }
     // Of elements and rounds that let the same through, the first one.
-    for (name, Mutant { gate, way, .. }, text, others) in survivors {
+    for ((name, ..), (Mutant { gate, way, .. }, text, others)) in survivors {
         let end: String = text.trim_end().chars().rev().take(SHOWN).collect::<Vec<_>>().into_iter().rev().collect();
         let cut = if end.len() < text.trim_end().len() { "… " } else { "" };
         let (name, gate) = (visible(name), visible(gate));

@@ -145,8 +145,7 @@ pub fn trusted() -> Result<Trusted, RunError> {
 
 /// Where a file is, from its project.
 pub fn place_in(project: &Path, file: &Path) -> String {
-    let here = if project.as_os_str().is_empty() { Path::new(".") } else { project };
-    from_project(&real(here).unwrap_or_else(|_| project.to_path_buf()), &place(file))
+    from_project(&real(project).unwrap_or_else(|_| project.to_path_buf()), &place(file))
 }
 
 /// The name that a file is kept under: where it really stands.
