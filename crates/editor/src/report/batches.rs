@@ -68,10 +68,10 @@ impl<'a> Batches<'a> {
 
     /// `87 × 1 part to hook (each/out)`: what elements sent, each different thing once.
     pub(super) fn sent<'r>(&self, record: &'r Record) -> Vec<(usize, &'r SentRecord)> {
-        let mut groups: IndexMap<(Vec<&str>, &str, u64, Option<usize>), (usize, &SentRecord)> = IndexMap::new();
+        let mut groups = IndexMap::<_, (usize, &SentRecord)>::new();
         for (at, sent) in record.sent.iter().enumerate() {
             let is_alone = !self.holds(&sent.step) || !sent.rejected.is_empty() || !sent.texts.is_empty();
-            let alike = (step_path::ids(&sent.step).collect(), &*sent.to, sent.parts, is_alone.then_some(at));
+            let alike = (step_path::ids(&sent.step).collect::<Vec<_>>(), &*sent.to, sent.parts, is_alone.then_some(at));
             groups.entry(alike).or_insert((0, sent)).0 += 1;
         }
         groups.into_values().collect()

@@ -131,7 +131,7 @@ pub fn survived(report: &Report) -> usize {
 fn mutants(report: &Report, only_bad: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<OutputMutation, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
-    let mut survivors: IndexMap<(&str, OutputMutation, Vec<&str>), (&Mutant, &str, usize)> = IndexMap::new();
+    let mut survivors = IndexMap::<_, (&Mutant, &str, usize)>::new();
     for (outcome, mutant) in all(report) {
         let count = counts.entry(mutant.way).or_default();
         match &mutant.noticed {
@@ -139,7 +139,7 @@ fn mutants(report: &Report, only_bad: bool) -> String {
             Noticed::NotApplicable(why) => *count.2.entry(why).or_default() += 1,
             Noticed::Nobody(text) => {
                 count.1 += 1;
-                let gate = (&*outcome.name, mutant.way, step_path::ids(&mutant.gate).collect());
+                let gate = (&*outcome.name, mutant.way, step_path::ids(&mutant.gate).collect::<Vec<_>>());
                 survivors.entry(gate).and_modify(|(.., others)| *others += 1).or_insert((mutant, text, 0));
             }
         }
