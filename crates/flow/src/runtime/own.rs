@@ -1,6 +1,6 @@
 //! What no step of a run reads or writes: the places that only its caller, the settings and the checked files tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,9 +69,7 @@ fn of_others(project: &Path) -> OwnFiles {
     let trusted = environment::trusted_folder().ok().and_then(|folder| Trusted::new(folder).all().ok()).map(|(entries, _)| entries);
     let home = real(project);
     files.extend(trusted.unwrap_or_default().into_iter().map(|entry| entry.file).filter(|file| file.starts_with(&home)));
-    files.sort();
-    files.dedup();
-    for file in files {
+    for file in files.into_iter().collect::<BTreeSet<_>>() {
         let program = load(&file, project, &DiskFiles).program;
         of_servers(named(&program, &env), &program, &mut own);
     }

@@ -143,9 +143,7 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
                 listed(places)
             ));
         }
-        let mut names: Vec<&String> = asked.values().flat_map(|asked| &asked.models).collect();
-        names.sort();
-        names.dedup();
+        let names: BTreeSet<&String> = asked.values().flat_map(|asked| &asked.models).collect();
         // An agent that others ask has the models of its file.
         let new = names.into_iter().filter(|name| told.insert((pipeline.name.span.file, (*name).clone())));
         let whose = if pipeline.asked.is_some() { "" } else { &whose };
@@ -349,9 +347,7 @@ pub(super) fn secrets(plan: &Plan) -> Vec<String> {
             let used = if used.is_empty() { "nothing uses it".into() } else { format!("used by {}", listed(&used)) };
             said.push(format!("{name}: {}. From the environment or --env-file; {used}{whose}.", clause(&sentence.value)));
         }
-        let mut names: Vec<&str> = users.iter().filter(|(kind, ..)| *kind == "env").map(|(_, name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
+        let names: BTreeSet<&str> = users.iter().filter(|(kind, ..)| *kind == "env").map(|(_, name, _)| name.as_str()).collect();
         said.extend(
             names.iter().map(|name| format!("{name}: a variable of the environment, used by {}{whose}.", listed(&by("env", name)))),
         );
