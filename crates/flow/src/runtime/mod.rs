@@ -60,7 +60,7 @@ pub use runner::{Runner, Talk};
 pub use running::{Control, RunHandle};
 pub(crate) use session::first_event;
 pub use session::{Attend, PlayedRun, RunSession, channel};
-pub use stepped::{CallOutcome, OpenCall, SteppedRun, Turn};
+pub use stepped::{SteppedCall, SteppedReply, SteppedRun, Turn};
 pub use stored::{StoredRun, asked_to_end, changed_since};
 pub use surroundings::{Surroundings, file_of, inputs_of_file, start_of, unrecognised};
 pub use tape::{Recorded, Taping, TapingError};

@@ -27,7 +27,7 @@ pub enum Turn {
     /// These events are new. Keep them before the next turn, if the run is to continue after a crash.
     Keep(Vec<Event>),
     /// Carry out this call, here or elsewhere, and hand in its [reply](SteppedRun::reply). The next turn may be another call: they may be out at once.
-    Call(OpenCall),
+    Call(SteppedCall),
     /// The reply to the call of this number is no longer expected.
     Cancel(u64),
     /// Everything that may be done now has been given out. Come back with a reply or an answer, or after this time; `None`: there is no such time.
@@ -42,30 +42,30 @@ pub enum Turn {
 }
 
 /// A call that a run wants to be carried out.
-pub struct OpenCall {
+pub struct SteppedCall {
     number: u64,
     request: Box<CallRequest>,
-    ports: Ports,
+    ports: Box<Ports>,
 }
 
 /// What became of a call.
-pub struct CallOutcome(CallResult);
+pub struct SteppedReply(CallResult);
 
-impl std::fmt::Debug for OpenCall {
+impl std::fmt::Debug for SteppedCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenCall").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("SteppedCall").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-impl OpenCall {
+impl SteppedCall {
     /// Its number in the run.
     pub fn number(&self) -> u64 {
         self.number
     }
 
     /// Carries it out with the ports of the runner, on a tokio runtime.
-    pub async fn carry_out(self) -> CallOutcome {
-        CallOutcome(carry_out(self.number, *self.request, &self.ports).await)
+    pub async fn carry_out(self) -> SteppedReply {
+        SteppedReply(carry_out(self.number, *self.request, &self.ports).await)
     }
 }
 
@@ -131,7 +131,7 @@ impl SteppedRun {
     }
 
     /// Hands in what became of a call. A reply that is not expected is ignored.
-    pub fn reply(&mut self, call: u64, outcome: CallOutcome) {
+    pub fn reply(&mut self, call: u64, outcome: SteppedReply) {
         self.ask(move |stepping| stepping.handle(Input::Reply { call, result: outcome.0 }));
     }
 
@@ -188,7 +188,9 @@ impl Stepping {
         }
         while let Some(command) = self.run.next_command() {
             match command {
-                Command::Call { call, request } => return Turn::Call(OpenCall { number: call, request, ports: self.ports.clone() }),
+                Command::Call { call, request } => {
+                    return Turn::Call(SteppedCall { number: call, request, ports: Box::new(self.ports.clone()) });
+                }
                 Command::Cancel { call } => return Turn::Cancel(call),
                 // Results for other runs, and servers that start early, are only for speed.
                 Command::Keep { .. } | Command::StartServer(_) => {}
