@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use flow::event::FailureKind;
 use flow::event::{Happening, RunStatus};
 use flow::port::{MemoryFiles, ModelClient, ModelReply, ModelRequest, Pending};
-use flow::runtime::{Answer, CheckError, Consent, Limits, Policy, Price, RunEnding, RunError, Runner, Storage, Workflow};
+use flow::runtime::{Answer, CheckError, Consent, Limits, Policy, Price, RunEnding, RunError, Runner, Storage, Turn, Workflow};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -86,6 +86,39 @@ fn texts_in_memory_are_checked_and_run_as_files_are() {
 
     let error = check(&[("outer.yaml", calls)]).unwrap_err();
     assert_eq!((error.findings()[0].code.id(), error.place(&error.findings()[0]).as_str()), ("F300", "outer.yaml:5:26"));
+}
+
+#[tokio::test]
+async fn a_run_that_a_foreign_loop_drives_continues_in_another_one_wherever_that_stopped() {
+    let place = Place::with(ASKS);
+    let runner = || place.runner().model_client(Arc::new(Parrot::default())).consent(Consent::Given);
+    let whole = runner().run(json!({ "who": "Ana" })).outcome().await.unwrap();
+    for stops_after in 0..=4 {
+        let (mut kept, mut turns) = (vec![], 0);
+        let mut run = runner().stepped(json!({ "who": "Ana" })).unwrap();
+        let outcome = loop {
+            match run.turn().unwrap() {
+                Turn::Keep(events) => kept.extend(events),
+                Turn::Call(call) => {
+                    let number = call.number();
+                    let reply = call.carry_out().await;
+                    run.reply(number, reply);
+                }
+                Turn::Cancel(_) => {}
+                Turn::Wait { at_most, .. } => tokio::time::sleep(at_most.unwrap()).await,
+                Turn::Ended(outcome) => break outcome,
+            }
+            turns += 1;
+            // The process ends: what it did not keep is lost.
+            if turns == stops_after && !kept.is_empty() {
+                run = runner().stepped_after(kept.clone()).unwrap();
+            }
+        };
+        assert_eq!(outcome.outputs, whole.outputs, "{stops_after}");
+        let seqs: Vec<u64> = kept.iter().map(|event| event.seq).collect();
+        assert!(seqs.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{seqs:?}");
+    }
+    assert!(runner().stepped(json!([])).is_err() && runner().stepped_after(vec![]).is_err());
 }
 
 #[tokio::test]

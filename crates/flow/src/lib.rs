@@ -92,7 +92,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `examples/` has complete programs: `check`, `run`, `own_model`, `approve`, and `axum`, a server. `ARCHITECTURE.md` describes the modules and their dependencies.
+//! **A loop of its own**: a program that keeps events itself, or makes calls elsewhere, drives a run [step by step](runtime::Runner::stepped).
+//!
+//! `examples/` has complete programs: `check`, `run`, `own_model`, `approve`, `stepped`, and `axum`, a server. `ARCHITECTURE.md` describes the modules and their dependencies.
 
 pub mod golden;
 pub mod runtime;
