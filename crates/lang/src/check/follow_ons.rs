@@ -10,11 +10,11 @@ use Code::{
     AbsentSection, ApprovalIgnored, ArgumentUnread, BadDuration, BadId, BadValue, BracesInCondition, CallInputs, ChannelConflict,
     ChannelImpossible, CheckImpossible, ComparisonType, ConstantCondition, ConversationUnread, DefaultTimeout, DefaultUnused, DollarBraces,
     DuplicateKey, EmptySection, GateNoWayOut, GateOnInput, GateTooLate, ImportCircle, ImportClash, ImportMissing, InputRules, JudgeMissing,
-    MissingFile, MissingKey, NoEffect, NoOutputFields, NoResult, OneConversation, OtherwiseFails, OutsidePolicy, PolicyEntry, QueryFails,
-    QueryValues, RawSend, RefineRepeatsEffect, RouteOpen, SchemaInvalid, SingleBraces, StyleConflict, TemplateSyntax, TestContradicts,
-    TestExpectsNothing, TestLacksAnswer, TestUnknownName, TooLarge, ToolArguments, TwoKinds, UndeclaredSecret, UnknownField, UnknownFilter,
-    UnknownKey, UnknownName, UnknownReference, UnknownStep, UnknownTable, UnquotedTemplate, UnreachableStep, UnsupportedYaml,
-    UnusedDefinition, UnusedInput, UnusedOutput, WrongPlace, WrongType, YamlSyntax, YamlTrap,
+    MissingFile, MissingKey, NoEffect, NoOutputFields, NoResult, OneConversation, OtherwiseFails, OutsidePolicy, PiiUnmarked, PolicyEntry,
+    QueryFails, QueryValues, RawSend, RefineRepeatsEffect, RouteOpen, SchemaInvalid, SingleBraces, StyleConflict, TemplateSyntax,
+    TestContradicts, TestExpectsNothing, TestLacksAnswer, TestUnknownName, TooLarge, ToolArguments, TwoKinds, UndeclaredSecret,
+    UnknownField, UnknownFilter, UnknownKey, UnknownName, UnknownReference, UnknownStep, UnknownTable, UnquotedTemplate, UnreachableStep,
+    UnsupportedYaml, UnusedDefinition, UnusedInput, UnusedOutput, WrongPlace, WrongType, YamlSyntax, YamlTrap,
 };
 
 use super::slid;
@@ -117,6 +117,8 @@ const FOLLOWS: &[FollowOn] = &[
     (&[YamlSyntax], always, &[Near(-1, &[YamlSyntax])]),
     // A time is there, and cannot be read.
     (&[DefaultTimeout], always, &[Found(&[BadDuration])]),
+    // A check of personal data is there, and cannot be read.
+    (&[PiiUnmarked], always, &[Found(&[BadValue])]),
     // The host that a request needs is written with its scheme.
     (&[PolicyEntry], always, &[Near(0, &[OutsidePolicy])]),
     // A key whose value was not seen.
