@@ -2,14 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "a bench tells what it measured")]
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, Programs};
+use flow::port::{ProgramCall, ProgramEnd, Programs};
 use flow_adapters::sandbox::{FirstStage, Sandbox, SandboxTrial};
-use flow_base::model::{ProgramNetwork, SandboxMode};
+use flow_base::model::SandboxMode;
 
 const RUNS: usize = 60;
 
@@ -27,24 +26,8 @@ fn middle(mut work: impl FnMut()) -> Duration {
 }
 
 fn call(command: &[&str], sandbox: SandboxMode) -> ProgramCall {
-    ProgramCall {
-        name: "bench".into(),
-        command: command.iter().map(|part| (*part).to_owned()).collect(),
-        named: vec![],
-        project: PathBuf::new(),
-        input: vec![],
-        env: vec![],
-        folder: None,
-        home: None,
-        reads: vec![],
-        writes: vec![],
-        files: vec![],
-        keeps_files: false,
-        network: ProgramNetwork::None,
-        sandbox,
-        bounds: ProgramBounds::default(),
-        timeout: Duration::from_secs(60),
-    }
+    let command = command.iter().map(|part| (*part).to_owned()).collect();
+    ProgramCall { sandbox, ..ProgramCall::closed("bench", command, Duration::from_secs(60)) }
 }
 
 fn main() {

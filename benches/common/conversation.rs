@@ -186,7 +186,7 @@ pub async fn at_once(
 async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn EventLog>) -> Result<Duration, String> {
     let began: Instant = clock();
     let mut journal = Journal::new(log);
-    let moment = flow_engine::driver::moment(&*ports.clock, ports.clock.elapsed());
+    let moment = flow_engine::driver::RunClock::new(ports.clock.clone(), 0).now();
     let options = RunSettings {
         secrets: BTreeMap::new(),
         hidden: vec![],

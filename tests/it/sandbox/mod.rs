@@ -15,33 +15,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use flow::event::Failure;
-use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs};
+use flow::port::{ProgramCall, ProgramEnd, ProgramReply, Programs};
 use flow_adapters::own::OwnFiles;
 use flow_adapters::sandbox::{FirstStage, Sandbox, SandboxKind, SandboxTrial};
-use flow_base::model::{ProgramNetwork, SandboxMode};
 
 use crate::extras::{Extra, has, not_tried};
 
 /// A call that starts a program in its scratch folder, with the default bounds.
 fn call(command: &[&str]) -> ProgramCall {
-    ProgramCall {
-        name: "step \"test\"".into(),
-        command: command.iter().map(|part| (*part).to_owned()).collect(),
-        named: vec![],
-        project: PathBuf::from("/"),
-        input: vec![],
-        env: vec![],
-        folder: None,
-        home: None,
-        reads: vec![],
-        writes: vec![],
-        files: vec![],
-        keeps_files: false,
-        network: ProgramNetwork::None,
-        sandbox: SandboxMode::Required,
-        bounds: ProgramBounds::default(),
-        timeout: Duration::from_secs(60),
-    }
+    let command = command.iter().map(|part| (*part).to_owned()).collect();
+    ProgramCall { project: PathBuf::from("/"), ..ProgramCall::closed("step \"test\"", command, Duration::from_secs(60)) }
 }
 
 /// Before each script of Python. `tried` gives `ok`, or the name of the error; `call` makes a system call by its number.

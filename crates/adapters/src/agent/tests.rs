@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::{AgentOutput, AnswerPlace, PrintMode, PromptOption};
-use crate::port::{AgentRule, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
+use crate::port::{AgentRule, ProgramCall, ProgramEnd, ProgramReply};
 
 /// Programs that answer from a list, and keep what they were asked.
 #[derive(Default)]
@@ -27,22 +27,8 @@ impl Programs for Told {
 fn call(mode: PrintMode) -> AgentCall {
     AgentCall {
         program: ProgramCall {
-            name: "model \"m\"".into(),
-            command: vec!["agent".into(), "-p".into()],
-            named: vec![],
             project: ".".into(),
-            input: vec![],
-            env: vec![],
-            folder: None,
-            home: None,
-            reads: vec![],
-            writes: vec![],
-            files: vec![],
-            keeps_files: false,
-            network: crate::model::ProgramNetwork::None,
-            sandbox: SandboxMode::Required,
-            bounds: ProgramBounds::default(),
-            timeout: Duration::from_secs(9),
+            ..ProgramCall::closed("model \"m\"", vec!["agent".into(), "-p".into()], Duration::from_secs(9))
         },
         speaks: AgentProtocol::Print(Box::new(mode)),
         model: "m".into(),

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::super::environment::text;
 use super::super::held;
 use super::super::os;
-use super::super::sandbox::{FirstStage, LIBRARIES, ProgramTalk, Sandbox, closed_call};
+use super::super::sandbox::{FirstStage, LIBRARIES, ProgramTalk, Sandbox};
 use super::blocking::CancelFlag;
 use super::datum::Datum;
 use super::parsed::{self, ParsedContent, ParsedKind};
@@ -269,7 +269,7 @@ fn call(program: &Path) -> ProgramCall {
         // Without one, its memory and time are bounded all the same.
         sandbox: SandboxMode::Preferred,
         bounds: ProgramBounds { memory: MOST_MEMORY, processes: 8, file_size: 64 << 10, disk: 1 << 20, output: 0 },
-        ..closed_call("reading files", vec![program.display().to_string(), READER.to_owned()], LIFE)
+        ..ProgramCall::closed("reading files", vec![program.display().to_string(), READER.to_owned()], LIFE)
     }
 }
 

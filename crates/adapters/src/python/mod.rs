@@ -22,7 +22,6 @@ use serde_json::{Map, Value, json};
 pub use self::interpreter::{PythonInterpreter, interpreter};
 use super::kept_files::KeptFiles;
 use super::picture_kind::{picture_kind, picture_size};
-use super::sandbox::closed_call;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{
@@ -252,7 +251,7 @@ fn program(call: &PythonCall, interpreter: &PythonInterpreter) -> Result<Program
         reads: interpreter.reads.iter().chain(reads).cloned().collect(),
         keeps_files: true,
         bounds: ProgramBounds { output: (MOST_RESULTS + 8 * MOST_PRINTED) as u64, ..*bounds },
-        ..closed_call(name, command, *timeout)
+        ..ProgramCall::closed(name, command, *timeout)
     })
 }
 

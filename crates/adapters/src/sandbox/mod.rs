@@ -61,7 +61,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
-use std::time::Duration;
 
 #[cfg(not(target_os = "linux"))]
 pub(super) use elsewhere::LockedFolder;
@@ -87,8 +86,8 @@ use super::held;
 use super::own::OwnFiles;
 use super::program::find;
 use crate::event::Failure;
-use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
-use crate::port::{Pending, ProgramBounds, ProgramCall, ProgramReply, Programs};
+use crate::model::{FailureKind, SandboxMode};
+use crate::port::{Pending, ProgramCall, ProgramReply, Programs};
 
 /// The variable that chooses one of the sandboxes. It cannot switch them off.
 pub const CHOICE: &str = "FLOW_SANDBOX";
@@ -101,28 +100,6 @@ const INSTALL: &str = "install bubblewrap (Debian, Ubuntu: apt install bubblewra
 type TriedWith = (FirstStage, Option<PathBuf>, SandboxKind);
 /// Kinds that worked in this process. What did not work is tried again: it may have been installed meanwhile.
 static WORKING: LazyLock<Mutex<HashSet<TriedWith>>> = LazyLock::new(Mutex::default);
-
-/// A call that is shut in, with no network, and with no files to read, change or keep.
-pub(super) fn closed_call(name: &str, command: Vec<String>, timeout: Duration) -> ProgramCall {
-    ProgramCall {
-        name: name.to_owned(),
-        command,
-        named: vec![],
-        project: PathBuf::new(),
-        input: vec![],
-        env: vec![],
-        folder: None,
-        home: None,
-        reads: vec![],
-        writes: vec![],
-        files: vec![],
-        keeps_files: false,
-        network: ProgramNetwork::None,
-        sandbox: SandboxMode::Required,
-        bounds: ProgramBounds::default(),
-        timeout,
-    }
-}
 
 /// Runs programs on this machine. Clones are the same sandbox.
 #[derive(Debug, Clone)]

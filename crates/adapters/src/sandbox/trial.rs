@@ -3,12 +3,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::ProgramPlaces;
 use super::kind::{FirstStage, SandboxKind};
 use super::rules::{LandlockSupport, support};
 use super::run::ProgramRun;
 use super::scratch::Scratch;
 use super::talk::TalkEnds;
-use super::{ProgramPlaces, closed_call};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::own::OwnFiles;
@@ -41,7 +41,7 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
     let other = Scratch::new(&[("outside".to_owned(), b"outside".to_vec())]).map_err(|failure| failure.message)?;
     let outside = other.work().join("outside");
     let command = ["/bin/sh", "-c", SCRIPT, "sh"].map(str::to_owned).into_iter().chain([outside.display().to_string()]).collect();
-    let call = closed_call("the trial of the sandbox", command, TRIAL_TIME);
+    let call = ProgramCall::closed("the trial of the sandbox", command, TRIAL_TIME);
     let own = OwnFiles::default();
     let places = ProgramPlaces { own: &own, readable: &[], private_hosts: &[] };
     let reply = run_in(places, stage, &call, Some(kind), &AtomicBool::new(false), None).map_err(|failure| failure.message)?;

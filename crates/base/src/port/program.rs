@@ -47,6 +47,30 @@ pub struct ProgramCall {
     pub timeout: Duration,
 }
 
+impl ProgramCall {
+    /// A program in a required sandbox, without network, input, folder and files.
+    pub fn closed(name: &str, command: Vec<String>, timeout: Duration) -> ProgramCall {
+        ProgramCall {
+            name: name.to_owned(),
+            command,
+            named: vec![],
+            project: PathBuf::new(),
+            input: vec![],
+            env: vec![],
+            folder: None,
+            home: None,
+            reads: vec![],
+            writes: vec![],
+            files: vec![],
+            keeps_files: false,
+            network: ProgramNetwork::None,
+            sandbox: SandboxMode::Required,
+            bounds: ProgramBounds::default(),
+            timeout,
+        }
+    }
+}
+
 /// What a program may use, with all processes that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramBounds {

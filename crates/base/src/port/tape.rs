@@ -16,49 +16,31 @@ pub trait Tape: Send + Sync {
     fn watch(&self, event: &Event);
 
     /// Answers a call of a model, itself or by way of `live`.
-    fn model(&self, _call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply> {
-        live.call(request)
-    }
+    fn model(&self, call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply>;
 
     /// Answers a prompt for a program that is an agent, itself or by way of `live`.
-    fn agent(&self, _call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply> {
-        live.ask(prompt)
-    }
+    fn agent(&self, call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply>;
 
     /// Answers a request, itself or by way of `live`.
-    fn http(&self, _call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {
-        live.send(request)
-    }
+    fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply>;
 
     /// Answers which tools a server has, itself or by way of `live`.
-    fn tools(&self, _call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
-        live.list(server)
-    }
+    fn tools(&self, call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList>;
 
     /// Answers a call of a server's tool, itself or by way of `live`.
-    fn tool(&self, _call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
-        live.call(request)
-    }
+    fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply>;
 
     /// Answers what a resource of a server holds, itself or by way of `live`.
-    fn resource(&self, _call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
-        live.read(request)
-    }
+    fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply>;
 
     /// Answers what code gives, itself or by way of `live`. Queries and files pass no tape.
-    fn python(&self, _call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply> {
-        live.run(code)
-    }
+    fn python(&self, call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply>;
 
     /// Answers a program, itself or by way of `live`.
-    fn program(&self, _call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
-        live.run(program)
-    }
+    fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply>;
 
     /// Answers a mail with its id, itself or by way of `live`.
-    fn mail(&self, _call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt> {
-        live.send(mail)
-    }
+    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt>;
 }
 
 /// No tape: all traffic goes to the world, and nothing is kept.
@@ -66,4 +48,40 @@ pub struct NoTape;
 
 impl Tape for NoTape {
     fn watch(&self, _event: &Event) {}
+
+    fn model(&self, _call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply> {
+        live.call(request)
+    }
+
+    fn agent(&self, _call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply> {
+        live.ask(prompt)
+    }
+
+    fn http(&self, _call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {
+        live.send(request)
+    }
+
+    fn tools(&self, _call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
+        live.list(server)
+    }
+
+    fn tool(&self, _call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
+        live.call(request)
+    }
+
+    fn resource(&self, _call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
+        live.read(request)
+    }
+
+    fn python(&self, _call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply> {
+        live.run(code)
+    }
+
+    fn program(&self, _call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
+        live.run(program)
+    }
+
+    fn mail(&self, _call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt> {
+        live.send(mail)
+    }
 }

@@ -12,6 +12,7 @@ mod spans;
 mod trace;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{AbortHandle, Abortable, Aborted, FutureExt, LocalBoxFuture};
@@ -50,9 +51,24 @@ pub type DecisionReceiver = tokio::sync::mpsc::UnboundedReceiver<Input>;
 /// Requests to end the run.
 pub type StopReceiver = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
 
-/// The date, and the milliseconds since `began` on this clock.
-pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
-    Moment { wall: clock.now(), ms: clock.elapsed().saturating_sub(began).as_millis() as u64 }
+/// The time of a run that a process drives: when the process began with it, and how long it had lasted by then.
+pub struct RunClock {
+    clock: Arc<dyn Clock>,
+    began: Duration,
+    before_ms: u64,
+}
+
+impl RunClock {
+    /// The clock of a run that had lasted this long, in milliseconds.
+    pub fn new(clock: Arc<dyn Clock>, before_ms: u64) -> RunClock {
+        RunClock { began: clock.elapsed(), clock, before_ms }
+    }
+
+    /// The date, and how long the run has lasted.
+    pub fn now(&self) -> Moment {
+        let here = self.clock.elapsed().saturating_sub(self.began).as_millis() as u64;
+        Moment { wall: self.clock.now(), ms: here + self.before_ms }
+    }
 }
 
 /// Drives a run from an input to its end. Returns `None` if the run waits for a person, whose decision is the next input. A decision that arrives
@@ -100,8 +116,7 @@ struct Driver<'d> {
     ports: &'d Ports,
     journal: &'d mut Journal,
     watch: &'d mut dyn FnMut(Event),
-    /// When it began on the clock, and how long the run had lasted by then, in milliseconds.
-    began: (Duration, u64),
+    time: RunClock,
     calls: FuturesUnordered<CallFuture>,
     handles: HashMap<u64, AbortHandle>,
     spans: Spans,
@@ -121,13 +136,13 @@ struct Driver<'d> {
 
 impl<'d> Driver<'d> {
     fn of(run: &'d mut Run, ports: &'d Ports, journal: &'d mut Journal, watch: &'d mut dyn FnMut(Event)) -> Driver<'d> {
-        let (began, spans) = ((ports.clock.elapsed(), run.state().last_ms()), Spans::of(run));
+        let (time, spans) = (RunClock::new(ports.clock.clone(), run.state().last_ms()), Spans::of(run));
         Driver {
             run,
             ports,
             journal,
             watch,
-            began,
+            time,
             calls: FuturesUnordered::new(),
             handles: HashMap::new(),
             spans,
@@ -141,16 +156,11 @@ impl<'d> Driver<'d> {
         }
     }
 
-    fn now(&self) -> Moment {
-        let here = moment(&*self.ports.clock, self.began.0);
-        Moment { ms: here.ms + self.began.1, ..here }
-    }
-
     fn handle(&mut self, input: Input) {
         if let Input::Reply { call, .. } = &input {
             self.handles.remove(call);
         }
-        let now = self.now();
+        let now = self.time.now();
         self.run.handle(self.ports.door.pass(input), now);
     }
 
@@ -206,7 +216,7 @@ impl<'d> Driver<'d> {
 
     /// Waits for the world: for someone who ends the run or decides, for the journal, a reply, or the next timer.
     async fn wait(&mut self, stop: &mut StopReceiver, decisions: &mut DecisionReceiver) -> Result<Option<Input>, StoreError> {
-        let sleep = self.run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(self.now().ms)));
+        let sleep = self.run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(self.time.now().ms)));
         Ok(tokio::select! {
             biased;
             Some(by) = stop.recv() => Some(Input::Cancel { by }),

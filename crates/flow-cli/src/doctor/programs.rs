@@ -13,7 +13,7 @@ use crate::adapter::sandbox::{FirstStage, ProgramTrial, ReadableFolder, Sandbox}
 use crate::adapter::started::{runs_another, script_of};
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
-use crate::model::{Form, Pipeline, ProgramNetwork, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
+use crate::model::{Form, Pipeline, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
 use crate::port::{Clock, ProgramBounds, ProgramCall, Python, PythonCall};
 use crate::source::normalised;
 
@@ -243,21 +243,10 @@ async fn python_found(pipeline: &Pipeline, python: &PythonRuns, (venv, requires)
 /// What a program of a step may use: it reads the project, and starts in the folder of the file, or in its own.
 fn place(pipeline: &Pipeline, folder: Option<&PathBuf>, sandbox: SandboxMode) -> ProgramCall {
     ProgramCall {
-        name: "flow doctor".to_owned(),
-        command: vec![],
-        named: vec![],
         project: pipeline.project.clone(),
-        input: vec![],
-        env: vec![],
         folder: Some(folder.unwrap_or(&pipeline.folder).clone()),
-        home: None,
         reads: vec![pipeline.project.clone()],
-        writes: vec![],
-        files: vec![],
-        keeps_files: false,
-        network: ProgramNetwork::None,
         sandbox,
-        bounds: ProgramBounds::default(),
-        timeout: Duration::ZERO,
+        ..ProgramCall::closed("flow doctor", vec![], Duration::ZERO)
     }
 }

@@ -13,7 +13,7 @@ use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{did_you_mean, visible};
-use crate::driver::{find_person, moment};
+use crate::driver::{RunClock, find_person};
 use crate::engine::{Input, Run, UnknownStepError, check_inputs, events_of, taken_over};
 use crate::event::{Event, Happening, RunOrigin, RunStart, VERSION};
 use crate::model::{Limits, Pipeline, with_inner};
@@ -92,7 +92,7 @@ pub(super) fn begun_with(mut on: Surroundings, mut first: RunStart, origin: &str
     log.append(&before)?;
     on.runtime.block_on(log.sync())?;
     let options = on.options(of_run.within(&on.runner.limits));
-    let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
+    let now = RunClock::new(on.ports.clock.clone(), 0).now();
     let run = Run::resumed(&*id, on.plan(), options, now, &before).map_err(|why| refused(why.to_string()))?;
     Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: 0 }, before, log: Box::new(log), lock: Some(lock), turn: None })
 }

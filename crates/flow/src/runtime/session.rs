@@ -20,7 +20,7 @@ use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking, told_from_
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
-use crate::driver::{DecisionReceiver, FoundPerson, StopReceiver, drive, find_person, moment};
+use crate::driver::{DecisionReceiver, FoundPerson, RunClock, StopReceiver, drive, find_person};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
 use crate::event::{Canceller, ConversationSoFar, Event, Happening, RunEnd, RunStart, RunStatus, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
@@ -136,7 +136,7 @@ impl RunSession {
                 (Box::new(log), Some(lock), turn)
             }
         };
-        let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
+        let now = RunClock::new(on.ports.clock.clone(), 0).now();
         let run = Run::new(&*id, on.plan(), on.options(limits), now);
         Ok(RunSession { id, on, run, begin: Input::Start(Box::new(start)), before: vec![], log, lock, turn })
     }
@@ -148,11 +148,11 @@ impl RunSession {
         let sealing = store.sealing().clone();
         drop(store);
         on.keep_results_of(&id, &file, &sealing);
-        let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
+        let begin = on.resumed_after(&events);
         let log = Box::new(on.runner.journals.log(&file, &sealing)?.audited(on.trail().after(&events))?);
         let own = start_of(&events).and_then(|start| start.conversation.as_deref()).filter(|_| !on.runner.taping.is_replay());
         let turn = own.map(|own| ConversationTurn::arrive(&on.runner.journals, own, &id, &file, &sealing)).transpose()?;
-        Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: away }, before: events, log, lock: Some(lock), turn })
+        Ok(RunSession { id, on, run, begin, before: events, log, lock: Some(lock), turn })
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.

@@ -9,8 +9,8 @@ use super::asking::{Answer, RunQuestion};
 use super::runner::object;
 use super::session::RunSession;
 use super::{RunError, RunOutcome, Runner, STACK, Storage};
-use crate::driver::{CallResult, Ports, carry_out, moment};
-use crate::engine::{CallRequest, Command, Input, Moment, Run};
+use crate::driver::{CallResult, Ports, RunClock, carry_out};
+use crate::engine::{CallRequest, Command, Input, Run};
 use crate::event::{Canceller, Event};
 
 /// A run that does only what it is told; made by [`Runner::stepped`] and [`Runner::stepped_after`].
@@ -90,8 +90,8 @@ impl Runner {
         SteppedRun::new(self, move |runner| {
             let on = runner.surroundings()?;
             let run = on.as_its_events_tell(&events)?;
-            let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
-            Ok(Stepping::new(run, on.ports, events, Input::Resume { away_ms: away }))
+            let begin = on.resumed_after(&events);
+            Ok(Stepping::new(run, on.ports, events, begin))
         })
     }
 }
@@ -154,31 +154,25 @@ struct Stepping {
     events: Vec<Event>,
     /// How many of them the caller has.
     kept: usize,
-    /// When it began on the clock, and how long the run had lasted by then, in milliseconds.
-    began: (Duration, u64),
+    time: RunClock,
 }
 
 impl Stepping {
     fn new(run: Run, ports: Ports, events: Vec<Event>, begin: Input) -> Stepping {
-        let (began, kept) = ((ports.clock.elapsed(), run.state().last_ms()), events.len());
-        let mut stepping = Stepping { run, ports, events, kept, began };
+        let (time, kept) = (RunClock::new(ports.clock.clone(), run.state().last_ms()), events.len());
+        let mut stepping = Stepping { run, ports, events, kept, time };
         stepping.handle(begin);
         stepping
     }
 
-    fn now(&self) -> Moment {
-        let here = moment(&*self.ports.clock, self.began.0);
-        Moment { ms: here.ms + self.began.1, ..here }
-    }
-
     fn handle(&mut self, input: Input) {
-        let now = self.now();
+        let now = self.time.now();
         self.run.handle(self.ports.door.pass(input), now);
         self.events.extend(std::iter::from_fn(|| self.run.next_event()));
     }
 
     fn turn(&mut self) -> Turn {
-        if self.run.next_timeout().is_some_and(|at| at <= self.now().ms) {
+        if self.run.next_timeout().is_some_and(|at| at <= self.time.now().ms) {
             self.handle(Input::Tick);
         }
         if self.kept < self.events.len() {
@@ -199,7 +193,7 @@ impl Stepping {
         match self.run.state().finished.clone() {
             Some(end) => Turn::Ended(Box::new(RunOutcome::of(self.run.id(), self.events.clone(), Some(end)))),
             None => {
-                let now = self.now().ms;
+                let now = self.time.now().ms;
                 let at_most = self.run.next_timeout().map(|at| Duration::from_millis(at.saturating_sub(now)));
                 Turn::Wait { at_most, questions: RunQuestion::open(&self.events) }
             }

@@ -25,7 +25,7 @@ use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::{held, open_files};
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
-use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
+use crate::engine::{Input, Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
 use crate::event::{ConversationSoFar, Event, Happening, RunStart};
 use crate::journal::{AuditTrail, PersonalMask};
 use crate::load::WrittenRules;
@@ -152,6 +152,12 @@ impl Surroundings {
             }
             ResumeError::Over => RunError::CannotResume(vec![format!("run {id} cannot continue: {why}")]),
         })
+    }
+
+    /// How a run continues after these events: nobody has driven it since the last one.
+    pub(super) fn resumed_after(&self, events: &[Event]) -> Input {
+        let away = events.last().map_or(0, |last| (self.ports.clock.now() - last.time).num_milliseconds().max(0));
+        Input::Resume { away_ms: away as u64 }
     }
 
     /// The text of each file of the pipeline, without keys and secrets.

@@ -42,6 +42,38 @@ impl Tape for Noting {
         }
         live.send(request)
     }
+
+    fn model(&self, call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply> {
+        NoTape.model(call, request, live)
+    }
+
+    fn agent(&self, call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply> {
+        NoTape.agent(call, prompt, live)
+    }
+
+    fn tools(&self, call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
+        NoTape.tools(call, server, live)
+    }
+
+    fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
+        NoTape.tool(call, request, live)
+    }
+
+    fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
+        NoTape.resource(call, request, live)
+    }
+
+    fn python(&self, call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply> {
+        NoTape.python(call, code, live)
+    }
+
+    fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
+        NoTape.program(call, program, live)
+    }
+
+    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<MailReceipt> {
+        NoTape.mail(call, mail, live)
+    }
 }
 
 /// A step of a random graph: what it is, and which of those before it it needs.
