@@ -15,6 +15,18 @@ macro_rules! has_word {
     };
 }
 
+/// Types that are samples field by field.
+#[macro_export]
+macro_rules! sampled {
+    ($($kind:ident { $($field:ident),* $(,)? })*) => {
+        $(impl $crate::model::Sample for $kind {
+            fn sample(is_bare: bool) -> $kind {
+                $kind { $($field: $crate::model::Sample::sample(is_bare)),* }
+            }
+        })*
+    };
+}
+
 pub mod diagnostic;
 pub mod event;
 pub mod journal;

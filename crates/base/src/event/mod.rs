@@ -9,6 +9,7 @@ mod happening;
 mod limit;
 mod marks;
 mod parts;
+mod results;
 mod start;
 mod status;
 mod texts;
@@ -27,6 +28,12 @@ pub use marks::Marks;
 pub use parts::{
     AnswerState, FormRequest, Message, ModelAnswer, RejectedRecipient, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage,
     Verdict,
+};
+pub use results::{
+    AcceptedArtefact, CallDetails, CommonDetails, Delivery, DialogueDetails, DialogueOutput, DialogueSaid, GateDetails, ListDetails,
+    MailDelivery, ModelDetails, PlainDelivery, PlanDetails, PlanOutput, PlanResult, PythonDetails, ReadDetails, RepeatDetails,
+    RouteDetails, SearchDetails, SendOutput, SqlDetails, StepError, StopDetails, TaskDetails, TaskOutput, TaskRows, TryDetails, TurnOutput,
+    UnmetCriterion, UsageDetails,
 };
 pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
 pub use status::{NOT_STARTED, RunStatus};

@@ -110,7 +110,7 @@ pub struct ReadRequest {
 #[expect(missing_docs, reason = "the keys of the language page")]
 pub struct FileContent {
     pub path: String,
-    /// `text`, `table`, `document`, `image`, `unreadable`.
+    /// One of [`FileContent::KINDS`].
     #[serde(rename = "type")]
     pub kind: String,
     pub text: String,
@@ -122,6 +122,11 @@ pub struct FileContent {
     pub figures: DocumentFigures,
     /// One sentence: `Table of 12 rows and 3 columns.`
     pub summary: String,
+}
+
+impl FileContent {
+    /// What a file may be.
+    pub const KINDS: [&str; 5] = ["text", "table", "document", "image", "unreadable"];
 }
 
 /// A table of a file.
@@ -208,6 +213,15 @@ impl PageText {
     fn length(&self) -> u64 {
         self.text.chars().count() as u64
     }
+}
+
+sampled! {
+    FileContent { path, kind, text, tables, pages, width, height, figures, summary }
+    TableSummary { name, row_count, sample_markdown, columns }
+    ColumnSummary { name, pct_distinct, min, max, top_3 }
+    ValueCount { value, count }
+    DocumentFigures { page_count, image_count, text_length, longest_page, median_page }
+    PageText { number, text, images }
 }
 
 /// Reads files.

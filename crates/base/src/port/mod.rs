@@ -41,8 +41,8 @@ pub use mail::{Mail, MailHead, MailReceipt, MailSender};
 pub use model::{EndpointOptions, Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{FileToWrite, Folder, PrintError, Printer, new_name, plain_name};
 pub use program::{
-    MOST_REFUSED, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonFault,
-    PythonReply, RefusedHost,
+    MOST_REFUSED, ProgramBounds, ProgramCall, ProgramDetails, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError,
+    PythonFault, PythonReply, RefusedHost,
 };
 pub use search::{DocumentSearch, EmbedEndpoint, Embedded, Embedder, Embedding, FoundPiece, FoundPieces, SearchRequest, TextMask};
 pub use server::{

@@ -131,6 +131,22 @@ pub struct RefusedHost {
     pub rule: String,
 }
 
+/// The details of a program.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ProgramDetails {
+    pub exit: i32,
+    pub stderr: String,
+    /// The sandbox that it ran in, or `none`.
+    pub sandbox: String,
+    pub refused: Vec<RefusedHost>,
+}
+
+sampled! {
+    RefusedHost { host, rule }
+    ProgramDetails { exit, stderr, sandbox, refused }
+}
+
 impl RefusedHost {
     /// All of them in a sentence without a full stop; `None`: there are none.
     pub fn told(all: &[RefusedHost]) -> Option<String> {

@@ -123,6 +123,8 @@ pub struct FoundPiece {
     pub score: f64,
 }
 
+sampled!(FoundPiece { text, file, page, heading, score });
+
 /// What a search found, and what was done for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FoundPieces {

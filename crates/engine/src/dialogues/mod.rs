@@ -8,15 +8,16 @@ mod texts;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::Context;
-use crate::event::{Failure, FailureKind, Happening, Usage};
-use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
+use crate::event::{DialogueDetails, DialogueOutput, DialogueSaid, Failure, FailureKind, Happening, TurnOutput, Usage, UsageDetails};
+use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, Sample, StepKind, duration_words};
 use crate::names::Extra;
 use crate::parts::Dialogues;
 use crate::policy::from_project;
 use crate::questions::{Brief, JudgeAnswer, Question};
+use crate::shape::joined;
 use crate::state::talk::{AskedStage, TalkStage};
 use crate::state::{FrameKind, HeldTurn, NodeRef};
 use crate::steps::Kind;
@@ -179,8 +180,9 @@ impl<'c> Dialogues<'c> {
             }
         }
         let (Some(expression), Some(last)) = (&own.until.expression, turns.last()) else { return Ok(None) };
-        let all: Value = turns.iter().map(told).collect();
-        let names: [(&str, template::Value); 2] = [("turns", template::from_json(&all)), ("turn", template::from_json(&told(last)))];
+        let all: Value = turns.iter().map(|held| turn_output(held).into_value()).collect();
+        let names: [(&str, template::Value); 2] =
+            [("turns", template::from_json(&all)), ("turn", template::from_json(&turn_output(last).into_value()))];
         let names: Extra = &names;
         Ok(self.names().condition_with(at, expression, names)?.then(|| format!("the expression is true: {}", expression.source)))
     }
@@ -196,14 +198,10 @@ impl<'c> Dialogues<'c> {
 
     fn end(&self, at: NodeRef, own: &DialogueStep, ended: DialogueEnd, reason: &str, summary: Option<String>) -> Then {
         let turns = self.turns(at);
-        let output = json!({
-            "ended": ended.word(),
-            "reason": reason,
-            "summary": summary.unwrap_or_else(|| texts::summary(own, turns, ended, reason)),
-            "positions": positions(own, turns),
-            "turns": turns.iter().map(told).collect::<Value>(),
-        });
-        Then::Succeed(output, Some(self.conversations().model_details(at)))
+        let summary = summary.unwrap_or_else(|| texts::summary(own, turns, ended, reason));
+        let said = said_in(own, turns, summary);
+        let output = DialogueOutput { ended: ended.word().to_owned(), reason: reason.to_owned(), said };
+        Then::Succeed(output.into_value(), Some(self.conversations().model_details(at)))
     }
 
     /// Where nobody sums up, the positions take the place of the summary: a dialogue that was held is never lost.
@@ -216,24 +214,18 @@ impl<'c> Dialogues<'c> {
     /// The details of a `dialogue` step that failed, or was ended from outside: what was said until then, summed up.
     pub(crate) fn dialogue_details(&self, at: NodeRef, own: &DialogueStep, failure: Option<&Failure>) -> Value {
         let turns = self.turns(at);
-        let mut details = self.conversations().model_details(at);
+        let details = self.conversations().model_details(at);
         let why = failure.map_or(DIALOGUE_CUT, |failure| &failure.message);
         let is_bound = failure.is_some_and(|failure| matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit));
         let closed = self.state.talking(at).and_then(|talking| talking.closed.as_ref()).map(|(ended, reason)| (*ended, reason.as_str()));
         let over = closed.or_else(|| (is_bound && !turns.is_empty()).then_some((DialogueEnd::Limit, why)));
-        details["status"] = json!(match over {
-            Some((DialogueEnd::Agreed | DialogueEnd::Stalled, _)) => "completed",
-            Some((DialogueEnd::Limit, _)) => "timeout",
-            None => "failed",
-        });
-        details["reason"] = json!(over.map_or(why, |(_, reason)| reason));
-        details["summary"] = json!(match over {
-            Some((ended, reason)) => texts::summary(own, turns, ended, reason),
-            None => texts::summary_of_failed(own, turns, failure),
-        });
-        details["positions"] = json!(positions(own, turns));
-        details["turns"] = turns.iter().map(told).collect();
-        details
+        let (status, summary) = match over {
+            Some((DialogueEnd::Limit, reason)) => ("timeout", texts::summary(own, turns, DialogueEnd::Limit, reason)),
+            Some((ended, reason)) => ("completed", texts::summary(own, turns, ended, reason)),
+            None => ("failed", texts::summary_of_failed(own, turns, failure)),
+        };
+        let reason = over.map_or(why, |(_, reason)| reason).to_owned();
+        joined(details, DialogueDetails { status: status.to_owned(), reason, said: said_in(own, turns, summary) }.into_value())
     }
 
     /// The turns of a `dialogue` step.
@@ -278,19 +270,15 @@ fn place_of_turn(own: &DialogueStep, turns: &[HeldTurn]) -> usize {
     turns.len() % own.agents.len().max(1)
 }
 
-/// A turn as outputs and expressions have it. When it was and how long it took is in the record: an output is the same when a run is repeated.
-fn told(held: &HeldTurn) -> Value {
-    let DialogueTurn { number, from, to, text, attachments, policies: _ } = &held.turn;
-    let Usage { input_tokens, output_tokens, cost_usd, .. } = &held.usage;
-    let total = held.usage.total_tokens();
-    json!({
-        "number": number, "from": from, "to": to, "text": text, "attachments": attachments,
-        "usage": { "input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": total, "cost_usd": cost_usd },
-    })
+/// A turn as outputs and expressions have it.
+fn turn_output(held: &HeldTurn) -> TurnOutput {
+    let DialogueTurn { number, from, to, text, attachments, policies: _ } = held.turn.clone();
+    TurnOutput { number, from, to, text, attachments, usage: UsageDetails::new(&held.usage, false) }
 }
 
-/// What each agent said last; of one that had no turn an empty text.
-fn positions(own: &DialogueStep, turns: &[HeldTurn]) -> Map<String, Value> {
+/// What was said. Of an agent that had no turn the position is an empty text.
+fn said_in(own: &DialogueStep, turns: &[HeldTurn], summary: String) -> DialogueSaid {
     let last = |agent: &str| texts::last_of(turns, agent).map_or("", |held| held.turn.text.as_str());
-    own.agents.iter().map(|agent| (agent.value.clone(), json!(last(&agent.value)))).collect()
+    let positions = own.agents.iter().map(|agent| (agent.value.clone(), last(&agent.value).into())).collect();
+    DialogueSaid { summary, positions, turns: turns.iter().map(turn_output).collect() }
 }

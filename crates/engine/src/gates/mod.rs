@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::Context;
 use crate::channel::Output;
-use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
+use crate::event::{Failure, FailureKind, GateDetails, Happening, Purpose, SharedValue, StepStatus, Verdict};
 use crate::gate::{JudgedText, reading, wanted};
 use crate::gates::told::failed_lines;
 use crate::model::{
-    Channel, Criterion, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text,
+    Channel, Criterion, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, Sample, ScorecardRef, StepKind, StyleGuide, Text,
 };
 use crate::model_calls::attachments::Prompt;
 use crate::parts::{Judges, Questions};
 use crate::questions::{Brief, CallOutcome, JudgeAnswer, JudgeQuestion, JudgedCard, JudgedCriterion, Question, TalkTurn};
-use crate::shape;
+use crate::shape::{self, joined};
 use crate::state::talk::TalkStage;
 use crate::state::{Mood, NodeRef};
 use crate::steps::Kind;
@@ -270,17 +270,9 @@ impl Questions<'_> {
     }
 
     fn gate_details(&self, at: NodeRef, passed: bool, used_otherwise: bool, verdicts: &[Verdict]) -> Value {
-        let mut details = json!({
-            "passed": passed,
-            "refined": self.state.node(at).round == 2,
-            "used_otherwise": used_otherwise,
-            "feedback": failed_lines(verdicts),
-            "verdicts": verdicts,
-        });
-        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.conversations().model_details(at)) {
-            own.extend(model);
-        }
-        details
+        let refined = self.state.node(at).round == 2;
+        let own = GateDetails { passed, refined, used_otherwise, feedback: failed_lines(verdicts), verdicts: verdicts.to_vec() };
+        joined(own.into_value(), self.conversations().model_details(at))
     }
 }
 

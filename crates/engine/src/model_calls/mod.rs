@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, Purpose, Usage};
+use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelDetails, Purpose, Usage, UsageDetails};
 use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
     ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, History, HostSource, MODEL_SILENCE, MODEL_TIMEOUT,
-    Model, OnFailure, PastMessage, SUMMARY_STEP, Shape, Text, ToolModel,
+    Model, OnFailure, PastMessage, SUMMARY_STEP, Sample, Shape, Text, ToolModel,
 };
 use crate::model_calls::attachments::Prompt;
 use crate::model_calls::budget::wire_name;
@@ -319,20 +319,12 @@ impl Conversations<'_> {
         earlier().map(|talk| talk.usage).chain(talk.map(ModelTalk::all_usage)).for_each(|one| usage.add(&one));
         let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
         let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
-        let mut details = json!({
-            "model": answered_by.or_else(|| ended?.model.as_ref()),
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "total_tokens": usage.total_tokens(),
-                "cost_usd": usage.cost_usd,
-            },
-            "tool_calls": uses.map(|used| (**used).clone()).collect::<Value>(),
-        });
-        if usage.unknown_tokens > 0 {
-            details["usage"]["unknown_tokens"] = usage.unknown_tokens.into();
+        ModelDetails {
+            model: answered_by.or_else(|| ended?.model.as_ref()).cloned(),
+            usage: UsageDetails::new(&usage, true),
+            tool_calls: uses.cloned().collect(),
         }
-        details
+        .into_value()
     }
 }
 

@@ -4,19 +4,19 @@
 
 pub(crate) mod texts;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::Context;
-use crate::event::{Failure, FailureKind, Happening, StepStatus, Usage};
+use crate::event::{Failure, FailureKind, Happening, PlanOutput, PlanResult, StepStatus, Usage};
 use crate::gate::reading::{self, Reading};
 use crate::gate::wanted;
-use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
+use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Sample, Step, StepKind, WrittenPlan};
 use crate::parts::{Conversations, Plans, Scheduler};
 use crate::policy::{Act, decide};
 use crate::questions::Brief;
 use crate::shape;
 use crate::state::tally::SetAside;
-use crate::state::{Mood, NodeRef, OnePlan, PlanResult, Planning, StepWork};
+use crate::state::{Mood, NodeRef, OnePlan, Planning, StepWork};
 use crate::steps::Kind;
 use crate::steps::decision::{StepDecision, Then};
 
@@ -241,27 +241,28 @@ fn next<'s>(step: &Step, own: &'s PlanStep, planning: Option<&Planning>, work: &
 fn output(planning: &Planning) -> Value {
     let first = planning.plans.last().map(|one| &one.plan);
     let mut by_use = Map::new();
-    let mut invoked: Vec<&str> = vec![];
+    let mut invoked: Vec<String> = vec![];
     for result in planning.results() {
         if result.status == StepStatus::Succeeded {
             by_use.insert(result.uses.clone(), (*result.output).clone());
         }
-        if matches!(result.status, StepStatus::Succeeded | StepStatus::Failed) && !invoked.contains(&&*result.uses) {
-            invoked.push(&result.uses);
+        if matches!(result.status, StepStatus::Succeeded | StepStatus::Failed) && !invoked.contains(&result.uses) {
+            invoked.push(result.uses.clone());
         }
     }
     let errors: Vec<String> = planning.failed().map(PlanResult::told_error).collect();
     let checked = planning.plans.last().and_then(|one| one.check.as_ref());
     let all_succeeded = planning.results().all(|result| result.status == StepStatus::Succeeded);
-    json!({
-        "strategy": first.map_or(PlanStrategy::Parallel, |plan| plan.strategy).word(),
-        "reasoning": first.map(|plan| plan.reasoning.as_str()).unwrap_or_default(),
-        "steps": planning.results().collect::<Vec<_>>(),
-        "by_use": by_use,
-        "invoked": invoked,
-        "errors": errors,
-        "log": planning.log,
-        "fulfilled": checked.map_or(all_succeeded, |(fulfilled, _)| *fulfilled),
-        "progress": checked.map(|(_, progress)| progress.as_str()).unwrap_or_default(),
-    })
+    let output = PlanOutput {
+        strategy: first.map_or(PlanStrategy::Parallel, |plan| plan.strategy).word().to_owned(),
+        reasoning: first.map(|plan| plan.reasoning.clone()).unwrap_or_default(),
+        steps: planning.results().cloned().collect(),
+        by_use,
+        invoked,
+        errors,
+        log: planning.log.clone(),
+        fulfilled: checked.map_or(all_succeeded, |(fulfilled, _)| *fulfilled),
+        progress: checked.map(|(_, progress)| progress.clone()).unwrap_or_default(),
+    };
+    output.into_value()
 }

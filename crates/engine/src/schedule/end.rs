@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
-use crate::model::{OnFailure, Outputs, Read, StepKind, Text};
+use crate::event::{
+    Bound, CallDetails, Failure, FailureKind, Happening, ListDetails, RouteDetails, RunEnd, RunStatus, Stage, StepFailure, StepStatus,
+};
+use crate::model::{OnFailure, Outputs, Read, Sample, StepKind, Text};
 use crate::parts::{Schedule, Scheduler, Talks};
 use crate::state::talk::AskedStage;
 use crate::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepNode, StepWork};
@@ -86,7 +88,7 @@ impl Scheduler<'_> {
             let told = |node: &StepNode| json!({ "item": node.item, "status": node.status, "output": node.output, "error": node.error() });
             let list: Value = frame.nodes.iter().map(told).collect();
             let failed = frame.nodes.iter().filter(|n| n.status == StepStatus::Failed).count();
-            return self.succeed(at, list, Some(json!({ "failed": failed })));
+            return self.succeed(at, list, Some(ListDetails { failed }.into_value()));
         }
         match failure {
             Some(failure) => {
@@ -103,7 +105,7 @@ impl Scheduler<'_> {
     pub(crate) fn case_over(&mut self, at: NodeRef, ix: u32) {
         let frame = self.state.frame(ix);
         let StepWork::Inner { case, .. } = &self.state.node(at).work else { return };
-        let details = json!({ "case": case });
+        let details = RouteDetails { case: case.clone() }.into_value();
         let quality = self.schedule().unmet_in(ix);
         let Some(last) = frame.nodes.last() else { return self.succeed(at, Value::Null, Some(details)) };
         if let Some(failure) = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done)) {
@@ -164,7 +166,7 @@ impl Scheduler<'_> {
             return self.end_attempt(at);
         }
         let nothing = instance.ending.nothing_let_through.are_any();
-        let details = json!({ "run": self.id, "status": status.word() });
+        let details = CallDetails { run: self.id.to_string(), status: status.word().to_owned() }.into_value();
         let name = self.planned(ix).pipeline.name.value.clone();
         match status {
             RunStatus::Cancelled => self.cancelled(at),

@@ -8,13 +8,14 @@ pub(crate) mod stop;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Run;
-use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
-use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
+use crate::event::{Bound, CommonDetails, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
+use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Sample, Step, StepKind};
 use crate::parts::{Schedule, Scheduler};
 use crate::plan::{Block, BlockIx, Edge, PipelinePlan};
+use crate::shape::joined;
 use crate::state::apply::blocks;
 use crate::state::{FrameKind, Mood, NodeRef, ReadyKey, StepNode, StepWork, Timer};
 
@@ -326,11 +327,8 @@ impl Schedule<'_> {
         // A list without elements ends without a start.
         let node = self.state.node(at);
         let duration_ms = if node.attempt == 0 { 0 } else { self.now.ms.saturating_sub(node.started_ms) };
-        let mut details = json!({ "attempts": self.state.attempts(at), "duration_ms": duration_ms });
-        if let (Value::Object(details), Some(Value::Object(own))) = (&mut details, own) {
-            details.extend(own);
-        }
-        details
+        let common = CommonDetails { attempts: self.state.attempts(at).into(), duration_ms, mocked: None, cached: None };
+        joined(common.into_value(), own.unwrap_or_default())
     }
 }
 

@@ -1,7 +1,6 @@
 //! `apply`, the only way to change the state. It depends on the event and the plan alone: no clock, no randomness, no I/O.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,8 +9,11 @@ use super::consents::{ApprovalAnswer, ConsentDecision};
 use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
 use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
-use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
-use crate::model::{Limits, Pipeline, SUMMARY_STEP, Step, StepKind, step_path};
+use crate::event::{
+    Delivery, Event, Failure, FailureKind, Happening, MailDelivery, ModelAnswer, PlainDelivery, Purpose, SharedValue, StepDetails,
+    StepStatus, Usage,
+};
+use crate::model::{Limits, Pipeline, SUMMARY_STEP, Sample, Step, StepKind, step_path};
 use crate::plan::{Edge, Plan};
 
 impl RunState {
@@ -196,12 +198,10 @@ impl RunState {
             },
             Happening::OutputWritten { step, part, id, accepted, rejected, to: _, text: _ } => {
                 let at = self.find(step)?;
-                let mut delivered = json!({ "part": part, "id": id, "time": event.time });
-                if !accepted.is_empty() {
-                    delivered["accepted"] = json!(accepted);
-                    delivered["rejected"] = json!(rejected);
-                }
-                self.node_mut(at).delivered.push(Arc::new(delivered));
+                let of_mail = || MailDelivery { accepted: accepted.clone(), rejected: rejected.clone() };
+                let part = PlainDelivery { part: *part, id: id.clone(), time: event.time };
+                let delivery = Delivery { part, of_mail: (!accepted.is_empty()).then(of_mail) };
+                self.node_mut(at).delivered.push(delivery.into_value().into());
             }
             Happening::GatePassed { step, verdicts, .. } => {
                 let at = self.find(step)?;

@@ -24,13 +24,13 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use cached::{Cached, CachedNames};
 pub(crate) use dialogues::{HeldTurn, Talking};
-pub(crate) use plans::{OnePlan, PlanResult, Planning};
+pub(crate) use plans::{OnePlan, Planning};
 use talk::{AskedStage, EndedTalks, ModelTalk, RequestedCall};
 pub(crate) use tasks::{TaskTry, Tasking};
 
 use crate::event::{
-    Bound, Failure, FailureKind, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath, StepStatus, Usage,
-    Verdict,
+    Bound, Failure, FailureKind, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepError, StepFailure, StepPath,
+    StepStatus, Usage, Verdict,
 };
 use crate::model::PipelineId;
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
@@ -291,14 +291,6 @@ pub(crate) struct WrittenFrame {
     pub(crate) waiting: BTreeSet<ReadyKey>,
     #[serde(skip)]
     pub(crate) planned: Cached<Arc<PipelinePlan>>,
-}
-
-/// The `error` of a failed step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct StepError {
-    pub(crate) kind: FailureKind,
-    pub(crate) message: String,
-    pub(crate) attempts: u32,
 }
 
 /// A step before, during or after its run.

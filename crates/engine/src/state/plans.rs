@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::births::nodes;
-use super::{Cached, Frame, FrameKind, NodeRef, RunState, StepError, StepNode, StepWork, WrittenFrame};
+use super::{Cached, Frame, FrameKind, NodeRef, RunState, StepNode, StepWork, WrittenFrame};
 use crate::diagnostic::counted;
-use crate::event::{SharedValue, StepStatus};
+use crate::event::{PlanResult, StepStatus};
 use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
 use crate::plan::{PipelinePlan, Plan};
 
@@ -32,19 +32,6 @@ pub(crate) struct OnePlan {
     pub(crate) results: Option<Vec<PlanResult>>,
     /// The answer of the `check` agent: whether the work is done, and the progress.
     pub(crate) check: Option<(bool, String)>,
-}
-
-/// The result of a step of a plan, as in the output of its `plan` step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanResult {
-    pub(crate) id: String,
-    #[serde(rename = "use")]
-    pub(crate) uses: String,
-    pub(crate) with: Value,
-    pub(crate) depends_on: Vec<String>,
-    pub(crate) status: StepStatus,
-    pub(crate) output: SharedValue,
-    pub(crate) error: Option<StepError>,
 }
 
 /// The graph that the steps of a frame belong to.
@@ -242,14 +229,6 @@ impl Planning {
     /// The results of the steps that failed.
     pub(crate) fn failed(&self) -> impl Iterator<Item = &PlanResult> {
         self.results().filter(|result| result.status == StepStatus::Failed)
-    }
-}
-
-impl PlanResult {
-    /// The error in one sentence.
-    pub(crate) fn told_error(&self) -> String {
-        let (kind, message) = self.error.as_ref().map(|error| (error.kind.word(), &*error.message)).unwrap_or_default();
-        format!("{} ({}): {kind}: {message}", self.id, self.uses)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Steps that make no calls: `set`, `format`, `route`, `wait`, `stop`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Kind;
 use super::decision::{StepDecision, Then};
 use crate::Context;
 use crate::channel::FormatError;
-use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{Channel, Filling, FormatStep, Multilingual, RouteStep, Step, StopStep, StyleGuide, phrase_words};
+use crate::event::{Failure, FailureKind, Happening, StopDetails};
+use crate::model::{Channel, Filling, FormatStep, Multilingual, RouteStep, Sample, Step, StopStep, StyleGuide, phrase_words};
 use crate::parts::Names;
 use crate::state::NodeRef;
 
@@ -78,7 +78,7 @@ impl Kind for StopStep {
             Some(reason) => context.fill_text(at, reason)?,
             None => "the pipeline stopped".to_string(),
         };
-        Ok(Then::Succeed(Value::Null, Some(json!({ "reason": reason }))).into())
+        Ok(Then::Succeed(Value::Null, Some(StopDetails { reason }.into_value())).into())
     }
 }
 

@@ -1,11 +1,12 @@
 //! What a kind of step decides. The run carries it out: no kind of step changes anything itself.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Kind, of};
 use crate::acts::CalledTool;
 use crate::command::CallRequest;
-use crate::event::{Failure, FailureKind, Happening, Verdict};
+use crate::event::{Failure, FailureKind, Happening, SendOutput, Verdict};
+use crate::model::Sample;
 use crate::parts::Steps;
 use crate::questions::{CallOutcome, Question, TalkTurn};
 use crate::run::Answerer;
@@ -194,8 +195,8 @@ impl Steps<'_> {
             Then::Succeed(output, details) => self.succeed(at, output, details),
             Then::Give(output, details) => self.give(at, output, details),
             Then::Delivered => {
-                let delivered: Value = self.state.node(at).delivered.iter().map(|one| (**one).clone()).collect();
-                self.give(at, json!({ "delivered": delivered }), None);
+                let output = SendOutput { delivered: self.state.node(at).delivered.clone() };
+                self.give(at, output.into_value(), None);
             }
             Then::Fail(failure, details) => self.fail(at, failure, details),
             Then::FailAttempt(failure, details) => self.fail_attempt_told(at, failure, details),

@@ -27,10 +27,10 @@ use serde_json::{Value, json};
 
 use crate::command::{CallReply, CallRequest};
 use crate::diagnostic::counted;
-use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
+use crate::event::{Bound, Failure, FailureKind, Happening, Limit, ListDetails, SharedValue};
 use crate::gate::{mocked, result};
 use crate::model::ToolStep;
-use crate::model::{ForEach, Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Step, StepKind, ToolKind, step_path};
+use crate::model::{ForEach, Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, OnFailure, Sample, Step, StepKind, ToolKind, step_path};
 use crate::parts::Steps;
 use crate::parts::{Gatekeeper, Schedule, Toolbox};
 use crate::questions::{Brief, JudgeAnswer, Question};
@@ -258,7 +258,7 @@ impl Steps<'_> {
         }
         if list.is_empty() {
             // As after a list of which no element failed.
-            let details = (step.on_failure == OnFailure::Continue).then(|| json!({ "failed": 0 }));
+            let details = (step.on_failure == OnFailure::Continue).then(|| ListDetails { failed: 0 }.into_value());
             self.succeed(at, json!([]), details);
         } else {
             self.begin_attempt(at, step, Some(list.into_iter().map(Arc::new).collect()));

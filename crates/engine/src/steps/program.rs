@@ -12,11 +12,13 @@ use crate::channel::{clean, cleaned};
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::gate::result;
-use crate::model::{ActKind, CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, Step, Text, read_json};
+use crate::model::{
+    ActKind, CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, Sample, Step, Text, read_json,
+};
 use crate::names::Extra;
 use crate::parts::{Files, Gatekeeper, Requests};
 use crate::policy::{Decision, sandbox_mode};
-use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost, Secret};
+use crate::port::{ProgramBounds, ProgramCall, ProgramDetails, ProgramEnd, ProgramReply, RefusedHost, Secret};
 use crate::source::{from_folder, normalised};
 use crate::state::NodeRef;
 use crate::template;
@@ -256,8 +258,9 @@ pub(crate) fn details(reply: &ProgramReply) -> Value {
     let exit = match reply.end {
         ProgramEnd::Exited(code) | ProgramEnd::Signaled(code) => code,
     };
-    let (stderr, sandbox) = (String::from_utf8_lossy(&reply.stderr), reply.sandbox.as_deref().unwrap_or("none"));
-    json!({ "exit": exit, "stderr": stderr, "sandbox": sandbox, "refused": reply.refused })
+    let sandbox = reply.sandbox.clone().unwrap_or_else(|| "none".to_owned());
+    let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
+    ProgramDetails { exit, stderr, sandbox, refused: reply.refused.clone() }.into_value()
 }
 
 /// The names of a tool's arguments in its texts.

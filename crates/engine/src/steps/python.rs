@@ -8,8 +8,8 @@ use super::decision::{CallCheck, StepCall, StepDecision, Then};
 use super::{Kind, other};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
-use crate::event::Failure;
-use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Step};
+use crate::event::{Failure, PythonDetails};
+use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Sample, Step};
 use crate::parts::Requests;
 use crate::port::{PythonCall, PythonReply};
 use crate::state::NodeRef;
@@ -97,10 +97,6 @@ fn returned(run: &PythonCode, name: &str, reply: PythonReply) -> Result<Value, F
 
 /// What is told of code beside its results, also when it failed.
 pub(crate) fn details(reply: &PythonReply) -> Value {
-    let PythonReply { returns: _, printed, notes, files, error } = reply;
-    let mut details = json!({ "printed": printed, "notes": notes, "files": files });
-    if let Some(error) = error {
-        details["traceback"] = json!(error.traceback);
-    }
-    details
+    let PythonReply { returns: _, printed, notes, files, error } = reply.clone();
+    PythonDetails { printed, notes, files, traceback: error.map(|error| error.traceback) }.into_value()
 }

@@ -9,8 +9,8 @@ use super::decision::{StepCall, StepDecision, Then};
 use super::{Kind, other};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
-use crate::event::{Failure, FailureKind};
-use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
+use crate::event::{Failure, FailureKind, ReadDetails};
+use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Sample, Step};
 use crate::parts::Files;
 use crate::port::{FileContent, ReadRequest, TableSource};
 use crate::reach::Giver;
@@ -58,7 +58,7 @@ impl Kind for ReadStep {
         }
         let is_list = matches!(context.filling(at, &self.paths)?, Value::Array(_));
         let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
-        Ok(Then::Give(output, Some(json!({ "tables": tables }))).into())
+        Ok(Then::Give(output, Some(ReadDetails { tables }.into_value())).into())
     }
 
     fn is_single(&self, context: &Context, at: NodeRef) -> bool {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::Kind;
 use super::decision::StepDecision;
 use crate::Context;
-use crate::event::{Failure, FailureKind, Happening, StepStatus};
-use crate::model::{GroupStep, Read, RepeatStep, Step, StepKind, Unmet};
+use crate::event::{Failure, FailureKind, Happening, RepeatDetails, StepStatus};
+use crate::model::{GroupStep, Read, RepeatStep, Sample, Step, StepKind, Unmet};
 use crate::parts::{Schedule, Scheduler};
 use crate::state::{FrameKind, Mood, NodeRef, StepNode};
 
@@ -73,7 +73,7 @@ impl Scheduler<'_> {
         let round = self.state.node(at).repeating.as_ref().map_or(1, |own| own.round);
         // A `stop` inside ended the run: nothing is decided any more.
         if mood != Mood::Going {
-            return self.succeed(at, output, Some(json!({ "rounds": round })));
+            return self.succeed(at, output, Some(RepeatDetails { rounds: round, met: None }.into_value()));
         }
         let is_met = match self.condition(last, &own.until) {
             Ok(is_met) => is_met,
@@ -81,7 +81,7 @@ impl Scheduler<'_> {
         };
         let unchanged = self.schedule().unchanged(at, ix, own);
         let is_stuck = own.stop_on_same.is_some_and(|most| u64::from(unchanged) >= most);
-        let details = json!({ "rounds": round, "met": is_met });
+        let details = RepeatDetails { rounds: round, met: Some(is_met) }.into_value();
         if is_met {
             return self.succeed(at, output, Some(details));
         }

@@ -10,9 +10,10 @@ use super::{Kind, other};
 use crate::Context;
 use crate::Unscripted;
 use crate::command::{CallReply, CallRequest};
-use crate::event::{Failure, FailureKind};
+use crate::event::{Failure, FailureKind, SearchDetails};
 use crate::model::{
-    CALL_TIMEOUT, CONNECT_TIMEOUT, FOUND_PIECES, HostSource, Knowledge, MOST_FOUND, Provider, Retry, SEARCH_TIMEOUT, SearchStep, Step, Text,
+    CALL_TIMEOUT, CONNECT_TIMEOUT, FOUND_PIECES, HostSource, Knowledge, MOST_FOUND, Provider, Retry, SEARCH_TIMEOUT, Sample, SearchStep,
+    Step, Text,
 };
 use crate::parts::{Files, Requests};
 use crate::port::{EmbedEndpoint, Embedding, FoundPieces, SearchRequest, Secret};
@@ -166,16 +167,8 @@ impl Files<'_> {
 /// The output of a search, and its details.
 pub(super) fn search_output(found: FoundPieces) -> Result<(Value, Option<Value>), Failure> {
     let FoundPieces { pieces, files, all_pieces, read, tokens, rebuilt, left_out } = found;
+    let tokens = Some(tokens).filter(|tokens| *tokens > 0);
     let output = serde_json::to_value(pieces).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-    let mut details = json!({ "files": files, "pieces": all_pieces, "read": read });
-    if tokens > 0 {
-        details["tokens"] = tokens.into();
-    }
-    if !rebuilt.is_empty() {
-        details["rebuilt"] = rebuilt.into();
-    }
-    if !left_out.is_empty() {
-        details["left_out"] = json!(left_out);
-    }
-    Ok((output, Some(details)))
+    let details = SearchDetails { files, pieces: all_pieces, read, tokens, rebuilt, left_out };
+    Ok((output, Some(details.into_value())))
 }

@@ -13,8 +13,8 @@ use super::{Kind, other};
 use crate::Context;
 use crate::channel::{MessagePart, shows};
 use crate::command::{CallReply, CallRequest};
-use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, FileMode, STDOUT, SendStep, Step, Text, Tool, ToolKind};
+use crate::event::{Failure, FailureKind, Happening, SendOutput};
+use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, FileMode, STDOUT, Sample, SendStep, Step, Text, Tool, ToolKind};
 use crate::parts::Requests;
 use crate::port::{FileToWrite, HttpRequest, Mail, MailHead, MailReceipt, Secret};
 use crate::reach::Giver;
@@ -40,7 +40,7 @@ impl Kind for SendStep {
         let timeout = step.timeout.unwrap_or(tool.call_timeout());
         let done = context.state.node(at).delivered.len();
         if done >= parts.len() {
-            return Ok(Then::Succeed(json!({ "delivered": [] }), None).into());
+            return Ok(Then::Succeed(SendOutput { delivered: vec![] }.into_value(), None).into());
         }
         // In a test all parts are decided about at once.
         let is_each = context.answerer != Answerer::World && matches!(tool.kind, ToolKind::Http { .. });

@@ -10,8 +10,8 @@ use super::decision::{StepCall, StepDecision, Then};
 use super::{Kind, other};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
-use crate::event::{Failure, StepStatus};
-use crate::model::{DataKind, MOST_ROWS, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
+use crate::event::{Failure, SqlDetails, StepStatus};
+use crate::model::{DataKind, MOST_ROWS, QUERY_TIMEOUT, Sample, SqlEngine, SqlStep, Step, StepKind};
 use crate::parts::{Files, Requests};
 use crate::port::{QueryRequest, Rows, TableSource};
 use crate::source::Spanned;
@@ -117,13 +117,10 @@ fn table_source(value: &Value, opened_at: &dyn Fn(&str) -> PathBuf) -> Option<Ta
 
 pub(super) fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
     let columns: Vec<Value> = rows.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect();
-    let mut details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
-    if !rows.personal.is_empty() {
-        details["personal"] = json!(rows.personal);
-    }
+    let details = SqlDetails { columns, row_count: rows.rows.len(), cut: rows.is_cut, personal: rows.personal };
     let mut list = rows.rows.into_iter().map(Value::Object);
     let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
-    (output, Some(details))
+    (output, Some(details.into_value()))
 }
 
 #[cfg(test)]

@@ -10,13 +10,17 @@ use serde_json::{Map, Value, json};
 use crate::Context;
 use crate::channel::Output;
 use crate::command::{CallReply, CallRequest};
-use crate::event::StepPath;
-use crate::event::{Failure, FailureKind, Happening};
+use crate::event::{
+    AcceptedArtefact, Failure, FailureKind, Happening, StepPath, TaskDetails, TaskOutput, TaskRows, TryDetails, UnmetCriterion, Verdict,
+};
 use crate::gate::{self, ReadArtefact};
-use crate::model::{ArtefactKind, CALL_TIMEOUT, JudgingStep, MOST_REPAIRS, PythonCode, QUERY_TIMEOUT, TaskStep, Text, WrittenArtefact};
+use crate::model::{
+    ArtefactKind, CALL_TIMEOUT, JudgingStep, MOST_REPAIRS, PythonCode, QUERY_TIMEOUT, Sample, TaskStep, Text, WrittenArtefact,
+};
 use crate::parts::Tasks;
 use crate::port::{PythonError, PythonReply, Rows, TableSource};
 use crate::questions::{Brief, JudgeAnswer, Question};
+use crate::shape::joined;
 use crate::source::{Span, Spanned};
 use crate::sql::mentions;
 use crate::state::talk::MOST_PICTURES;
@@ -281,13 +285,8 @@ impl<'c> Tasks<'c> {
     fn accept(&self, at: NodeRef) -> Then {
         let tries = self.tries(at);
         let Some(last) = tries.last() else { return Then::Wait };
-        let WrittenArtefact { thought, code, output_variables, is_malicious, .. } = &*last.artefact;
-        let output = json!({
-            "result": last.result,
-            "artefact": { "thought": thought, "code": code, "output_variables": output_variables, "is_malicious": is_malicious },
-            "attempts": tries.len(),
-        });
-        Then::Succeed(output, Some(self.task_details(at)))
+        let output = TaskOutput { result: last.result.clone(), artefact: AcceptedArtefact::new(&last.artefact), attempts: tries.len() };
+        Then::Succeed(output.into_value(), Some(self.task_details(at)))
     }
 
     fn task_question(&self, at: NodeRef, own: &TaskStep) -> Result<Question, Failure> {
@@ -311,40 +310,31 @@ impl<'c> Tasks<'c> {
     pub(crate) fn task_details(&self, at: NodeRef) -> Value {
         let tasking = self.state.tasking(at);
         let tries = self.tries(at);
-        let told = |one: &TaskTry| {
-            json!({
-                "thought": one.artefact.thought,
-                "code": one.artefact.code,
-                "error": one.error,
-                "verdicts": one.verdicts.as_deref().unwrap_or_default(),
-            })
+        let try_details = |one: &TaskTry| TryDetails {
+            thought: one.artefact.thought.clone(),
+            code: one.artefact.code.clone(),
+            error: one.error.clone(),
+            verdicts: one.verdicts.clone().unwrap_or_default(),
+        };
+        let unmet_criterion = |Verdict { id, description, feedback, .. }: &Verdict| UnmetCriterion {
+            id: id.clone(),
+            description: description.clone(),
+            feedback: feedback.clone(),
         };
         let is_accepted = tries.last().is_some_and(TaskTry::is_accepted);
-        let latest: Vec<String> = tries.iter().rev().filter_map(TaskTry::failure).take(texts::TOLD_TRIES).collect();
-        let unmet: Vec<Value> = tries
-            .last()
-            .into_iter()
-            .flat_map(TaskTry::unmet)
-            .map(|verdict| json!({ "id": verdict.id, "description": verdict.description, "feedback": verdict.feedback }))
-            .collect();
-        let mut details = json!({
-            "state": if is_accepted { "completed" } else { "failed" },
-            "tries": tries.iter().map(told).collect::<Value>(),
-            "identical_failures": tasking.map_or(0, |tasking| tasking.identical_failures()),
-            "latest_failures": latest,
-            "unmet_criteria": unmet,
-        });
-        if let Some(last) = tries.last().filter(|last| is_accepted && (last.cut || !last.personal.is_empty())) {
-            details["cut"] = last.cut.into();
-            details["personal"] = json!(last.personal);
-        }
-        if let Some(last) = tries.last().filter(|last| !last.files.is_empty()) {
-            details["files"] = json!(last.files);
-        }
-        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.conversations().model_details(at)) {
-            own.extend(model);
-        }
-        details
+        let last = tries.last();
+        let latest_failures = tries.iter().rev().filter_map(TaskTry::failure).take(texts::TOLD_TRIES).collect();
+        let rows = last.filter(|last| is_accepted && (last.cut || !last.personal.is_empty()));
+        let own = TaskDetails {
+            state: if is_accepted { "completed" } else { "failed" }.to_owned(),
+            tries: tries.iter().map(try_details).collect(),
+            identical_failures: tasking.map_or(0, |tasking| tasking.identical_failures()),
+            latest_failures,
+            unmet_criteria: last.into_iter().flat_map(TaskTry::unmet).map(unmet_criterion).collect(),
+            rows: rows.map(|last| TaskRows { cut: last.cut, personal: last.personal.clone() }),
+            files: last.map(|last| last.files.clone()).unwrap_or_default(),
+        };
+        joined(own.into_value(), self.conversations().model_details(at))
     }
 }
 

@@ -47,6 +47,11 @@ pub struct MessagePart {
     pub content: Value,
 }
 
+flow_base::sampled! {
+    Formatted { channel, text, plain, unlinked, parts, is_split, shortened, emojis_used, markdown_removed, hidden_removed }
+    MessagePart { number, text, plain, indicator, content }
+}
+
 /// Why a text cannot be sent in a channel, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {

@@ -1,12 +1,16 @@
 //! What a mock of a test may be, beyond what a result is held to: what its step or tool can give at all. Of a result from outside this needs no
 //! check, since our own code makes it. The same for the check of a mock before a test runs and for the run.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::result::{self, ResultContext};
 use super::schema_problems;
+use crate::channel::Formatted;
 use crate::diagnostic::{counted, one_line};
-use crate::model::{Filling, MOST_ROWS, Mock, Pipeline, PreparedQuery, ReadStep, Step, StepKind, ToolKind};
+use crate::event::{Delivery, PlanOutput, SendOutput};
+use crate::model::{Filling, MOST_ROWS, Mock, Pipeline, PreparedQuery, ReadStep, Sample, Step, StepKind, ToolKind};
+use crate::port::FileContent;
 use crate::sql;
 
 /// Told of what is no file.
@@ -21,7 +25,7 @@ pub fn problems(step: &Step, pipeline: &Pipeline, value: &Value) -> Vec<String> 
         StepKind::Resource(_) => fields(&file(), A_FILE, value),
         StepKind::Format(_) => fields(&formatted(), "a format step returns { channel, text, plain, parts, … }", value),
         StepKind::Send(_) => fields(&sent(), "a send returns { delivered }", value),
-        StepKind::Plan(_) => fields(&planned(), "a plan returns { strategy, steps, by_use, … }", value),
+        StepKind::Plan(_) => fields(&schema::<PlanOutput>(), "a plan returns { strategy, steps, by_use, … }", value),
         // Their mocks are held to all that they give by `result`, or they may give anything.
         StepKind::Agent(_)
         | StepKind::Set(_)
@@ -142,58 +146,48 @@ fn files(read: &ReadStep, value: &Value) -> Vec<String> {
     }
 }
 
-/// An object with some of these fields and no others. Those of `required` must be there.
-fn object(fields: Value, required: &[&str]) -> Value {
-    json!({ "type": "object", "properties": fields, "required": required, "additionalProperties": false })
+/// The schema of a result that flow itself makes. Of a mock what is read of it is enough, so nothing is required.
+fn schema<T: Sample + Serialize>() -> Value {
+    schema_of(&T::shape(false), Some(&T::shape(true)))
 }
 
-fn list_of(items: Value) -> Value {
-    json!({ "type": "array", "items": items })
+/// `bare`: the same where all that may be null is.
+fn schema_of(shape: &Value, bare: Option<&Value>) -> Value {
+    let word = match shape {
+        Value::Null => return json!({}),
+        Value::Array(list) => {
+            return json!({ "type": "array", "items": list.first().map_or(json!({}), |item| schema_of(item, bare.and_then(|bare| bare.get(0)))) });
+        }
+        Value::Object(fields) if fields.is_empty() => return json!({ "type": "object" }),
+        Value::Object(fields) => {
+            let field = |(name, shape): (&String, &Value)| (name.clone(), schema_of(shape, bare.and_then(|bare| bare.get(name))));
+            let fields: Map<String, Value> = fields.iter().map(field).collect();
+            return json!({ "type": "object", "properties": fields, "additionalProperties": false });
+        }
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+    };
+    if bare.is_some_and(Value::is_null) { json!({ "type": [word, "null"] }) } else { json!({ "type": word }) }
 }
 
-/// A file as a `read` gives it. Of a mock what is read of it is enough.
+/// A file as a `read` gives it.
 fn file() -> Value {
-    let (text, number, count) = (json!({ "type": "string" }), json!({ "type": "number" }), json!({ "type": ["number", "null"] }));
-    let value = object(json!({ "value": {}, "count": number }), &[]);
-    let column = object(json!({ "name": text, "pct_distinct": number, "min": {}, "max": {}, "top_3": list_of(value) }), &[]);
-    let table = json!({ "name": text, "row_count": number, "sample_markdown": text, "columns": list_of(column) });
-    let page = object(json!({ "number": number, "text": text, "images": number }), &[]);
-    let kinds = json!({ "enum": ["text", "table", "document", "image", "unreadable"] });
-    let fields = json!({
-        "path": text, "type": kinds, "text": text, "tables": list_of(object(table, &[])), "pages": list_of(page), "page_count": count,
-        "image_count": count, "text_length": count, "longest_page": count, "median_page": count, "width": count, "height": count,
-        "summary": text,
-    });
-    object(fields, &[])
-}
-
-/// A text in the format of a channel.
-fn formatted() -> Value {
-    let (text, yes, number) = (json!({ "type": "string" }), json!({ "type": "boolean" }), json!({ "type": "number" }));
-    let part = json!({ "number": number, "text": text, "plain": text, "indicator": text, "content": {} });
-    let fields = json!({
-        "channel": text, "text": text, "plain": text, "unlinked": text, "parts": list_of(object(part, &[])), "is_split": yes, "shortened": yes,
-        "emojis_used": list_of(text.clone()), "markdown_removed": yes,
-    });
-    object(fields, &["text"])
+    let mut file = schema::<FileContent>();
+    file["properties"]["type"] = json!({ "enum": FileContent::KINDS });
+    file
 }
 
 /// What was delivered.
 fn sent() -> Value {
-    let text = json!({ "type": "string" });
-    let rejected = object(json!({ "recipient": text, "reason": text }), &[]);
-    let part =
-        json!({ "part": { "type": "number" }, "id": {}, "time": text, "accepted": list_of(text.clone()), "rejected": list_of(rejected) });
-    object(json!({ "delivered": list_of(object(part, &[])) }), &[])
+    let mut sent = schema::<SendOutput>();
+    sent["properties"]["delivered"]["items"] = schema::<Delivery>();
+    sent
 }
 
-/// What a plan came to.
-fn planned() -> Value {
-    let (text, texts) = (json!({ "type": "string" }), list_of(json!({ "type": "string" })));
-    let step = json!({ "id": text, "use": text, "with": {}, "depends_on": texts, "status": text, "output": {}, "error": {} });
-    let fields = json!({
-        "strategy": text, "reasoning": text, "steps": list_of(object(step, &[])), "by_use": { "type": "object" }, "invoked": texts,
-        "errors": texts, "log": texts, "fulfilled": { "type": "boolean" }, "progress": {},
-    });
-    object(fields, &[])
+/// A text in the format of a channel.
+fn formatted() -> Value {
+    let mut formatted = schema::<Formatted>();
+    formatted["required"] = json!(["text"]);
+    formatted
 }

@@ -2,8 +2,14 @@
 
 use strum::VariantNames;
 
-use crate::event::RunStatus;
+use crate::channel::Formatted;
+use crate::event::{
+    CallDetails, CommonDetails, Delivery, DialogueDetails, DialogueOutput, GateDetails, ListDetails, ModelDetails, PlainDelivery,
+    PlanDetails, PythonDetails, ReadDetails, RepeatDetails, RouteDetails, RunStatus, SearchDetails, SendOutput, SqlDetails, StepError,
+    StopDetails, TaskDetails, TaskOutput,
+};
 use crate::model::{ArtefactKind, DialogueEnd, FailureKind, PERSONAL, Shape, Step, StepKind, StepStatus};
+use crate::port::ProgramDetails;
 use crate::source::Spanned;
 use crate::template::types::{Member, Type};
 
@@ -61,12 +67,6 @@ pub(super) fn conversation() -> Type {
     Type::object(texts.into_iter().chain([("messages", Type::list(message))]))
 }
 
-/// A piece that a `search` step found.
-pub(super) fn piece() -> Type {
-    let texts = ["text", "file", "heading"].map(|name| (name, Type::Text));
-    Type::object(texts.into_iter().chain([("page", Type::Any), ("score", Type::Number)]))
-}
-
 /// `refinement`. Empty in round one, and so is every field of it: reading one as a value is never a finding.
 pub(super) fn refinement() -> Type {
     let criterion = ["id", "description", "expected", "feedback", "evidence"].map(|name| (name, Type::Any));
@@ -109,52 +109,25 @@ pub(super) fn status() -> Type {
 
 /// `error` of a step.
 pub(super) fn error() -> Type {
-    Type::object([("kind", failure_kind()), ("message", Type::Text), ("attempts", Type::Number)])
+    Type::of_sample::<StepError>().with(Type::object([("kind", failure_kind())]))
 }
 
-/// A verdict.
-fn verdict() -> Type {
-    Type::open_object([
-        ("id", Type::Text),
-        ("passed", Type::Boolean),
-        ("skipped", Type::Boolean),
-        ("needs_review", Type::Boolean),
-        ("feedback", Type::Text),
-        ("evidence", Type::Text),
-    ])
+/// The output of `format`.
+pub(super) fn formatted() -> Type {
+    Type::of_sample::<Formatted>().perhaps("unlinked")
 }
 
 /// The output of `dialogue`.
 pub(super) fn dialogue(agents: &[Spanned<String>]) -> Type {
     let positions = Type::object(agents.iter().map(|agent| (agent.value.as_str(), Type::Text)));
-    Type::object([
-        ("ended", Type::one_of(DialogueEnd::ALL.map(DialogueEnd::word))),
-        ("reason", Type::Text),
-        ("summary", Type::Text),
-        ("positions", positions),
-        ("turns", Type::list(turn())),
-    ])
+    let ended = Type::one_of(DialogueEnd::ALL.map(DialogueEnd::word));
+    Type::of_sample::<DialogueOutput>().with(Type::object([("ended", ended), ("positions", positions)]))
 }
 
-/// A turn of a dialogue.
-pub(super) fn turn() -> Type {
-    let texts = ["from", "to", "text"].map(|name| (name, Type::Text));
-    let others = [("number", Type::Number), ("attachments", Type::list(Type::Text)), ("usage", usage())];
-    Type::object(texts.into_iter().chain(others))
-}
-
-/// A part that was delivered.
-pub(super) fn delivered(is_mail: bool) -> Type {
-    let part = [("part", Type::Number), ("id", Type::Text), ("time", Type::Text)];
-    let rejected = Type::object(["recipient", "reason"].map(|name| (name, Type::Text)));
-    let of_mail = [("accepted", Type::list(Type::Text)), ("rejected", Type::list(rejected))];
-    Type::object(part.into_iter().chain(of_mail.into_iter().filter(|_| is_mail)))
-}
-
-/// What calls of models cost.
-fn usage() -> Type {
-    let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd", "unknown_tokens"];
-    Type::object(numbers.map(|name| (name, Type::Number)))
+/// The output of `send`.
+pub(super) fn sent(is_mail: bool) -> Type {
+    let part = if is_mail { Type::of_sample::<Delivery>() } else { Type::of_sample::<PlainDelivery>() };
+    Type::of_sample::<SendOutput>().with(Type::object([("delivered", Type::list(part))]))
 }
 
 /// The output of `task`.
@@ -164,13 +137,7 @@ pub(super) fn task(kind: Option<ArtefactKind>) -> Type {
         Some(ArtefactKind::Sql) => Type::list(Type::open_object([])),
         Some(ArtefactKind::Python) | None => Type::Any,
     };
-    let artefact = Type::object([
-        ("thought", Type::Text),
-        ("code", Type::Text),
-        ("output_variables", Type::list(Type::Text)),
-        ("is_malicious", Type::Boolean),
-    ]);
-    Type::object([("result", result), ("artefact", artefact), ("attempts", Type::Number)])
+    Type::of_sample::<TaskOutput>().with(Type::object([("result", result)]))
 }
 
 /// `with` in the criteria of a `task`.
@@ -180,82 +147,38 @@ pub(super) fn with_of_task() -> Type {
 
 /// `details` of a step.
 pub(super) fn details(step: &Step) -> Type {
-    let mut fields = vec![("attempts", Type::Number), ("duration_ms", Type::Number), ("mocked", Type::Boolean), ("cached", Type::Boolean)];
+    let common = Type::of_sample::<CommonDetails>();
     if step.for_each.is_some() {
-        fields.push(("failed", Type::Number));
-        return Type::object(fields);
+        return common.with(Type::of_sample::<ListDetails>());
     }
-    match &step.kind {
-        StepKind::Agent(_) | StepKind::Plan(_) => {
-            fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))]);
-            // Of one that failed.
-            fields.extend(matches!(step.kind, StepKind::Plan(_)).then_some(("plan", Type::Any)));
-        }
-        StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
-        StepKind::Program(_) => {
-            let refused = Type::object([("host", Type::Text), ("rule", Type::Text)]);
-            fields.extend([("exit", Type::Number), ("stderr", Type::Text), ("sandbox", Type::Text), ("refused", Type::list(refused))]);
-        }
-        StepKind::Python(_) => {
-            fields.extend([("printed", Type::Text), ("notes", Type::list(Type::Text)), ("files", Type::list(Type::Text))])
-        }
-        StepKind::Read(_) | StepKind::Resource(_) => fields.push(("tables", Type::list(Type::Any))),
-        StepKind::Search(_) => {
-            fields.extend(["files", "pieces", "read", "tokens"].map(|name| (name, Type::Number)));
-            fields.extend([("rebuilt", Type::Text), ("left_out", Type::list(Type::Text))]);
-        }
-        StepKind::Route(_) => fields.push(("case", Type::Text)),
-        StepKind::Repeat(_) => fields.extend([("rounds", Type::Number), ("met", Type::Boolean)]),
+    let of_model = || Type::of_sample::<ModelDetails>();
+    common.with(match &step.kind {
+        StepKind::Agent(_) => of_model(),
+        StepKind::Plan(_) => of_model().with(Type::of_sample::<PlanDetails>()),
+        StepKind::Sql(_) => Type::of_sample::<SqlDetails>().perhaps("personal"),
+        StepKind::Program(_) => Type::of_sample::<ProgramDetails>(),
+        StepKind::Python(_) => Type::of_sample::<PythonDetails>().perhaps("traceback"),
+        StepKind::Read(_) | StepKind::Resource(_) => Type::of_sample::<ReadDetails>(),
+        StepKind::Search(_) => Type::of_sample::<SearchDetails>(),
+        StepKind::Route(_) => Type::of_sample::<RouteDetails>(),
+        StepKind::Repeat(_) => Type::of_sample::<RepeatDetails>(),
         StepKind::Call(_) => {
             // Of one that ended otherwise there are no details.
             let ended = [RunStatus::Succeeded, RunStatus::Partial, RunStatus::QualityNotMet].map(RunStatus::word);
-            fields.extend([("run", Type::Text), ("status", Type::one_of(ended))]);
+            Type::of_sample::<CallDetails>().with(Type::object([("status", Type::one_of(ended))]))
         }
+        // Without a judge there is nothing of a model.
         StepKind::Gate(_) => {
-            fields.extend([
-                ("passed", Type::Boolean),
-                ("refined", Type::Boolean),
-                ("used_otherwise", Type::Boolean),
-                ("feedback", Type::Text),
-                ("verdicts", Type::list(verdict())),
-                ("model", Type::Any),
-                ("usage", Type::Any),
-                ("tool_calls", Type::Any),
-            ]);
+            Type::of_sample::<GateDetails>().with(Type::object(["model", "usage", "tool_calls"].map(|name| (name, Type::Any))))
         }
-        StepKind::Task(_) => {
-            let one =
-                Type::object([("thought", Type::Text), ("code", Type::Text), ("error", Type::Any), ("verdicts", Type::list(verdict()))]);
-            let unmet = Type::object([("id", Type::Text), ("description", Type::Text), ("feedback", Type::Text)]);
-            fields.extend([
-                ("state", Type::Text),
-                ("tries", Type::list(one)),
-                ("identical_failures", Type::Number),
-                ("latest_failures", Type::list(Type::Text)),
-                ("unmet_criteria", Type::list(unmet)),
-                ("cut", Type::Boolean),
-                ("personal", Type::Any),
-                ("model", Type::Any),
-                ("usage", usage()),
-                ("tool_calls", Type::Any),
-            ]);
-        }
-        StepKind::Dialogue(_) => fields.extend([
-            ("status", Type::Text),
-            ("summary", Type::Text),
-            ("positions", Type::open_object([])),
-            ("turns", Type::list(turn())),
-            ("usage", usage()),
-            ("model", Type::Any),
-            ("tool_calls", Type::Any),
-        ]),
-        StepKind::Stop(_) => fields.push(("reason", Type::Text)),
+        StepKind::Task(_) => of_model().with(Type::of_sample::<TaskDetails>().perhaps("files")),
+        StepKind::Dialogue(_) => of_model().with(Type::of_sample::<DialogueDetails>()),
+        StepKind::Stop(_) => Type::of_sample::<StopDetails>(),
         // What a tool tells besides is not known.
-        StepKind::Tool(_) | StepKind::Broken => return Type::Any,
-        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Approval(_) | StepKind::Group(_) => {}
-        StepKind::Send(_) | StepKind::Wait(_) => {}
-    }
-    Type::object(fields)
+        StepKind::Tool(_) | StepKind::Broken => Type::Any,
+        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Approval(_) | StepKind::Group(_) => Type::object([]),
+        StepKind::Send(_) | StepKind::Wait(_) => Type::object([]),
+    })
 }
 
 /// A shape without fields is one that could not be read.
@@ -264,54 +187,4 @@ pub(super) fn of_shape(shape: &Shape) -> Type {
         Shape::Fields(fields) if fields.is_empty() => Type::Any,
         shape => Type::of_output(shape),
     }
-}
-
-/// A file of a `read` step.
-pub(super) fn file() -> Type {
-    let frequent = Type::open_object([("value", Type::Any), ("count", Type::Number)]);
-    let column =
-        [("name", Type::Text), ("pct_distinct", Type::Number), ("min", Type::Any), ("max", Type::Any), ("top_3", Type::list(frequent))];
-    let table = Type::open_object([
-        ("name", Type::Text),
-        ("row_count", Type::Number),
-        ("sample_markdown", Type::Text),
-        ("columns", Type::list(Type::open_object(column))),
-    ]);
-    let page = Type::open_object([("number", Type::Number), ("text", Type::Text), ("images", Type::Any)]);
-    Type::object([
-        ("path", Type::Text),
-        ("type", Type::Text),
-        ("text", Type::Text),
-        ("tables", Type::list(table)),
-        ("pages", Type::list(page)),
-        ("width", Type::Number),
-        ("height", Type::Number),
-        ("page_count", Type::Number),
-        ("image_count", Type::Number),
-        ("text_length", Type::Number),
-        ("longest_page", Type::Number),
-        ("median_page", Type::Number),
-        ("summary", Type::Text),
-    ])
-}
-
-/// The output of `format`.
-pub(super) fn formatted() -> Type {
-    let part = Type::object([
-        ("number", Type::Number),
-        ("text", Type::Text),
-        ("plain", Type::Text),
-        ("indicator", Type::Text),
-        ("content", Type::Any),
-    ]);
-    Type::object([
-        ("channel", Type::Text),
-        ("text", Type::Text),
-        ("plain", Type::Text),
-        ("parts", Type::list(part)),
-        ("is_split", Type::Boolean),
-        ("shortened", Type::Boolean),
-        ("emojis_used", Type::list(Type::Text)),
-        ("markdown_removed", Type::Boolean),
-    ])
 }

@@ -14,6 +14,7 @@ use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
+use crate::event::TurnOutput;
 use crate::model::{Filling, ForEach, Form, OnFailure, Outputs, PipelineId, Read, Root, RootPlaces, Step, StepKind, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
@@ -257,8 +258,8 @@ impl<'a> PipelineNames<'a> {
             }
             Root::Value if seat.more.judged => Type::Any,
             Root::Text if seat.more.judged => Type::Text,
-            Root::Turns if seat.more.turns => Type::list(known::turn()),
-            Root::Turn if seat.more.turns => known::turn(),
+            Root::Turns if seat.more.turns => Type::list(Type::of_sample::<TurnOutput>()),
+            Root::Turn if seat.more.turns => Type::of_sample::<TurnOutput>(),
             Root::With if seat.more.with.is_some() => seat.more.with.clone().unwrap_or(Type::Any),
             // Secrets have codes of their own: where they may stand depends on what becomes of the text.
             Root::Secrets => Type::Any,

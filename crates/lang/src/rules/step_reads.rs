@@ -5,8 +5,10 @@ use super::names::{DEEPEST, Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
 use crate::diagnostic::one_line;
+use crate::event::PlanOutput;
 use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind, ToolKind};
 use crate::plan::{PlannedStep, StepIx};
+use crate::port::{FileContent, FoundPiece};
 use crate::source::Spanned;
 use crate::sql;
 use crate::template::types::{Member, Type};
@@ -217,15 +219,15 @@ impl PipelineNames<'_> {
                 ProgramOutput::Fields(shape) => known::of_shape(shape),
             },
             StepKind::Python(step) => Type::object(step.run.returns.iter().map(|name| (name.as_str(), Type::Any))),
-            StepKind::Resource(_) => known::file(),
-            StepKind::Search(_) => Type::list(known::piece()),
+            StepKind::Resource(_) => Type::of_sample::<FileContent>(),
+            StepKind::Search(_) => Type::list(Type::of_sample::<FoundPiece>()),
             StepKind::Read(read) => match &read.paths {
-                Filling::Constant(value) if value.is_array() => Type::list(known::file()),
-                Filling::List(_) => Type::list(known::file()),
-                Filling::Constant(_) => known::file(),
+                Filling::Constant(value) if value.is_array() => Type::list(Type::of_sample::<FileContent>()),
+                Filling::List(_) => Type::list(Type::of_sample::<FileContent>()),
+                Filling::Constant(_) => Type::of_sample::<FileContent>(),
                 paths => match self.filling(&seat, paths) {
-                    Type::List(_) => Type::list(known::file()),
-                    Type::Text => known::file(),
+                    Type::List(_) => Type::list(Type::of_sample::<FileContent>()),
+                    Type::Text => Type::of_sample::<FileContent>(),
                     _ => Type::Any,
                 },
             },
@@ -258,7 +260,7 @@ impl PipelineNames<'_> {
             StepKind::Send(send) => {
                 let tool = self.pipeline.pipeline.tools.get(&send.to.value);
                 let is_mail = tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Smtp { .. }));
-                Type::object([("delivered", Type::list(known::delivered(is_mail)))])
+                known::sent(is_mail)
             }
             StepKind::Approval(approval) => known::of_shape(&approval.gives),
             StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
@@ -296,24 +298,13 @@ impl PipelineNames<'_> {
 
     /// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.
     fn planned(&self, plan: &PlanStep) -> Type {
-        let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
         let tools = &self.pipeline.pipeline.tools;
         let called = |name: &Spanned<String>| tools.get(&name.value).and_then(|tool| tool.kind.pipeline());
         let given = |name: &Spanned<String>| called(name).map_or(Type::Any, |id| self.result_of(id));
         let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: given(name), is_optional: true });
         let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| tool.kind.folder().is_some());
         let by_use = Type::of_members(plan.may_use.iter().map(perhaps), plan.may_use.iter().any(has_parts));
-        Type::object([
-            ("strategy", Type::Text),
-            ("reasoning", Type::Text),
-            ("steps", Type::list(Type::object(step))),
-            ("by_use", by_use),
-            ("invoked", Type::list(Type::Text)),
-            ("errors", Type::list(Type::Text)),
-            ("log", Type::list(Type::Text)),
-            ("fulfilled", Type::Boolean),
-            ("progress", Type::Text),
-        ])
+        Type::of_sample::<PlanOutput>().with(Type::object([("by_use", by_use)]))
     }
 
     fn keep(&self, ix: StepIx, kind: &Type) {

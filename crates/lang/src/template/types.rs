@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::{Field, FieldKind, Shape};
+use crate::model::{Field, FieldKind, Sample, Shape};
 
 /// Deepest nesting that is looked at; below it nothing is known.
 const DEEPEST: usize = 32;
@@ -156,6 +157,35 @@ impl Type {
             }
             Value::Object(map) => Type::object(map.iter().map(|(name, value)| (name.as_str(), Type::of_value_at(value, depth + 1)))),
         }
+    }
+
+    /// What a result is that flow itself makes. Of an object without fields, such as those of names, nothing is known.
+    pub(crate) fn of_sample<T: Sample + Serialize>() -> Type {
+        Type::of_shape(&T::shape(false))
+    }
+
+    fn of_shape(shape: &Value) -> Type {
+        match shape {
+            Value::Null => Type::Any,
+            Value::Array(list) => Type::list(list.first().map_or(Type::Any, Type::of_shape)),
+            Value::Object(fields) if fields.is_empty() => Type::open_object([]),
+            Value::Object(fields) => Type::object(fields.iter().map(|(name, shape)| (name.as_str(), Type::of_shape(shape)))),
+            plain => Type::of_value(plain),
+        }
+    }
+
+    /// An object with the fields of another, too; of those that both have the other's count.
+    pub(crate) fn with(self, other: Type) -> Type {
+        let (Type::Object(mut own), Type::Object(other)) = (self, other) else { return Type::Any };
+        Arc::make_mut(&mut own).fields.extend(other.fields.clone());
+        Type::Object(own)
+    }
+
+    /// The same where this field may be missing.
+    pub(crate) fn perhaps(self, name: &str) -> Type {
+        let Type::Object(mut own) = self else { return self };
+        Arc::make_mut(&mut own).fields.get_mut(name).into_iter().for_each(|field| field.is_optional = true);
+        Type::Object(own)
     }
 
     /// What an output of this shape is.
