@@ -17,7 +17,7 @@ pub struct ConversationSoFar {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<PastMessage>,
     /// How many older messages were left out.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub left_out: u64,
     /// Older messages that this run sums up, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,8 +44,4 @@ impl ConversationSoFar {
     pub fn has_earlier(&self) -> bool {
         !self.messages.is_empty() || !self.older.is_empty() || self.summary.is_some() || self.agents.values().any(|own| !own.is_empty())
     }
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }

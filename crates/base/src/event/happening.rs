@@ -11,7 +11,7 @@ use super::{
     Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RejectedRecipient, RunStart, RunStatus, ServerQuestions,
     ServerTool, Usage, Verdict,
 };
-use crate::model::{ActKind, DialogueEnd, DialogueSignal, DialogueTurn, WrittenArtefact, WrittenPlan};
+use crate::model::{ActKind, DialogueEnd, DialogueSignal, DialogueTurn, StepStatus, WrittenArtefact, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -32,14 +32,6 @@ pub enum KeptState {
     InDoubt,
     /// It runs again.
     Open,
-}
-
-fn is_null(value: &SharedValue) -> bool {
-    value.is_null()
-}
-
-fn is_empty_path(path: &StepPath) -> bool {
-    path.is_empty()
 }
 
 /// One thing that happened.
@@ -122,18 +114,18 @@ pub enum Happening {
         step: StepPath,
         state: KeptState,
         /// Of an element: what it is about.
-        #[serde(default, skip_serializing_if = "is_null")]
+        #[serde(default, skip_serializing_if = "crate::model::is_default")]
         item: SharedValue,
         /// Of an element: the run and the path that its own idempotency keys are made of.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         key_run: String,
-        #[serde(default, skip_serializing_if = "is_empty_path")]
+        #[serde(default, skip_serializing_if = "crate::model::is_default")]
         key_step: StepPath,
         /// Of one that is done, its output.
-        #[serde(default, skip_serializing_if = "is_null")]
+        #[serde(default, skip_serializing_if = "crate::model::is_default")]
         output: SharedValue,
         /// Of one that is done, its details.
-        #[serde(default, skip_serializing_if = "is_null")]
+        #[serde(default, skip_serializing_if = "crate::model::is_default")]
         details: SharedValue,
     },
     /// A step was left out: its `when` was false, or a `stop` ended the run before it, or nothing failed that it stands in for.
@@ -174,7 +166,7 @@ pub enum Happening {
         /// Which round, from 1; of a group 1.
         round: u32,
         /// Rounds in a row, up to the one before, after which all that `until` reads was as after the round before them.
-        #[serde(default, skip_serializing_if = "is_none_yet")]
+        #[serde(default, skip_serializing_if = "crate::model::is_default")]
         unchanged: u32,
     },
     /// The plan that an agent wrote passed its check; its steps run now.
@@ -288,7 +280,7 @@ pub enum Happening {
         /// Tokens set aside for the worst case.
         reserved_tokens: u64,
         /// US dollars set aside for it; 0 for a model without a price.
-        #[serde(default, skip_serializing_if = "is_nothing")]
+        #[serde(default, skip_serializing_if = "crate::model::is_default")]
         reserved_usd: f64,
     },
     /// The model answered, or failed.
@@ -534,6 +526,21 @@ pub enum Happening {
     RunFinished(Box<RunEnd>),
 }
 
+impl Happening {
+    /// The step whose status it changes, and its status then.
+    pub fn step_status(&self) -> Option<(&StepPath, StepStatus)> {
+        Some(match self {
+            Happening::StepStarted { step, .. } => (step, StepStatus::Running),
+            Happening::StepSucceeded { step, .. } => (step, StepStatus::Succeeded),
+            Happening::StepFailed { step, .. } => (step, StepStatus::Failed),
+            Happening::StepSkipped { step } => (step, StepStatus::Skipped),
+            Happening::StepBlocked { step, .. } => (step, StepStatus::Blocked),
+            Happening::StepCancelled { step, .. } => (step, StepStatus::Cancelled),
+            _ => return None,
+        })
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -569,12 +576,4 @@ pub enum Stage {
     Steps,
     OnFailure,
     Finally,
-}
-
-fn is_nothing(usd: &f64) -> bool {
-    *usd == 0.0
-}
-
-fn is_none_yet(count: &u32) -> bool {
-    *count == 0
 }

@@ -107,20 +107,13 @@ event_texts! {
         StepStarted { items: Values }
         CallOpened { inputs: Given, person: Given }
         AttemptFailed { failure: Sentence }
-        StepPaused {}
         StepSucceeded { output: Output, details: Texts }
         StepFailed { failure: Sentence, details: Texts }
         ResultKept { item: Values, output: Output, details: Texts }
-        StepSkipped {}
-        StepBlocked {}
         StepCancelled { details: Texts }
         CacheAsked { key: Hash }
-        CacheMissed {}
-        CaseChosen {}
-        StepsOpened {}
         PlanAccepted { plan: Texts }
         PlanRefused { findings: Texts }
-        PlanEnded {}
         PlanChecked { progress: Texts }
         TableDescribed { columns: Texts }
         TaskTried { artefact: Texts, result: Output, error: Sentence }
@@ -134,7 +127,6 @@ event_texts! {
         AnswerRead { notes: Sentence }
         ToolCalled { with: Arguments }
         ToolReplied { failure: Sentence, result: Output }
-        ToolsAsked {}
         ToolsListed { tools: Sentence, instructions: Sentence, absent: Sentence }
         ServerNoted { what: Sentence }
         ServerAsked { asks: Values }
@@ -144,10 +136,10 @@ event_texts! {
         RefinementStarted { original: Values, failed: Texts, feedback: Texts }
         StageStarted { failure: Sentence }
         LimitReached { message: Sentence }
-        OutcomeUnknown {}
         ApprovalRequested { question: Texts, act: Hash, form: Values }
         ApprovalAnswered { comment: Texts, by: Texts, output: Values }
         OutputWritten { id: Sentence, text: Texts, accepted: Texts, rejected: Texts }
+        StepPaused {} StepSkipped {} StepBlocked {} CacheMissed {} CaseChosen {} StepsOpened {} PlanEnded {} ToolsAsked {} OutcomeUnknown {}
     }
     of_run { CancelRequested GraceEnded RunResumed RunPaused ReplyIgnored }
     boxed {

@@ -93,6 +93,9 @@ impl AgentsAtWork {
     }
 
     fn follow(&mut self, event: &Event) {
+        if let Some((step, _)) = event.happening.step_status() {
+            self.all.values_mut().for_each(|agent| agent.leaves(step));
+        }
         match &event.happening {
             Happening::ModelCalled { step, call, agent, .. } => {
                 // Another agent may be asked in the same step: a judge, the next one of a dialogue.
@@ -119,12 +122,6 @@ impl AgentsAtWork {
                     agent.waits.insert(step.clone());
                 }
             }
-            Happening::StepStarted { step, .. }
-            | Happening::StepSucceeded { step, .. }
-            | Happening::StepFailed { step, .. }
-            | Happening::StepSkipped { step }
-            | Happening::StepBlocked { step, .. }
-            | Happening::StepCancelled { step, .. } => self.all.values_mut().for_each(|agent| agent.leaves(step)),
             // Calls that were out are lost.
             Happening::RunResumed { .. } => self.all.values_mut().for_each(|agent| agent.out.clear()),
             Happening::RunFinished(_) => self.all.values_mut().for_each(|agent| {

@@ -107,18 +107,14 @@ pub struct AuditUsage {
     /// Milliseconds.
     pub duration_ms: u64,
     /// Tokens read.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub input_tokens: u64,
     /// Tokens written.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub output_tokens: u64,
     /// US dollars; `None`: unpriced or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// What else matters for security.
@@ -183,24 +179,32 @@ pub struct AuditRecord {
 }
 
 impl AuditRecord {
-    /// Something that a person did outside a run. `run` is empty if it is about none.
-    pub fn of_person(action: AuditAction, timestamp: DateTime<Utc>, run: &str, target: &str) -> AuditRecord {
-        let context = AuditContext { decided_by: "person".to_owned(), ..AuditContext::default() };
+    fn new(timestamp: DateTime<Utc>, event_type: AuditKind, session_id: &str, action: AuditAction) -> AuditRecord {
         AuditRecord {
             timestamp,
-            event_type: AuditKind::Decision,
-            session_id: run.to_owned(),
+            event_type,
+            session_id: session_id.to_owned(),
             trace_id: String::new(),
             event: 0,
             step: String::new(),
             agent_id: String::new(),
             action,
-            target: if PersonalMask::default().holds(target) { MASKED.to_owned() } else { target.to_owned() },
-            result: Some(AuditResult::Success),
+            target: String::new(),
+            result: None,
             reason: String::new(),
             policy_applied: String::new(),
             resource_usage: None,
-            security_context: Some(context),
+            security_context: None,
+        }
+    }
+
+    /// Something that a person did outside a run. `run` is empty if it is about none.
+    pub fn of_person(action: AuditAction, timestamp: DateTime<Utc>, run: &str, target: &str) -> AuditRecord {
+        AuditRecord {
+            target: PersonalMask::default().name(target),
+            result: Some(AuditResult::Success),
+            security_context: Some(by_whom("person")),
+            ..AuditRecord::new(timestamp, AuditKind::Decision, run, action)
         }
     }
 }
@@ -217,9 +221,6 @@ fn shown<'t>(act: ActKind, agent: &str, target: &'t str) -> &'t str {
         (ActKind::Tool | ActKind::Host | ActKind::Read | ActKind::Write | ActKind::Resource | ActKind::Argument, _) => target,
     }
 }
-
-/// What stands in place of a name that holds a secret or something personal.
-const MASKED: &str = "(masked)";
 
 /// Makes the records of one run from its events, in their order.
 #[derive(Debug, Default)]
@@ -269,26 +270,17 @@ impl AuditTrail {
         use AuditResult::{Blocked, Failure, Success};
         let step = event.happening.step().cloned().unwrap_or_default();
         let record = |event_type, action| AuditRecord {
-            timestamp: event.time,
-            event_type,
-            session_id: event.run.to_string(),
             trace_id: self.trace.clone(),
             event: event.seq,
             step: step.to_string(),
-            agent_id: String::new(),
-            action,
-            target: String::new(),
-            result: None,
-            reason: String::new(),
-            policy_applied: String::new(),
-            resource_usage: None,
-            security_context: None,
+            ..AuditRecord::new(event.time, event_type, &event.run, action)
         };
         let failed = |event_type, action, why: FailureKind| {
             let (event_type, result) = weight(event_type, why);
             AuditRecord { result: Some(result), reason: why.word().to_owned(), ..record(event_type, action) }
         };
-        let named = |name: &str| if self.mask.holds(name) { MASKED.to_owned() } else { name.to_owned() };
+        let named = |name: &str| self.mask.name(name);
+        let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
         let decided = |result: bool| Some(if result { Success } else { Blocked });
         let one = match &event.happening {
             Happening::RunStarted(start) => {
@@ -324,13 +316,11 @@ impl AuditTrail {
                 return self.replied(*call, AuditRecord { resource_usage: used(*duration_ms, usage), ..ended });
             }
             Happening::ToolCalled { call, tool, .. } => {
-                let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
                 let begun = AuditRecord { agent_id, target: named(tool), ..record(Action, Done::ToolCall) };
                 return self.called(*call, begun);
             }
             Happening::ToolReplied { call, failure, duration_ms, .. } => {
                 let ended = ended(failure.as_ref(), record, failed, Done::ToolCall);
-                let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
                 return self.replied(*call, AuditRecord { agent_id, resource_usage: used(*duration_ms, &Usage::default()), ..ended });
             }
             // The call has ended; it is made again with the answers.
@@ -373,13 +363,11 @@ impl AuditTrail {
             },
             Happening::PlanAccepted { .. } => AuditRecord { result: Some(Success), ..record(Decision, Done::PlanCheck) },
             Happening::PlanRefused { .. } => AuditRecord { result: Some(Blocked), ..record(Decision, Done::PlanCheck) },
-            Happening::AttemptFailed { failure, .. } => {
-                let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
-                AuditRecord { agent_id, ..failed(Error, Done::TryFailed, failure.kind) }
-            }
+            Happening::AttemptFailed { failure, .. } => AuditRecord { agent_id, ..failed(Error, Done::TryFailed, failure.kind) },
             Happening::StepFailed { failure, .. } => {
                 let failed = failed(Error, Done::StepFailed, failure.kind);
-                AuditRecord { agent_id: self.agents.remove(&step).unwrap_or_default(), ..failed }
+                self.agents.remove(&step);
+                AuditRecord { agent_id, ..failed }
             }
             Happening::LimitReached { limit, .. } => {
                 AuditRecord { result: Some(Failure), reason: limit.to_string(), ..record(Error, Done::LimitReached) }

@@ -20,22 +20,22 @@ pub struct BatchRecord {
     /// How many succeeded.
     pub succeeded: u64,
     /// How many of those that succeeded had done so in an earlier run, which this one retries.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub kept: u64,
     /// How many of those that succeeded sent something.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub sent: u64,
     /// How many sent something and did not succeed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub sent_in_vain: u64,
     /// Why the others failed, the most frequent reason first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedElements>,
     /// How many were left out, since their `when` was false.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub skipped: u64,
     /// How many did not run to their end.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub unfinished: u64,
     /// Those that failed, then those that did not run to their end, each in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,10 +71,6 @@ pub struct FailedElements {
     pub count: u64,
 }
 
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// What is known of one element.
 #[derive(Debug, Clone, Default)]
 struct ElementState {
@@ -94,33 +90,32 @@ pub(super) struct BatchesSoFar(Vec<(StepPath, Vec<ElementState>)>);
 
 impl BatchesSoFar {
     pub(super) fn take(&mut self, event: &Event) {
+        if let Some((step, status)) = event.happening.step_status()
+            && let Some((element, "")) = self.element(step)
+        {
+            element.status = status;
+        }
         match &event.happening {
             Happening::StepStarted { step, items: Some(items), .. } if step_path::outermost(step) == &**step => {
                 self.0.retain(|(list, _)| list != step);
                 self.0.push((step.clone(), items.iter().map(ElementState::of).collect()));
             }
             Happening::StepStarted { step, .. } => {
-                self.ends(step, StepStatus::Running);
                 if let Some((element, "")) = self.element(step) {
                     element.failed_at.clear();
                 }
             }
             Happening::StepSucceeded { step, details, .. } => {
-                self.ends(step, StepStatus::Succeeded);
                 let details = StepDetails::of(details);
                 if let Some((element, "")) = self.element(step).filter(|_| details.is_kept()) {
                     (element.is_kept, element.is_sent) = (true, details.has_sent());
                 }
             }
             Happening::StepFailed { step, failure, .. } => {
-                self.ends(step, StepStatus::Failed);
                 if let Some((element, below)) = self.element(step) {
                     element.fails(step, failure, below.is_empty());
                 }
             }
-            Happening::StepSkipped { step } => self.ends(step, StepStatus::Skipped),
-            Happening::StepBlocked { step, .. } => self.ends(step, StepStatus::Blocked),
-            Happening::StepCancelled { step, .. } => self.ends(step, StepStatus::Cancelled),
             Happening::OutputWritten { step, .. } => {
                 if let Some((element, _)) = self.element(step) {
                     element.is_sent = true;
@@ -140,13 +135,6 @@ impl BatchesSoFar {
         let (list, place, below) = step_path::outermost_element(step)?;
         let (_, elements) = self.0.iter_mut().find(|(known, _)| &**known == list)?;
         Some((elements.get_mut(place)?, below))
-    }
-
-    /// A step has another status: only that of an element itself counts.
-    fn ends(&mut self, step: &StepPath, status: StepStatus) {
-        if let Some((element, "")) = self.element(step) {
-            element.status = status;
-        }
     }
 }
 

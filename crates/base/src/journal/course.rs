@@ -64,7 +64,7 @@ pub struct ConversationRecord {
     /// How many older ones are not among them.
     pub left_out: u64,
     /// How many of those this run sums up.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub summed_up: u64,
     /// Whether the run knows a summary of older messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -86,10 +86,6 @@ impl ConversationRecord {
             agents: own.agents.iter().map(|(name, messages)| (name.clone(), messages.len() as u64)).collect(),
         }
     }
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Parts that a step delivered to one receiver.

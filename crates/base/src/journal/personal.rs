@@ -9,7 +9,7 @@ use super::batches::{BatchRecord, batch_that_ended};
 use super::content::{NAMES, VALUES};
 use super::record::record;
 use super::{Record, RunBrief};
-use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails, TextHolds, Verdict};
+use crate::event::{Event, Failure, Happening, HasTexts, Marks, ModelAnswer, StepDetails, TextHolds, TextMut, Verdict};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
@@ -56,16 +56,17 @@ impl PersonalMask {
         is_new
     }
 
-    /// Learns the personal values of one event, for texts that get no marker with a number ([`PersonalMask::holds`]).
+    /// Learns the personal values of one event, for texts that get no marker with a number ([`PersonalMask::name`]).
     pub(crate) fn learn(&mut self, event: &Event) {
         let new = self.personal.take(event);
         self.personal.placed.clear();
         self.redactor.learn(&new);
     }
 
-    /// Whether a text holds a secret or something personal, as far as that is known or can be seen.
-    pub(crate) fn holds(&self, text: &str) -> bool {
-        self.redactor.redact(text) != text
+    /// A name that a model, an endpoint or a server may have made; `(masked)` if it holds a secret or something personal, as far as that is known or
+    /// can be seen.
+    pub(crate) fn name(&self, name: &str) -> String {
+        if self.redactor.redact(name) == name { name } else { "(masked)" }.to_owned()
     }
 
     /// With all events of the run.
@@ -313,10 +314,11 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
 }
 
 fn hide_verdict(redactor: &Redactor, verdict: &mut Verdict) {
-    verdict.description = redactor.redact(&verdict.description);
-    verdict.expected.iter_mut().for_each(|expected| *expected = redactor.redact(expected));
-    verdict.feedback = redactor.redact(&verdict.feedback);
-    verdict.evidence = redactor.redact(&verdict.evidence);
+    verdict.each_text_mut(&mut |text| {
+        if let TextMut::Text(text) = text {
+            *text = redactor.redact(text);
+        }
+    });
 }
 
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use crate::event::{
     Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
     Verdict,
 };
-use crate::model::{ActKind, step_path};
+use crate::model::{ActKind, WrittenPlan, step_path};
 
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -213,6 +213,24 @@ pub struct PlanRecord {
     pub steps: Vec<PlannedRecord>,
 }
 
+impl PlanRecord {
+    fn new(step: &str, round: u32, plan: &WrittenPlan) -> PlanRecord {
+        let path = |id: &String| step_path::inside(step, id);
+        let planned = plan.steps.iter().map(|one| PlannedRecord {
+            step: path(&one.id),
+            uses: one.uses.clone(),
+            depends_on: one.depends_on.iter().map(path).collect(),
+        });
+        PlanRecord {
+            step: step.to_owned(),
+            round,
+            strategy: plan.strategy.word().to_owned(),
+            reasoning: plan.reasoning.clone(),
+            steps: planned.collect(),
+        }
+    }
+}
+
 /// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedRecord {
@@ -301,56 +319,30 @@ impl RecordBuilder {
         if let Some(step) = tried_step(&event.happening) {
             tried(&mut self.step(step).tries, event);
         }
+        if let Some((step, status)) = event.happening.step_status() {
+            self.step(step).status = status.word().into();
+        }
         match &event.happening {
-            Happening::StepStarted { step, phase, attempt, .. } => {
-                if let (Some(phase), 1) = (phase, attempt) {
-                    self.phase(phase, event, step);
-                }
-                self.step(step).status = "running".into();
-            }
+            Happening::StepStarted { step, phase: Some(phase), attempt: 1, .. } => self.phase(phase, event, step),
             Happening::StepSucceeded { step, output, details } => {
                 let found = self.step(step);
-                found.status = "succeeded".into();
                 found.output = (**output).clone();
                 found.details = (**details).clone();
                 found.error = None;
             }
             Happening::StepFailed { step, failure, attempts, details } => {
                 let found = self.step(step);
-                found.status = "failed".into();
                 found.error = Some(json!({ "kind": failure.kind.word(), "message": failure.message, "attempts": attempts }));
                 if let Some(details) = details {
                     found.details = (**details).clone();
                 }
             }
-            Happening::StepSkipped { step } => self.step(step).status = "skipped".into(),
-            Happening::StepBlocked { step, .. } => self.step(step).status = "blocked".into(),
-            Happening::StepCancelled { step, details } => {
-                let found = self.step(step);
-                found.status = "cancelled".into();
-                if let Some(details) = details {
-                    found.details = (**details).clone();
-                }
-            }
+            Happening::StepCancelled { step, details: Some(details) } => self.step(step).details = (**details).clone(),
             Happening::OutcomeUnknown { step, .. } => {
                 let message = "no answer when it was ended; whether the call has acted is not known";
                 self.step(step).error = Some(json!({ "kind": FailureKind::UnknownOutcome.word(), "message": message }));
             }
-            Happening::PlanAccepted { step, round, plan } => {
-                let path = |id: &String| step_path::inside(step, id);
-                let planned = plan.steps.iter().map(|one| PlannedRecord {
-                    step: path(&one.id),
-                    uses: one.uses.clone(),
-                    depends_on: one.depends_on.iter().map(path).collect(),
-                });
-                self.record.plans.push(PlanRecord {
-                    step: step.to_string(),
-                    round: *round,
-                    strategy: plan.strategy.word().to_string(),
-                    reasoning: plan.reasoning.clone(),
-                    steps: planned.collect(),
-                });
-            }
+            Happening::PlanAccepted { step, round, plan } => self.record.plans.push(PlanRecord::new(step, *round, plan)),
             Happening::ModelCalled { step, call, agent, model, purpose, messages, .. } => {
                 self.calls.insert(*call, self.record.interactions.len());
                 self.record.interactions.push(Interaction {

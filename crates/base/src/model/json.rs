@@ -27,6 +27,11 @@ pub struct JsonError {
     pub column: usize,
 }
 
+/// Whether a field has nothing to say, so that it is left out of JSON.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Reads one JSON text that has one meaning.
 ///
 /// # Errors

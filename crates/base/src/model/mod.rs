@@ -76,7 +76,7 @@ pub use host_source::HostSource;
 pub use hosts::{HostEntry, HostPort, ProgramNetwork, known_address};
 pub use html::{LONGEST_REFERENCE, html_character};
 pub use interpreter::{Interpreter, bare_name};
-pub use json::{JsonError, json_kind, leading_json, read_json, read_own};
+pub use json::{JsonError, is_default, json_kind, leading_json, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use limits::{LimitPolicies, Limits, USER_POLICY};
 pub use method::Method;

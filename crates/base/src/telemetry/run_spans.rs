@@ -7,14 +7,13 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{content, names};
-use crate::event::{Event, FailureKind, Happening, ModelAnswer, Purpose, RunStatus, StepPath, StepStatus, TraceContext, Usage, Verdict};
+use crate::event::{
+    Event, FailureKind, Happening, ModelAnswer, Purpose, RunEnd, RunStart, RunStatus, StepPath, StepStatus, TraceContext, Usage, Verdict,
+};
 use crate::event::{span_id, trace_id};
 use crate::journal::{PersonalMask, RunMask, public_value};
 use crate::model::step_path;
 use crate::port::{Attributes, CallFacts, Measurement, Metric, SpanEvent, SpanParent, SpanRecord};
-
-/// What stands in place of a name that holds a secret or something personal.
-const MASKED: &str = "(masked)";
 
 /// The place in the trace from which a call of a run goes out.
 pub fn context_of_call(run: &str, trace: &TraceContext, call: u64) -> TraceContext {
@@ -109,49 +108,9 @@ impl RunSpans {
     fn follow(&mut self, event: &Event, facts: Option<&CallFacts>, masked: Option<&Value>) {
         let now = event.time;
         match &event.happening {
-            Happening::RunStarted(start) => {
-                (self.run, self.trace) = (event.run.clone(), trace_id(&event.run, start));
-                self.is_copied = start.origin.is_some();
-                self.root_id = span_id(&self.run, "run");
-                let caller = start.trace.as_ref();
-                self.state = caller.map(|caller| caller.state.clone()).unwrap_or_default();
-                let parent = caller.map(|caller| SpanParent { span_id: caller.span_id.clone(), is_remote: true });
-                let mut root = self.span(names::INVOKE_WORKFLOW, &start.pipeline, self.root_id.clone(), parent, now);
-                root.attributes.push((names::WORKFLOW, start.pipeline.as_str().into()));
-                root.attributes.push((names::RUN, event.run.to_string().into()));
-                root.attributes.extend(start.origin.iter().map(|origin| (names::ORIGIN, origin.run.as_str().into())));
-                root.metric = Some((Metric::WorkflowDuration, &[names::WORKFLOW]));
-                self.root = Some(root);
-            }
-            Happening::RunResumed { .. } => {
-                self.is_copied = false;
-                self.lose_calls();
-                if self.root.is_none() {
-                    // A run that a signal ended goes on: what comes is below what was told of it.
-                    let parent = Some(SpanParent { span_id: span_id(&self.run, "run"), is_remote: false });
-                    self.root_id = span_id(&self.run, &format!("event {}", event.seq));
-                    let mut root = self.span(names::INVOKE_WORKFLOW, "", self.root_id.clone(), parent, now);
-                    root.attributes.push((names::RUN, event.run.to_string().into()));
-                    self.root = Some(root);
-                }
-                let resumed = SpanEvent { name: names::RESUMED, at: now, attributes: vec![] };
-                self.root.iter_mut().for_each(|root| root.events.push(resumed.clone()));
-            }
-            Happening::RunFinished(end) => {
-                self.lose_calls();
-                let open: Vec<StepPath> = self.steps.keys().cloned().collect();
-                open.iter().for_each(|step| self.end_step(step, now, StepStatus::Cancelled, None));
-                if let Some(mut root) = self.root.take() {
-                    root.attributes.push((names::RUN_STATUS, end.status.word().into()));
-                    root.attributes.extend(usage(&end.usage));
-                    let error = match end.status {
-                        RunStatus::Succeeded | RunStatus::Partial | RunStatus::Cancelled => None,
-                        RunStatus::Failed => Some(end.failure.as_ref().map_or(end.status.word(), |failure| failure.failure.kind.word())),
-                        RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::QualityNotMet => Some(end.status.word()),
-                    };
-                    self.end(root, now, error);
-                }
-            }
+            Happening::RunStarted(start) => self.run_started(event, start),
+            Happening::RunResumed { .. } => self.run_resumed(event),
+            Happening::RunFinished(end) => self.run_finished(end, now),
             Happening::StepStarted { step, attempt, round, .. } => {
                 let seq = event.seq;
                 let span = &mut self.step(step, seq, now).span;
@@ -167,90 +126,20 @@ impl RunSpans {
             Happening::StepFailed { step, failure, .. } => self.end_step(step, now, StepStatus::Failed, Some(failure.kind)),
             Happening::StepCancelled { step, .. } => self.end_step(step, now, StepStatus::Cancelled, None),
             Happening::StepBlocked { step, .. } => self.end_step(step, now, StepStatus::Blocked, None),
-            Happening::CallOpened { step, asked, pipeline, .. } => {
-                let by = asked.map(|place| (step.clone(), place));
-                match self.calls.values_mut().find(|call| by.is_some() && call.asked == by) {
-                    Some(call) => call.span.attributes.push((names::WORKFLOW, pipeline.as_str().into())),
-                    None => {
-                        let span = &mut self.step(step, event.seq, now).span;
-                        // An older record does not name it.
-                        span.name = format!("{} {pipeline}", names::INVOKE_WORKFLOW).trim_end().to_owned();
-                        span.attributes.push((names::OPERATION, names::INVOKE_WORKFLOW.into()));
-                        span.attributes.push((names::WORKFLOW, pipeline.as_str().into()));
-                        span.metric = Some((Metric::WorkflowDuration, &[names::WORKFLOW]));
-                    }
-                }
-            }
-            Happening::ModelCalled { step, call, agent, model, purpose, attempt, fresh, scripted, .. } => {
-                let parent = self.work(step, event, names::operation(*purpose), agent, *fresh && *purpose != Purpose::Judge);
-                let mut span = self.span(names::CHAT, "", id_of_call(&self.run, *call), Some(parent), now);
-                span.is_client = !scripted;
-                span.attributes.extend([(names::MODEL, model.as_str().into()), (names::PURPOSE, purpose.word().into())]);
-                span.attributes.extend((*attempt > 1).then(|| (names::ATTEMPT, (*attempt).into())));
-                span.attributes.extend(masked.map(|event| (names::INPUT_MESSAGES, content::input(event).into())));
-                const TOLD: &[&str] = &[
-                    names::OPERATION,
-                    names::PROVIDER,
-                    names::REQUEST_MODEL,
-                    names::RESPONSE_MODEL,
-                    names::SERVER_ADDRESS,
-                    names::SERVER_PORT,
-                ];
-                span.metric = Some((Metric::OperationDuration, TOLD));
-                self.calls.insert(*call, CallSpan { span, asked: None, is_chat: true });
-            }
-            Happening::ModelReplied { call, reply, usage: used, .. } => {
-                let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
-                told(&mut span, facts);
-                let error = match reply {
-                    ModelAnswer::Said { model, .. } => {
-                        span.attributes.extend(model.as_deref().map(|model| (names::RESPONSE_MODEL, self.named(model).into())));
-                        span.attributes.extend(masked.map(|event| (names::OUTPUT_MESSAGES, content::output(event).into())));
-                        None
-                    }
-                    ModelAnswer::Failed(failure) => Some(failure.kind.word()),
-                };
-                span.attributes.extend(usage(used));
-                for (kind, tokens) in [("input", used.input_tokens), ("output", used.output_tokens)].into_iter().filter(|(_, n)| *n > 0) {
-                    let mut attributes = picked(&span, span.metric.map_or(&[], |(_, told)| told));
-                    attributes.push((names::TOKEN_TYPE, kind.into()));
-                    self.done.measured.push(Measurement { metric: Metric::TokenUsage, value: tokens as f64, attributes });
-                }
-                self.end(span, now, error);
-            }
-            Happening::ToolCalled { step, call, tool, attempt, asked, .. } => {
-                let own = self.step(step, event.seq, now);
-                let work = own.work.as_ref().filter(|_| asked.is_some());
-                let agent = work.map(|(_, _, agent)| agent.clone());
-                let parent = SpanParent { span_id: work.map_or(&own.span.id, |(work, ..)| &work.id).clone(), is_remote: false };
-                let tool = self.named(tool);
-                let mut span = self.span(names::EXECUTE_TOOL, &tool, id_of_call(&self.run, *call), Some(parent), now);
-                span.attributes.push((names::TOOL, tool.into()));
-                span.attributes.extend(agent.map(|agent| (names::AGENT, agent.into())));
-                span.attributes.extend((*attempt > 1).then(|| (names::ATTEMPT, (*attempt).into())));
-                span.attributes.extend(masked.map(|event| (names::TOOL_ARGUMENTS, content::value(&event["with"]).into())));
-                span.metric = Some((Metric::ToolDuration, &[names::TOOL, names::AGENT]));
-                self.calls.insert(*call, CallSpan { span, asked: asked.map(|place| (step.clone(), place)), is_chat: false });
-            }
+            Happening::CallOpened { step, asked, pipeline, .. } => self.call_opened(event, step, *asked, pipeline),
+            Happening::ModelCalled { .. } => self.model_called(event, masked),
+            Happening::ModelReplied { .. } => self.model_replied(event, facts, masked),
+            Happening::ToolCalled { .. } => self.tool_called(event, masked),
             Happening::ToolReplied { call, failure, .. } => {
-                let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
-                told(&mut span, facts);
-                let result = masked.map(|event| &event["result"]).filter(|result| !result.is_null());
-                span.attributes.extend(result.map(|result| (names::TOOL_RESULT, content::value(result).into())));
-                self.end(span, now, failure.as_ref().map(|failure| failure.kind.word()));
+                self.end_call(*call, now, failure.as_ref().map(|failure| failure.kind), |span| {
+                    told(span, facts);
+                    let result = masked.map(|event| &event["result"]).filter(|result| !result.is_null());
+                    span.attributes.extend(result.map(|result| (names::TOOL_RESULT, content::value(result).into())));
+                })
             }
             // The call has ended; it is made again with the answers.
-            Happening::ServerAsked { call, .. } => {
-                if let Some(CallSpan { mut span, .. }) = self.calls.remove(call) {
-                    told(&mut span, facts);
-                    self.end(span, now, None);
-                }
-            }
-            Happening::OutcomeUnknown { call, .. } => {
-                if let Some(CallSpan { span, .. }) = self.calls.remove(call) {
-                    self.end(span, now, Some(FailureKind::UnknownOutcome.word()));
-                }
-            }
+            Happening::ServerAsked { call, .. } => self.end_call(*call, now, None, |span| told(span, facts)),
+            Happening::OutcomeUnknown { call, .. } => self.end_call(*call, now, Some(FailureKind::UnknownOutcome), |_| {}),
             Happening::ToolsAsked { step, call, server, .. } => {
                 let parent = SpanParent { span_id: self.step(step, event.seq, now).span.id.clone(), is_remote: false };
                 let mut span = self.span("", names::LIST_TOOLS, id_of_call(&self.run, *call), Some(parent), now);
@@ -259,9 +148,9 @@ impl RunSpans {
                 self.calls.insert(*call, CallSpan { span, asked: None, is_chat: false });
             }
             Happening::ToolsListed { call, version, absent, .. } => {
-                let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
-                span.attributes.extend((!version.is_empty()).then(|| (names::MCP_VERSION, version.as_str().into())));
-                self.end(span, now, absent.as_ref().map(|failure| failure.kind.word()));
+                self.end_call(*call, now, absent.as_ref().map(|failure| failure.kind), |span| {
+                    span.attributes.extend((!version.is_empty()).then(|| (names::MCP_VERSION, version.as_str().into())));
+                });
             }
             Happening::PlanAccepted { step, .. } => self.end_work(step, now, None),
             Happening::PlanRefused { step, .. } => self.end_work(step, now, Some(names::PLAN_REJECTED)),
@@ -294,6 +183,131 @@ impl RunSpans {
         }
     }
 
+    fn run_started(&mut self, event: &Event, start: &RunStart) {
+        let now = event.time;
+        (self.run, self.trace) = (event.run.clone(), trace_id(&event.run, start));
+        self.is_copied = start.origin.is_some();
+        self.root_id = span_id(&self.run, "run");
+        let caller = start.trace.as_ref();
+        self.state = caller.map(|caller| caller.state.clone()).unwrap_or_default();
+        let parent = caller.map(|caller| SpanParent { span_id: caller.span_id.clone(), is_remote: true });
+        let mut root = self.span(names::INVOKE_WORKFLOW, &start.pipeline, self.root_id.clone(), parent, now);
+        root.attributes.push((names::WORKFLOW, start.pipeline.as_str().into()));
+        root.attributes.push((names::RUN, event.run.to_string().into()));
+        root.attributes.extend(start.origin.iter().map(|origin| (names::ORIGIN, origin.run.as_str().into())));
+        root.metric = Some((Metric::WorkflowDuration, &[names::WORKFLOW]));
+        self.root = Some(root);
+    }
+
+    fn run_resumed(&mut self, event: &Event) {
+        let now = event.time;
+        self.is_copied = false;
+        self.lose_calls();
+        if self.root.is_none() {
+            // A run that a signal ended goes on: what comes is below what was told of it.
+            let parent = Some(SpanParent { span_id: span_id(&self.run, "run"), is_remote: false });
+            self.root_id = span_id(&self.run, &format!("event {}", event.seq));
+            let mut root = self.span(names::INVOKE_WORKFLOW, "", self.root_id.clone(), parent, now);
+            root.attributes.push((names::RUN, event.run.to_string().into()));
+            self.root = Some(root);
+        }
+        let resumed = SpanEvent { name: names::RESUMED, at: now, attributes: vec![] };
+        self.root.iter_mut().for_each(|root| root.events.push(resumed.clone()));
+    }
+
+    fn run_finished(&mut self, end: &RunEnd, now: DateTime<Utc>) {
+        self.lose_calls();
+        let open: Vec<StepPath> = self.steps.keys().cloned().collect();
+        open.iter().for_each(|step| self.end_step(step, now, StepStatus::Cancelled, None));
+        if let Some(mut root) = self.root.take() {
+            root.attributes.push((names::RUN_STATUS, end.status.word().into()));
+            root.attributes.extend(usage(&end.usage));
+            let error = match end.status {
+                RunStatus::Succeeded | RunStatus::Partial | RunStatus::Cancelled => None,
+                RunStatus::Failed => Some(end.failure.as_ref().map_or(end.status.word(), |failure| failure.failure.kind.word())),
+                RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::QualityNotMet => Some(end.status.word()),
+            };
+            self.end(root, now, error);
+        }
+    }
+
+    fn call_opened(&mut self, event: &Event, step: &StepPath, asked: Option<usize>, pipeline: &str) {
+        let now = event.time;
+        let by = asked.map(|place| (step.clone(), place));
+        match self.calls.values_mut().find(|call| by.is_some() && call.asked == by) {
+            Some(call) => call.span.attributes.push((names::WORKFLOW, pipeline.into())),
+            None => {
+                let span = &mut self.step(step, event.seq, now).span;
+                // An older record does not name it.
+                span.name = format!("{} {pipeline}", names::INVOKE_WORKFLOW).trim_end().to_owned();
+                span.attributes.push((names::OPERATION, names::INVOKE_WORKFLOW.into()));
+                span.attributes.push((names::WORKFLOW, pipeline.into()));
+                span.metric = Some((Metric::WorkflowDuration, &[names::WORKFLOW]));
+            }
+        }
+    }
+
+    fn model_called(&mut self, event: &Event, masked: Option<&Value>) {
+        let now = event.time;
+        let Happening::ModelCalled { step, call, agent, model, purpose, attempt, fresh, scripted, .. } = &event.happening else { return };
+        let parent = self.work(step, event, names::operation(*purpose), agent, *fresh && *purpose != Purpose::Judge);
+        let mut span = self.span(names::CHAT, "", id_of_call(&self.run, *call), Some(parent), now);
+        span.is_client = !scripted;
+        span.attributes.extend([(names::MODEL, model.as_str().into()), (names::PURPOSE, purpose.word().into())]);
+        span.attributes.extend((*attempt > 1).then(|| (names::ATTEMPT, (*attempt).into())));
+        span.attributes.extend(masked.map(|event| (names::INPUT_MESSAGES, content::input(event).into())));
+        const TOLD: &[&str] =
+            &[names::OPERATION, names::PROVIDER, names::REQUEST_MODEL, names::RESPONSE_MODEL, names::SERVER_ADDRESS, names::SERVER_PORT];
+        span.metric = Some((Metric::OperationDuration, TOLD));
+        self.calls.insert(*call, CallSpan { span, asked: None, is_chat: true });
+    }
+
+    fn model_replied(&mut self, event: &Event, facts: Option<&CallFacts>, masked: Option<&Value>) {
+        let now = event.time;
+        let Happening::ModelReplied { call, reply, usage: used, .. } = &event.happening else { return };
+        let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
+        told(&mut span, facts);
+        let error = match reply {
+            ModelAnswer::Said { model, .. } => {
+                span.attributes.extend(model.as_deref().map(|model| (names::RESPONSE_MODEL, self.mask.name(model).into())));
+                span.attributes.extend(masked.map(|event| (names::OUTPUT_MESSAGES, content::output(event).into())));
+                None
+            }
+            ModelAnswer::Failed(failure) => Some(failure.kind.word()),
+        };
+        span.attributes.extend(usage(used));
+        for (kind, tokens) in [("input", used.input_tokens), ("output", used.output_tokens)].into_iter().filter(|(_, n)| *n > 0) {
+            let mut attributes = picked(&span, span.metric.map_or(&[], |(_, told)| told));
+            attributes.push((names::TOKEN_TYPE, kind.into()));
+            self.done.measured.push(Measurement { metric: Metric::TokenUsage, value: tokens as f64, attributes });
+        }
+        self.end(span, now, error);
+    }
+
+    fn tool_called(&mut self, event: &Event, masked: Option<&Value>) {
+        let now = event.time;
+        let Happening::ToolCalled { step, call, tool, attempt, asked, .. } = &event.happening else { return };
+        let own = self.step(step, event.seq, now);
+        let work = own.work.as_ref().filter(|_| asked.is_some());
+        let agent = work.map(|(_, _, agent)| agent.clone());
+        let parent = SpanParent { span_id: work.map_or(&own.span.id, |(work, ..)| &work.id).clone(), is_remote: false };
+        let tool = self.mask.name(tool);
+        let mut span = self.span(names::EXECUTE_TOOL, &tool, id_of_call(&self.run, *call), Some(parent), now);
+        span.attributes.push((names::TOOL, tool.into()));
+        span.attributes.extend(agent.map(|agent| (names::AGENT, agent.into())));
+        span.attributes.extend((*attempt > 1).then(|| (names::ATTEMPT, (*attempt).into())));
+        span.attributes.extend(masked.map(|event| (names::TOOL_ARGUMENTS, content::value(&event["with"]).into())));
+        span.metric = Some((Metric::ToolDuration, &[names::TOOL, names::AGENT]));
+        self.calls.insert(*call, CallSpan { span, asked: asked.map(|place| (step.clone(), place)), is_chat: false });
+    }
+
+    fn end_call(&mut self, call: u64, now: DateTime<Utc>, failure: Option<FailureKind>, add: impl FnOnce(&mut OpenSpan)) {
+        if let Some(CallSpan { mut span, .. }) = self.calls.remove(&call) {
+            add(&mut span);
+            self.end(span, now, failure.map(FailureKind::word));
+        }
+    }
+
     /// A span that begins. `id`: of 16 hexadecimal digits.
     fn span(&self, operation: &'static str, of: &str, id: String, parent: Option<SpanParent>, start: DateTime<Utc>) -> OpenSpan {
         let name = if of.is_empty() || operation.is_empty() { format!("{operation}{of}") } else { format!("{operation} {of}") };
@@ -306,7 +320,7 @@ impl RunSpans {
         let open = self.steps.remove(step).unwrap_or_else(|| {
             let id = span_id(&self.run, &format!("event {seq}"));
             // The steps of a written plan have names of a model.
-            let path = self.named(step);
+            let path = self.mask.name(step);
             let mut span = self.span("", &format!("step {}", step_path::id(&path)), id, Some(self.around(step)), now);
             span.attributes.push((names::STEP, path.into()));
             StepSpan { span, work: None }
@@ -396,15 +410,10 @@ impl RunSpans {
         self.done.spans.push(SpanRecord { name, is_client, trace_id, span_id: id, parent, state, start, end, attributes, events, error });
     }
 
-    /// A name that a model, an endpoint or a server may have made.
-    fn named(&self, name: &str) -> String {
-        if self.mask.holds(name) { MASKED.to_owned() } else { name.to_owned() }
-    }
-
     fn evaluation(&self, verdict: &Verdict, why: Option<String>) -> Attributes {
         let label = if verdict.passed { "pass" } else { "fail" };
         let mut attributes = vec![
-            (names::EVALUATION_NAME, self.named(&verdict.id).into()),
+            (names::EVALUATION_NAME, self.mask.name(&verdict.id).into()),
             (names::EVALUATION_LABEL, label.into()),
             (names::EVALUATION_VALUE, f64::from(u8::from(verdict.passed)).into()),
         ];
