@@ -215,7 +215,7 @@ fn tried(path: &Path, checked: &Checked, edits: Vec<(Span, String)>, shared: &Sh
     let trial = EditTrial { checked, path, project: &project, files: &DiskFiles };
     let after = trial.after_growth(&own, &fix)?;
     let readers: Vec<(PathBuf, Checked)> = fix::Readers::default()
-        .of(path, &project, shared)
+        .others(path, &project, shared)
         .into_iter()
         .map(|other| (other.clone(), check_file(&other, &shared.project_of(&other), &DiskFiles)))
         .collect();

@@ -33,7 +33,7 @@ pub(super) fn records(count: u64) -> String {
 }
 
 /// Verifies or exports the audit of the project.
-pub(super) fn done(command: &AuditCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn run(command: &AuditCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let journal = kept::journal_file(&shared.current_project())?;
     let audit = AuditFile::beside(&journal);
     match command {

@@ -34,7 +34,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// What has changed since the commit that the command line names; `None`: it names none. Errors: `git` is missing (exit 6) or cannot say (exit 2).
-    pub(super) fn of(option: &ChangedOption, shared: &SharedOptions) -> Result<Option<Changes>, Refusal> {
+    pub(super) fn from_option(option: &ChangedOption, shared: &SharedOptions) -> Result<Option<Changes>, Refusal> {
         let Some(revision) = &option.since else { return Ok(None) };
         let refused = |error: GitError| {
             let exit = match error {
@@ -137,7 +137,7 @@ impl Changes {
     }
 
     /// `2 of 14 files are touched by what has changed since main`.
-    pub(super) fn told(&self, touched: usize, all: usize) -> String {
+    pub(super) fn summary(&self, touched: usize, all: usize) -> String {
         let verb = if touched == 1 { "is" } else { "are" };
         format!("{touched} of {} {verb} touched by what has changed since {}", counted(all, "file", "files"), visible(&self.revision))
     }

@@ -26,12 +26,12 @@ use crate::report::escape::json_visible;
 use crate::runtime::{catch_up, conversations_file, kept, shown as shown_path};
 
 /// Lists, shows, writes out or erases conversations.
-pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn run(command: &ConversationsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let journal = kept::journal_file(&shared.current_project())?;
     match command {
         ConversationsCommand::List { json, store } => list(&mut open(&journal, store, shared)?, *json),
         ConversationsCommand::Show(options) => {
-            Ok(stdout::print(&messages(&journal, options, shared)?.iter().map(shown).collect::<String>()))
+            Ok(stdout::print(&messages(&journal, options, shared)?.iter().map(masked_lines).collect::<String>()))
         }
         ConversationsCommand::Export(options) => {
             Ok(stdout::print(&messages(&journal, options, shared)?.iter().filter_map(line).collect::<String>()))
@@ -159,7 +159,7 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
         let wrong = |what: &str| refusal!(Usage, "{}, line {number}: {}; nothing was added", shown_path(file), visible(what));
         let value = read_json(line).map_err(|error| wrong(&error.what))?;
         let added: AddedMessage = serde_json::from_value(value).map_err(|error| wrong(&error.to_string()))?;
-        messages.push(added.kept(&batch, now).map_err(wrong)?);
+        messages.push(added.into_kept(&batch, now).map_err(wrong)?);
     }
     let place = store.store.clone().unwrap_or_else(|| conversations_file(journal));
     let sealing = kept::of_additions(&shared.current_project())?;
@@ -172,7 +172,7 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
 
 impl AddedMessage {
     /// As it is kept; without a time of its own it is said `now`. Errors: what is wrong with it.
-    fn kept(self, batch: &str, now: DateTime<Utc>) -> Result<KeptMessage, &'static str> {
+    fn into_kept(self, batch: &str, now: DateTime<Utc>) -> Result<KeptMessage, &'static str> {
         let AddedMessage { role, text, channel, person, time, agent, content, unanswered, run } = self;
         // Empty messages that were stored can be exported and added.
         if text.trim().is_empty() && run.is_none() {
@@ -190,7 +190,7 @@ impl AddedMessage {
 }
 
 /// A message for people, masked.
-fn shown(message: &KeptMessage) -> String {
+fn masked_lines(message: &KeptMessage) -> String {
     let said = &message.said;
     let role: &str = said.role.into();
     let time = said.time.map(|time| time.format("%Y-%m-%d %H:%M:%S UTC  ").to_string()).unwrap_or_default();

@@ -86,7 +86,7 @@ impl Exit {
     }
 
     /// What a run's status means; `terminated`: it was cancelled by SIGTERM.
-    pub fn of(status: RunStatus, terminated: bool) -> Exit {
+    pub fn from_status(status: RunStatus, terminated: bool) -> Exit {
         if terminated && status == RunStatus::Cancelled {
             return Exit::Terminated;
         }

@@ -29,7 +29,7 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, 
     for path in paths.iter().filter(|path| path.extension().is_none_or(|ending| ending != "toml")) {
         let shown = shown(path);
         let project = shared.project_of(path);
-        let fixed = match fix_file(path, &project, &input, &|| readers.of(path, &project, shared)) {
+        let fixed = match fix_file(path, &project, &input, &|| readers.others(path, &project, shared)) {
             Ok(fixed) => fixed,
             Err(why) => {
                 tell!("{shown}: not changed: {}", visible(&why.to_string()));
@@ -97,7 +97,7 @@ pub(super) struct Readers(RefCell<BTreeMap<PathBuf, Vec<FileReads>>>);
 
 impl Readers {
     /// The other files of the project whose check reads this one.
-    pub(super) fn of(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
+    pub(super) fn others(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
         let Some(own) = DiskFiles.real_path(path) else { return vec![] };
         let mut projects = self.0.borrow_mut();
         let all = projects.entry(project.to_path_buf()).or_insert_with(|| {

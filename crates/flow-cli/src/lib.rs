@@ -90,7 +90,7 @@ fn command() -> Exit {
         Ok(arguments) => arguments,
         Err(error) => {
             if !error.use_stderr() {
-                return stdout::told(error.print());
+                return stdout::exit_after(error.print());
             }
             // It repeats arguments.
             let told = error.render().to_string();
@@ -101,7 +101,7 @@ fn command() -> Exit {
             return Exit::Usage;
         }
     };
-    let exit = done(&arguments.command, &arguments.shared).unwrap_or_else(refusal::told);
+    let exit = run_command(&arguments.command, &arguments.shared).unwrap_or_else(refusal::report);
     telemetry::close(arguments.shared.quiet);
     exit
 }
@@ -115,7 +115,7 @@ fn inner_command(error: &clap::Error) -> Option<String> {
     Some(format!("{} {word}", first.get_name()))
 }
 
-fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+fn run_command(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     tell::show_spans().map_err(Refusal::usage)?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(refusal!(Usage, "--project {}: folder not found", shown(folder)));
@@ -142,9 +142,9 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Lsp => lsp::run(),
         FlowCommand::Mcp(options) => mcp::serve(options, shared),
         FlowCommand::Completions { shell } => Ok(explain::completions(*shell)),
-        FlowCommand::Conversations(command) => conversations::done(command, shared),
-        FlowCommand::Runs(command) => runs::done(command, shared),
-        FlowCommand::Audit(command) => audit::done(command, shared),
+        FlowCommand::Conversations(command) => conversations::run(command, shared),
+        FlowCommand::Runs(command) => runs::run(command, shared),
+        FlowCommand::Audit(command) => audit::run(command, shared),
         FlowCommand::Approve(options) => approve::run(options, shared),
     }
 }

@@ -30,7 +30,7 @@ struct Found {
 }
 
 /// The server of this name. Errors: there is none, or there are several with other addresses (exit 4).
-fn found(name: &str, paths: &[PathBuf], env: &BTreeMap<String, Secret>, shared: &SharedOptions) -> Result<Found, Refusal> {
+fn find_server(name: &str, paths: &[PathBuf], env: &BTreeMap<String, Secret>, shared: &SharedOptions) -> Result<Found, Refusal> {
     let nothing = |message: String| Refusal::new(Exit::NothingRan, visible(&message));
     let mut all: Vec<Found> = vec![];
     let (mut others, mut why) = (vec![], None);
@@ -135,7 +135,7 @@ fn failed(failure: Failure) -> Refusal {
 /// Signs in.
 pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
-    let found = found(&options.server, &options.paths, &env, shared)?;
+    let found = find_server(&options.server, &options.paths, &env, shared)?;
     let agreed = trust::consent(&found.checked, &found.file, options.trust.is_given, shared)?;
     let wish = LoginWish { scopes: options.scopes.clone(), hosts: options.hosts.clone(), by_device: options.device };
     let talk = Terminal { name: found.server.name.clone(), opens_browser: !options.no_browser };
@@ -152,7 +152,7 @@ pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Ex
 /// Revokes a login and forgets it.
 pub(super) fn logout(server: &str, paths: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
-    let found = found(server, paths, &env, shared)?;
+    let found = find_server(server, paths, &env, shared)?;
     let runtime = Runtime::new().map_err(|error| refusal!(Failed, "flow cannot start: {error}"))?;
     let done = runtime.block_on(servers_of(&found.file, Arc::default(), &env, shared).log_out(&found.server));
     let Some(after) = done.map_err(failed)? else {

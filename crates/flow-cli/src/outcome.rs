@@ -150,7 +150,7 @@ pub(super) fn exit_of(outcome: &RunOutcome, status: RunStatus, options: &OutputO
 /// The exit code of a run: that of its status. Where every call of a model was rejected for its key, nothing that the run gave is what its
 /// author wanted, even if a stand-in answered.
 pub(super) fn own_exit(outcome: &RunOutcome, status: RunStatus, is_terminated: bool) -> Exit {
-    match Exit::of(status, is_terminated) {
+    match Exit::from_status(status, is_terminated) {
         Exit::Ok | Exit::QualityNotMet if record(&outcome.events).is_some_and(|record| record.has_no_valid_key()) => Exit::Failed,
         exit => exit,
     }

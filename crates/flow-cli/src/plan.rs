@@ -34,7 +34,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
     let flags = flags.within(&settled.limits);
     workflow.give_model(settled.model.as_ref());
     let Workflow { checked, pipeline, .. } = &workflow;
-    let mut given = given(pipeline, wanted)?;
+    let mut given = preview_inputs(pipeline, wanted)?;
     know_prices(checked, default_model.as_ref().map(|model| (model, "FLOW_MODEL")), &flags)?;
     given.person = person(pipeline, &given, shared)?;
     if let Some(failure) = lacking(checked).filter(|_| !shared.quiet) {
@@ -48,7 +48,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
 }
 
 /// What the command line gives. An input that is missing is not known; one that breaks its rules is rejected, as by a run.
-fn given(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
+fn preview_inputs(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
     let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     let read = told_from_project(pipeline, Path::new(""), read);
     let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;

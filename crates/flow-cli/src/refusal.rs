@@ -66,7 +66,7 @@ impl SharedOptions {
 }
 
 /// Tells a refusal, and gives the exit code.
-pub(super) fn told(Refusal(exit, lines): Refusal) -> Exit {
+pub(super) fn report(Refusal(exit, lines): Refusal) -> Exit {
     lines.iter().for_each(|line| tell::refused(line));
     exit
 }
@@ -75,7 +75,7 @@ pub(super) fn told(Refusal(exit, lines): Refusal) -> Exit {
 /// Errors: there is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
 pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, Refusal> {
     let checked = checked(file, shared)?;
-    Workflow::of(checked, file.to_path_buf(), shared.project_of(file)).map_err(Refusal::usage)
+    Workflow::from_checked(checked, file.to_path_buf(), shared.project_of(file)).map_err(Refusal::usage)
 }
 
 /// A file of this language without errors. Errors: as those of [`pipeline`].

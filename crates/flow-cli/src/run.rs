@@ -144,7 +144,7 @@ pub(super) fn waits(ahead: &str, process: &str, is_quiet: bool) {
 pub(super) fn play(session: RunSession, printed: OutputTargets, shared: &SharedOptions) -> Result<Exit, Refusal> {
     watched(session, printed, shared, |played, printed| {
         let sent = played.outcome.events.iter().any(has_printed);
-        told(played, printed, sent, shared)
+        report(played, printed, sent, shared)
     })
 }
 
@@ -185,7 +185,7 @@ pub(super) fn watched<'a, T>(
 }
 
 /// Tells what became of a run. `sent`: steps have printed what it has to say.
-pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sent: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn report(mut played: PlayedRun, printed: OutputTargets, sent: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let outcome = &mut played.outcome;
     if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
         tell!("recorded {} in {}", counted(recorded.calls, "call", "calls"), recorded.folder.display());

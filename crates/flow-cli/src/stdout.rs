@@ -38,11 +38,11 @@ pub(super) fn control(sequence: &'static str) {
 
 fn write(text: &str) -> Exit {
     let mut out = std::io::stdout().lock();
-    told(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    exit_after(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// What printing means for the end of the program.
-pub(super) fn told(printed: std::io::Result<()>) -> Exit {
+pub(super) fn exit_after(printed: std::io::Result<()>) -> Exit {
     match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             tell!("cannot write to standard output: {error}");

@@ -22,27 +22,10 @@ use crate::runtime::{give_model, own_files, settings, shown, world};
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let in_ci = environment::is_set("CI");
-    let refused = [
-        (options.update && in_ci, "--update is not allowed where CI is set: a person must review goldens"),
-        (options.update && options.repeat > 1 && options.baseline.is_none(), "--update writes the results of one run; omit --repeat"),
-        (options.record && in_ci, "--record is not allowed where CI is set: a person must review recordings"),
-    ];
-    if let Some((_, why)) = refused.into_iter().find(|(is_refused, _)| *is_refused) {
-        return Err(Refusal::usage(why));
-    }
     let baseline = options.baseline.as_deref().map(|file| (file, Baseline::read(file)));
-    if let Some((file, read)) = &baseline {
-        // What is there and is no baseline is not written over.
-        if let (Err(why), true) = (read, !options.update || file.exists()) {
-            return Err(Refusal::usage(why));
-        }
-        if options.update {
-            golden::may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
-        }
-    }
+    refuse(options, baseline.as_ref())?;
     let (live, private_hosts) = if options.record || options.live { live(options, shared)? } else { (None, vec![]) };
-    let changes = Changes::of(&options.changed, shared)?;
+    let changes = Changes::from_option(&options.changed, shared)?;
     let paths = files(options, shared)?;
     let (suites, broken, touched) = suites(&paths, changes.as_ref(), live.as_ref(), options, shared)?;
     for file in options.junit.iter().chain(&options.summary) {
@@ -75,7 +58,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     }
     let is_gone = |name: &str| is_gone(name, &suites, &found, options);
     let compared = match &baseline {
-        Some((file, Ok(before))) => Some((*file, Comparison::of(&found, before, &is_gone))),
+        Some((file, Ok(before))) => Some((*file, Comparison::between(&found, before, &is_gone))),
         _ => None,
     };
     let text = match &compared {
@@ -85,7 +68,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     let printed = stdout::print(&text);
     write(&found, options)?;
     if let Some(changes) = changes.as_ref().filter(|_| !shared.quiet) {
-        tell!("{}", changes.told(touched, paths.len()));
+        tell!("{}", changes.summary(touched, paths.len()));
     }
     let is_empty = found.outcomes.is_empty() && found.broken.is_empty();
     if !shared.quiet && !is_empty {
@@ -93,7 +76,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     }
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {
-            Baseline::of(&found, before.ok(), &is_gone).write(file).map_err(lost(file))?;
+            Baseline::from_report(&found, before.ok(), &is_gone).write(file).map_err(lost(file))?;
             found.broken.is_empty()
         }
         (_, Some((_, compared))) => compared.worse() == 0 && found.orphans.is_empty(),
@@ -107,6 +90,27 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         return Err(Refusal::new(Exit::NothingRan, no_test(options)));
     }
     Ok(Exit::Ok)
+}
+
+/// Errors: options that do not go together, or not where CI is set, and a file that would be written over and is no baseline.
+fn refuse(options: &TestOptions, baseline: Option<&(&Path, Result<Baseline, impl std::fmt::Display>)>) -> Result<(), Refusal> {
+    let in_ci = environment::is_set("CI");
+    let refused = [
+        (options.update && in_ci, "--update is not allowed where CI is set: a person must review goldens"),
+        (options.update && options.repeat > 1 && options.baseline.is_none(), "--update writes the results of one run; omit --repeat"),
+        (options.record && in_ci, "--record is not allowed where CI is set: a person must review recordings"),
+    ];
+    if let Some((_, why)) = refused.into_iter().find(|(is_refused, _)| *is_refused) {
+        return Err(Refusal::usage(why));
+    }
+    let Some((file, read)) = baseline else { return Ok(()) };
+    if let (Err(why), true) = (read, !options.update || file.exists()) {
+        return Err(Refusal::usage(why));
+    }
+    if options.update {
+        golden::may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
+    }
+    Ok(())
 }
 
 /// The tests of files that the change touches, those that have errors, and how many these are.
@@ -155,7 +159,7 @@ fn accepted(found: &mut Report, changes: &Changes) {
     let goldens = found.outcomes.iter_mut().filter_map(|outcome| outcome.golden.as_mut());
     for golden in goldens.filter(|golden| golden.state == Golden::Same && changes.has(&golden.path)) {
         let before = changes.before(&golden.path).unwrap_or_default();
-        golden.diff = DiskFiles.read_text(&golden.path).ok().and_then(|now| Diff::of(&before, &now));
+        golden.diff = DiskFiles.read_text(&golden.path).ok().and_then(|now| Diff::between(&before, &now));
         golden.state = if golden.diff.is_some() { Golden::Accepted } else { Golden::Same };
     }
 }

@@ -25,7 +25,7 @@ const QUESTION: &str = "Trust it until any of it changes?";
 /// What a file wants.
 fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> Result<ConsentRequest<'a>, Refusal> {
     let of_project = settings::read(&shared.project_of(file))?.model_of_project;
-    Ok(ConsentRequest::of(checked, file, of_project, &shared.variables()?))
+    Ok(ConsentRequest::from_checked(checked, file, of_project, &shared.variables()?))
 }
 
 /// Shows what is wanted and asks; what is agreed to is kept.

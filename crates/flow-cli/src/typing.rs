@@ -77,7 +77,7 @@ impl Typing {
             return None;
         }
         loop {
-            match said(&self.fresh_line(&format!("{question} (yes/no) "))?) {
+            match parse_answer(&self.fresh_line(&format!("{question} (yes/no) "))?) {
                 Some(said) => return Some(said),
                 None => tell!("please answer yes or no (a no may have its reason, as in: no, not before Monday)"),
             }
@@ -138,7 +138,7 @@ fn typed_line() -> Option<Vec<u8>> {
 }
 
 /// Reads an answer: `yes`, `no`, `no, not before Monday`.
-fn said(line: &str) -> Option<Said> {
+fn parse_answer(line: &str) -> Option<Said> {
     let line = line.trim();
     let end = line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len());
     let (word, rest) = line.split_at(end);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_no_has_its_reason_on_the_same_line_and_a_yes_has_none() {
-        let read = |line: &str| match said(line) {
+        let read = |line: &str| match parse_answer(line) {
             Some(Said::Yes) => "yes".to_owned(),
             Some(Said::No(why)) => format!("no: {why}"),
             None => "?".to_owned(),

@@ -25,7 +25,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
     let paths = files(&options.paths, shared)?;
     let input = with_input(&paths)?;
-    let changes = Changes::of(&options.changed, shared)?;
+    let changes = Changes::from_option(&options.changed, shared)?;
     let mut several = Several::named(match format {
         Format::Human | Format::Json | Format::Jsonl | Format::Junit => from_here,
         Format::Sarif | Format::Github | Format::Gitlab => from_repository,
@@ -87,7 +87,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     let counts = findings.counts();
     let printed = stdout::print(&drawn(&findings, format, shared));
     if !shared.quiet {
-        changes.iter().for_each(|changes| tell!("{}", changes.told(touched, paths.len())));
+        changes.iter().for_each(|changes| tell!("{}", changes.summary(touched, paths.len())));
         tell_skipped(&options.paths, &read, shared);
         tell!("{}", report::summary(&findings));
     }

@@ -29,7 +29,7 @@ use flow_lang::syntax::{self, Node, QuoteStyle};
 use lost::LostWhy;
 use models::{ImportedModel, ImportedModels};
 use words::{Manner, MeantName, NamesOf, TextDialect, TextPiece, TextWords};
-use yaml::{Entry, WrittenYaml, Yaml, is, list_of, map, map_of, may};
+use yaml::{Entry, WrittenYaml, Yaml, list_of, map, map_of, may, pair};
 
 /// The largest file that is read, in bytes.
 pub const LARGEST: u64 = 1 << 20;
@@ -120,8 +120,8 @@ impl Imported {
     fn pipeline(self, import: &mut Import) -> Yaml {
         let description = self.description.map(|(text, span)| import.fixed(&one_line(&text, 300), span, "description"));
         map([
-            is("flow", 1_u64),
-            is("name", self.name),
+            pair("flow", 1_u64),
+            pair("name", self.name),
             may("description", description),
             may("inputs", map_of(self.inputs)),
             may("models", self.models.section()),
@@ -129,7 +129,7 @@ impl Imported {
             may("agents", map_of(self.agents)),
             may("scorecards", map_of(self.scorecards)),
             may("limits", map_of(self.limits)),
-            is("steps", self.steps),
+            pair("steps", self.steps),
             may("outputs", self.outputs),
         ])
     }
@@ -186,7 +186,7 @@ impl Import {
     fn by_hand(&mut self, name: &str, span: Span, why: LostWhy) -> Vec<Entry> {
         self.lose(span, name, why.asked());
         let question = self.plain(&format!("What is the result of {name}? It was not imported."), span, name);
-        vec![is("approval", question), is("form", map([is("result", "text")]))]
+        vec![pair("approval", question), pair("form", map([pair("result", "text")]))]
     }
 
     fn words(&mut self, pieces: Vec<TextPiece>, manner: Manner, span: Span, what: &str) -> Yaml {

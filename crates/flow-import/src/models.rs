@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::id;
-use super::yaml::{Yaml, is, map, map_of, may};
+use super::yaml::{Yaml, map, map_of, may, pair};
 
 /// A model as another program names it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,7 +24,7 @@ pub(super) struct ImportedModels {
 
 impl ImportedModels {
     /// The id of a model; `None`: it is the one called `default`.
-    pub(super) fn of(&mut self, model: ImportedModel) -> Option<Yaml> {
+    pub(super) fn id(&mut self, model: ImportedModel) -> Option<Yaml> {
         let place = self.known.iter().position(|(_, known)| *known == model).unwrap_or_else(|| {
             let id = if self.known.is_empty() { "default".to_owned() } else { id(&model.name, &mut self.taken) };
             self.taken.insert(id.clone());
@@ -38,12 +38,12 @@ impl ImportedModels {
     pub(super) fn section(&self) -> Option<Yaml> {
         map_of(self.known.iter().map(|(id, model)| {
             let settings = [
-                is("provider", model.provider),
-                is("model", model.name.as_str()),
+                pair("provider", model.provider),
+                pair("model", model.name.as_str()),
                 may("temperature", model.temperature.clone()),
                 may("max_output_tokens", model.max_output_tokens.clone()),
             ];
-            is(id, map(settings))
+            pair(id, map(settings))
         }))
     }
 }

@@ -48,14 +48,14 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
         let what = format!("output {name}");
         let written = text(output, "reference").unwrap_or_default();
         match scope.reference(written).unwrap_or(Err(LostWhy::NoReference)) {
-            Ok(value) => outputs.push(is(id(name, &mut taken), import.filled(&value, written, output.span, &what))),
+            Ok(value) => outputs.push(pair(id(name, &mut taken), import.filled(&value, written, output.span, &what))),
             Err(why) => import.lose(output.span, what, why),
         }
     }
     done.outputs = map_of(outputs);
     let folder = import.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     done.name = id(text(root, "name").or(folder).unwrap_or("imported"), &mut BTreeSet::new());
-    done.inputs = inputs.into_iter().map(|(_, id, field)| is(id, field)).collect();
+    done.inputs = inputs.into_iter().map(|(_, id, field)| pair(id, field)).collect();
     Ok(done)
 }
 
@@ -151,7 +151,7 @@ fn inputs(node: Option<&Node>, import: &mut Import) -> Vec<(String, String, Yaml
             value => import.value(value, input.span, &format!("default of {name}")),
         });
         let description = text(input, "description").map(|text| import.fixed(text, input.span, &format!("description of {name}")));
-        let field = map([is("type", kind), may("description", description), may("default", default)]);
+        let field = map([pair("type", kind), may("description", description), may("default", default)]);
         found.push((name.to_owned(), id(name, &mut taken), field));
     }
     found
@@ -211,7 +211,7 @@ fn step(node: &FlowNode<'_>, scope: &FlowScope<'_>, done: &mut Imported, import:
     let FlowNode { name, id, node: own, kind, .. } = node;
     let known = "name type source inputs connection api activate provider module use_variants aggregation comment";
     import.lose_others(own, known, &format!("{name}: "));
-    let mut keys = vec![is("id", id.as_str())];
+    let mut keys = vec![pair("id", id.as_str())];
     keys.extend(node.activate.map(|activate| may("when", when(activate, name, scope, import))));
     let inputs = child(own, "inputs");
     let values: BTreeMap<&str, Result<String, LostWhy>> = entries(inputs).map(|(key, value)| (key, scope.value(value))).collect();
@@ -227,19 +227,19 @@ fn step(node: &FlowNode<'_>, scope: &FlowScope<'_>, done: &mut Imported, import:
         (FlowNodeKind::Llm, Some(Ok(body))) => {
             let (system, user) = messages(&body);
             let instructions = import.instructions(&system, span, name, &names);
-            let model = model(name, inputs, import).and_then(|model| done.models.of(model));
-            done.agents.push(is(id, map([may("model", model), is("instructions", instructions)])));
-            Ok(vec![is("agent", id.as_str()), is("prompt", import.template_text(&user, span, false, name, &names))])
+            let model = model(name, inputs, import).and_then(|model| done.models.id(model));
+            done.agents.push(pair(id, map([may("model", model), pair("instructions", instructions)])));
+            Ok(vec![pair("agent", id.as_str()), pair("prompt", import.template_text(&user, span, false, name, &names))])
         }
-        (FlowNodeKind::Prompt, Some(Ok(body))) => Ok(vec![is("set", import.template_text(&body, span, false, name, &names))]),
+        (FlowNodeKind::Prompt, Some(Ok(body))) => Ok(vec![pair("set", import.template_text(&body, span, false, name, &names))]),
         (FlowNodeKind::Python, Some(Ok(body))) if code_of(own).is_some() => {
             called(&body, entries(inputs).map(|(key, _)| key)).map(|code| {
                 if uses_network(&code) {
                     import.lose(span, format!("{name}: the network"), LostWhy::NoNetwork);
                 }
                 let code = import.fixed(&code, span, name);
-                let given: Vec<Entry> = entries(inputs).map(|(key, value)| is(key, argument(value, name, scope, import))).collect();
-                vec![is("python", code), may("with", map_of(given)), is("returns", vec![Yaml::from("result")])]
+                let given: Vec<Entry> = entries(inputs).map(|(key, value)| pair(key, argument(value, name, scope, import))).collect();
+                vec![pair("python", code), may("with", map_of(given)), pair("returns", vec![Yaml::from("result")])]
             })
         }
         (FlowNodeKind::Llm, None) => Err(LostWhy::StepKind("llm without a file".into())),

@@ -41,20 +41,20 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
     let asked = import.template_text(&user, span, false, "prompt", &names);
     let mut done = Imported { models: providers(root, import), description: description(root), ..Imported::default() };
     done.name = id(import.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("imported"), &mut BTreeSet::new());
-    done.steps.push(map([is("id", "answer"), is("agent", "writer"), is("prompt", asked)]));
-    done.agents.push(is("writer", map([is("instructions", instructions)])));
+    done.steps.push(map([pair("id", "answer"), pair("agent", "writer"), pair("prompt", asked)]));
+    done.agents.push(pair("writer", map([pair("instructions", instructions)])));
     let mut result = "steps.answer.output";
     let rubrics = rubrics(default, import);
     if !rubrics.is_empty() {
-        done.agents.push(is("judge", map([is("instructions", "You judge whether a text meets a criterion.")])));
-        done.scorecards.push(is("rubric", map([is("judge", "judge"), is("criteria", rubrics)])));
-        done.steps.push(map([is("id", "check"), is("gate", "rubric"), is("of", result)]));
+        done.agents.push(pair("judge", map([pair("instructions", "You judge whether a text meets a criterion.")])));
+        done.scorecards.push(pair("rubric", map([pair("judge", "judge"), pair("criteria", rubrics)])));
+        done.steps.push(map([pair("id", "check"), pair("gate", "rubric"), pair("of", result)]));
         result = "steps.check.output";
     }
-    done.inputs = inputs.iter().map(|known| is(&known.input, field(&known.value))).collect();
+    done.inputs = inputs.iter().map(|known| pair(&known.input, field(&known.value))).collect();
     let mut ids = BTreeSet::new();
     done.cases = tests.into_iter().map(|test| case(test, default, &inputs, &mut ids, import)).collect();
-    done.outputs = Some(map([is("answer", format!("{{{{ {result} }}}}"))]));
+    done.outputs = Some(map([pair("answer", format!("{{{{ {result} }}}}"))]));
     Ok(done)
 }
 
@@ -153,7 +153,7 @@ fn providers(root: &Node, import: &mut Import) -> ImportedModels {
         let kinds = ["chat:", "messages:", "completion:", "responses:", "embeddings:"];
         let config = child(node, "config");
         let setting = |key: &str| config.and_then(|config| number(config, key));
-        models.of(ImportedModel {
+        models.id(ImportedModel {
             provider,
             name: kinds.iter().find_map(|kind| rest.strip_prefix(kind)).unwrap_or(rest).to_owned(),
             temperature: setting("temperature"),
@@ -186,7 +186,7 @@ fn rubrics(default: Option<&Node>, import: &mut Import) -> Vec<Yaml> {
         let Some(rule) = sentence(assert, import) else { continue };
         let description = import.fixed(&rule, assert.span, "llm-rubric");
         let id = format!("rubric_{}", found.len() + 1);
-        found.push(map([is("id", id), is("description", description), is("expected", "The text meets this."), is("judge", true)]));
+        found.push(map([pair("id", id), pair("description", description), pair("expected", "The text meets this."), pair("judge", true)]));
     }
     found
 }
@@ -199,7 +199,7 @@ fn field(value: &Value) -> Yaml {
         Value::Number(_) => "number",
         Value::Array(_) | Value::Object(_) => "any",
     };
-    map([is("type", kind), is("required", false)])
+    map([pair("type", kind), pair("required", false)])
 }
 
 fn case(test: &Node, default: Option<&Node>, inputs: &[PromptVariable], ids: &mut BTreeSet<String>, import: &mut Import) -> Yaml {
@@ -215,13 +215,13 @@ fn case(test: &Node, default: Option<&Node>, inputs: &[PromptVariable], ids: &mu
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
         };
         why.into_iter().for_each(|why| import.lose(span, format!("variable {name}"), why));
-        given.push(is(input, import.value(value, span, name)));
+        given.push(pair(input, import.value(value, span, name)));
     }
     let mut expected = ExpectedAnswer::default();
     items(default.and_then(|default| child(default, "assert"))).iter().for_each(|assert| expected.add(assert, true, import));
     items(child(test, "assert")).iter().for_each(|assert| expected.add(assert, false, import));
     let id = id(text(test, "description").unwrap_or("case"), ids);
-    map([is("id", id), may("inputs", map_of(given)), is("expect", expected.written(test.span, import))])
+    map([pair("id", id), may("inputs", map_of(given)), pair("expect", expected.written(test.span, import))])
 }
 
 /// What a case expects.
@@ -270,9 +270,9 @@ impl ExpectedAnswer {
         for (key, value) in self.checks {
             let text_of = |item: &Value| item.as_str().unwrap_or_default().to_owned();
             checks.push(match value {
-                Value::String(text) => is(key, import.plain(&text, span, key)),
-                Value::Array(list) => is(key, list.iter().map(|item| import.plain(&text_of(item), span, key)).collect::<Vec<_>>()),
-                other => is(key, other),
+                Value::String(text) => pair(key, import.plain(&text, span, key)),
+                Value::Array(list) => pair(key, list.iter().map(|item| import.plain(&text_of(item), span, key)).collect::<Vec<_>>()),
+                other => pair(key, other),
             });
         }
         let of_judge = self.sentences.first().map(|(_, span)| *span);
@@ -280,7 +280,7 @@ impl ExpectedAnswer {
         let judge = of_judge.map(|span| import.fixed(&sentences.join("\n"), span, "llm-rubric"));
         let (outputs, cost) = (map_of(checks), self.cost.map(|cost| Yaml::Value(json!(cost))));
         let status = (outputs.is_none() && cost.is_none()).then_some("succeeded");
-        let outputs = outputs.map(|all| map([is("answer", all)]));
+        let outputs = outputs.map(|all| map([pair("answer", all)]));
         map([may("status", status), may("outputs", outputs), may("judge", judge), may("max_cost_usd", cost)])
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use yaml::{is, map};
+use yaml::{map, pair};
 
 const TESTS: &str = "tests";
 
@@ -23,7 +23,7 @@ pub(super) fn finished(import: &mut Import, imported: Imported, request: &Import
     let path = folder.join(if request.output.is_some() { format!("{name}.yaml") } else { format!("{name}.imported.yaml") });
     let mut errors = vec![];
     for _ in 0..ROUNDS {
-        let written = WrittenYaml::of(&import.head(request.format), &pipeline, &import.words);
+        let written = WrittenYaml::write(&import.head(request.format), &pipeline, &import.words);
         let texts = BTreeMap::from([(path.clone(), written.text.as_str().into())]);
         let found = check(&path, &Overlay { below: &DiskFiles, texts }, request.project);
         errors = found.iter().map(|(line, ..)| line.clone()).collect();
@@ -39,11 +39,11 @@ pub(super) fn finished(import: &mut Import, imported: Imported, request: &Import
     let mut texts = vec![];
     if let (Yaml::Map(entries), true) = (&mut pipeline, request.output.is_some()) {
         for (_, cases) in entries.extract_if(.., |(key, _)| key == TESTS) {
-            let test = map([is("flow", 1_u64), is("test", format!("{name}.yaml")), is("cases", cases)]);
-            texts.push((folder.join(format!("{name}.test.yaml")), WrittenYaml::of("", &test, &import.words).text));
+            let test = map([pair("flow", 1_u64), pair("test", format!("{name}.yaml")), pair("cases", cases)]);
+            texts.push((folder.join(format!("{name}.test.yaml")), WrittenYaml::write("", &test, &import.words).text));
         }
     }
-    texts.insert(0, (path, WrittenYaml::of(&head, &pipeline, &import.words).text));
+    texts.insert(0, (path, WrittenYaml::write(&head, &pipeline, &import.words).text));
     (texts, errors)
 }
 

@@ -41,7 +41,7 @@ impl From<Vec<Yaml>> for Yaml {
 /// A key with its value; `None` is left out.
 pub(super) type Entry = (String, Option<Yaml>);
 
-pub(super) fn is(key: impl Into<String>, value: impl Into<Yaml>) -> Entry {
+pub(super) fn pair(key: impl Into<String>, value: impl Into<Yaml>) -> Entry {
     (key.into(), Some(value.into()))
 }
 
@@ -78,7 +78,7 @@ pub(super) struct WrittenYaml {
 
 impl WrittenYaml {
     /// Writes a list of keys behind `head`, which holds comments.
-    pub(super) fn of(head: &str, root: &Yaml, words: &[TextWords]) -> WrittenYaml {
+    pub(super) fn write(head: &str, root: &Yaml, words: &[TextWords]) -> WrittenYaml {
         let mut written = WrittenYaml { text: head.to_owned(), ..WrittenYaml::default() };
         written.node(root, words, 0, &mut vec![]);
         written

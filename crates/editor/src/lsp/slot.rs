@@ -49,28 +49,28 @@ impl Slot {
     /// What the keys of a list of keys are here.
     pub fn keys(self, map: &Map) -> Keys {
         match self {
-            Slot::File(kind) => Keys::of(vec![kind.place()]),
+            Slot::File(kind) => Keys::from_tables(vec![kind.place()]),
             Slot::Step => of_kind(&[&STEP, &EVERY_STEP], KINDS, map),
-            Slot::Reply => Keys::of(vec![&REPLY]),
+            Slot::Reply => Keys::from_tables(vec![&REPLY]),
             Slot::Takes(takes) => match takes {
-                Takes::Keys(place) if is(place, &CASE) => match map.get("steps") {
-                    Some(_) => Keys::of(vec![&CASE_STEPS]),
+                Takes::Keys(place) if is_same_table(place, &CASE) => match map.get("steps") {
+                    Some(_) => Keys::from_tables(vec![&CASE_STEPS]),
                     None => of_kind(&[&CASE, &EVERY_STEP], KINDS, map),
                 },
-                Takes::Keys(place) if is(place, &TOOL) => of_kind(&[&TOOL], TOOL_KINDS, map),
-                Takes::Keys(place) if is(place, &MODEL) => {
+                Takes::Keys(place) if is_same_table(place, &TOOL) => of_kind(&[&TOOL], TOOL_KINDS, map),
+                Takes::Keys(place) if is_same_table(place, &MODEL) => {
                     let provider = map.get("provider").and_then(|node| node.as_scalar()).map(|scalar| scalar.text.as_str());
                     let own = PROVIDERS.iter().copied().filter(|own| provider.is_none_or(|provider| own.name == provider));
-                    Keys::of([&MODEL].into_iter().chain(own).collect())
+                    Keys::from_tables([&MODEL].into_iter().chain(own).collect())
                 }
-                Takes::Keys(place) => Keys::of(vec![place]),
-                Takes::Otherwise if map.get("steps").is_some() => Keys::of(vec![&OTHERWISE_STEPS]),
+                Takes::Keys(place) => Keys::from_tables(vec![place]),
+                Takes::Otherwise if map.get("steps").is_some() => Keys::from_tables(vec![&OTHERWISE_STEPS]),
                 Takes::Otherwise => of_kind(&[&EVERY_STEP], KINDS, map),
-                Takes::Field => Keys::of(vec![&FIELD]),
+                Takes::Field => Keys::from_tables(vec![&FIELD]),
                 Takes::Fields => Keys::named(Slot::Takes(FIELDS_EACH)),
-                Takes::Replies => Keys::of(vec![&REPLY]),
-                Takes::Expected => Keys::of(vec![&CHECKS]),
-                Takes::Schema => Keys::of(vec![&FILE]),
+                Takes::Replies => Keys::from_tables(vec![&REPLY]),
+                Takes::Expected => Keys::from_tables(vec![&CHECKS]),
+                Takes::Schema => Keys::from_tables(vec![&FILE]),
                 Takes::Secrets => Keys::named(Slot::Takes(SENTENCE)),
                 Takes::Environment => Keys::named(Slot::Takes(LOOSE)),
                 Takes::Named(each) | Takes::Defined(each) => Keys::named(Slot::Takes(each)),
@@ -98,7 +98,7 @@ impl Slot {
 }
 
 impl Keys {
-    fn of(places: Vec<&'static KeyTable>) -> Keys {
+    fn from_tables(places: Vec<&'static KeyTable>) -> Keys {
         Keys { places, each: None }
     }
 
@@ -117,7 +117,7 @@ impl Keys {
     }
 }
 
-fn is(place: &'static KeyTable, other: &'static KeyTable) -> bool {
+fn is_same_table(place: &'static KeyTable, other: &'static KeyTable) -> bool {
     std::ptr::eq(place, other)
 }
 
@@ -125,5 +125,5 @@ fn is(place: &'static KeyTable, other: &'static KeyTable) -> bool {
 fn of_kind(common: &[&'static KeyTable], kinds: &'static [&'static KeyTable], map: &Map) -> Keys {
     let chosen: Vec<&'static KeyTable> = kinds.iter().copied().filter(|kind| map.get(kind.name).is_some()).collect();
     let kinds = if chosen.is_empty() { kinds.to_vec() } else { chosen };
-    Keys::of(common.iter().copied().chain(kinds).collect())
+    Keys::from_tables(common.iter().copied().chain(kinds).collect())
 }

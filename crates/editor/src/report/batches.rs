@@ -29,7 +29,7 @@ pub(super) struct Batches<'a> {
 
 impl<'a> Batches<'a> {
     /// Those of a record; `is_whole`: none, since all of it is shown.
-    pub(super) fn of(record: &'a Record, is_whole: bool) -> Batches<'a> {
+    pub(super) fn from_record(record: &'a Record, is_whole: bool) -> Batches<'a> {
         let many: Vec<&BatchRecord> = record.batches.iter().filter(|batch| !is_whole && batch.elements > MOST_LISTED).collect();
         let open = many.iter().flat_map(|batch| &batch.open).map(|element| element.step.as_str()).collect();
         Batches { many, open }

@@ -50,7 +50,7 @@ struct DiffPiece {
 
 impl Diff {
     /// Compares; `None` when the texts are equal.
-    pub fn of(old: &str, new: &str) -> Option<Diff> {
+    pub fn between(old: &str, new: &str) -> Option<Diff> {
         if old == new {
             return None;
         }
@@ -142,7 +142,7 @@ fn changes(diff: &TextDiff<'_, '_, str>, op: &DiffOp, lines: &mut Vec<DiffLine>)
         match change.tag() {
             ChangeTag::Equal => {
                 let text: String = change.values().iter().map(|(_, text)| *text).collect();
-                lines.push(DiffLine::Equal(number(change.new_index()), shown(text.trim_end_matches('\n'), usize::MAX, false)));
+                lines.push(DiffLine::Equal(number(change.new_index()), with_escapes(text.trim_end_matches('\n'), usize::MAX, false)));
             }
             ChangeTag::Delete => lines.push(DiffLine::Old(number(change.old_index()), pieces(change.values(), look_alike))),
             ChangeTag::Insert => lines.push(DiffLine::New(number(change.new_index()), pieces(change.values(), look_alike))),
@@ -167,7 +167,7 @@ fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<DiffPiece> {
     for (changed, text) in values {
         let end = (at + text.len()).min(line.len());
         let part = line.get(at..end).unwrap_or_default();
-        let text = shown(part, blanks_from.saturating_sub(at), look_alike && (*changed || !is_marked));
+        let text = with_escapes(part, blanks_from.saturating_sub(at), look_alike && (*changed || !is_marked));
         at = end;
         let is_changed = *changed && is_marked;
         match pieces.last_mut() {
@@ -187,7 +187,7 @@ fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<DiffPiece> {
 }
 
 /// Characters that cannot be seen, or not be told from a blank, as escapes; with `all`, everything beyond ASCII.
-fn shown(text: &str, blanks_from: usize, all: bool) -> String {
+fn with_escapes(text: &str, blanks_from: usize, all: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let hidden = is_invisible(c) || (c.is_whitespace() && c != ' ') || (c == ' ' && at >= blanks_from) || (all && !c.is_ascii());
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     fn diff(old: &str, new: &str) -> String {
-        Diff::of(old, new).map(|diff| diff.draw(false)).unwrap_or_default()
+        Diff::between(old, new).map(|diff| diff.draw(false)).unwrap_or_default()
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn colour_adds_nothing_but_colour() {
-        let diff = Diff::of("You logged 32 hours\n", "You logged 31 hours\n").unwrap();
+        let diff = Diff::between("You logged 32 hours\n", "You logged 31 hours\n").unwrap();
         let coloured = diff.draw(true);
         let plain = regex::Regex::new("\x1b\\[[0-9;]*m").unwrap().replace_all(&coloured, "").into_owned();
         assert_eq!(plain, diff.draw(false));
@@ -289,7 +289,7 @@ mod tests {
     proptest! {
         #[test]
         fn different_texts_never_look_equal(old in "[ab \u{a0}\u{200d}é\u{301}e\t\r\n]{0,12}", new in "[ab \u{a0}\u{200d}é\u{301}e\t\r\n]{0,12}") {
-            match Diff::of(&old, &new) {
+            match Diff::between(&old, &new) {
                 None => prop_assert_eq!(old, new),
                 Some(diff) => {
                     let side = |sign: &str| -> Vec<String> {

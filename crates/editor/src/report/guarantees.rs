@@ -34,7 +34,7 @@ pub fn guarantees(plan: &Plan, sources: &Sources) -> String {
                     }
                 }
                 GuaranteeVerdict::HoldsIf(exceptions) | GuaranteeVerdict::Broken(exceptions) => {
-                    exceptions.iter().for_each(|exception| told(sources, exception, &mut out));
+                    exceptions.iter().for_each(|exception| push_exception(sources, exception, &mut out));
                 }
             }
         }
@@ -47,7 +47,7 @@ fn of_files(plan: &Plan) -> impl Iterator<Item = (usize, &PipelinePlan)> {
     plan.pipelines.iter().enumerate().filter(|(_, planned)| planned.pipeline.asked.is_none())
 }
 
-fn told(sources: &Sources, exception: &Exception, out: &mut String) {
+fn push_exception(sources: &Sources, exception: &Exception, out: &mut String) {
     out.push_str(&format!("  - {}\n    at {}\n", visible(&exception.message), place(sources, exception.span)));
     for (span, words) in &exception.way {
         out.push_str(&format!("      {}: {}\n", place(sources, *span), visible(words)));

@@ -114,7 +114,7 @@ pub(super) fn cost(tokens: u64, unknown_tokens: u64, usd: Option<f64>) -> Option
 /// Draws a record: what was asked and answered, each step, calls of models, verdicts, the cause.
 /// `is_whole`: with each element of a `for_each`, also where there are many that went well.
 pub fn record(record: &Record, look: Look, reach: &str, is_whole: bool) -> String {
-    let batches = Batches::of(record, is_whole);
+    let batches = Batches::from_record(record, is_whole);
     let mut page = RecordPage { look, reach, out: String::new() };
     page.head(record, &batches);
     page.out.push_str(&batches.failed(record, look, reach));

@@ -72,7 +72,7 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
         return Err(refusal!(Usage, "input \"{0}\" is missing: give it with --input {0}=value", field.name));
     }
     let on = ready(&runner)?;
-    let who = told::Answering::of(&opened, &on)?;
+    let who = told::Answering::find(&opened, &on)?;
     if !shared.quiet {
         on.unrecognised().iter().chain(&on.unreadable_folders()).for_each(|line| tell!("{line}"));
     }
@@ -184,7 +184,7 @@ impl Chat<'_> {
             (CommandWord::Resume, Some(id)) => {
                 self.begin(Some(id))?;
                 lines.forget();
-                lines.remember(self.session.said());
+                lines.remember(self.session.user_texts());
                 self.tell_earlier();
             }
             (CommandWord::Save, None) => self.tell_saved(),

@@ -39,7 +39,7 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
     let checked = refusal::checked(&options.file, shared)?;
     let project = shared.project_of(&options.file);
     if checked.loaded.kind == FileKind::Pipeline && options.agent.is_none() {
-        let workflow = Workflow::of(checked, options.file.clone(), project).map_err(Refusal::usage)?;
+        let workflow = Workflow::from_checked(checked, options.file.clone(), project).map_err(Refusal::usage)?;
         let message = message_input(&workflow.pipeline, &options.inputs)?;
         return Ok(Opened { workflow, agent: None, message });
     }
@@ -71,7 +71,7 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
     };
     let alone = alone(&agent).ok_or_else(unreadable)?;
     refusal::report_findings(&alone, &file, &SharedOptions { quiet: true, ..shared.clone() })?;
-    let workflow = Workflow::of(alone, options.file.clone(), project).map_err(Refusal::usage)?;
+    let workflow = Workflow::from_checked(alone, options.file.clone(), project).map_err(Refusal::usage)?;
     Ok(Opened { workflow, agent: Some(agent), message })
 }
 

@@ -31,7 +31,7 @@ impl Session {
     }
 
     /// What the person said.
-    pub(super) fn said(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn user_texts(&self) -> impl Iterator<Item = &str> {
         self.messages.iter().filter(|message| message.said.role == MessageRole::User).map(|message| message.said.text.as_str())
     }
 }

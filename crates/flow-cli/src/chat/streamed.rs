@@ -33,7 +33,7 @@ impl StreamedAnswer {
     /// The answer is so long now; gives what is whole and not printed yet.
     pub(super) fn grows(&mut self, so_far: &str) -> Option<String> {
         so_far.clone_into(&mut self.so_far);
-        let whole = Blocks::of(so_far).whole;
+        let whole = Blocks::parse(so_far).whole;
         let new = whole.strip_prefix(&*self.shown).filter(|new| !new.is_empty())?.join("\n\n");
         self.shown = whole;
         Some(new)
@@ -53,7 +53,7 @@ impl StreamedAnswer {
 
     /// The answer is this; what is left of it counts as printed. Where all of it is left, what was printed before is no part of it.
     pub(super) fn ends(&mut self, answer: &str) -> Rest {
-        let all = Blocks::of(answer).all();
+        let all = Blocks::parse(answer).all();
         let rest = match all.strip_prefix(&*self.shown) {
             Some([]) => Rest::Nothing,
             Some(_) if self.shown.is_empty() => Rest::More(answer.to_owned()),
@@ -74,7 +74,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn of(text: &str) -> Blocks {
+    fn parse(text: &str) -> Blocks {
         let (mut blocks, mut code) = (Blocks::default(), None);
         for line in text.split_inclusive('\n') {
             let shown = line.trim();

@@ -227,7 +227,7 @@ pub(super) struct Answering {
 
 impl Answering {
     /// Finds out. Errors: an agent that each message needs has no model here, or what its model reads is not set: no message could be answered.
-    pub(super) fn of(opened: &Opened, on: &Surroundings) -> Result<Answering, Refusal> {
+    pub(super) fn find(opened: &Opened, on: &Surroundings) -> Result<Answering, Refusal> {
         let is_scripted = on.scripted;
         let Some((agent_name, agent)) = opened.agent.as_ref().and_then(|name| on.pipeline().agents.get_key_value(name)) else {
             let needed = if is_scripted { vec![] } else { always_asked(on.pipeline()) };

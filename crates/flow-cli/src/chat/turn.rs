@@ -40,7 +40,7 @@ impl Chat<'_> {
                 self.play(session)
             }
             Err(refused) => {
-                let exit = refusal::told(refused);
+                let exit = refusal::report(refused);
                 tell!("the message was not sent");
                 (exit, false)
             }
@@ -97,7 +97,7 @@ impl Chat<'_> {
         let is_said = (is_good || is_answered) && !outcome.is_forgotten;
         self.tally.add(&outcome.usage, if is_said { 2 } else { 0 });
         if self.options.json {
-            let tools: Vec<Value> = view.tools.iter().map(|tool| tool.told(played.redactor())).collect();
+            let tools: Vec<Value> = view.tools.iter().map(|tool| tool.to_json(played.redactor())).collect();
             let usage = &outcome.usage;
             let line = json!({
                 "session": self.session.id, "run": outcome.run, "role": "assistant", "text": answer, "status": status.map_or(unfinished, RunStatus::word),
@@ -145,7 +145,7 @@ impl Chat<'_> {
         }
         self.warn();
         if let Some(loss) = loss {
-            refusal::told(loss);
+            refusal::report(loss);
             tell!(
                 "{}",
                 match (outcome.is_forgotten, is_answered) {

@@ -70,7 +70,7 @@ pub(super) enum Typed {
 
 impl Typed {
     /// Reads a line. Errors: a command that there is not, or a message that is too long: a sentence.
-    fn of(line: &str) -> Result<Typed, String> {
+    fn parse(line: &str) -> Result<Typed, String> {
         // A break stays; a tab may be part of what was pasted.
         let kept: String = line.chars().filter(|sign| !is_control(*sign)).collect();
         let stripped = line.chars().filter(|sign| is_control(*sign) && *sign != '\r').count();
@@ -236,7 +236,7 @@ fn is_cut(line: &str, is_full: bool) -> bool {
 }
 
 fn read(line: &str) -> Line {
-    Typed::of(line).map_or_else(Line::Refused, Line::Typed)
+    Typed::parse(line).map_or_else(Line::Refused, Line::Typed)
 }
 
 /// A line that ends in `\` continues on the next one.
@@ -278,23 +278,28 @@ mod tests {
     #[test]
     fn a_line_is_a_message_a_command_or_the_end() {
         let message = |text: &str, stripped| Ok(Typed::Message { text: text.into(), stripped });
-        assert_eq!(Typed::of("  hello \n"), message("hello", 0));
-        assert_eq!(Typed::of("a\u{1b}[31mb\u{7}\u{9b}\r\n"), message("a[31mb", 3));
-        assert_eq!(Typed::of("two\nlines\tx"), message("two\nlines\tx", 0));
-        assert_eq!(Typed::of("/etc/hosts is a file"), message("/etc/hosts is a file", 0));
-        assert_eq!(Typed::of(" \t "), Ok(Typed::Nothing));
-        assert!(Typed::of("\u{1b}\u{7}").is_err());
-        assert_eq!((Typed::of("exit"), Typed::of("quit\n"), Typed::of("/quit")), (Ok(Typed::Over), Ok(Typed::Over), Ok(Typed::Over)));
-        assert_eq!(Typed::of("/resume r1"), Ok(Typed::Command(CommandWord::Resume, Some("r1".into()))));
-        assert_eq!(Typed::of("/clear"), Ok(Typed::Command(CommandWord::Clear, None)));
-        assert_eq!(Typed::of("/CLEAR"), Ok(Typed::Command(CommandWord::Clear, None)));
-        assert!(Typed::of("/clear all").is_err() && Typed::of("/halp").unwrap_err().contains("/help") && Typed::of("/ help").is_err());
+        assert_eq!(Typed::parse("  hello \n"), message("hello", 0));
+        assert_eq!(Typed::parse("a\u{1b}[31mb\u{7}\u{9b}\r\n"), message("a[31mb", 3));
+        assert_eq!(Typed::parse("two\nlines\tx"), message("two\nlines\tx", 0));
+        assert_eq!(Typed::parse("/etc/hosts is a file"), message("/etc/hosts is a file", 0));
+        assert_eq!(Typed::parse(" \t "), Ok(Typed::Nothing));
+        assert!(Typed::parse("\u{1b}\u{7}").is_err());
+        assert_eq!(
+            (Typed::parse("exit"), Typed::parse("quit\n"), Typed::parse("/quit")),
+            (Ok(Typed::Over), Ok(Typed::Over), Ok(Typed::Over))
+        );
+        assert_eq!(Typed::parse("/resume r1"), Ok(Typed::Command(CommandWord::Resume, Some("r1".into()))));
+        assert_eq!(Typed::parse("/clear"), Ok(Typed::Command(CommandWord::Clear, None)));
+        assert_eq!(Typed::parse("/CLEAR"), Ok(Typed::Command(CommandWord::Clear, None)));
+        assert!(
+            Typed::parse("/clear all").is_err() && Typed::parse("/halp").unwrap_err().contains("/help") && Typed::parse("/ help").is_err()
+        );
     }
 
     #[test]
     fn a_message_has_at_most_ten_thousand_characters() {
-        assert!(matches!(Typed::of(&"ä".repeat(10_000)), Ok(Typed::Message { .. })));
-        assert!(Typed::of(&"ä".repeat(10_001)).unwrap_err().contains("10001 characters"));
+        assert!(matches!(Typed::parse(&"ä".repeat(10_000)), Ok(Typed::Message { .. })));
+        assert!(Typed::parse(&"ä".repeat(10_001)).unwrap_err().contains("10001 characters"));
     }
 
     #[test]

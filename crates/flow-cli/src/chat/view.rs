@@ -48,7 +48,7 @@ pub(super) struct ToolUse {
 
 impl ToolUse {
     /// For `--json`, masked as a log is.
-    pub(super) fn told(&self, redactor: &Redactor) -> Value {
+    pub(super) fn to_json(&self, redactor: &Redactor) -> Value {
         let arguments = redactor.redact(&self.arguments.to_string());
         let arguments = serde_json::from_str::<Value>(&arguments).unwrap_or(Value::String(arguments));
         let error = self.error.as_ref().map(|text| redactor.redact(text));

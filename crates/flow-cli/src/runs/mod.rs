@@ -65,7 +65,7 @@ pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Re
 }
 
 /// Lists, shows, writes out, removes or continues with runs.
-pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let project = shared.current_project();
     // What is in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());

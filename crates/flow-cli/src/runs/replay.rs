@@ -46,7 +46,7 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
         Value::String(text) => redactor.redact(text) + "\n",
         other => redactor.redact(&serde_json::to_string_pretty(other).unwrap_or_default()) + "\n",
     };
-    let difference = Diff::of(&text(&was), &text(&is)).map(|diff| diff.draw(shared.look().is_coloured)).unwrap_or_default();
+    let difference = Diff::between(&text(&was), &text(&is)).map(|diff| diff.draw(shared.look().is_coloured)).unwrap_or_default();
     let head = format!("{id}  different: the first difference is in {}, as it was and as it is{given}\n", visible(&place));
     Ok(stdout::print(&(head + &difference)).or(Exit::Findings))
 }

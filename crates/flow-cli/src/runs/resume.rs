@@ -24,7 +24,7 @@ pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &S
         tell!("run {} has ended; this is its outcome{sent}", stored.id);
         let played = stored.played();
         tell::hide_with(played.redactor());
-        return run::told(played, printed, false, shared);
+        return run::report(played, printed, false, shared);
     }
     run::play(session(stored, output, is_allowed, shared)?, OutputTargets::open(output, reach)?, shared)
 }

@@ -58,13 +58,13 @@ fn without_null(property: &mut Value) {
 fn output(pipeline: &Pipeline) -> Map<String, Value> {
     let properties: Map<String, Value> = match &pipeline.outputs {
         Outputs::None => Map::new(),
-        Outputs::Named(named) => named.iter().map(|(name, filling)| (name.value.clone(), given(pipeline, filling))).collect(),
+        Outputs::Named(named) => named.iter().map(|(name, filling)| (name.value.clone(), filling_schema(pipeline, filling))).collect(),
         Outputs::Whole(text) => Map::from_iter([("output".to_owned(), of_text(pipeline, text))]),
     };
     Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), Value::Object(properties))])
 }
 
-fn given(pipeline: &Pipeline, filling: &Filling) -> Value {
+fn filling_schema(pipeline: &Pipeline, filling: &Filling) -> Value {
     match filling {
         Filling::Text(text) => of_text(pipeline, text),
         Filling::List(_) | Filling::Constant(Value::Array(_)) => json!({ "type": "array" }),
@@ -108,7 +108,7 @@ fn of_step(pipeline: &Pipeline, step: &Step, path: &[&str]) -> Value {
     if let StepKind::Set(filling) = &step.kind
         && path.is_empty()
     {
-        return given(pipeline, filling);
+        return filling_schema(pipeline, filling);
     }
     let agent = if let StepKind::Agent(agent) = &step.kind { Some(agent) } else { None };
     let shape = match agent.map(|agent| agent.output.as_ref().map(Some).or_else(|| of_agent(agent))) {

@@ -105,7 +105,7 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
     let mut done = Imported { tools: tools(workflow, import), description: description(workflow), ..Imported::default() };
     if let Some(runtime) = runtime {
         if let Some(name) = text(runtime, "default_model") {
-            done.models.of(model(name, Some(runtime), Some(runtime)));
+            done.models.id(model(name, Some(runtime), Some(runtime)));
         }
         if let Some(provider) = child(runtime, "provider") {
             let name = provider.as_scalar().map(|scalar| scalar.text.as_str()).or_else(|| text(provider, "name")).unwrap_or_default();
@@ -124,11 +124,11 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Result<Imported, Impor
     let end = (vec![], usize::MAX);
     let outputs = entries(child(root, "output"));
     let output = |(name, node): (&str, &Node)| {
-        is(id(name, &mut taken), import.template(node, &format!("output {name}"), &|path| file.meant(&end, path)))
+        pair(id(name, &mut taken), import.template(node, &format!("output {name}"), &|path| file.resolve(&end, path)))
     };
     done.outputs = map_of(outputs.map(output).collect::<Vec<_>>());
     let inputs = file.inputs.iter().zip(entries(child(workflow, "input")));
-    done.inputs = inputs.map(|((_, id), (name, node))| is(id, field(node, name, import))).collect();
+    done.inputs = inputs.map(|((_, id), (name, node))| pair(id, field(node, name, import))).collect();
     let seconds = limits.and_then(|limits| child(limits, "timeout_seconds")).and_then(duration);
     done.limits = vec![may("deadline", seconds), may("max_cost_usd", limits.and_then(|limits| number(limits, "budget_usd")))];
     done.name = id(text(workflow, "name").unwrap_or("imported"), &mut BTreeSet::new());
@@ -245,7 +245,7 @@ impl<'a> RoutedWorkflow<'a> {
     }
 
     /// What a path means for a part that reads it.
-    fn meant(&self, reader: &PartPlace, path: &[&str]) -> Result<MeantName, LostWhy> {
+    fn resolve(&self, reader: &PartPlace, path: &[&str]) -> Result<MeantName, LostWhy> {
         let unknown = || LostWhy::Unknown(path.join("."));
         let (name, rest) = path.split_first().ok_or_else(unknown)?;
         if let ("workflow", ["input", name, rest @ ..]) = (*name, rest) {
@@ -301,10 +301,13 @@ impl<'a> RoutedWorkflow<'a> {
                     }
                     _ => path.to_vec(),
                 };
-                self.meant(reader, &with)
+                self.resolve(reader, &with)
             };
             if part.kind == PartKind::Gate && !when.0.contains("{{") {
-                return self.meant(reader, &[&part.name, "choice"]).ok().map(|meant| format!("{} == {}", meant.value, Value::from(when.0)));
+                return self
+                    .resolve(reader, &[&part.name, "choice"])
+                    .ok()
+                    .map(|meant| format!("{} == {}", meant.value, Value::from(when.0)));
             }
             // It counts agents of the whole run; a loop here ends by its own bound.
             if when.0.contains("context.iteration") {

@@ -29,9 +29,46 @@ pub(super) fn tools(workflow: &Node, import: &mut Import) -> Vec<Entry> {
         let keys = ["command", "args", "env", "url", "headers"].map(|key| (key, child(server, key)));
         let keys = keys.into_iter().chain([("allow", allow)]);
         let keys: Vec<Entry> = keys.map(|(key, node)| may(key, node.map(|node| plain_tree(node, &what, import)))).collect();
-        found.push(is(id(name, &mut taken), map(keys)));
+        found.push(pair(id(name, &mut taken), map(keys)));
     }
     found
+}
+
+impl FlowPart<'_> {
+    /// A key of it, for messages.
+    fn place(&self, key: &str) -> String {
+        format!("{}: {key}", self.name)
+    }
+
+    /// Reports keys that nothing reads.
+    fn lose_others(&self, known: &str, import: &mut Import) {
+        import.lose_others(self.node, &format!("name description type routes {known}"), &self.place(""));
+    }
+
+    fn template(&self, key: &str, names: &NamesOf<'_>, import: &mut Import) -> Option<Yaml> {
+        child(self.node, key).map(|node| import.template(node, &self.place(key), names))
+    }
+
+    /// The templates under a key, by their names.
+    fn templates(&self, key: &str, names: &NamesOf<'_>, import: &mut Import) -> Vec<Entry> {
+        entries(child(self.node, key))
+            .map(|(name, value)| pair(name, import.template(value, &self.place(&format!("{key}.{name}")), names)))
+            .collect()
+    }
+}
+
+/// The fields of a gate's form: which option, and what some options ask for.
+fn form(node: &Node) -> Yaml {
+    let options = items(child(node, "options"));
+    let value = |option: &Node| text(option, "value").or_else(|| text(option, "name")).map(Value::from);
+    let values: Vec<Value> = options.iter().filter_map(value).collect();
+    let mut fields = vec![pair("choice", map([pair("type", "text"), pair("enum", Value::from(values))]))];
+    for asked in options.iter().filter_map(|option| text(option, "prompt_for")) {
+        if !fields.iter().any(|(known, _)| known == asked) {
+            fields.push(pair(asked, map([pair("type", "text"), pair("required", false)])));
+        }
+    }
+    map(fields)
 }
 
 /// The texts of a value as they are.
@@ -41,7 +78,7 @@ fn plain_tree(node: &Node, what: &str, import: &mut Import) -> Yaml {
     }
     match node.as_scalar() {
         Some(scalar) => import.plain(&scalar.text, node.span, what),
-        None => map(entries(Some(node)).map(|(key, node)| is(key, plain_tree(node, what, import))).collect::<Vec<_>>()),
+        None => map(entries(Some(node)).map(|(key, node)| pair(key, plain_tree(node, what, import))).collect::<Vec<_>>()),
     }
 }
 
@@ -63,7 +100,7 @@ pub(super) fn field(node: &Node, name: &str, import: &mut Import) -> Yaml {
     let items = child(node, "items").map(|items| field(items, name, import));
     let fields = (kind == "object").then(|| fields(child(node, "properties"), "", import));
     map([
-        is("type", kind),
+        pair("type", kind),
         may("description", description),
         may("required", (is_optional && value("default").is_none()).then_some(false)),
         may("default", value("default")),
@@ -79,7 +116,7 @@ pub(super) fn field(node: &Node, name: &str, import: &mut Import) -> Yaml {
 }
 
 fn fields(node: Option<&Node>, before: &str, import: &mut Import) -> Vec<Entry> {
-    entries(node).map(|(name, node)| is(name, field(node, &format!("{before}{name}"), import))).collect()
+    entries(node).map(|(name, node)| pair(name, field(node, &format!("{before}{name}"), import))).collect()
 }
 
 /// Writes the steps.
@@ -113,7 +150,7 @@ impl StepWriter<'_> {
         Some(match unit {
             ArrangedPart::Step(number) => {
                 self.optional.parts.extend(when.is_some().then_some(*number));
-                map([is("id", part.id.as_str()), may("when", when)].into_iter().chain(self.step(part, &reader, import)))
+                map([pair("id", part.id.as_str()), may("when", when)].into_iter().chain(self.step(part, &reader, import)))
             }
             ArrangedPart::Loop { head, inner } => {
                 self.optional.loops.extend(when.is_some().then_some(*head));
@@ -128,111 +165,106 @@ impl StepWriter<'_> {
                     again => format!("not ({again})"),
                 };
                 let until = import.expression(until, span, &format!("{}: the end of the loop", part.name));
-                let repeat = map([is("until", until), is("at_most", self.rounds)]);
-                map([is("id", file.loop_id(*head)), may("when", when), is("repeat", repeat), is("steps", steps)])
+                let repeat = map([pair("until", until), pair("at_most", self.rounds)]);
+                map([pair("id", file.loop_id(*head)), may("when", when), pair("repeat", repeat), pair("steps", steps)])
             }
         })
     }
 
     fn step(&mut self, part: &FlowPart<'_>, reader: &PartPlace, import: &mut Import) -> Vec<Entry> {
         let FlowPart { name, id, kind, node } = part;
-        let file = self.file;
-        let names = |path: &[&str]| file.meant(reader, path);
-        let what = |key: &str| format!("{name}: {key}");
-        let template = |key: &str, import: &mut Import| child(node, key).map(|node| import.template(node, &what(key), &names));
-        let others = |keys: &str, import: &mut Import| {
-            import.lose_others(node, &format!("name description type routes {keys}"), &what(""));
-        };
+        let names = |path: &[&str]| self.file.resolve(reader, path);
+        let template = |key: &str, import: &mut Import| part.template(key, &names, import);
         match kind {
             PartKind::Agent => self.agent(name, id, node, &names, import),
-            PartKind::Parallel => {
-                others("agents failure_mode", import);
-                let goes_on = text(node, "failure_mode") == Some("continue_on_error");
-                let mut steps = vec![];
-                for member in names_in(child(node, "agents")) {
-                    let Some((_, agent)) = file.members.get(member) else { continue };
-                    let own = super::id(member, &mut BTreeSet::new());
-                    let keys = self.agent(member, &own, agent, &names, import);
-                    let goes_on = may("on_failure", goes_on.then_some("continue"));
-                    steps.push(map(std::iter::once(is("id", own)).chain(keys).chain([goes_on])));
-                }
-                vec![is("parallel", true), is("steps", steps)]
-            }
-            PartKind::Each => {
-                others("source as max_concurrent failure_mode agent", import);
-                let own = text(node, "as").unwrap_or("item");
-                if text(node, "failure_mode") == Some("continue_on_error") {
-                    import.lose(node.span, what("failure_mode"), LostWhy::ElementsFail);
-                }
-                let inner = |path: &[&str]| match path {
-                    ["_index"] => Ok(MeantName::value("(item_number - 1)")),
-                    [first, ..] if *first == own => Ok(MeantName::value(path.join("."))),
-                    _ => file.meant(reader, path),
-                };
-                let list = text(node, "source").and_then(|source| import.bare(source, node.span, &what("source"), &names));
-                let list = list.map(|list| import.expression(list, node.span, &what("source")));
-                let parallel = number(node, "max_concurrent");
-                let keys = match child(node, "agent").filter(|agent| matches!(text(agent, "type"), None | Some("agent"))) {
-                    Some(agent) => self.agent(name, id, agent, &inner, import),
-                    None => import.by_hand(name, node.span, LostWhy::OnlyAgents),
-                };
-                let each = [may("for_each", list), may("as", (own != "item").then_some(own)), may("max_parallel", parallel)];
-                each.into_iter().chain(keys).collect()
-            }
+            PartKind::Parallel => self.parallel(part, reader, import),
+            PartKind::Each => self.each(part, reader, import),
             PartKind::Gate => {
-                others("prompt options", import);
+                part.lose_others("prompt options", import);
                 let question = template("prompt", import).or_else(|| template("description", import));
-                let options = items(child(node, "options"));
-                let value = |option: &Node| text(option, "value").or_else(|| text(option, "name")).map(Value::from);
-                let values: Vec<Value> = options.iter().filter_map(value).collect();
-                let mut fields = vec![is("choice", map([is("type", "text"), is("enum", Value::from(values))]))];
-                for asked in options.iter().filter_map(|option| text(option, "prompt_for")) {
-                    if !fields.iter().any(|(known, _)| known == asked) {
-                        fields.push(is(asked, map([is("type", "text"), is("required", false)])));
-                    }
-                }
-                vec![is("approval", question.unwrap_or_else(|| "How to go on?".into())), is("form", map(fields))]
+                vec![pair("approval", question.unwrap_or_else(|| "How to go on?".into())), pair("form", form(node))]
             }
-            PartKind::Script => {
-                others("command args env stdin timeout output input", import);
-                let words = child(node, "command").into_iter().chain(items(child(node, "args")));
-                let words: Vec<Yaml> = words.map(|word| import.template(word, &what("command"), &names)).collect();
-                let env: Vec<Entry> =
-                    entries(child(node, "env")).map(|(key, value)| is(key, import.template(value, &what("env"), &names))).collect();
-                let input = template("stdin", import);
-                let reads_exit = |route: &Node| text(route, "when").is_some_and(|when| when.contains("exit_code"));
-                let asks = items(child(node, "routes")).iter().any(reads_exit);
-                if asks {
-                    import.lose(node.span, what("exit codes"), LostWhy::ExitCodes);
-                }
-                let output = output(node, name, import).or_else(|| file.gives_json(part).then(|| "json".into()));
-                vec![
-                    is("program", words),
-                    may("env", map_of(env)),
-                    may("input", input),
-                    may("timeout", child(node, "timeout").and_then(duration)),
-                    may("ok_exits", asks.then(|| serde_json::json!([0, 1, 2]))),
-                    may("output", output),
-                ]
-            }
+            PartKind::Script => self.script(part, reader, import),
             PartKind::Set => {
-                others("value values input", import);
-                let all = entries(child(node, "values"));
-                let values: Vec<Entry> = all.map(|(key, value)| is(key, import.template(value, &what(key), &names))).collect();
-                vec![is("set", template("value", import).unwrap_or_else(|| map(values)))]
+                part.lose_others("value values input", import);
+                let values = part.templates("values", &names, import);
+                vec![pair("set", template("value", import).unwrap_or_else(|| map(values)))]
             }
             PartKind::Wait => {
-                others("duration", import);
+                part.lose_others("duration", import);
                 let seconds = child(node, "duration").and_then(duration).map(Yaml::from);
                 vec![may("wait", seconds.or_else(|| template("duration", import)))]
             }
             PartKind::Terminate => {
-                others("status reason", import);
+                part.lose_others("status reason", import);
                 let status = if text(node, "status") == Some("success") { "succeeded" } else { "failed" };
-                vec![is("stop", status), may("reason", template("reason", import))]
+                vec![pair("stop", status), may("reason", template("reason", import))]
             }
             PartKind::Other => import.by_hand(name, node.span, LostWhy::StepKind(text(node, "type").unwrap_or_default().to_owned())),
         }
+    }
+
+    fn parallel(&mut self, part: &FlowPart<'_>, reader: &PartPlace, import: &mut Import) -> Vec<Entry> {
+        part.lose_others("agents failure_mode", import);
+        let names = |path: &[&str]| self.file.resolve(reader, path);
+        let goes_on = text(part.node, "failure_mode") == Some("continue_on_error");
+        let mut steps = vec![];
+        for member in names_in(child(part.node, "agents")) {
+            let Some((_, agent)) = self.file.members.get(member) else { continue };
+            let own = super::id(member, &mut BTreeSet::new());
+            let keys = self.agent(member, &own, agent, &names, import);
+            let goes_on = may("on_failure", goes_on.then_some("continue"));
+            steps.push(map(std::iter::once(pair("id", own)).chain(keys).chain([goes_on])));
+        }
+        vec![pair("parallel", true), pair("steps", steps)]
+    }
+
+    fn each(&mut self, part: &FlowPart<'_>, reader: &PartPlace, import: &mut Import) -> Vec<Entry> {
+        let FlowPart { name, id, node, .. } = part;
+        part.lose_others("source as max_concurrent failure_mode agent", import);
+        let own = text(node, "as").unwrap_or("item");
+        if text(node, "failure_mode") == Some("continue_on_error") {
+            import.lose(node.span, part.place("failure_mode"), LostWhy::ElementsFail);
+        }
+        let names = |path: &[&str]| self.file.resolve(reader, path);
+        let inner = |path: &[&str]| match path {
+            ["_index"] => Ok(MeantName::value("(item_number - 1)")),
+            [first, ..] if *first == own => Ok(MeantName::value(path.join("."))),
+            _ => names(path),
+        };
+        let source = part.place("source");
+        let list = text(node, "source").and_then(|list| import.bare(list, node.span, &source, &names));
+        let list = list.map(|list| import.expression(list, node.span, &source));
+        let keys = match child(node, "agent").filter(|agent| matches!(text(agent, "type"), None | Some("agent"))) {
+            Some(agent) => self.agent(name, id, agent, &inner, import),
+            None => import.by_hand(name, node.span, LostWhy::OnlyAgents),
+        };
+        let own = (own != "item").then_some(own);
+        [may("for_each", list), may("as", own), may("max_parallel", number(node, "max_concurrent"))].into_iter().chain(keys).collect()
+    }
+
+    fn script(&mut self, part: &FlowPart<'_>, reader: &PartPlace, import: &mut Import) -> Vec<Entry> {
+        let FlowPart { name, node, .. } = part;
+        part.lose_others("command args env stdin timeout output input", import);
+        let names = |path: &[&str]| self.file.resolve(reader, path);
+        let words = child(node, "command").into_iter().chain(items(child(node, "args")));
+        let words: Vec<Yaml> = words.map(|word| import.template(word, &part.place("command"), &names)).collect();
+        let env = part.templates("env", &names, import);
+        let input = part.template("stdin", &names, import);
+        let reads_exit = |route: &Node| text(route, "when").is_some_and(|when| when.contains("exit_code"));
+        let asks = items(child(node, "routes")).iter().any(reads_exit);
+        if asks {
+            import.lose(node.span, part.place("exit codes"), LostWhy::ExitCodes);
+        }
+        let output = output(node, name, import).or_else(|| self.file.gives_json(part).then(|| "json".into()));
+        vec![
+            pair("program", words),
+            may("env", map_of(env)),
+            may("input", input),
+            may("timeout", child(node, "timeout").and_then(duration)),
+            may("ok_exits", asks.then(|| serde_json::json!([0, 1, 2]))),
+            may("output", output),
+        ]
     }
 
     fn agent(&mut self, name: &str, id: &str, node: &Node, names: &NamesOf<'_>, import: &mut Import) -> Vec<Entry> {
@@ -244,12 +276,12 @@ impl StepWriter<'_> {
         if let Some(model) = child(node, "model").filter(|_| named.is_none()) {
             import.lose(model.span, what("model"), LostWhy::FilledModel);
         }
-        let model = named.and_then(|model| self.done.models.of(model));
+        let model = named.and_then(|model| self.done.models.id(model));
         let instructions = child(node, "system_prompt").map(|node| import.template(node, &what("system_prompt"), names));
         let described = || text(node, "description").map(|text| import.plain(text, node.span, &what("description")));
         let instructions = instructions.or_else(described).unwrap_or_else(|| format!("You are {}.", id.replace('_', " ")).into());
         let tools = self.tools(node, &what("tool"), import);
-        self.done.agents.push(is(id, map([may("model", model), is("instructions", instructions), may("tools", list_of(tools))])));
+        self.done.agents.push(pair(id, map([may("model", model), pair("instructions", instructions), may("tools", list_of(tools))])));
         let prompt = child(node, "prompt").map(|node| import.template(node, &what("prompt"), names));
         let retry = child(node, "retry").map(|retry| {
             import.lose_others(retry, "max_attempts delay_seconds backoff retry_on", &what("retry: "));
@@ -260,14 +292,14 @@ impl StepWriter<'_> {
             let on: Vec<&str> = of_provider.chain(on("timeout").then_some("timeout")).collect();
             map([
                 may("max_attempts", number(retry, "max_attempts")),
-                is("delay", delay),
-                is("backoff", text(retry, "backoff").unwrap_or("exponential")),
-                is("on", serde_json::json!(on)),
+                pair("delay", delay),
+                pair("backoff", text(retry, "backoff").unwrap_or("exponential")),
+                pair("on", serde_json::json!(on)),
             ])
         });
         vec![
-            is("agent", id),
-            is("prompt", prompt.unwrap_or_else(|| "Do your work.".into())),
+            pair("agent", id),
+            pair("prompt", prompt.unwrap_or_else(|| "Do your work.".into())),
             may("output", output(node, name, import)),
             may("retry", retry),
             // All tries together.

@@ -38,7 +38,7 @@ enum TaskKind {
 }
 
 impl TaskKind {
-    fn of(task: &Node) -> TaskKind {
+    fn from_task(task: &Node) -> TaskKind {
         let written = text(task, "type").unwrap_or("SIMPLE");
         written.parse().unwrap_or_else(|_| TaskKind::Other(written.to_owned()))
     }
@@ -85,7 +85,7 @@ struct NamedTask<'a> {
 
 impl NamedTask<'_> {
     /// One of its parameters.
-    fn given(&self, key: &str) -> Option<&Node> {
+    fn parameter(&self, key: &str) -> Option<&Node> {
         child(child(self.node, "inputParameters")?, key).filter(|node| !node.to_value().is_null())
     }
 }
@@ -109,14 +109,14 @@ pub(super) fn import(root: &Node, import: &mut Import) -> Imported {
     let inputs = file.fields(root, import);
     let mut steps = file.list(tasks, import);
     if steps.is_empty() {
-        steps.push(map([is("id", "nothing"), is("set", "Nothing is done.")]));
+        steps.push(map([pair("id", "nothing"), pair("set", "Nothing is done.")]));
     }
     let end = TaskPlace { id: String::new(), kind: TaskKind::Nothing, around: vec![], at: usize::MAX, is_optional: false };
     let mut taken = BTreeSet::new();
     let outputs = entries(child(root, "outputParameters"))
-        .map(|(name, node)| is(id(name, &mut taken), file.value(&node.to_value(), &end, node.span, &format!("output {name}"), import)));
+        .map(|(name, node)| pair(id(name, &mut taken), file.value(&node.to_value(), &end, node.span, &format!("output {name}"), import)));
     // Without outputs of its own, a workflow gives those of its last task.
-    let gives = |task: &&Node| !matches!(TaskKind::of(task), TaskKind::Nothing | TaskKind::Terminate | TaskKind::Wait);
+    let gives = |task: &&Node| !matches!(TaskKind::from_task(task), TaskKind::Nothing | TaskKind::Terminate | TaskKind::Wait);
     let last = tasks.iter().rev().find(gives).and_then(|task| file.places.get(reference(task)));
     let last = last.map(|place| Yaml::from(format!("{{{{ steps.{}.output }}}}", place.id)));
     let outputs = map_of(outputs.collect::<Vec<_>>()).or(last);
@@ -152,7 +152,7 @@ impl TaskFile {
             let (at, name) = (self.places.len(), reference(task));
             let id = id(name, &mut self.taken);
             let is_optional = child(task, "optional").is_some_and(|node| node.to_value() == json!(true));
-            let place = TaskPlace { id, kind: TaskKind::of(task), around: around.to_vec(), at, is_optional };
+            let place = TaskPlace { id, kind: TaskKind::from_task(task), around: around.to_vec(), at, is_optional };
             if self.places.insert(name.to_owned(), place.clone()).is_some() {
                 import.lose(task.span, name, LostWhy::SameReference);
             }
@@ -184,14 +184,14 @@ impl TaskFile {
             let default = default.filter(|(value, _)| !value.is_null());
             let default = default.map(|(value, span)| import.value(value, span, &format!("default of {name}")));
             let required = may("required", default.is_none().then_some(false));
-            fields.push(is(&id, map([is("type", "any"), required, may("default", default)])));
+            fields.push(pair(&id, map([pair("type", "any"), required, may("default", default)])));
             self.inputs.insert(name, id);
         }
         fields
     }
 
     /// What `a.output.b` is for a task that reads it.
-    fn meant(&self, path: &[&str], reader: &TaskPlace) -> Result<String, LostWhy> {
+    fn resolve(&self, path: &[&str], reader: &TaskPlace) -> Result<String, LostWhy> {
         let unknown = || LostWhy::Unknown(path.join("."));
         let is_name = |part: &&str| part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '[' | ']'));
         if !path.iter().all(is_name) {
@@ -250,7 +250,7 @@ impl TaskFile {
             Value::String(text) => self.template(text, reader, span, what, import),
             Value::Array(list) => Yaml::List(list.iter().map(|item| self.value(item, reader, span, what, import)).collect()),
             Value::Object(object) => {
-                map(object.iter().map(|(key, value)| is(key, self.value(value, reader, span, what, import))).collect::<Vec<_>>())
+                map(object.iter().map(|(key, value)| pair(key, self.value(value, reader, span, what, import))).collect::<Vec<_>>())
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => Yaml::Value(value.clone()),
         }
@@ -262,7 +262,7 @@ impl TaskFile {
         while let Some((before, (inner, after))) = rest.split_once("${").and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
             pieces.push(TextPiece::Text(before.to_owned()));
             let was = format!("${{{inner}}}");
-            match self.meant(&inner.trim().split('.').collect::<Vec<_>>(), reader) {
+            match self.resolve(&inner.trim().split('.').collect::<Vec<_>>(), reader) {
                 Ok(value) => pieces.push(TextPiece::Filled { out: format!("{{{{ {value} }}}}"), was, is_mark: false }),
                 Err(why) => {
                     import.lose(span, format!("{what}: {was}"), why);
@@ -281,14 +281,14 @@ impl TaskFile {
         let names = |path: &[&str]| {
             let (path, is_length) = path.strip_suffix(&["length"]).map_or((path, false), |path| (path, true));
             let [_, name, rest @ ..] = path else { return Err(LostWhy::NameMissing) };
-            let value = match task.given(name).map(Node::to_value) {
+            let value = match task.parameter(name).map(Node::to_value) {
                 Some(Value::String(text)) => {
                     let inner = text.strip_prefix("${").and_then(|text| text.strip_suffix('}')).ok_or(LostWhy::NotWhole)?;
-                    self.meant(&inner.split('.').chain(rest.iter().copied()).collect::<Vec<_>>(), reader)?
+                    self.resolve(&inner.split('.').chain(rest.iter().copied()).collect::<Vec<_>>(), reader)?
                 }
                 Some(value @ (Value::Number(_) | Value::Bool(_))) if rest.is_empty() => value.to_string(),
                 Some(_) => return Err(LostWhy::NoSingleValue((*name).to_owned())),
-                None => self.meant(&[&[*name, "output"], rest].concat(), reader)?,
+                None => self.resolve(&[&[*name, "output"], rest].concat(), reader)?,
             };
             Ok(MeantName::value(if is_length { format!("({value} | length)") } else { value }))
         };
@@ -315,7 +315,7 @@ impl TaskFile {
         let (name, span) = (reference(node), node.span);
         let Some(place) = self.places.get(name).cloned() else { return vec![] };
         let task = NamedTask { node, name, place };
-        let (place, given) = (&task.place, |key: &str| task.given(key));
+        let (place, given) = (&task.place, |key: &str| task.parameter(key));
         let known = "name taskReferenceName type description inputParameters optional startDelay loopCondition loopOver items \
                      decisionCases defaultCase evaluatorType expression caseValueParam caseExpression forkTasks joinOn joinStatus \
                      defaultExclusiveJoinTask metadata subWorkflowParam scriptExpression dynamicTaskNameParam dynamicForkTasksParam \
@@ -333,10 +333,10 @@ impl TaskFile {
                     let inner = self.list(items(Some(branch)), import);
                     match items(Some(branch)).len() {
                         0 | 1 => steps.extend(inner),
-                        _ => steps.push(map([is("id", branch_id(&place.id, number)), is("steps", inner)])),
+                        _ => steps.push(map([pair("id", branch_id(&place.id, number)), pair("steps", inner)])),
                     }
                 }
-                vec![is("parallel", true), is("steps", steps)]
+                vec![pair("parallel", true), pair("steps", steps)]
             }
             TaskKind::DoWhile => self.repeat(&task, import),
             TaskKind::Switch => self.route(&task, &mut above, import),
@@ -344,10 +344,10 @@ impl TaskFile {
             TaskKind::Http => self.http(&task, import),
             TaskKind::SetVariable => {
                 let values = child(node, "inputParameters").map_or_else(|| json!({}), Node::to_value);
-                vec![is("set", self.value(&values, place, span, name, import))]
+                vec![pair("set", self.value(&values, place, span, name, import))]
             }
             TaskKind::Wait if given("duration").is_some() => match given("duration").and_then(duration) {
-                Some(time) => vec![is("wait", time)],
+                Some(time) => vec![pair("wait", time)],
                 None => self.by_hand(&task, LostWhy::UnwrittenTime, import),
             },
             TaskKind::Terminate => {
@@ -356,13 +356,13 @@ impl TaskFile {
                 if given("workflowOutput").is_some() {
                     import.lose(span, format!("{name}: workflowOutput"), LostWhy::OutputsOfStop);
                 }
-                vec![is("stop", if is_done { "succeeded" } else { "failed" }), may("reason", reason)]
+                vec![pair("stop", if is_done { "succeeded" } else { "failed" }), may("reason", reason)]
             }
             TaskKind::Inline => {
                 let script = given("expression").or_else(|| given("scriptExpression")).and_then(Node::as_scalar);
                 let script = script.map(|scalar| scalar.text.as_str()).unwrap_or_default();
                 match self.script(script, &task, place, import) {
-                    Ok(done) => vec![is("set", map([is("result", import.filled(&done, script, span, name))]))],
+                    Ok(done) => vec![pair("set", map([pair("result", import.filled(&done, script, span, name))]))],
                     Err(why) => self.by_hand(&task, LostWhy::ScriptLost(Box::new(why)), import),
                 }
             }
@@ -370,14 +370,14 @@ impl TaskFile {
             TaskKind::Other(kind) => self.by_hand(&task, LostWhy::StepKind(kind.clone()), import),
         };
         let ends = may("on_failure", place.is_optional.then_some("continue"));
-        above.push(map(std::iter::once(is("id", place.id.as_str())).chain(keys).chain([ends])));
+        above.push(map(std::iter::once(pair("id", place.id.as_str())).chain(keys).chain([ends])));
         above
     }
 
     fn http(&self, task: &NamedTask<'_>, import: &mut Import) -> Vec<Entry> {
         let NamedTask { node, name, place } = task;
         let span = node.span;
-        let request = task.given("http_request").or_else(|| child(node, "inputParameters"));
+        let request = task.parameter("http_request").or_else(|| child(node, "inputParameters"));
         let part = |key: &str| request.and_then(|request| child(request, key)).filter(|node| !node.to_value().is_null());
         if let Some(request) = request {
             let known = "method uri headers body readTimeOut accept contentType";
@@ -393,7 +393,7 @@ impl TaskFile {
         if timeout.is_some() {
             import.lose(span, format!("{name}: readTimeOut"), LostWhy::WholeRequest);
         }
-        vec![is("http", address), headers, body, may("timeout", timeout.map(|time| format!("{time}ms")))]
+        vec![pair("http", address), headers, body, may("timeout", timeout.map(|time| format!("{time}ms")))]
     }
 
     fn repeat(&mut self, task: &NamedTask<'_>, import: &mut Import) -> Vec<Entry> {
@@ -402,16 +402,16 @@ impl TaskFile {
         let mut steps = self.list(items(child(node, "loopOver")), import);
         if let Some(list) = text(node, "items") {
             let inner = list.trim().strip_prefix("${").and_then(|text| text.strip_suffix('}')).unwrap_or(list);
-            let meant = self.meant(&inner.split('.').collect::<Vec<_>>(), place);
+            let meant = self.resolve(&inner.split('.').collect::<Vec<_>>(), place);
             let meant = meant.map_err(|why| import.lose(span, format!("{name}: items: {list}"), why)).ok();
             let each = meant.map(|list| import.expression(list, span, &format!("{name}: items")));
-            return vec![may("max_parallel", each.is_some().then_some(1_u64)), may("for_each", each), is("steps", steps)];
+            return vec![may("max_parallel", each.is_some().then_some(1_u64)), may("for_each", each), pair("steps", steps)];
         }
         let condition = text(node, "loopCondition").unwrap_or_default();
         if condition.contains("iteration") || self.text.contains(&format!("${{{name}.output.iteration")) {
             let counter = counter_id(&place.id);
             let value = format!("{{{{ (previous.{counter}.output | default(0, true)) + 1 }}}}");
-            steps.insert(0, map([is("id", counter), is("set", value)]));
+            steps.insert(0, map([pair("id", counter), pair("set", value)]));
         }
         let end = TaskPlace { around: place.inside(0, true), at: usize::MAX, ..place.clone() };
         let (until, is_lost) = match self.script(condition, task, &end, import) {
@@ -434,7 +434,7 @@ impl TaskFile {
         // `<` and `<=` both end by then.
         let most = if is_lost { 1 } else { said.map_or(ROUNDS, |most| most + u64::from(condition.contains("<="))) };
         let until = import.expression(until, span, &format!("{name}: loopCondition"));
-        vec![is("repeat", map([is("until", until), is("at_most", most)])), is("steps", steps)]
+        vec![pair("repeat", map([pair("until", until), pair("at_most", most)])), pair("steps", steps)]
     }
 
     fn route(&mut self, task: &NamedTask<'_>, above: &mut Vec<Yaml>, import: &mut Import) -> Vec<Entry> {
@@ -448,9 +448,9 @@ impl TaskFile {
             import.lose(span, format!("{name}: {}", one_line(&script, 80)), LostWhy::CaseAsked(Box::new(why)));
             let question = import.plain(&format!("Which case of {name} is it? {}", one_line(&script, 200)), span, name);
             let values: Vec<&str> = cases(node).into_iter().map(|(value, _)| value.unwrap_or("otherwise")).collect();
-            let form = map([is("case", map([is("type", "text"), is("enum", json!(values))]))]);
+            let form = map([pair("case", map([pair("type", "text"), pair("enum", json!(values))]))]);
             let own = id(&format!("{name}_case"), &mut self.taken);
-            above.push(map([is("id", own.as_str()), is("approval", question), is("form", form)]));
+            above.push(map([pair("id", own.as_str()), pair("approval", question), pair("form", form)]));
             format!("steps.{own}.output.case")
         });
         let (mut listed, mut otherwise) = (vec![], None);
@@ -458,15 +458,15 @@ impl TaskFile {
             let steps = self.list(tasks, import);
             let own = id(&format!("{name}_{}", equals.unwrap_or("otherwise")), &mut self.taken);
             let group = id(&format!("{own}_all"), &mut self.taken);
-            let work = if steps.is_empty() { is("set", map([is("done", "nothing")])) } else { is("steps", steps) };
-            let work = is("steps", vec![map([is("id", group), work])]);
+            let work = if steps.is_empty() { pair("set", map([pair("done", "nothing")])) } else { pair("steps", steps) };
+            let work = pair("steps", vec![map([pair("id", group), work])]);
             match equals {
-                Some(value) => listed.push(map([is("id", own), is("equals", import.fixed(value, span, name)), work])),
+                Some(value) => listed.push(map([pair("id", own), pair("equals", import.fixed(value, span, name)), work])),
                 None => otherwise = Some(map([work])),
             }
         }
         let value = import.expression(format!("{value} | string"), span, &format!("{name}: expression"));
-        vec![is("route", value), is("cases", listed), may("otherwise", otherwise)]
+        vec![pair("route", value), pair("cases", listed), may("otherwise", otherwise)]
     }
 
     fn ask(&mut self, task: &NamedTask<'_>, import: &mut Import) -> Vec<Entry> {
@@ -476,7 +476,7 @@ impl TaskFile {
         if let Some(given) = child(node, "inputParameters") {
             import.lose_others(given, known, &format!("{name}: "));
         }
-        let said = |key: &str| task.given(key).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
+        let said = |key: &str| task.parameter(key).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
         let provider = match said("llmProvider").unwrap_or_default() {
             "openai" => "openai",
             "anthropic" => "anthropic",
@@ -490,12 +490,12 @@ impl TaskFile {
         if named.is_none() {
             import.lose(span, format!("{name}: model"), LostWhy::FilledModel);
         }
-        let setting = |key: &str| task.given(key).map(Node::to_value).filter(Value::is_number);
+        let setting = |key: &str| task.parameter(key).map(Node::to_value).filter(Value::is_number);
         let (temperature, max_output_tokens) = (setting("temperature"), setting("maxTokens"));
         let model = named.map(|name| ImportedModel { provider, name: name.to_owned(), temperature, max_output_tokens });
-        let model = model.and_then(|model| self.done.models.of(model));
+        let model = model.and_then(|model| self.done.models.id(model));
         let mut messages: Vec<(&str, &str)> = said("instructions").map(|text| ("system", text)).into_iter().collect();
-        for message in items(task.given("messages")) {
+        for message in items(task.parameter("messages")) {
             let part = |key: &str| text(message, key).filter(|text| !text.is_empty());
             messages.push((part("role").unwrap_or_default(), part("message").or_else(|| part("content")).unwrap_or_default()));
         }
@@ -509,10 +509,10 @@ impl TaskFile {
             if text.is_empty() { otherwise.into() } else { self.template(&text, place, span, name, import) }
         };
         let (instructions, prompt) = (joined(system, "You answer."), joined(user, "Do your work."));
-        self.done.agents.push(is(&place.id, map([may("model", model), is("instructions", instructions)])));
+        self.done.agents.push(pair(&place.id, map([may("model", model), pair("instructions", instructions)])));
         let fields = named_behind(&self.text, &format!("${{{name}.output.result."));
-        let output = map_of(fields.into_iter().map(|field| is(field, "any")));
-        vec![is("agent", place.id.as_str()), is("prompt", prompt), may("output", output)]
+        let output = map_of(fields.into_iter().map(|field| pair(field, "any")));
+        vec![pair("agent", place.id.as_str()), pair("prompt", prompt), may("output", output)]
     }
 
     /// A person is asked for the fields that others read.
@@ -525,9 +525,9 @@ impl TaskFile {
         let question = import.plain(question, node.span, name);
         let given = entries(child(node, "inputParameters")).map(|(key, node)| (key, node.to_value()));
         let given = given.filter(|(_, value)| value.as_str().is_some_and(|text| text.contains("${")));
-        let show = given.map(|(key, value)| is(key, self.value(&value, place, node.span, &format!("{name}: {key}"), import)));
+        let show = given.map(|(key, value)| pair(key, self.value(&value, place, node.span, &format!("{name}: {key}"), import)));
         let show = map_of(show.collect::<Vec<_>>());
-        vec![is("approval", question), may("show", show), is("form", map(fields.into_iter().map(|field| is(field, "any"))))]
+        vec![pair("approval", question), may("show", show), pair("form", map(fields.into_iter().map(|field| pair(field, "any"))))]
     }
 
     /// A step that a person does, in the place of one that has no counterpart.

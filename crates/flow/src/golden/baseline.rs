@@ -50,7 +50,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl CaseResult {
-    fn of(outcome: &Outcome) -> CaseResult {
+    fn from_outcome(outcome: &Outcome) -> CaseResult {
         let tally = &outcome.tally;
         let plays = tally.plays.max(1);
         let each = |tokens: u64| tokens.div_ceil(plays as u64);
@@ -112,10 +112,10 @@ impl Baseline {
     }
 
     /// What the tests came to. Cases of an older baseline stay where they were not run: `is_gone` says which of them exist no more.
-    pub fn of(report: &Report, before: Option<Baseline>, is_gone: &dyn Fn(&str) -> bool) -> Baseline {
+    pub fn from_report(report: &Report, before: Option<Baseline>, is_gone: &dyn Fn(&str) -> bool) -> Baseline {
         let mut cases: BTreeMap<String, CaseResult> = before.map(|before| before.cases).unwrap_or_default();
         cases.retain(|name, _| !is_gone(name));
-        cases.extend(report.outcomes.iter().map(|outcome| (outcome.name.clone(), CaseResult::of(outcome))));
+        cases.extend(report.outcomes.iter().map(|outcome| (outcome.name.clone(), CaseResult::from_outcome(outcome))));
         Baseline { flow: VERSION, cases }
     }
 
@@ -156,11 +156,11 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares what the tests came to with a baseline. `is_gone` says which cases exist no more.
-    pub fn of(report: &Report, baseline: &Baseline, is_gone: &dyn Fn(&str) -> bool) -> Comparison {
+    pub fn between(report: &Report, baseline: &Baseline, is_gone: &dyn Fn(&str) -> bool) -> Comparison {
         let mut lines = vec![];
         let mut as_before = 0;
         for outcome in &report.outcomes {
-            let now = CaseResult::of(outcome);
+            let now = CaseResult::from_outcome(outcome);
             let count = lines.len();
             match baseline.cases.get(&outcome.name) {
                 Some(before) => compare(&outcome.name, before, &now, &mut lines),
@@ -305,13 +305,13 @@ mod tests {
     fn what_became_worse_is_told_by_the_rules_and_nothing_else() {
         let before =
             report(vec![outcome("same", 1, 1, 1000, "week"), outcome("known", 7, 10, 1000, "week"), outcome("gone", 1, 1, 0, "week")]);
-        let baseline = Baseline::of(&before, None, &|_| false);
+        let baseline = Baseline::from_report(&before, None, &|_| false);
         let now =
             report(vec![outcome("same", 1, 1, 1099, "week"), outcome("known", 14, 20, 1000, "week"), outcome("fresh", 1, 1, 0, "week")]);
-        let fine = Comparison::of(&now, &baseline, &|_| false);
+        let fine = Comparison::between(&now, &baseline, &|_| false);
         assert_eq!((fine.worse(), fine.as_before), (0, 2));
         let now = report(vec![outcome("same", 1, 1, 1101, "month"), outcome("known", 6, 10, 100, "week")]);
-        let worse = Comparison::of(&now, &baseline, &|name| name.ends_with("gone"));
+        let worse = Comparison::between(&now, &baseline, &|name| name.ends_with("gone"));
         insta::assert_snapshot!(worse.markdown(Path::new("base.json")), @r"
         ## Tests against `base.json`
 
@@ -342,9 +342,9 @@ mod tests {
             report(vec![outcome])
         };
         let priced = Usage { input_tokens: 1000, cost_usd: Some(1.0), ..Usage::default() };
-        let baseline = Baseline::of(&of(priced), None, &|_| false);
+        let baseline = Baseline::from_report(&of(priced), None, &|_| false);
         let cost = |usage: Usage| {
-            let comparison = Comparison::of(&of(usage), &baseline, &|_| false);
+            let comparison = Comparison::between(&of(usage), &baseline, &|_| false);
             let line = comparison.lines.iter().find(|line| line.case == file && line.what == "cost of a run").unwrap();
             (line.judgement, line.before.clone(), line.now.clone())
         };
@@ -355,7 +355,7 @@ mod tests {
         // A baseline keeps which of the two it was.
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("base.json");
-        let unknown = Baseline::of(&of(Usage { unknown_tokens: 300, ..Usage::default() }), None, &|_| false);
+        let unknown = Baseline::from_report(&of(Usage { unknown_tokens: 300, ..Usage::default() }), None, &|_| false);
         unknown.write(&path).unwrap();
         let read = Baseline::read(&path).unwrap();
         assert_eq!((read.cases[file].cost(), &read), ("unknown".to_owned(), &unknown));
@@ -368,10 +368,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("base.json");
         assert!(Baseline::read(&file).unwrap_err().to_string().contains("--update writes it"));
-        let first = Baseline::of(&report(vec![outcome("a", 1, 1, 10, "week"), outcome("b", 1, 1, 10, "week")]), None, &|_| false);
+        let first = Baseline::from_report(&report(vec![outcome("a", 1, 1, 10, "week"), outcome("b", 1, 1, 10, "week")]), None, &|_| false);
         first.write(&file).unwrap();
         assert_eq!(Baseline::read(&file).unwrap(), first.clone());
-        let second = Baseline::of(&report(vec![outcome("c", 1, 1, 10, "week")]), Some(first), &|name| name.ends_with("/b"));
+        let second = Baseline::from_report(&report(vec![outcome("c", 1, 1, 10, "week")]), Some(first), &|name| name.ends_with("/b"));
         assert_eq!(second.cases.keys().map(String::as_str).collect::<Vec<_>>(), ["a.test.yaml/a", "a.test.yaml/c"]);
         for (text, told) in [("{}", "missing field"), ("{\"flow\": 2, \"cases\": {}}", "version 2"), ("x", "cannot read")] {
             std::fs::write(&file, text).unwrap();

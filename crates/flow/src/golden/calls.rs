@@ -28,7 +28,7 @@ struct AskedModel {
 
 impl PlayedCalls {
     /// Those of these events, and the requests that mocks answered.
-    pub(super) fn of(events: &[Event], requests: &[MockedRequest]) -> PlayedCalls {
+    pub(super) fn from_events(events: &[Event], requests: &[MockedRequest]) -> PlayedCalls {
         let mut calls = PlayedCalls { requests: requests.to_vec(), ..PlayedCalls::default() };
         let mut out = BTreeSet::new();
         for event in events {

@@ -310,7 +310,7 @@ impl Comparing<'_> {
                 Err(problem) => (problem.message, None),
                 Ok((filled, quoted)) => match (gate::check_apart_from(&filled, &judged, quoted.as_ref()), &filled) {
                     (result, _) if result.passed => continue,
-                    (result, FilledCheck::Equals(wanted)) => (result.feedback, Diff::of(&lines_of(wanted), &lines_of(value))),
+                    (result, FilledCheck::Equals(wanted)) => (result.feedback, Diff::between(&lines_of(wanted), &lines_of(value))),
                     (result, _) => (result.feedback, None),
                 },
             };

@@ -31,7 +31,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(played: &Played) -> Facts {
+    pub(super) fn from_played(played: &Played) -> Facts {
         let mut found = BTreeMap::new();
         let (status, usage) = match &played.ending {
             TrialEnding::Over(end) => (end.status.word().to_string(), end.usage),

@@ -110,7 +110,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Of a trial that was not run yet.
-    pub(super) fn of(suite: &Suite, trial: &Trial) -> Outcome {
+    pub(super) fn from_trial(suite: &Suite, trial: &Trial) -> Outcome {
         let case = &suite.test.cases[trial.case];
         Outcome {
             file: suite.path.display().to_string(),

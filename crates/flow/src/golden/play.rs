@@ -64,7 +64,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
             return Played { ending: TrialEnding::NotStarted(problems), noted, ..Played::default() };
         }
     };
-    let taping = TrialTape::of(suite, trial, how.live.as_ref());
+    let taping = TrialTape::from_trial(suite, trial, how.live.as_ref());
     let tape = taping.port();
     let begun = start.clone();
     let settings = |model| taping.settings(suite, case, model, &how.rules);
@@ -108,7 +108,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     let is_refined = played.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,
-        calls: PlayedCalls::of(&played.events, &noted.requests),
+        calls: PlayedCalls::from_events(&played.events, &noted.requests),
         inputs: (*begun.inputs).clone(),
         person: (*begun.person).clone(),
         sent: stage.sent,

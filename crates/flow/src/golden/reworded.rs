@@ -104,13 +104,13 @@ static WRITTEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"[0-9]{4}-[0-9]{2}(?:-[0-9]{2})?|[0-9]{1,3}(?:[\u{a0}\u{202f} ][0-9]{3}\b)+(?:[.,][0-9]+)?|[0-9]+(?:[.,:][0-9]+)*").ok()
 });
 
-fn found(text: &str, pattern: &Option<Regex>) -> Vec<Range<usize>> {
+fn matches(text: &str, pattern: &Option<Regex>) -> Vec<Range<usize>> {
     pattern.as_ref().map(|pattern| pattern.find_iter(text).map(|found| found.range()).collect()).unwrap_or_default()
 }
 
 /// All figures of a text.
 pub(super) fn figures(text: &str) -> Vec<Range<usize>> {
-    found(text, &FIGURE)
+    matches(text, &FIGURE)
 }
 
 /// Those that are no numbers of a list.
@@ -120,7 +120,7 @@ fn own_figures(text: &str, pattern: &Option<Regex>) -> Vec<Range<usize>> {
         let starts_line = before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
         !(starts_line && after.starts_with(['.', ')']))
     };
-    found(text, pattern).into_iter().filter(is_own).collect()
+    matches(text, pattern).into_iter().filter(is_own).collect()
 }
 
 /// The first figure that is no number of a list, as another one that occurs nowhere in the data or the text.

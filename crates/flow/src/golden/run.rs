@@ -90,7 +90,7 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Ve
 
 fn fault(suite: &Suite, trial: &Trial, message: String) -> Tried {
     let tally = Tally { plays: 1, ..Tally::default() };
-    let outcome = Outcome { complaints: vec![Complaint::new(message)], tally, ..Outcome::of(suite, trial) };
+    let outcome = Outcome { complaints: vec![Complaint::new(message)], tally, ..Outcome::from_trial(suite, trial) };
     Tried { outcome, played: None, ended_well: false }
 }
 
@@ -103,7 +103,7 @@ fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOption
 /// All plays of a trial.
 fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     let mut first = play_one(suite, trial, world, options, 0);
-    let facts = |tried: &mut Tried| (tried.played.as_ref().map(Facts::of), std::mem::take(&mut tried.outcome.complaints));
+    let facts = |tried: &mut Tried| (tried.played.as_ref().map(Facts::from_played), std::mem::take(&mut tried.outcome.complaints));
     let mut plays = vec![facts(&mut first)];
     plays.extend((1..options.repeat as u64).map(|number| facts(&mut play_one(suite, trial, world, options, number))));
     (first.outcome.tally, first.outcome.complaints) = together(plays);
@@ -121,7 +121,7 @@ fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptio
         complaints.extend(leftover::of_trial(suite, trial, &played));
     }
     let golden = if case.golden { golden(suite, trial, &played, options.update && trial.model.is_none(), &mut complaints) } else { None };
-    Tried { outcome: Outcome { complaints, golden, ..Outcome::of(suite, trial) }, played: Some(played), ended_well }
+    Tried { outcome: Outcome { complaints, golden, ..Outcome::from_trial(suite, trial) }, played: Some(played), ended_well }
 }
 
 impl Tried {
@@ -161,7 +161,7 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
     if before.as_deref().is_some_and(|before| file::compared(before) == file::compared(&now)) {
         return Some(GoldenFile { path, state: Golden::Same, diff: None });
     }
-    let diff = Diff::of(&file::compared(before.as_deref().unwrap_or_default()), &file::compared(&now));
+    let diff = Diff::between(&file::compared(before.as_deref().unwrap_or_default()), &file::compared(&now));
     // A run that is not as expected is nothing to compare later ones with.
     if update && complaints.is_empty() {
         let state = match suite.may_hold(&path).and_then(|()| file::write(&path, &now)) {

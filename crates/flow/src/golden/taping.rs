@@ -40,7 +40,7 @@ pub(super) struct TrialTape<'a> {
 }
 
 impl<'a> TrialTape<'a> {
-    pub(super) fn of(suite: &Suite, trial: &Trial, live: Option<&'a LiveModels>) -> TrialTape<'a> {
+    pub(super) fn from_trial(suite: &Suite, trial: &Trial, live: Option<&'a LiveModels>) -> TrialTape<'a> {
         let folder = folder(suite, trial);
         let keeps = live.is_none_or(|live| live.keeps);
         let (taping, live) = match live {

@@ -44,7 +44,7 @@ pub struct RunQuestion {
 
 impl RunQuestion {
     /// The question that an event asks, if it asks one.
-    pub(crate) fn of(event: &Event) -> Option<RunQuestion> {
+    pub(crate) fn from_event(event: &Event) -> Option<RunQuestion> {
         let Happening::ApprovalRequested { step, question, act, form } = &event.happening else { return None };
         Some(RunQuestion {
             run: event.run.to_string(),
@@ -231,7 +231,7 @@ impl OpenQuestions {
 fn follow(questions: &mut Vec<RunQuestion>, event: &Event, is_ending: bool) -> bool {
     let before = questions.len();
     questions.retain(|question| !ends_question(event, &question.step, question.is_call, is_ending));
-    let asked = RunQuestion::of(event);
+    let asked = RunQuestion::from_event(event);
     let has_changed = before != questions.len() || asked.is_some();
     questions.extend(asked);
     has_changed

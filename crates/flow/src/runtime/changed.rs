@@ -33,7 +33,7 @@ pub struct ChangedFiles {
 
 impl ChangedFiles {
     /// Which files are not what they were by their hashes.
-    pub(super) fn of(run: &str, before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> ChangedFiles {
+    pub(super) fn between(run: &str, before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> ChangedFiles {
         let files = all_names(before, now).into_iter().filter_map(|name| match (before.get(name), now.get(name)) {
             (Some(before), Some(now)) if before == now => None,
             (Some(_), Some(_)) => Some((name.clone(), "changed")),
@@ -52,9 +52,9 @@ impl ChangedFiles {
         ended: &[String],
     ) -> ChangedFiles {
         let text = |texts: &BTreeMap<String, String>, name: &str| texts.get(name).cloned().unwrap_or_default();
-        let differ = |(name, _): &(String, &str)| Some((name.clone(), Diff::of(&text(before, name), &text(now, name))?));
+        let differ = |(name, _): &(String, &str)| Some((name.clone(), Diff::between(&text(before, name), &text(now, name))?));
         let differences = self.files.iter().take(MOST_SHOWN).filter_map(differ).collect();
-        let touched = Touched::of(before, now, root);
+        let touched = Touched::between(before, now, root);
         let touched = ended.iter().filter(|step| touched.is_touched(step)).cloned().collect();
         ChangedFiles { differences, touched: Some(touched), ..self }
     }
@@ -85,7 +85,7 @@ pub(super) struct Touched {
 
 impl Touched {
     /// Compares the files of a run, each by its name.
-    pub(super) fn of(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, root: &str) -> Touched {
+    pub(super) fn between(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, root: &str) -> Touched {
         let others = all_names(before, now).into_iter().filter(|name| *name != root);
         if others.into_iter().any(|name| before.get(name) != now.get(name)) {
             return Touched { all: true, ..Touched::default() };
@@ -192,7 +192,7 @@ steps:
         let of = |from: &str, to: &str| {
             assert!(FILE.contains(from), "{from}");
             let files = |text: &str| BTreeMap::from([("p.yaml".to_owned(), text.to_owned()), ("x.yaml".to_owned(), "x".to_owned())]);
-            let touched = Touched::of(&files(FILE), &files(&FILE.replace(from, to)), "p.yaml");
+            let touched = Touched::between(&files(FILE), &files(&FILE.replace(from, to)), "p.yaml");
             ["a", "b", "c", "d", "e"].into_iter().filter(|step| touched.is_touched(step)).collect::<String>()
         };
         for (from, to, touched) in [
@@ -211,6 +211,6 @@ steps:
         }
         let other = BTreeMap::from([("p.yaml".to_owned(), FILE.to_owned())]);
         let files = BTreeMap::from([("p.yaml".to_owned(), FILE.to_owned()), ("x.yaml".to_owned(), "x".to_owned())]);
-        assert!(Touched::of(&files, &other, "p.yaml").is_touched("e"));
+        assert!(Touched::between(&files, &other, "p.yaml").is_touched("e"));
     }
 }

@@ -125,10 +125,10 @@ pub(super) fn unchanged(
     taken: &BTreeSet<String>,
 ) -> Result<(), RunError> {
     let loaded = &on.runner.workflow.checked.loaded;
-    let changed = ChangedFiles::of(run, &start.files, &loaded.prints);
+    let changed = ChangedFiles::between(run, &start.files, &loaded.prints);
     let Some(before) = store.files_of(run)? else { return Err(RunError::Changed(Box::new(changed))) };
     let now = on.texts();
-    let touched = Touched::of(&before, &now, loaded.root_name());
+    let touched = Touched::between(&before, &now, loaded.root_name());
     if !taken.iter().any(|step| touched.is_touched(step)) {
         return Ok(());
     }

@@ -66,7 +66,7 @@ pub enum RunEnding {
 
 impl RunOutcome {
     /// What events tell; `end`: the run has ended.
-    pub(super) fn of(run: &str, events: Vec<Event>, end: Option<RunEnd>) -> RunOutcome {
+    pub(super) fn from_events(run: &str, events: Vec<Event>, end: Option<RunEnd>) -> RunOutcome {
         let start = start_of(&events);
         let (channel, is_scripted) = (start.and_then(|start| start.channel.clone()), start.is_some_and(|start| start.scripted));
         let ending = match &end {
@@ -97,7 +97,7 @@ impl RunOutcome {
     /// Of a run that did not begin, since this machine lacks something.
     pub fn lacking(failure: Failure) -> RunOutcome {
         let failure = Some(StepFailure { step: StepPath::default(), failure });
-        RunOutcome { ending: RunEnding::Over(RunStatus::Failed), failure, ..RunOutcome::of("", vec![], None) }
+        RunOutcome { ending: RunEnding::Over(RunStatus::Failed), failure, ..RunOutcome::from_events("", vec![], None) }
     }
 
     /// Its status, if it has ended.

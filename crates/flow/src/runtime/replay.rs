@@ -54,7 +54,7 @@ pub fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunErr
     if before.status.is_none() {
         return Err(refused("it has not ended; flow runs resume continues it"));
     }
-    let RunAnswers { answers, recorded, cut, given, unanswered, mut missing } = RunAnswers::of(&counted(events));
+    let RunAnswers { answers, recorded, cut, given, unanswered, mut missing } = RunAnswers::from_events(&counted(events));
     if !missing.is_empty() {
         return Ok(ReplayedRun { status: [before.status, None], difference: None, missing, given });
     }
@@ -66,7 +66,7 @@ pub fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunErr
     let (now, door) = (start.now, on.ports.door.clone());
     let mut run = VirtualRun::new(&before.run, on.plan(), options, now, Arc::new(on.tape.clone()), door, 0);
     let mut answer = |events: &[Event], call: u64, request: CallRequest| -> CallResult {
-        let step = callers.borrow_mut().of(events, call);
+        let step = callers.borrow_mut().step(events, call);
         let request = match request {
             CallRequest::Model(request) => Some(request),
             CallRequest::Agent(_) | CallRequest::Scripted(_) => None,
@@ -99,7 +99,7 @@ pub fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunErr
         }
     };
     let mut rank = |events: &[Event], call: u64| {
-        let next = answers.borrow().get(&callers.borrow_mut().of(events, call)).and_then(|said| Some(said.front()?.0));
+        let next = answers.borrow().get(&callers.borrow_mut().step(events, call)).and_then(|said| Some(said.front()?.0));
         next.unwrap_or_default()
     };
     let end = run.play_in_order(start, Some(&mut rank), &mut answer).map_err(|error| refused(&error.to_string()))?;
@@ -171,7 +171,7 @@ struct Callers {
 
 impl Callers {
     /// The step whose call that is.
-    fn of(&mut self, events: &[Event], call: u64) -> StepPath {
+    fn step(&mut self, events: &[Event], call: u64) -> StepPath {
         for event in events.get(self.read..).unwrap_or_default() {
             if let Happening::ModelCalled { step, call, .. }
             | Happening::ToolCalled { step, call, .. }
@@ -208,7 +208,7 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
 
 impl RunAnswers {
     /// Steps that called something themselves have their outputs from the record; tools of agents what they gave.
-    fn of(events: &[&Event]) -> RunAnswers {
+    fn from_events(events: &[&Event]) -> RunAnswers {
         let mut all = RunAnswers::default();
         // `None`: it was cancelled.
         let mut ended: BTreeMap<String, Vec<Option<RecordedEnd>>> = BTreeMap::new();

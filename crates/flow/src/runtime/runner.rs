@@ -243,7 +243,7 @@ impl Runner {
     pub fn resume(&self, run: impl Into<String>) -> RunHandle {
         let run = run.into();
         self.in_a_thread(move |runner, listening| {
-            let stored = StoredRun::of(runner, &run)?;
+            let stored = StoredRun::find(runner, &run)?;
             if stored.end().is_some() {
                 return Ok(stored.played().outcome);
             }

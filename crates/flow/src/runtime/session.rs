@@ -111,7 +111,7 @@ impl RunSession {
             names_outputs: conversation.is_some() && matches!(pipeline.outputs, Outputs::Named(_)),
             conversation,
             files: checked.loaded.prints.clone(),
-            tape: on.runner.taping.told(),
+            tape: on.runner.taping.recorded_as(),
             trace: on.runner.caller.clone(),
             // An agent by itself is no pipeline of its file: nobody could continue with it.
             file: if on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone) { String::new() } else { whole(file) },
@@ -210,8 +210,11 @@ impl RunSession {
                 _ => Ok(waited),
             }
         });
-        let nothing =
-            RunOutcome { ending: RunEnding::Over(RunStatus::Cancelled), is_scripted: on.scripted, ..RunOutcome::of(id, vec![], None) };
+        let nothing = RunOutcome {
+            ending: RunEnding::Over(RunStatus::Cancelled),
+            is_scripted: on.scripted,
+            ..RunOutcome::from_events(id, vec![], None)
+        };
         match waited {
             Ok(Waited::Over) => None,
             Ok(Waited::Stopped(by)) => Some(RunOutcome { ended_by: Some(by), ..nothing }),
@@ -397,7 +400,7 @@ fn closed(
         misses: tape.misses(),
         printed: printed.take(),
         is_scripted: scripted,
-        ..RunOutcome::of(id, events, end)
+        ..RunOutcome::from_events(id, events, end)
     };
     if is_lost {
         outcome.ending = RunEnding::Lost;

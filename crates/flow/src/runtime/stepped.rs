@@ -191,7 +191,7 @@ impl Stepping {
             }
         }
         match self.run.state().finished.clone() {
-            Some(end) => Turn::Ended(Box::new(RunOutcome::of(self.run.id(), self.events.clone(), Some(end)))),
+            Some(end) => Turn::Ended(Box::new(RunOutcome::from_events(self.run.id(), self.events.clone(), Some(end)))),
             None => {
                 let now = self.time.now().ms;
                 let at_most = self.run.next_timeout().map(|at| Duration::from_millis(at.saturating_sub(now)));

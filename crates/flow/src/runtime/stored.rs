@@ -33,7 +33,7 @@ pub struct StoredRun {
 
 impl StoredRun {
     /// The run of that id in the storage of a runner. Errors: there is no record, or no such run in it.
-    pub(super) fn of(runner: &Runner, id: &str) -> Result<StoredRun, RunError> {
+    pub(super) fn find(runner: &Runner, id: &str) -> Result<StoredRun, RunError> {
         let none = || RunError::CannotResume(vec![format!("no record of run \"{}\"", visible(id))]);
         let file = runner.storage.journal(&runner.workflow.project)?.filter(|file| file.exists()).ok_or_else(none)?;
         let mut store = SqliteStore::existing(&file, &kept::of_new_runs(&runner.settled()?)?)?;
@@ -121,7 +121,7 @@ impl StoredRun {
         let mut mask = PersonalMask::default();
         mask.take(&self.events);
         let end = self.end().cloned();
-        PlayedRun::new(RunOutcome::of(&self.id, self.events, end), mask, Some(self.lock))
+        PlayedRun::new(RunOutcome::from_events(&self.id, self.events, end), mask, Some(self.lock))
     }
 }
 
@@ -129,7 +129,7 @@ impl StoredRun {
 pub fn changed_since(events: &[Event], now: &Checked) -> Option<ChangedFiles> {
     let (start, first) = (start_of(events)?, events.first()?);
     let is_same = now.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == start.hash);
-    (!is_same).then(|| ChangedFiles::of(&first.run, &start.files, &now.loaded.prints))
+    (!is_same).then(|| ChangedFiles::between(&first.run, &start.files, &now.loaded.prints))
 }
 
 /// Who asked a run to end since it last continued.

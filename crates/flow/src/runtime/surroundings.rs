@@ -148,7 +148,7 @@ impl Surroundings {
         Run::resumed(id.clone(), self.plan(), options, now, events).map_err(|why| match why {
             ResumeError::Changed => {
                 let now = &self.runner.workflow.checked.loaded.prints;
-                RunError::Changed(Box::new(ChangedFiles::of(id, &start.files, now)))
+                RunError::Changed(Box::new(ChangedFiles::between(id, &start.files, now)))
             }
             ResumeError::Over => RunError::CannotResume(vec![format!("run {id} cannot continue: {why}")]),
         })

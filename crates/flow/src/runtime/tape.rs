@@ -65,7 +65,7 @@ impl Taping {
     }
 
     /// What the first event of the run says about it.
-    pub(crate) fn told(&self) -> Option<TapeOf> {
+    pub(crate) fn recorded_as(&self) -> Option<TapeOf> {
         let (Taping::Record(folder) | Taping::Replay(folder)) = self else { return None };
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string();
         Some(TapeOf { folder, is_replay: self.is_replay() })

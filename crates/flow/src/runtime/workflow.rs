@@ -110,11 +110,11 @@ impl Workflow {
         if !checked.errors().is_empty() {
             return Err(CheckError::Findings(Box::new(checked)));
         }
-        Workflow::of(checked, file, project)
+        Workflow::from_checked(checked, file, project)
     }
 
     /// A file that was checked and has no errors. Errors: it is no pipeline.
-    pub fn of(checked: Checked, file: PathBuf, project: PathBuf) -> Result<Workflow, CheckError> {
+    pub fn from_checked(checked: Checked, file: PathBuf, project: PathBuf) -> Result<Workflow, CheckError> {
         let is_pipeline = checked.loaded.kind == FileKind::Pipeline;
         match checked.loaded.program.pipelines.first().filter(|_| is_pipeline).cloned() {
             Some(pipeline) => Ok(Workflow { checked: Arc::new(checked), pipeline, file, project }),

@@ -35,7 +35,7 @@ pub fn explain(plan: &Plan) -> Option<String> {
         ("What it is given", people::inputs(pipeline)),
         ("Whom it is for", people::person(pipeline)),
         ("What it remembers", people::conversation(pipeline)),
-        ("What it does, in this order", steps::told(plan, planned)),
+        ("What it does, in this order", steps::step_lines(plan, planned)),
         ("What it gives", people::gives(pipeline)),
         ("What it reads", reach::reads(plan)),
         ("Which models it asks, and what for", reach::models(plan, &bounds)),

@@ -19,7 +19,7 @@ pub(super) fn inputs(pipeline: &Pipeline) -> Vec<String> {
 fn input(field: &Field) -> String {
     let said = field.description.as_deref().map(|description| format!(" {}", ended(description))).unwrap_or_default();
     let must = match (&field.default, field.is_required) {
-        (Some(default), _) => format!("{} unless it is given", shown(default)),
+        (Some(default), _) => format!("{} unless it is given", value_text(default)),
         (None, true) => "must be given".into(),
         (None, false) => "may be left out".into(),
     };
@@ -29,14 +29,14 @@ fn input(field: &Field) -> String {
         FieldKind::List => "a list, ",
         _ => "",
     };
-    let choice: Vec<String> = field.one_of.iter().map(shown).collect();
+    let choice: Vec<String> = field.one_of.iter().map(value_text).collect();
     let choice = if choice.is_empty() { String::new() } else { format!(" One of {}.", listed(&choice)) };
-    let example = field.example.as_ref().map(|example| format!(" For example: {}", ended(&shown(example)))).unwrap_or_default();
+    let example = field.example.as_ref().map(|example| format!(" For example: {}", ended(&value_text(example)))).unwrap_or_default();
     let personal = if field.is_pii { " It is personal, and masked in every record." } else { "" };
     format!("{} ({kind}{must}).{said}{choice}{example}{personal}", field.name)
 }
 
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "empty".into(),
         Value::String(text) => text.clone(),
@@ -110,7 +110,7 @@ pub(super) fn gives(pipeline: &Pipeline) -> Vec<String> {
 pub(super) fn channels(pipeline: &Pipeline) -> Vec<String> {
     let told = |(place, channel): (usize, &std::sync::Arc<Channel>)| {
         let first = if place == 0 && pipeline.channels.len() > 1 { " Used unless another is named." } else { "" };
-        format!("{}{first}", told(channel))
+        format!("{}{first}", limits(channel))
     };
     let mut said: Vec<String> = pipeline.channels.iter().enumerate().map(told).collect();
     if let (Some(style), false) = (&pipeline.style_guide, said.is_empty()) {
@@ -122,7 +122,7 @@ pub(super) fn channels(pipeline: &Pipeline) -> Vec<String> {
     said
 }
 
-fn told(channel: &Channel) -> String {
+fn limits(channel: &Channel) -> String {
     let unit = channel.length_unit.in_words();
     let length = match (channel.max_length, &channel.split) {
         (None, _) => "of any length".into(),

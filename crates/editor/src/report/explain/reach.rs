@@ -65,7 +65,7 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                 }
                 ToolKind::Knowledge(knowledge) => {
                     let given = knowledge.given.iter().map(|text| text.source.to_string());
-                    let files: Vec<String> = knowledge.files.iter().map(|file| shown(&file.value, pipeline)).chain(given).collect();
+                    let files: Vec<String> = knowledge.files.iter().map(|file| shown_path(&file.value, pipeline)).chain(given).collect();
                     let by = match knowledge.search {
                         SearchMode::Words => "by words",
                         SearchMode::Meaning => "by meaning",
@@ -95,7 +95,7 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
 }
 
 /// Documents as their author wrote them, from the folder of the file where possible.
-fn shown(files: &FilePattern, pipeline: &Pipeline) -> String {
+fn shown_path(files: &FilePattern, pipeline: &Pipeline) -> String {
     let whole = files.whole();
     whole.strip_prefix(&pipeline.folder).unwrap_or(&whole).display().to_string()
 }

@@ -5,7 +5,7 @@ use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::report::graph::words;
 
 /// The steps of a pipeline, those inside others below them.
-pub(super) fn told(plan: &Plan, planned: &PipelinePlan) -> Vec<String> {
+pub(super) fn step_lines(plan: &Plan, planned: &PipelinePlan) -> Vec<String> {
     let mut said = vec![];
     block(plan, planned, planned.main, 0, &mut said);
     said

@@ -56,7 +56,7 @@ pub fn svg(graph: &Graph) -> String {
          width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n\
          <title id=\"flow-graph-title\">{}</title>\n<desc id=\"flow-graph-desc\">{}</desc>\n<style>{}</style>\n<defs>\n",
         xml(&format!("Pipeline {}", graph.name)),
-        xml(&told(graph)),
+        xml(&description(graph)),
         sheet(CLASS),
     );
     for (id, class) in [("head", "head"), ("back-head", "back-head"), ("fail-head", "fail-head")] {
@@ -73,7 +73,7 @@ pub fn svg(graph: &Graph) -> String {
 }
 
 /// The picture in sentences, for those who cannot see it.
-fn told(graph: &Graph) -> String {
+fn description(graph: &Graph) -> String {
     let mut said: Vec<String> = graph.description.iter().chain(&graph.notes).map(|line| line.trim_end_matches('.').to_string()).collect();
     for section in &graph.sections {
         let steps: Vec<String> = section.list.nodes.iter().map(sentence).collect();

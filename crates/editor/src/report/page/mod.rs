@@ -30,7 +30,7 @@ const MOST_DRAWN: usize = 150;
 /// The page of a run, from its record as others may read it, and its graph.
 pub fn page(record: &Record, graph: &Graph) -> String {
     let room = PageRoom::new(&record.run);
-    let batches = Batches::of(record, false);
+    let batches = Batches::from_record(record, false);
     let title = format!("Run {} of {}", record.run, record.pipeline);
     let markup = html! {
         (DOCTYPE)

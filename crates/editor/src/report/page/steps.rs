@@ -135,7 +135,7 @@ fn asked(calls: &[&Interaction], room: &PageRoom) -> Markup {
             section.call {
                 h4 { (place + 1) ". " (call.agent) ", " (call.action.split(' ').next().unwrap_or_default()) ", model " (call.model) }
                 p.also { (time(call.time)) ", " (lasted(call.duration_ms)) " · tokens: " (tokens(&call.usage)) " · cost: " (cost(&call.usage)) }
-                @for message in call.input.as_array().into_iter().flatten() { (said(message, room)) }
+                @for message in call.input.as_array().into_iter().flatten() { (message_markup(message, room)) }
                 h5 { "Reply" }
                 @match &call.error {
                     Some(error) => p.bad { "Failed: " (error) },
@@ -148,7 +148,7 @@ fn asked(calls: &[&Interaction], room: &PageRoom) -> Markup {
     }
 }
 
-fn said(message: &Value, room: &PageRoom) -> Markup {
+fn message_markup(message: &Value, room: &PageRoom) -> Markup {
     html! { h5 { "Prompt: " (message["role"].as_str().unwrap_or_default()) } (room.value(&message["text"])) }
 }
 

@@ -24,7 +24,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(record: &Record) -> Scale {
+    fn from_record(record: &Record) -> Scale {
         let ends = record.steps.iter().flat_map(|step| &step.tries).map(|one| one.ended.unwrap_or(one.started));
         let end = ends.chain(record.ended).max().unwrap_or(record.started);
         Scale { start: record.started, ms: ((end - record.started).num_microseconds().unwrap_or(i64::MAX) as f64 / 1000.0).max(0.001) }
@@ -45,7 +45,7 @@ impl Scale {
 }
 
 pub(super) fn timeline(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
-    let scale = Scale::of(record);
+    let scale = Scale::from_record(record);
     let ran: Vec<&StepRecord> = record.steps.iter().filter(|step| !step.tries.is_empty()).collect();
     // Of many elements those that failed have a row, and what is in them none.
     let (ran, well) = parted(ran, batches, |step| !batches.went_well(&step.step) && !step.step.contains('/'));
@@ -76,7 +76,7 @@ fn rows(steps: &[&StepRecord], scale: &Scale) -> Markup {
                     span.track aria-hidden="true" {
                         @for one in step.tries.iter().take(MOST_BARS) { span.bar.(class(step, one)) style=(scale.style(one)) {} }
                     }
-                    span.took { (told(step)) }
+                    span.took { (description(step)) }
                 }
             }
         }
@@ -94,7 +94,7 @@ fn class(step: &StepRecord, one: &TryRecord) -> &'static str {
 }
 
 /// The bars of a step in words.
-fn told(step: &StepRecord) -> String {
+fn description(step: &StepRecord) -> String {
     let ms: u64 = step.tries.iter().filter_map(TryRecord::duration_ms).sum();
     let tries = step.tries.len();
     let mut parts = vec![lasted(ms)];

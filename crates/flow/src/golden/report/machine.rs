@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::mutate::{Mutant, Noticed};
 use super::super::outcome::{ComparedModel, Golden, Outcome, Report};
-use super::{compared, told};
+use super::{compared, complaint_text};
 use crate::report::escape::json_text;
 use crate::report::{JunitCase, JunitFailure, JunitSuite, junit_suites};
 
@@ -99,7 +99,7 @@ pub fn junit(report: &Report) -> String {
 
 fn of_outcome(outcome: &Outcome) -> JunitCase {
     let channel = outcome.channel.as_ref().map(|channel| format!("/{channel}")).unwrap_or_default();
-    let problems: Vec<String> = outcome.complaints.iter().map(|complaint| told(outcome, complaint, false)).collect();
+    let problems: Vec<String> = outcome.complaints.iter().map(|complaint| complaint_text(outcome, complaint, false)).collect();
     let model = outcome.model.as_ref().map(|model| format!("@{model}")).unwrap_or_default();
     case(format!("{}{channel}{model}", outcome.case), &problems)
 }

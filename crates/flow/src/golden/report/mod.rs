@@ -35,7 +35,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     for outcome in report.outcomes.iter().filter(|outcome| !outcome.complaints.is_empty()) {
         out.push_str(&format!("\n{} {}\n", word("FAIL", "1;31"), visible(&outcome.name)));
         for complaint in &outcome.complaints {
-            let text = told(outcome, complaint, colour);
+            let text = complaint_text(outcome, complaint, colour);
             out.extend(text.lines().map(|line| format!("  {line}\n")));
         }
     }
@@ -106,7 +106,7 @@ pub fn summary(report: &Report) -> String {
 }
 
 /// A complaint as text: the sentence with its place, then how things differ.
-fn told(outcome: &Outcome, complaint: &Complaint, colour: bool) -> String {
+fn complaint_text(outcome: &Outcome, complaint: &Complaint, colour: bool) -> String {
     let at = complaint.line.map(|line| format!("{}:{line}: ", outcome.file)).unwrap_or_default();
     let mut text = format!("{at}{}\n", complaint.message);
     if let Some((old, diff)) = &complaint.diff {

@@ -108,7 +108,7 @@ mod tests {
         "```\n</details><img src=x onerror=alert(1)>\n@team [x](https://evil.example) | a\\| `b` ``` ````\n~~~\n<!-- \u{202e}\r# h";
 
     fn outcome(text: &str, state: Golden) -> Outcome {
-        let diff = Diff::of("old\n", text);
+        let diff = Diff::between("old\n", text);
         let path = format!("tests/goldens/{text}").into();
         Outcome {
             name: text.into(),

@@ -70,7 +70,12 @@ pub struct Standing {
 
 impl<'a> ConsentRequest<'a> {
     /// `of_project`: the model that the project's settings give.
-    pub fn of(checked: &'a Checked, file: &'a Path, of_project: Option<Model>, env: &BTreeMap<String, Secret>) -> ConsentRequest<'a> {
+    pub fn from_checked(
+        checked: &'a Checked,
+        file: &'a Path,
+        of_project: Option<Model>,
+        env: &BTreeMap<String, Secret>,
+    ) -> ConsentRequest<'a> {
         let program = &checked.loaded.program;
         let given = of_project.filter(|_| program.pipelines.iter().any(|pipeline| takes_given(pipeline)));
         let wishes = Wishes::of(&checked.plan, given.as_ref());
@@ -122,7 +127,7 @@ pub(super) fn consent(
     if matches!(consent, Consent::Given) {
         return Ok(allowed(checked, file, env));
     }
-    let wanted = ConsentRequest::of(checked, file, of_project, env);
+    let wanted = ConsentRequest::from_checked(checked, file, of_project, env);
     let agrees = wanted.wishes.is_empty()
         || match consent {
             Consent::Refused | Consent::Given => false,
