@@ -52,7 +52,7 @@ pub(super) fn content(kind: ParsedKind, path: &Path, bytes: Vec<u8>, cancel: &Ca
         ParsedKind::Pdf => document_of_pages(pdf::pages(path, &bytes, MOST_TEXT, cancel)?),
         ParsedKind::Word => {
             let read = guarded(|| document::word(path, &bytes, MOST_TEXT, cancel)).unwrap_or_else(|| Err(damaged(&file_name(path))));
-            pages("Word document", vec![read?])
+            pages(false, vec![read?])
         }
         ParsedKind::Picture => {
             let (kind, width, height) = picture::size(path, &bytes)?;
@@ -65,7 +65,7 @@ pub(super) fn content(kind: ParsedKind, path: &Path, bytes: Vec<u8>, cancel: &Ca
 
 fn document_of_pages(read: pdf::Pages) -> FileContent {
     let pdf::Pages { pages: read, left_out } = read;
-    let mut content = pages("PDF document", read);
+    let mut content = pages(true, read);
     if let [first, others @ ..] = left_out.as_slice() {
         let pages =
             if others.is_empty() { format!("page {first}") } else { format!("{} pages, the first of them page {first}", left_out.len()) };
@@ -74,13 +74,13 @@ fn document_of_pages(read: pdf::Pages) -> FileContent {
     content
 }
 
-fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
+fn pages(is_pdf: bool, pages: Vec<PageText>) -> FileContent {
     let text = pages.iter().map(|page| page.text.as_str()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
     let without = if text.is_empty() { " without readable text; perhaps its pages are pictures" } else { "" };
-    let is_pdf = what.starts_with("PDF");
     let figures = if is_pdf { DocumentFigures::of_pages(&pages) } else { DocumentFigures::of_text(&pages) };
     let length = if is_pdf { counted(pages.len() as u64, "page") } else { counted(text.lines().count() as u64, "line") };
-    let summary = format!("{what} of {length}{without}.");
+    let what = if is_pdf { "PDF" } else { "Word" };
+    let summary = format!("{what} document of {length}{without}.");
     FileContent { kind: "document".to_owned(), text, pages, figures, summary, ..FileContent::default() }
 }
 

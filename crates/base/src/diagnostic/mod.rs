@@ -18,7 +18,7 @@ mod visible;
 
 pub use about::About;
 pub use codes::{Code, Severity};
-pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, behind_cut, cut, cut_bytes, cut_words, ends, one_line, quoted};
+pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, behind_cut, cut, cut_bytes, cut_words, ends, one_line, quoted, yaml_quoted};
 pub use sentence::{counted, grouped, listed};
 pub use shell::{shell_path, shell_word};
 pub use suggest::{Hints, Near, akin, did_you_mean, did_you_mean_zone, nearest};

@@ -17,6 +17,11 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", cut(&shown, LONGEST_QUOTE))
 }
 
+/// A text in quotes, as YAML: double ones if nothing needs an escape in them, else single ones.
+pub fn yaml_quoted(text: &str) -> String {
+    if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") }
+}
+
 /// So far from where a text was cut an end of a line is preferred to a blank, in bytes.
 const MOST_TORN: usize = 4 << 10;
 

@@ -12,7 +12,7 @@ pub(crate) struct Alias {
     written: &'static [&'static str],
     /// The key here. The alias counts only where this key is allowed.
     pub key: &'static str,
-    /// What the message proposes; `{n}` and `{n+1}` are the number that was written.
+    /// What the message proposes; `{n}` and `{n+1}` are the number that was written, `{delay}` the wait beside it.
     meant: &'static str,
     /// Whether the value can stay as it is.
     pub(crate) is_same_shape: bool,
@@ -27,11 +27,12 @@ impl Alias {
     }
 
     /// What the message proposes where this value was written; `None`: the value says that nothing of it is wanted.
-    pub(crate) fn meant_for(&self, value: &Value) -> Option<String> {
+    pub(crate) fn meant_for(&self, value: &Value, delay: Option<&str>) -> Option<String> {
         let is_off = !self.is_same_shape && (*value == false || *value == 0);
         let number = |more: u64| value.as_u64().map_or(3, |number| number.saturating_add(more)).to_string();
         let text = value.as_str().unwrap_or("…");
-        let meant = self.meant.replace("{n+1}", &number(1)).replace("{n}", &number(0)).replace("{value}", text);
+        let delay = delay.map(|delay| format!(", delay: {delay}")).unwrap_or_default();
+        let meant = self.meant.replace("{n+1}", &number(1)).replace("{n}", &number(0)).replace("{delay}", &delay).replace("{value}", text);
         (!is_off).then_some(meant)
     }
 }
@@ -86,8 +87,8 @@ static ALIASES: &[Alias] = &[
     same(&["uses", "workflow", "subflow"], "call"),
     other(&["switch", "choose", "branch"], "route", "route"),
     other(&["use"], "call", "call"),
-    other(&["retries", "max_retries"], "retry", "retry: { max_attempts: {n+1} }"),
-    other(&["attempts"], "retry", "retry: { max_attempts: {n} }"),
+    other(&["retries", "max_retries"], "retry", "retry: { max_attempts: {n+1}{delay} }"),
+    other(&["attempts"], "retry", "retry: { max_attempts: {n}{delay} }"),
     other(&["timeout_sec", "timeout_secs", "timeout_seconds", "timeout_minutes", "timeout_ms"], "timeout", "timeout"),
     other(&["continue_on_error", "allow_failure"], "on_failure", "on_failure: continue"),
     same(&["else", "default"], "otherwise"),

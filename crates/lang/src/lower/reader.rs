@@ -335,15 +335,10 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         let alias = alias.map(|alias| (alias, self.keys_for(alias))).filter(|(_, keys)| !keys.is_empty());
         let is_step = place_names.contains(&"step");
         let kinds: Vec<&str> = KINDS.iter().filter(|kind| is_step && kind.key(&key.text).is_some()).map(|kind| kind.name).collect();
-        let meant = alias.as_ref().and_then(|(alias, _)| alias.meant_for(&value.to_value()));
-        let meant = meant.map(|meant| match (meant.strip_suffix(" }"), self.map.get("delay").and_then(Node::as_scalar)) {
-            // The wait between two tries, which other tools write beside their number.
-            (Some(retry), Some(delay)) if retry.starts_with("retry:") => {
-                let unit = if delay.value.is_number() { "s" } else { "" };
-                format!("{retry}, delay: {}{unit} }}", delay.text)
-            }
-            _ => meant,
-        });
+        // The wait between two tries, which other tools write beside their number.
+        let delay = self.map.get("delay").and_then(Node::as_scalar).filter(|_| matches!(&alias, Some((alias, _)) if alias.key == "retry"));
+        let delay = delay.map(|delay| format!("{}{}", delay.text, if delay.value.is_number() { "s" } else { "" }));
+        let meant = alias.as_ref().and_then(|(alias, _)| alias.meant_for(&value.to_value(), delay.as_deref()));
         let near = match &alias {
             Some((alias, keys)) if keys == &[alias.key] => meant.as_deref().into_iter().collect(),
             Some((_, keys)) => keys.clone(),
@@ -363,7 +358,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             }
             (Some((alias, keys)), [meant]) => {
                 self.meant.extend(keys.iter().map(|key| (*key, alias.is_same_shape.then_some(value))));
-                let and_delay = if meant.contains(", delay: ") { format!(" in place of {} and delay", key.text) } else { String::new() };
+                let and_delay = delay.map(|_| format!(" in place of {} and delay", key.text)).unwrap_or_default();
                 diagnostic = diagnostic.help(format!("write {meant}{and_delay}"));
                 if !alias.is_same_shape {
                     diagnostic = diagnostic.about(value_of(alias.key));

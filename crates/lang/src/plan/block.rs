@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reach::{EdgeFilter, Reach};
 use super::{StepIx, cycle};
-use crate::diagnostic::{About, Code, Diagnostic, Hints, quoted};
+use crate::diagnostic::{About, Code, Diagnostic, Hints, quoted, yaml_quoted};
 use crate::model::{SUMMARY_STEP, Step};
 use crate::source::Span;
 
@@ -218,7 +218,7 @@ impl Block {
                             "ignore" | "skip" | "pass" | "next" if key == "on_failure" => "write continue".to_owned(),
                             "fail" | "abort" | "exit" | "raise" if key == "on_failure" => "write stop".to_owned(),
                             text if text.contains(' ') => {
-                                let set = format!("- {{ id: {id}_failed, set: {text:?} }}");
+                                let set = format!("- {{ id: {id}_failed, set: {} }}", yaml_quoted(text));
                                 format!(
                                     "write {key}: {id}_failed here, below this step {set}, and where steps.{id}.output is read: steps.{id}.output | default(steps.{id}_failed.output | default(''))"
                                 )

@@ -50,7 +50,7 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
             }
             TypeProblemKind::Field(owner, field, known) => {
                 let written = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or_default();
-                unknown_field::of_value(names, (span, written), &owner, &field, known.as_deref())
+                unknown_field::of_value(names, (span, written), &owner, &field, &known)
             }
             TypeProblemKind::MaybeMissing(owner, field, asker) => {
                 let at = problem.at.and_then(|(start, end)| text.source.get(start..end)).unwrap_or(&text.source);

@@ -211,7 +211,7 @@ pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) 
 }
 
 /// The input or the field of an output that may be this word.
-fn one_of(names: &PipelineNames, seat: &Seat, word: &str) -> Option<String> {
+pub(super) fn one_of(names: &PipelineNames, seat: &Seat, word: &str) -> Option<String> {
     let roots = [vec!["inputs".to_owned()]]
         .into_iter()
         .chain(names.ids().take(MOST_STEPS).map(|id| vec!["steps".to_owned(), id.to_owned(), "output".to_owned()]));

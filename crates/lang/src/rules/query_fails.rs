@@ -142,8 +142,8 @@ fn several(query: &WrittenQuery) -> String {
     }
     match (query.step, statements.as_slice()) {
         (Some(step), [_, second]) => format!(
-            "keep the first, and write a step below for the other, read as steps.{step}_2.output: - {{ id: {step}_2, sql: \"{}\" }}",
-            diagnostic::one_line(second, 200)
+            "keep the first, and write a step below for the other, read as steps.{step}_2.output: - {{ id: {step}_2, sql: {} }}",
+            diagnostic::yaml_quoted(&diagnostic::one_line(second, 200))
         ),
         _ => "keep one, and write a step for each of the others".to_owned(),
     }

@@ -114,7 +114,7 @@ fn each_read_of(names: &PipelineNames, texts: &Texts, is_meant: impl Fn(&Read) -
                 wrong_place::with_default(&mut found, read, &placed.text.source);
             }
             if is_name {
-                unknown_name::compared(&mut found, read, &placed.text.source);
+                unknown_name::compared(names, seat, &mut found, read, &placed.text.source);
             }
             if is_plain {
                 no_output_fields::add(&mut found, &field);

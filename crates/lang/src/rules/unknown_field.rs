@@ -6,7 +6,8 @@ use super::{Code, Diagnostic, listed, meant};
 use crate::diagnostic::{About, Hints, LONGEST_MESSAGE};
 use crate::model::{Read, Step, StepKind, Text};
 use crate::source::Span;
-use crate::template::types::{Object, Type};
+use crate::template::FieldOwner;
+use crate::template::types::Type;
 
 pub(super) fn found(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::UnknownField, span, message)
@@ -147,24 +148,19 @@ fn nested<'k>(
 }
 
 /// The finding of a field that the value of a loop or a filter does not have. `written` is what stands at the place.
-pub(super) fn of_value(
-    names: &PipelineNames,
-    (span, written): (Span, &str),
-    owner: &str,
-    field: &str,
-    known: Option<&Object>,
-) -> Diagnostic {
-    let Some(known) = known else {
-        let help = match owner.starts_with(|c: char| c.is_ascii_digit()) {
-            // A module of another tool goes by its number.
-            true => match owner.split(' ').next().and_then(|number| names.ids().nth(number.parse::<usize>().ok()?.checked_sub(1)?)) {
+pub(super) fn of_value(names: &PipelineNames, (span, written): (Span, &str), owner: &str, field: &str, known: &FieldOwner) -> Diagnostic {
+    let message = format!("{owner} has no \"{field}\"");
+    let known = match known {
+        FieldOwner::Object(object) => object,
+        FieldOwner::Value => return found(span, message).help("write the value by itself, without it"),
+        // A module of another tool goes by its number.
+        FieldOwner::Number(number) => {
+            let help = match number.checked_sub(1).and_then(|place| names.ids().nth(place)) {
                 Some(id) => format!("write steps.{id}.output, or the id of another step"),
                 None => "write steps.ID.output with the id of a step".to_owned(),
-            },
-            false => "write the value by itself, without it".to_owned(),
-        };
-        let why = if owner.starts_with(|c: char| c.is_ascii_digit()) { ": steps are not numbered, they have names" } else { "" };
-        return found(span, format!("{owner} has no \"{field}\"{why}")).help(help);
+            };
+            return found(span, message + ": steps are not numbered, they have names").help(help);
+        }
     };
     let fields = || known.fields.keys().map(String::as_str);
     let near = names.hints.did_you_mean(field, fields());

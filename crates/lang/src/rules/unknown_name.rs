@@ -30,14 +30,14 @@ pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) 
 }
 
 /// Says of a word that something is compared with that it lacks quotes.
-pub(super) fn compared(found: &mut Diagnostic, read: &Read, source: &str) {
+pub(super) fn compared(names: &PipelineNames, seat: &Seat, found: &mut Diagnostic, read: &Read, source: &str) {
     let [name] = read.path.as_slice() else { return };
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | '(' | '-'));
     let is_it = |behind: &str| behind.trim_start().strip_prefix(name.as_str()).is_some_and(ends);
     let by = ["==", "!="].into_iter().find(|by| source.split(by).skip(1).any(is_it));
-    let Some(by) = by.filter(|by| found.near.names.is_empty() && !found.help.iter().any(|help| help.contains(&format!("{by} \"")))) else {
-        return;
-    };
+    // What has this word among its values is named with `==` already.
+    let is_said = |by: &str| by == "==" && meant::one_of(names, seat, name).is_some();
+    let Some(by) = by.filter(|by| found.near.names.is_empty() && !is_said(by)) else { return };
     found.message = format!("\"{name}\" is not known as a name; a text stands in quotes");
     found.help = vec![format!("write {by} \"{name}\"")];
     found.candidate = None;

@@ -100,7 +100,4 @@ fn to_write(text: &str) -> String {
     cut(text.lines().next().unwrap_or("").trim(), LONGEST_MESSAGE - 20)
 }
 
-/// The text in quotes, as YAML: double ones if nothing needs an escape in them, else single ones.
-pub fn quoted(text: &str) -> String {
-    if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") }
-}
+pub use crate::diagnostic::yaml_quoted as quoted;

@@ -57,5 +57,5 @@ pub use single::in_brackets;
 pub use stop::FillError;
 pub(crate) use stray::{begins_name, holds_a_name, is_like_a_name, is_root};
 pub use typing::split_help;
-pub(crate) use typing::{FieldAsker, PointlessFilter, PresenceTest, TypeProblem, TypeProblemKind, folded_letters, typed};
+pub(crate) use typing::{FieldAsker, FieldOwner, PointlessFilter, PresenceTest, TypeProblem, TypeProblemKind, folded_letters, typed};
 pub use value::{Value, empty_name, from_json, object, step_value, to_json};

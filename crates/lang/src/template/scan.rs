@@ -4,7 +4,7 @@
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
-use crate::diagnostic::{Near, did_you_mean};
+use crate::diagnostic::{Near, did_you_mean, yaml_quoted};
 
 use super::budget::{ELIFS, EXPRESSION_BYTES, NESTING, OPERATORS, TEMPLATE_BYTES};
 
@@ -319,7 +319,8 @@ impl<'s> Scan<'s> {
                             word,
                             at,
                             &format!(
-                                "take {{% {word} … %}} out, write a step above this one, - {{ id: {name}, set: \"{{{{ {value} }}}}\" }}, and steps.{name}.output in place of {name}"
+                                "take {{% {word} … %}} out, write a step above this one, - {{ id: {name}, set: {} }}, and steps.{name}.output in place of {name}",
+                                yaml_quoted(&format!("{{{{ {value} }}}}"))
                             ),
                         ),
                         None => forbidden(word, at, MADE_ELSEWHERE),

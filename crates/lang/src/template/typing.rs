@@ -63,8 +63,8 @@ pub(crate) enum TypeProblemKind {
     Always(String, String),
     /// `default` behind what is always there, or a count of what is the same in each run: what is wrong, and what to write.
     Pointless(PointlessFilter, String, String),
-    /// A field that the value of a loop or a filter does not have: what owns it, the field, and those that there are.
-    Field(String, String, Option<Arc<Object>>),
+    /// A field that the value of a loop or a filter does not have: what owns it, the field, and what that is.
+    Field(String, String, FieldOwner),
     /// A field of an element of a loop through the names of an object: the path of the object, and the field.
     FieldOfName(Vec<String>, String),
     /// A field that may be missing: what owns it, the field, and what asks for it.
@@ -86,6 +86,17 @@ pub(crate) enum FieldAsker {
     Map,
     /// Another filter that goes by a field.
     Filter(&'static str),
+}
+
+/// What has no field of some name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FieldOwner {
+    /// A value with these fields.
+    Object(Arc<Object>),
+    /// A number that is written in the text.
+    Number(usize),
+    /// A value without fields.
+    Value,
 }
 
 /// A filter that gives the same in each run.

@@ -6,7 +6,7 @@ use super::super::print::key_text;
 use super::super::tree::{Expr, FilterArguments};
 use super::super::types::Type;
 use super::words::{shown, shown_path};
-use super::{FieldAsker, PointlessFilter, TypeProblem, TypeProblemKind, TypingWalk};
+use super::{FieldAsker, FieldOwner, PointlessFilter, TypeProblem, TypeProblemKind, TypingWalk};
 
 impl TypingWalk<'_> {
     /// A field that a value which no path names need not have.
@@ -47,9 +47,12 @@ impl TypingWalk<'_> {
             Type::Object(object) => match object.fields.get(name) {
                 Some(member) => return member.kind.clone(),
                 None if object.is_open => return Type::Any,
-                None => Some(Arc::clone(object)),
+                None => FieldOwner::Object(Arc::clone(object)),
             },
-            Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Within(_) | Type::Boolean | Type::List(_) => None,
+            Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Within(_) | Type::Boolean | Type::List(_) => match base {
+                Expr::Constant(value) if let Some(number) = value.as_usize() => FieldOwner::Number(number),
+                _ => FieldOwner::Value,
+            },
         };
         if let (Expr::Local(index), true) = (base, kind.is_text())
             && let Some((_, path)) = self.names_of.iter().find(|(local, _)| local == index)
@@ -62,7 +65,7 @@ impl TypingWalk<'_> {
             Expr::Local(_) => "the element of the loop".to_owned(),
             base => shown(base),
         };
-        let owner = if known.is_some() { owner } else { format!("{owner} is {} and", kind.words()) };
+        let owner = if matches!(known, FieldOwner::Object(_)) { owner } else { format!("{owner} is {} and", kind.words()) };
         self.push(base, TypeProblemKind::Field(owner, name.to_owned(), known));
         Type::Any
     }
@@ -87,7 +90,7 @@ impl TypingWalk<'_> {
                 None => {
                     let owner = format!("each element of {}", shown(list));
                     let rest = path.get(path.find(name).unwrap_or(0)..).unwrap_or(path);
-                    self.push(list, TypeProblemKind::Field(owner, rest.to_owned(), Some(Arc::clone(object))));
+                    self.push(list, TypeProblemKind::Field(owner, rest.to_owned(), FieldOwner::Object(Arc::clone(object))));
                     return Type::Any;
                 }
             };
