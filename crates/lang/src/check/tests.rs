@@ -6,7 +6,7 @@ use std::path::Path;
 use super::check_file;
 use strum::VariantArray;
 
-use crate::diagnostic::{Code, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, Root, RootPlaces, Step, TextKey, Unbraced};
 use crate::port::MemoryFiles;
 use crate::source::Spanned;
@@ -308,37 +308,77 @@ fn surroundings(steps: &[&str]) -> Vec<String> {
     let own: String = steps.iter().map(|step| format!("          {step}\n")).collect();
     let inside = |head: &str| {
         format!(
-            "flow: 1\nname: p\ninputs: {{ who: text, rows: {{ type: list, items: text }} }}\nagents: {{ w: {{ instructions: Hi. }} }}\n\
+            "flow: 1\nname: p\ninputs: {{ who: text, word: text, doc: file, rows: {{ type: list, items: text }} }}\nagents: {{ w: {{ instructions: Hi. }} }}\n\
              scorecards: {{ s: {{ criteria: [{{ id: c, description: It is short., check: {{ max_length: 90 }} }}] }} }}\nsteps:\n{head}{own}"
         )
     };
     let group = "  - id: g\n    steps:\n";
     let case =
-        "  - id: r\n    route: inputs.who\n    otherwise: { set: 1 }\n    cases:\n      - id: one\n        phrases: [hi]\n        steps:\n";
+        "  - id: r\n    route: inputs.word\n    otherwise: { set: 1 }\n    cases:\n      - id: one\n        phrases: [hi]\n        steps:\n";
     let each = "  - id: e\n    for_each: inputs.rows\n    steps:\n";
     let rounds = "  - id: l\n    repeat: { until: round > 1, at_most: 2 }\n    steps:\n";
     ["", group, rounds, case, each].map(inside).into()
 }
 
+/// What a help says to write: a step of its own, or the values of a step.
+fn proposed(help: &str) -> &str {
+    let Some(start) = ["- {", "with: {"].iter().find_map(|begin| help.find(begin)) else { return "" };
+    let mut depth = 0;
+    let end = help[start..].find(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == '}' && depth == 0
+    });
+    end.map_or("", |end| &help[start..=start + end])
+}
+
 #[test]
-fn a_step_that_a_help_proposes_can_be_written_where_the_mistake_is() {
+fn what_a_help_proposes_can_be_written_where_the_mistake_is() {
     let found = |text: &str| {
-        let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", text)]));
-        checked.diagnostics.into_iter().filter(|found| found.code.severity() == Severity::Error).collect::<Vec<_>>()
+        check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", text)]))
+            .diagnostics
+            .into_iter()
+            .collect::<Vec<_>>()
     };
-    for (first, second) in [
-        ("agent: w, prompt: x", "gate: s, otherwise: Sorry."),
-        ("agent: w, prompt: x", "send: stdout"),
-        ("set: Hi.", "send: stdout, of: inputs.who"),
+    let asks = "- { id: draft, agent: w, prompt: x }";
+    let falls = ["- { id: draft, agent: w, prompt: x, on_failure: draft_failed }", "HELP"];
+    let mut wrong_helps = vec![];
+    for (code, wrong, right) in [
+        (Code::TwoKinds, "- { id: draft, agent: w, prompt: x, gate: s, otherwise: Sorry. }", [asks, "HELP"]),
+        (Code::TwoKinds, "- { id: draft, agent: w, prompt: x, send: stdout }", [asks, "HELP"]),
+        (Code::TwoKinds, "- { id: draft, set: Hi., send: stdout, of: inputs.who }", ["- { id: draft, set: Hi. }", "HELP"]),
+        (Code::UnknownStep, "- { id: draft, agent: w, prompt: x, on_failure: 'He said \"no\", it''s late.' }", falls),
+        (Code::UnknownKey, "- { id: draft, agent: w, prompt: x, fallback: 'He said \"no\": late.' }", falls),
+        (
+            Code::PathForFile,
+            "- { id: draft, agent: w, prompt: '{{ inputs.doc }}' }",
+            ["HELP", "- { id: draft, agent: w, prompt: '{{ steps.file.output.text }}' }"],
+        ),
+        (
+            Code::TemplateSyntax,
+            "- { id: draft, agent: w, prompt: '{% set x = inputs.who ~ \"!\" %}Hi {{ x }}' }",
+            ["HELP", "- { id: draft, agent: w, prompt: 'Hi {{ steps.x.output }}' }"],
+        ),
+        (
+            Code::TextAsCode,
+            "- { id: draft, python: 'x = \"{{ inputs.who }}\"', returns: [x] }",
+            ["- { id: draft, python: 'x = who', returns: [x], HELP }", ""],
+        ),
+        (
+            Code::MissingBraces,
+            "- { id: draft, python: 'x = inputs.who', returns: [x] }",
+            ["- { id: draft, python: 'x = who', returns: [x], HELP }", ""],
+        ),
+        (Code::QueryValues, "- { id: draft, sql: 'select $who as a' }", ["- { id: draft, sql: 'select $who as a', HELP }", ""]),
     ] {
-        let both = format!("- {{ id: draft, {first}, {second} }}");
-        let alone = format!("- {{ id: draft, {first} }}");
-        for (wrong, place) in surroundings(&[&both]).iter().zip(0..) {
-            let errors = found(wrong);
-            let help = errors.iter().find(|found| found.code == Code::TwoKinds).map(|found| found.help.concat()).unwrap_or_default();
-            let step = help.find("- { id:").map(|at| &help[at..]).unwrap_or_default();
-            let right = &surroundings(&[&alone, step])[place];
-            assert_eq!(found(right), [], "{right}");
+        for (text, place) in surroundings(&[wrong]).iter().zip(0..) {
+            let all = found(text);
+            let help = all.iter().find(|found| found.code == code).map(|found| found.help.concat()).unwrap_or_default();
+            let right = right.map(|step| step.replace("HELP", proposed(&help)));
+            let right = &surroundings(&[&right[0], &right[1]])[place];
+            let is_left = |found: &Diagnostic| found.code == code || found.code.severity() == Severity::Error;
+            let left: Vec<_> = found(right).into_iter().filter(is_left).collect();
+            wrong_helps.extend((proposed(&help).is_empty() || !left.is_empty()).then(|| format!("{right}{left:?}{all:?}")));
         }
     }
+    assert!(wrong_helps.is_empty(), "{}", wrong_helps.join("\n\n"));
 }

@@ -40,6 +40,17 @@ pub(crate) fn check(tests: &TestFile, plan: &Plan, is_recorded: &dyn Fn(&str) ->
     }
 }
 
+/// What a test names.
+#[derive(Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+enum Namable {
+    Step,
+    Agent,
+    Input,
+    Channel,
+    Output,
+}
+
 /// F700: a name of the test that its pipeline does not have.
 fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -49,7 +60,9 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let message = format!("test {} sets a conversation, but the pipeline has none", quoted(&case.id.value));
         out.push(unknown_test_name::report(case.id.span, &message));
     }
-    let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
+    let mut report = |(verb, thing): (&str, Namable), case: &TestCase, span: Span, names: &[&[&str]], name: &str| {
+        let about = if thing == Namable::Channel { About::CaseChannel } else { About::Other };
+        let what = format!("{verb} {thing}");
         if let PathEnd::Case(inside) = way(plan, pipeline, name) {
             let message = format!("test {} {what} {}, a case with steps: no step has this path", quoted(&case.id.value), quoted(name));
             let steps = inside.steps.iter().map(|step| step_path::inside(name, &step.id.value)).collect::<Vec<_>>();
@@ -57,7 +70,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             return;
         }
         // Of a path, what is in the last step of it that there is.
-        let inner = if what.ends_with("step") { nearest(plan, pipeline, name) } else { vec![] };
+        let inner = if thing == Namable::Step { nearest(plan, pipeline, name) } else { vec![] };
         if let [holder] = inner.as_slice()
             && step_path::leads_into(name, holder)
         {
@@ -68,17 +81,17 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let inner: Vec<&str> = inner.iter().map(String::as_str).collect();
         let names = if inner.is_empty() { names } else { &[inner.as_slice()] };
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
-        let problem = if about == About::CaseChannel { "which the pipeline does not list in channels" } else { "which does not exist" };
+        let problem = if thing == Namable::Channel { "which the pipeline does not list in channels" } else { "which does not exist" };
         let message = format!("test {} {what} {}, {problem}{hint}", quoted(&case.id.value), quoted(name));
         let all: Vec<&str> = names.iter().flat_map(|names| names.iter().copied()).collect();
         let slashed = name.replace('.', "/");
         let dotted = name.split_once('.').filter(|(first, _)| all.contains(first));
-        let help = match (what, all.as_slice()) {
-            ("expects output", _) if let Some((output, field)) = dotted => {
+        let help = match (thing, all.as_slice()) {
+            (Namable::Output, _) if let Some((output, field)) = dotted => {
                 format!("write {output}: {{ expression: \"value.{field} == …\" }}, a check of the whole output")
             }
             _ if !matches!(way(plan, pipeline, &slashed), PathEnd::Nowhere) && slashed != name => format!("write {slashed}"),
-            ("expects output", _)
+            (Namable::Output, _)
                 if [
                     "sent", "status", "exit", "steps", "refined", "result", "judge", "max_tokens", "max_cost_usd", "blocked", "calls",
                     "asked", "max_parallel",
@@ -88,14 +101,14 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
             }
             (_, []) => "remove it: the pipeline has none".to_owned(),
-            _ if about == About::CaseChannel && hint.is_empty() => {
+            (Namable::Channel, _) if hint.is_empty() => {
                 let is_asked =
                     |channel: &&&str| matches!(&case.channels, Channels::Named(named) if named.iter().any(|name| name.value == **channel));
                 let free: Vec<&str> = all.iter().filter(|channel| !is_asked(channel)).copied().collect();
                 let or = if free.is_empty() { String::new() } else { format!("write {}, or ", free.join(" or ")) };
                 format!("{or}add {name} to channels of the pipeline")
             }
-            ("expects output", _) if let Some(output) = output_of_step(case, file, name).filter(|_| hint.is_empty()) => {
+            (Namable::Output, _) if let Some(output) = output_of_step(case, file, name).filter(|_| hint.is_empty()) => {
                 format!("write {output}")
             }
             (_, [only]) if hint.is_empty() => format!("write {only}"),
@@ -112,12 +125,12 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     for (number, case) in tests.cases.iter().enumerate() {
         if let Some(inputs) = &known.inputs {
             for (name, value) in case.inputs.iter().filter(|(name, _)| !inputs.has(name)) {
-                report(About::Other, case, value.span, "gives input", &[&inputs.list], name);
+                report(("gives", Namable::Input), case, value.span, &[&inputs.list], name);
             }
         }
         if let Channels::Named(names) = &case.channels {
             for name in names.iter().filter(|name| !known.channels.has(&name.value)) {
-                report(About::CaseChannel, case, name.span, "runs on channel", &[&known.channels.list], &name.value);
+                report(("runs on", Namable::Channel), case, name.span, &[&known.channels.list], &name.value);
             }
         }
         // What is in the file for all cases is looked at once.
@@ -127,7 +140,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             let tool = ToolName::of(path).tool;
             let is_person = path == "person" && file.person.is_some();
             if !is_step(path) && !tools.contains(&tool) && !is_person {
-                report(About::Other, case, mock.span, "mocks step", &[&known.steps, &tools, &known.person], path);
+                report(("mocks", Namable::Step), case, mock.span, &[&known.steps, &tools, &known.person], path);
             }
         }
         let own = replies.own.iter().map(|reply| (reply, is_judged(case)));
@@ -138,29 +151,29 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 ReplySet::InTurn(replies) | ReplySet::Matching(replies) => replies.first(),
             };
             if let Some(reply) = first {
-                report(About::Other, case, reply.span, "has a reply for step", &[&known.steps], path);
+                report(("has a reply for", Namable::Step), case, reply.span, &[&known.steps], path);
             }
         }
         let Some(expect) = &case.expect else { continue };
         // Whether a case ran may be expected; a mock or a reply has no use for its path.
         let is_path = |path: &str| is_step(path) || matches!(way(plan, pipeline, path), PathEnd::Case(_));
         for (path, _) in expect.steps.iter().filter(|(path, _)| !is_path(&path.value)) {
-            report(About::Other, case, path.span, "has expectations for step", &[&known.steps], &path.value);
+            report(("has expectations for", Namable::Step), case, path.span, &[&known.steps], &path.value);
         }
         for (path, calls) in &expect.calls {
             if !is_step(&path.value) {
-                report(About::Other, case, path.span, "expects calls of step", &[&known.steps], &path.value);
+                report(("expects calls of", Namable::Step), case, path.span, &[&known.steps], &path.value);
             }
             for agent in calls.agent.iter().flat_map(|agents| &agents.value).filter(|agent| !known.agents.contains(&agent.as_str())) {
-                report(About::Other, case, agent.span, "expects calls of agent", &[&known.agents], &agent.value);
+                report(("expects calls of", Namable::Agent), case, agent.span, &[&known.agents], &agent.value);
             }
         }
         for agent in expect.asked.iter().flat_map(|asked| &asked.value).filter(|agent| !known.agents.contains(&agent.as_str())) {
-            report(About::Other, case, agent.span, "expects calls of agent", &[&known.agents], &agent.value);
+            report(("expects calls of", Namable::Agent), case, agent.span, &[&known.agents], &agent.value);
         }
         if let Some(outputs) = &known.outputs {
             for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.has(&name.value)) {
-                report(About::Other, case, name.span, "expects output", &[&outputs.list], &name.value);
+                report(("expects", Namable::Output), case, name.span, &[&outputs.list], &name.value);
             }
         }
     }

@@ -2,169 +2,186 @@
 
 use crate::model::SqlEngine;
 
+/// What is done about a word that an engine does not have, with `{1|a}` where a value of the author belongs, which is `a` otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SqlInstead {
+    /// This takes its place.
+    Write(&'static str),
+    /// A line of help.
+    Help(&'static str),
+}
+
+use SqlInstead::{Help, Write};
+
 /// A word or function that one of the engines does not have.
 struct Foreign {
     names: &'static [&'static str],
     /// What to write for SQLite; `None`: it has it.
-    sqlite: Option<&'static str>,
+    sqlite: Option<SqlInstead>,
     /// The same for DuckDB.
-    duckdb: Option<&'static str>,
+    duckdb: Option<SqlInstead>,
 }
 
-const fn both(names: &'static [&'static str], sqlite: &'static str, duckdb: &'static str) -> Foreign {
+const fn both(names: &'static [&'static str], sqlite: SqlInstead, duckdb: SqlInstead) -> Foreign {
     Foreign { names, sqlite: Some(sqlite), duckdb: Some(duckdb) }
 }
 
-const fn not_sqlite(names: &'static [&'static str], sqlite: &'static str) -> Foreign {
+const fn not_sqlite(names: &'static [&'static str], sqlite: SqlInstead) -> Foreign {
     Foreign { names, sqlite: Some(sqlite), duckdb: None }
 }
 
-const fn not_duckdb(names: &'static [&'static str], duckdb: &'static str) -> Foreign {
+const fn not_duckdb(names: &'static [&'static str], duckdb: SqlInstead) -> Foreign {
     Foreign { names, sqlite: None, duckdb: Some(duckdb) }
 }
 
-const NOW: &str = "write {{ run.now }}";
+const NOW: SqlInstead = Write("{{ run.now }}");
 /// The day of the run, filled into a query.
 pub(super) const RUN_DAY: &str = "{{ run.today }}";
-const TODAY: &str = "write {{ run.today }}";
-const SHIFT: &str = "write date({1|day}, {2|'-7 days'})";
-const INTERVAL: &str = "write date({1|day}, {2|'-7 days'}) in place of {3|it}";
+const TODAY: SqlInstead = Write("{{ run.today }}");
+const SHIFT: SqlInstead = Write("date({1|day}, {2|'-7 days'})");
+const INTERVAL: SqlInstead = Help("write date({1|day}, {2|'-7 days'}) in place of {3|it}");
 
-const TOP: &str = "take top {1|5} out, and write limit {1|5} at the end of the query";
+const TOP: SqlInstead = Help("take top {1|5} out, and write limit {1|5} at the end of the query");
 
 /// Functions.
 const FUNCTIONS: &[Foreign] = &[
     not_sqlite(&["now", "localtimestamp", "current_timestamp"], NOW),
-    both(&["getdate", "getutcdate", "sysdatetime", "utc_timestamp"], NOW, "write now(), or pass the time with $now"),
+    both(&["getdate", "getutcdate", "sysdatetime", "utc_timestamp"], NOW, Help("write now(), or pass the time with $now")),
     not_sqlite(&["today", "current_date"], TODAY),
-    both(&["curdate"], TODAY, "write current_date, or pass the day with $day"),
-    not_sqlite(&["date_trunc"], "write strftime('%Y-%m-01', {2|day}) for the month, date({2|day}) for the day"),
-    both(&["to_char", "date_format", "format_date"], "write strftime('%Y-%m', day)", "write strftime(day, '%Y-%m')"),
-    both(&["str_to_date"], "write date(text), which reads 2026-11-18", "write strptime(text, '%d.%m.%Y')"),
-    not_sqlite(&["to_date", "to_timestamp", "strptime", "make_date"], "write date(text), which reads 2026-11-18"),
+    both(&["curdate"], TODAY, Help("write current_date, or pass the day with $day")),
+    not_sqlite(&["date_trunc"], Help("write strftime('%Y-%m-01', {2|day}) for the month, date({2|day}) for the day")),
+    both(&["to_char", "date_format", "format_date"], Write("strftime('%Y-%m', day)"), Write("strftime(day, '%Y-%m')")),
+    both(&["str_to_date"], Help("write date(text), which reads 2026-11-18"), Write("strptime(text, '%d.%m.%Y')")),
+    not_sqlite(&["to_date", "to_timestamp", "strptime", "make_date"], Help("write date(text), which reads 2026-11-18")),
     not_sqlite(
         &["extract", "date_part", "datepart"],
-        "write cast(strftime('%Y', day) as integer); %m is the month, %d the day, %H the hour",
+        Help("write cast(strftime('%Y', day) as integer); %m is the month, %d the day, %H the hour"),
     ),
-    not_sqlite(&["year"], "write cast(strftime('%Y', {1|day}) as integer)"),
-    not_sqlite(&["month"], "write cast(strftime('%m', {1|day}) as integer)"),
-    not_sqlite(&["day", "dayofmonth"], "write cast(strftime('%d', {1|day}) as integer)"),
-    not_sqlite(&["hour"], "write cast(strftime('%H', time) as integer)"),
-    not_sqlite(&["minute"], "write cast(strftime('%M', time) as integer)"),
-    not_sqlite(&["week", "weekofyear"], "write cast(strftime('%V', day) as integer)"),
-    not_sqlite(&["weekday", "dayofweek", "dow", "isodow"], "write cast(strftime('%w', day) as integer), where 0 is Sunday"),
-    not_sqlite(&["dayname", "monthname"], "write case strftime('%w', day) when '0' then 'Sunday' … end"),
-    not_sqlite(&["quarter"], "write (cast(strftime('%m', day) as integer) + 2) / 3"),
-    not_sqlite(&["last_day", "eomonth"], "write date(day, 'start of month', '+1 month', '-1 day')"),
-    not_sqlite(&["datediff", "date_diff", "age"], "write julianday({1|until}) - julianday({2|since}), which counts days"),
-    both(&["dateadd", "adddate", "subdate"], SHIFT, "write day + interval 1 day"),
+    not_sqlite(&["year"], Write("cast(strftime('%Y', {1|day}) as integer)")),
+    not_sqlite(&["month"], Write("cast(strftime('%m', {1|day}) as integer)")),
+    not_sqlite(&["day", "dayofmonth"], Write("cast(strftime('%d', {1|day}) as integer)")),
+    not_sqlite(&["hour"], Write("cast(strftime('%H', time) as integer)")),
+    not_sqlite(&["minute"], Write("cast(strftime('%M', time) as integer)")),
+    not_sqlite(&["week", "weekofyear"], Write("cast(strftime('%V', day) as integer)")),
+    not_sqlite(&["weekday", "dayofweek", "dow", "isodow"], Write("cast(strftime('%w', day) as integer), where 0 is Sunday")),
+    not_sqlite(&["dayname", "monthname"], Help("write case strftime('%w', day) when '0' then 'Sunday' … end")),
+    not_sqlite(&["quarter"], Write("(cast(strftime('%m', day) as integer) + 2) / 3")),
+    not_sqlite(&["last_day", "eomonth"], Write("date(day, 'start of month', '+1 month', '-1 day')")),
+    not_sqlite(&["datediff", "date_diff", "age"], Help("write julianday({1|until}) - julianday({2|since}), which counts days")),
+    both(&["dateadd", "adddate", "subdate"], SHIFT, Write("day + interval 1 day")),
     not_sqlite(&["date_add", "date_sub"], SHIFT),
-    both(&["from_unixtime"], "write datetime(seconds, 'unixepoch')", "write to_timestamp(seconds)"),
-    both(&["unix_timestamp"], "write unixepoch(time)", "write epoch(time)"),
-    not_sqlite(&["epoch"], "write unixepoch(time)"),
-    both(&["safe_divide"], "write 1.0 * {1|a} / nullif({2|b}, 0)", "write {1|a} / nullif({2|b}, 0)"),
-    both(&["isnull", "nvl"], "write ifnull({1|x}, {2|0})", "write ifnull({1|x}, {2|0})"),
-    both(&["nvl2"], "write case when x is null then b else a end", "write case when x is null then b else a end"),
-    not_sqlite(&["decode"], "write case x when 1 then a else b end"),
-    not_sqlite(&["len", "char_length", "character_length", "strlen"], "write length({1|x})"),
-    both(&["datalength"], "write octet_length(x)", "write octet_length(encode(x))"),
-    both(&["charindex", "locate"], "write instr(text, part): the text comes first", "write instr(text, part): the text comes first"),
-    not_sqlite(&["position", "strpos"], "write instr(text, part)"),
-    not_sqlite(&["ucase"], "write upper({1|x})"),
-    not_sqlite(&["lcase"], "write lower({1|x})"),
-    both(&["initcap", "proper"], "write upper(substr(x, 1, 1)) || lower(substr(x, 2))", "write upper(x[1]) || lower(x[2:])"),
-    not_sqlite(&["left"], "write substr({1|x}, 1, {2|3})"),
-    not_sqlite(&["right"], "write substr({1|x}, -{2|3})"),
-    both(&["mid"], "write substr({1|x}, {2|2}, {3|3})", "write substr({1|x}, {2|2}, {3|3})"),
-    not_sqlite(&["lpad"], "write printf('%5s', x), or substr('00000' || x, -5)"),
-    not_sqlite(&["rpad"], "write printf('%-5s', x)"),
-    not_sqlite(&["repeat"], "write replace(printf('%3s', ''), ' ', x)"),
+    both(&["from_unixtime"], Write("datetime(seconds, 'unixepoch')"), Write("to_timestamp(seconds)")),
+    both(&["unix_timestamp"], Write("unixepoch(time)"), Write("epoch(time)")),
+    not_sqlite(&["epoch"], Write("unixepoch(time)")),
+    both(&["safe_divide"], Write("1.0 * {1|a} / nullif({2|b}, 0)"), Write("{1|a} / nullif({2|b}, 0)")),
+    both(&["isnull", "nvl"], Write("ifnull({1|x}, {2|0})"), Write("ifnull({1|x}, {2|0})")),
+    both(&["nvl2"], Write("case when x is null then b else a end"), Write("case when x is null then b else a end")),
+    not_sqlite(&["decode"], Write("case x when 1 then a else b end")),
+    not_sqlite(&["len", "char_length", "character_length", "strlen"], Write("length({1|x})")),
+    both(&["datalength"], Write("octet_length(x)"), Write("octet_length(encode(x))")),
+    both(
+        &["charindex", "locate"],
+        Help("write instr(text, part): the text comes first"),
+        Help("write instr(text, part): the text comes first"),
+    ),
+    not_sqlite(&["position", "strpos"], Write("instr(text, part)")),
+    not_sqlite(&["ucase"], Write("upper({1|x})")),
+    not_sqlite(&["lcase"], Write("lower({1|x})")),
+    both(&["initcap", "proper"], Write("upper(substr(x, 1, 1)) || lower(substr(x, 2))"), Help("write upper(x[1]) || lower(x[2:])")),
+    not_sqlite(&["left"], Write("substr({1|x}, 1, {2|3})")),
+    not_sqlite(&["right"], Write("substr({1|x}, -{2|3})")),
+    both(&["mid"], Write("substr({1|x}, {2|2}, {3|3})"), Write("substr({1|x}, {2|2}, {3|3})")),
+    not_sqlite(&["lpad"], Help("write printf('%5s', x), or substr('00000' || x, -5)")),
+    not_sqlite(&["rpad"], Write("printf('%-5s', x)")),
+    not_sqlite(&["repeat"], Write("replace(printf('%3s', ''), ' ', x)")),
     not_sqlite(
         &["split_part", "string_split", "string_to_array"],
-        "write substr(x, 1, instr(x, ' ') - 1) for what is before the first blank",
+        Help("write substr(x, 1, instr(x, ' ') - 1) for what is before the first blank"),
     ),
-    both(&["substring_index"], "write substr(x, 1, instr(x, ' ') - 1)", "write split_part(x, ' ', 1)"),
+    both(&["substring_index"], Write("substr(x, 1, instr(x, ' ') - 1)"), Write("split_part(x, ' ', 1)")),
     not_sqlite(
         &["regexp", "regexp_matches", "regexp_replace", "regexp_extract"],
-        "write like or glob, and replace(x, old, new): SQLite has no regular expressions here",
+        Help("write like or glob, and replace(x, old, new): SQLite has no regular expressions here"),
     ),
     both(
         &["regexp_like", "regexp_substr", "rlike"],
-        "write like or glob: SQLite has no regular expressions here",
-        "write regexp_matches(x, 'a+')",
+        Help("write like or glob: SQLite has no regular expressions here"),
+        Write("regexp_matches(x, 'a+')"),
     ),
-    not_sqlite(&["starts_with", "startswith"], "write {1|x} like {2|'start'} || '%'"),
-    not_sqlite(&["contains"], "write instr({1|x}, {2|'part'}) > 0"),
-    not_sqlite(&["greatest"], "write max({1|a}, {2|b}): with several values it takes the largest of a row"),
-    not_sqlite(&["least"], "write min({1|a}, {2|b}): with several values it takes the smallest of a row"),
-    not_sqlite(&["any_value", "arbitrary", "first", "last"], "write max(x) or min(x)"),
-    not_sqlite(&["count_if", "countif"], "write count(*) filter (where {1|a} = {2|b})"),
-    not_sqlite(&["bool_or"], "write max(x)"),
-    not_sqlite(&["bool_and", "every"], "write min(x)"),
+    not_sqlite(&["starts_with", "startswith"], Write("{1|x} like {2|'start'} || '%'")),
+    not_sqlite(&["contains"], Write("instr({1|x}, {2|'part'}) > 0")),
+    not_sqlite(&["greatest"], Help("write max({1|a}, {2|b}): with several values it takes the largest of a row")),
+    not_sqlite(&["least"], Help("write min({1|a}, {2|b}): with several values it takes the smallest of a row")),
+    not_sqlite(&["any_value", "arbitrary", "first", "last"], Write("max(x) or min(x)")),
+    not_sqlite(&["count_if", "countif"], Write("count(*) filter (where {1|a} = {2|b})")),
+    not_sqlite(&["bool_or"], Write("max(x)")),
+    not_sqlite(&["bool_and", "every"], Write("min(x)")),
     not_sqlite(
         &["stddev", "stddev_samp", "stddev_pop", "std", "stdev", "variance", "var_samp", "var_pop", "var"],
-        "write sqrt(avg(x * x) - avg(x) * avg(x)) for the deviation, its square for the variance",
+        Help("write sqrt(avg(x * x) - avg(x) * avg(x)) for the deviation, its square for the variance"),
     ),
-    not_sqlite(&["array_agg", "json_agg", "jsonb_agg", "list"], "write json_group_array(x)"),
-    not_sqlite(&["listagg"], "write string_agg(x, ', ')"),
-    both(&["json_build_object"], "write json_object('a', a)", "write json_object('a', a)"),
-    not_sqlite(&["row_to_json", "to_json"], "write json_object('a', a)"),
-    not_sqlite(&["json_extract_string", "json_extract_path_text", "json_value"], "write json_extract(x, '$.a')"),
+    not_sqlite(&["array_agg", "json_agg", "jsonb_agg", "list"], Write("json_group_array(x)")),
+    not_sqlite(&["listagg"], Write("string_agg(x, ', ')")),
+    both(&["json_build_object"], Write("json_object('a', a)"), Write("json_object('a', a)")),
+    not_sqlite(&["row_to_json", "to_json"], Write("json_object('a', a)")),
+    not_sqlite(&["json_extract_string", "json_extract_path_text", "json_value"], Write("json_extract(x, '$.a')")),
     not_sqlite(
         &["unnest", "generate_series", "range", "string_to_table"],
-        "write from json_each($list), or with recursive n(i) as (select 1 union all select i + 1 from n where i < 9)",
+        Help("write from json_each($list), or with recursive n(i) as (select 1 union all select i + 1 from n where i < 9)"),
     ),
-    both(&["convert", "to_number", "try_convert", "tonumber"], "write cast(x as real)", "write try_cast(x as double)"),
-    not_sqlite(&["try_cast", "safe_cast"], "write cast(x as real), which gives 0 for what is no number"),
-    not_sqlite(&["truncate"], "write trunc(x)"),
-    not_sqlite(&["any", "some", "all"], "write in (…), or exists (…)"),
-    both(&["rand"], "write random()", "write random()"),
-    not_sqlite(&["md5", "sha1", "sha256", "uuid", "gen_random_uuid", "newid"], "work it out in a python step"),
-    not_duckdb(&["datetime"], "write cast(x as timestamp)"),
-    not_duckdb(&["julianday"], "write julian(x)"),
-    not_duckdb(&["unixepoch"], "write epoch(x)"),
-    not_duckdb(&["iif"], "write if(x, a, b)"),
+    both(&["convert", "to_number", "try_convert", "tonumber"], Write("cast(x as real)"), Write("try_cast(x as double)")),
+    not_sqlite(&["try_cast", "safe_cast"], Help("write cast(x as real), which gives 0 for what is no number")),
+    not_sqlite(&["truncate"], Write("trunc(x)")),
+    not_sqlite(&["any", "some", "all"], Help("write in (…), or exists (…)")),
+    both(&["rand"], Write("random()"), Write("random()")),
+    not_sqlite(&["md5", "sha1", "sha256", "uuid", "gen_random_uuid", "newid"], Help("work it out in a python step")),
+    not_duckdb(&["datetime"], Write("cast(x as timestamp)")),
+    not_duckdb(&["julianday"], Write("julian(x)")),
+    not_duckdb(&["unixepoch"], Write("epoch(x)")),
+    not_duckdb(&["iif"], Write("if(x, a, b)")),
 ];
 
 /// Words of a clause, an operator or a type.
 const WORDS: &[Foreign] = &[
-    not_sqlite(&["ilike"], "write like, which takes no notice of capitals in A–Z"),
-    not_sqlite(&["::"], "write cast({1|x} as {2|text})"),
+    not_sqlite(&["ilike"], Help("write like, which takes no notice of capitals in A–Z")),
+    not_sqlite(&["::"], Write("cast({1|x} as {2|text})")),
     both(&["top"], TOP, TOP),
-    both(&["fetch"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
-    both(&["rownum"], "write limit {1|5} at the end of the query", "write limit {1|5} at the end of the query"),
-    not_sqlite(&["rows", "percent"], "write limit {1|5} and nothing behind it"),
+    both(&["fetch"], Help("write limit {1|5} at the end of the query"), Help("write limit {1|5} at the end of the query")),
+    both(&["rownum"], Help("write limit {1|5} at the end of the query"), Help("write limit {1|5} at the end of the query")),
+    not_sqlite(&["rows", "percent"], Help("write limit {1|5} and nothing behind it")),
     not_sqlite(&["interval"], INTERVAL),
-    not_sqlite(&["date"], "write the text by itself: days are texts such as '2026-11-18'"),
-    not_sqlite(&["timestamp"], "write the text by itself: times are texts such as '2026-11-18 09:30:00'"),
-    not_sqlite(&["similar", "rlike", "~"], "write like or glob: SQLite has no regular expressions here"),
-    not_sqlite(&["qualify"], "put the query into brackets and filter it: select … from (…) where n = 1"),
-    not_sqlite(&["exclude"], "name the columns that are to stay"),
+    not_sqlite(&["date"], Help("write the text by itself: days are texts such as '2026-11-18'")),
+    not_sqlite(&["timestamp"], Help("write the text by itself: times are texts such as '2026-11-18 09:30:00'")),
+    not_sqlite(&["similar", "rlike", "~"], Help("write like or glob: SQLite has no regular expressions here")),
+    not_sqlite(&["qualify"], Help("put the query into brackets and filter it: select … from (…) where n = 1")),
+    not_sqlite(&["exclude"], Help("name the columns that are to stay")),
     not_sqlite(
         &["distinct on"],
-        "write select {4|*} from (select *, row_number() over (partition by {1|a} order by {2|b}) as n from {3|t}) where n = 1 order by {1|a}",
+        Help(
+            "write select {4|*} from (select *, row_number() over (partition by {1|a} order by {2|b}) as n from {3|t}) where n = 1 order by {1|a}",
+        ),
     ),
-    not_sqlite(&["current_date"], "write current_date, without brackets"),
-    not_sqlite(&["current_timestamp"], "write current_timestamp, without brackets"),
-    both(&["sysdate", "systimestamp"], NOW, "write now(), or pass the time with $now"),
+    not_sqlite(&["current_date"], Help("write current_date, without brackets")),
+    not_sqlite(&["current_timestamp"], Help("write current_timestamp, without brackets")),
+    both(&["sysdate", "systimestamp"], NOW, Help("write now(), or pass the time with $now")),
     not_sqlite(&["today"], TODAY),
-    not_sqlite(&["lateral", "unnest"], "write from json_each($list), or a query in brackets"),
-    not_sqlite(&["array"], "write json_array(…), or in (…)"),
-    not_sqlite(&["rollup", "cube", "sets"], "write one select for each grouping, with union all between them"),
-    not_sqlite(&["pivot", "unpivot"], "write sum(x) filter (where …) for each column"),
-    not_sqlite(&["for"], "take it out: a query only reads"),
-    not_sqlite(&["into"], "take it out: a step keeps what its query gives"),
-    not_sqlite(&["show", "describe", "desc"], "write select * from the table; flow explain shows the tables"),
+    not_sqlite(&["lateral", "unnest"], Help("write from json_each($list), or a query in brackets")),
+    not_sqlite(&["array"], Help("write json_array(…), or in (…)")),
+    not_sqlite(&["rollup", "cube", "sets"], Help("write one select for each grouping, with union all between them")),
+    not_sqlite(&["pivot", "unpivot"], Help("write sum(x) filter (where …) for each column")),
+    not_sqlite(&["for"], Help("take it out: a query only reads")),
+    not_sqlite(&["into"], Help("take it out: a step keeps what its query gives")),
+    not_sqlite(&["show", "describe", "desc"], Help("write select * from the table; flow explain shows the tables")),
     not_sqlite(
         &["call", "exec", "execute", "declare", "use", "go", "grant", "truncate", "merge", "copy"],
-        "take it out: a query only reads",
+        Help("take it out: a query only reads"),
     ),
-    not_sqlite(&["#", "\\"], "write -- before a remark"),
-    not_sqlite(&["^"], "write pow(x, 2)"),
+    not_sqlite(&["#", "\\"], Help("write -- before a remark")),
+    not_sqlite(&["^"], Write("pow(x, 2)")),
 ];
 
 /// What is written in place of a function of another system, in an engine that does not have it.
-pub(super) fn function(name: &str, engine: SqlEngine) -> Option<&'static str> {
+pub(super) fn function(name: &str, engine: SqlEngine) -> Option<SqlInstead> {
     help(FUNCTIONS, name, engine)
 }
 
@@ -174,30 +191,36 @@ pub(super) fn is_today(name: &str) -> bool {
 }
 
 /// The same for a word that reads as a column.
-pub(super) fn column(name: &str) -> Option<&'static str> {
+pub(super) fn column(name: &str) -> Option<SqlInstead> {
     let is_word = ["today", "rownum", "interval", "sysdate", "systimestamp"].iter().any(|word| word.eq_ignore_ascii_case(name));
     is_word.then(|| word(name, SqlEngine::Sqlite)).flatten()
 }
 
 /// The same for a word of a clause, an operator or a type; also for two words with a blank between them.
-pub(super) fn word(word: &str, engine: SqlEngine) -> Option<&'static str> {
+pub(super) fn word(word: &str, engine: SqlEngine) -> Option<SqlInstead> {
     help(WORDS, word, engine)
 }
 
-/// A help with the author's own values in place of `{1|a}`, which shows what stands there otherwise.
-pub(super) fn told(help: &str, values: &[String]) -> String {
-    let mut parts = help.split("{");
-    let mut told = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let filled = part.split_once('}').and_then(|(inner, rest)| {
-            let (number, other) = inner.split_once('|')?;
-            let value =
-                values.get(number.parse::<usize>().ok()?.checked_sub(1)?).map(|value| value.trim()).filter(|value| !value.is_empty());
-            Some(format!("{}{rest}", value.unwrap_or(other)))
-        });
-        told.push_str(&filled.unwrap_or_else(|| format!("{{{part}")));
+impl SqlInstead {
+    /// The line of help with the author's own values.
+    pub(super) fn help(self, values: &[String]) -> String {
+        let (verb, text) = match self {
+            Write(text) => ("write ", text),
+            Help(text) => ("", text),
+        };
+        let mut parts = text.split("{");
+        let mut filled = verb.to_owned() + parts.next().unwrap_or_default();
+        for part in parts {
+            let value = part.split_once('}').and_then(|(inner, rest)| {
+                let (number, other) = inner.split_once('|')?;
+                let value =
+                    values.get(number.parse::<usize>().ok()?.checked_sub(1)?).map(|value| value.trim()).filter(|value| !value.is_empty());
+                Some(format!("{}{rest}", value.unwrap_or(other)))
+            });
+            filled.push_str(&value.unwrap_or_else(|| format!("{{{part}")));
+        }
+        filled
     }
-    told
 }
 
 /// The values of the foreign word that begins at a place of a query.
@@ -269,7 +292,7 @@ pub(super) fn values(text: &str, at: usize) -> Vec<String> {
     }
 }
 
-fn help(table: &[Foreign], name: &str, engine: SqlEngine) -> Option<&'static str> {
+fn help(table: &[Foreign], name: &str, engine: SqlEngine) -> Option<SqlInstead> {
     let foreign = table.iter().find(|foreign| foreign.names.iter().any(|known| known.eq_ignore_ascii_case(name)))?;
     match engine {
         SqlEngine::Sqlite => foreign.sqlite,
@@ -288,13 +311,14 @@ mod tests {
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
             for help in table.iter().flat_map(|foreign| foreign.sqlite.into_iter().chain(foreign.duckdb)) {
+                let help = help.help(&[]);
                 assert!(["write ", "take ", "work ", "put ", "name "].iter().any(|verb| help.starts_with(verb)), "{help}");
             }
         }
         assert_eq!(function("NOW", SqlEngine::DuckDb), None);
-        assert_eq!(function("len", SqlEngine::Sqlite), Some("write length({1|x})"));
-        assert_eq!(told("write substr({1|x}, 1, {2|3})", &values("select LEFT(order_id, 1) from t", 7)), "write substr(order_id, 1, 1)");
-        assert_eq!(told("write limit {1|5}", &values("select top 10 a from t", 7)), "write limit 10");
+        assert_eq!(function("len", SqlEngine::Sqlite), Some(Write("length({1|x})")));
+        assert_eq!(Write("substr({1|x}, 1, {2|3})").help(&values("select LEFT(order_id, 1) from t", 7)), "write substr(order_id, 1, 1)");
+        assert_eq!(Write("limit {1|5}").help(&values("select top 10 a from t", 7)), "write limit 10");
         assert_eq!(
             values("select distinct on (person) * from entries where hours > 7 order by person, day desc", 7),
             ["person", "day desc", "entries where hours > 7", "*"]

@@ -1,6 +1,7 @@
 //! F216: a query that its engine does not run, whatever the tables hold. What depends on their columns is F215.
 
-use super::{Code, Diagnostic, PipelinePlan, Plan, dialects, finding, listed, quoted};
+use super::dialects::{self, SqlInstead};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
 use crate::diagnostic::{self, About, Near, did_you_mean};
 use crate::model::{Pipeline, PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
 use crate::source::Span;
@@ -22,7 +23,7 @@ fn of_duckdb(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
     for call in sql::read(query.text).map_or(vec![], |query| query.calls) {
         if let Some(help) = dialects::function(call.text, SqlEngine::DuckDb) {
             let span = query.inside(call.start, call.start + call_at(query.text, call.start).unwrap_or(call.text).len());
-            let help = dialects::told(help, &dialects::values(query.text, call.start));
+            let help = help.help(&dialects::values(query.text, call.start));
             out.push(found(span, format!("DuckDB has no function {}", quoted(call.text))).help(help));
         }
     }
@@ -48,7 +49,7 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
         // A function of a spreadsheet around a text in double quotes: the function is the cause.
         QueryFault::QuotedText(_) if let Some((start, name, help)) = foreign_around(text, at) => {
             let call = call_at(text, start);
-            let help = in_place_of(dialects::told(help, &dialects::values(text, start)), call, text);
+            let help = in_place_of(help, &dialects::values(text, start), call, text);
             let message = format!("SQLite has no function {}", quoted(name));
             Some(found(query.inside(start, start + call.unwrap_or(name).len()), message).help(help))
         }
@@ -58,10 +59,11 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
         QueryFault::UnknownFunction(name, near) => {
             let foreign = dialects::function(name, SqlEngine::Sqlite);
             let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
-            let help = foreign.unwrap_or("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step");
+            let help = foreign
+                .unwrap_or(SqlInstead::Help("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step"));
             let values = at.map_or(vec![], |at| dialects::values(text, at));
             let call = at.and_then(|at| call_at(text, at));
-            let help = in_place_of(dialects::told(help, &values), call, text);
+            let help = in_place_of(help, &values, call, text);
             // What is written takes the place of the whole call.
             let span = match (at, call) {
                 (Some(at), Some(call)) if foreign.is_some() => query.inside(at, at + call.len()),
@@ -174,7 +176,7 @@ fn syntax(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<
         (around.0, around.1, dialects::function(around.1, sqlite)),
     ];
     if let Some((start, word, Some(help))) = foreign.into_iter().find(|(_, _, help)| help.is_some()) {
-        let help = dialects::told(help, &dialects::values(text, start));
+        let help = help.help(&dialects::values(text, start));
         return found(place(start, word), format!("SQLite does not know {} here", quoted(word))).help(help);
     }
     let is_cell = |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase()) && word.ends_with(|c: char| c.is_ascii_digit());
@@ -269,18 +271,13 @@ fn around(text: &str, at: usize) -> (usize, &str) {
     (at, "")
 }
 
-/// A help that says no more than what to write, with what it takes the place of.
-fn in_place_of(help: String, call: Option<&str>, text: &str) -> String {
-    match call.filter(|_| {
-        help.starts_with("write ")
-            && !help.contains([':', ';', '…'])
-            && !help.contains(" for ")
-            && !help.contains(", which")
-            && !help.contains(", or")
-    }) {
-        Some(call) if text.matches(call).count() > 1 => format!("{help} in place of each {call}"),
-        Some(call) => format!("{help} in place of {call}"),
-        None => help,
+/// What is done about a function, with the call that something else takes the place of.
+fn in_place_of(instead: SqlInstead, values: &[String], call: Option<&str>, text: &str) -> String {
+    let help = instead.help(values);
+    match (instead, call) {
+        (SqlInstead::Write(_), Some(call)) if text.matches(call).count() > 1 => format!("{help} in place of each {call}"),
+        (SqlInstead::Write(_), Some(call)) => format!("{help} in place of {call}"),
+        (SqlInstead::Write(_) | SqlInstead::Help(_), _) => help,
     }
 }
 
@@ -298,7 +295,7 @@ fn call_at(text: &str, at: usize) -> Option<&str> {
 }
 
 /// The function of another system that a place is in the brackets of, with its place and what is written in its place.
-pub(super) fn foreign_around(text: &str, at: Option<usize>) -> Option<(usize, &str, &'static str)> {
+pub(super) fn foreign_around(text: &str, at: Option<usize>) -> Option<(usize, &str, SqlInstead)> {
     let (start, name) = around(text, at.filter(|at| text.is_char_boundary(*at))?);
     Some((start, name, dialects::function(name, SqlEngine::Sqlite)?))
 }

@@ -115,7 +115,7 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
     }
     if let Some(meant) = dialects::column(column) {
         let message = format!("no table of the query has column {}, and SQLite knows no such word", quoted(column));
-        let meant = dialects::told(meant, &start.map_or(vec![], |start| dialects::values(query.text, start)));
+        let meant = meant.help(&start.map_or(vec![], |start| dialects::values(query.text, start)));
         return Some(say(message).help(meant).help(help));
     }
     if columns().any(|name| name.to_lowercase() == column.to_lowercase()) {

@@ -242,16 +242,16 @@ pub(super) fn function(source: &str, name: &str, whole: &str) -> Option<String> 
     let subject = value.or(first)?;
     let rest = if value.is_some() { first } else { second };
     Some(match (small.as_str(), rest) {
-        ("join", Some(list)) if value.is_some() && subject.starts_with(['"', '\'']) => format!("write {list} | join({subject})"),
-        ("len" | "size" | "count" | "length", _) => format!("write {} | length", grouped(subject)),
-        ("contains" | "includes", Some(part)) => format!("write {}", standing(source, format!("{part} in {subject}"))),
-        ("startswith", Some(part)) => format!("write {subject}[:{}] == {part}", quoted_length(part)?),
-        ("endswith", Some(part)) => format!("write {subject}[-{}:] == {part}", quoted_length(part)?),
-        ("lookup" | "getenv" | "env", _) => format!("write env.{}", list.last()?.trim_matches(['"', '\''])),
+        ("join", Some(list)) if value.is_some() && subject.starts_with(['"', '\'']) => format!("{list} | join({subject})"),
+        ("len" | "size" | "count" | "length", _) => format!("{} | length", grouped(subject)),
+        ("contains" | "includes", Some(part)) => standing(source, format!("{part} in {subject}")),
+        ("startswith", Some(part)) => format!("{subject}[:{}] == {part}", quoted_length(part)?),
+        ("endswith", Some(part)) => format!("{subject}[-{}:] == {part}", quoted_length(part)?),
+        ("lookup" | "getenv" | "env", _) => format!("env.{}", list.last()?.trim_matches(['"', '\''])),
         (filter, _) if filters::is_known(filter) => {
             let more = if value.is_some() { list.join(", ") } else { list.get(1..)?.join(", ") };
             let call = if more.is_empty() { String::new() } else { format!("({more})") };
-            format!("write {} | {filter}{call}", grouped(subject))
+            format!("{} | {filter}{call}", grouped(subject))
         }
         _ => return None,
     })

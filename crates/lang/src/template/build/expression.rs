@@ -193,15 +193,13 @@ impl<'s> TemplateBuilder<'s> {
                     _ => self.unknown(at, "function", name.id, FUNCTIONS),
                 };
                 let call = self.source.get(at.0..self.span(whole).1).unwrap_or_default();
-                let help = habits::function(self.source, name.id, call).or_else(|| habit(name.id));
-                let write = help.as_deref().and_then(|help| help.strip_prefix("write ")).filter(|write| !write.contains("the value"));
                 let all = (at.0, self.span(whole).1);
-                let fix = write.map(|write| (all, write.to_owned()));
-                let habit = |help: String| TemplateProblem {
-                    fix: fix.map(Box::new),
-                    ..TemplateProblem::unknown(all, no_function(name.id)).help(help)
-                };
-                self.wrong(help.clone().map_or(problem, habit))
+                let habit = habits::function(self.source, name.id, call).map(CallHabit::Expression).or_else(|| habit(name.id));
+                self.wrong(habit.map_or(problem, |habit| {
+                    let help = habit.help("after the value");
+                    let fix = if let CallHabit::Expression(write) = habit { Some(Box::new((all, write))) } else { None };
+                    TemplateProblem { fix, ..TemplateProblem::unknown(all, no_function(name.id)).help(help) }
+                }))
             }
             ast::Expr::GetAttr(method) => {
                 let end = self.span(&call.expr).1;
@@ -211,11 +209,11 @@ impl<'s> TemplateBuilder<'s> {
                 let call = self.source.get(start..self.span(whole).1).unwrap_or_default();
                 let all = (self.start(&method.expr), self.span(whole).1);
                 let named = |at: SourceRange, help: String| TemplateProblem::unknown(at, no_method(method.name)).help(help);
-                if let Some(help) = habits::function(self.source, method.name, call.trim_start()) {
-                    problem = named(all, help);
-                } else if let Some(help) = habit(method.name) {
+                if let Some(write) = habits::function(self.source, method.name, call.trim_start()) {
+                    problem = named(all, format!("write {write}"));
+                } else if let Some(habit) = habit(method.name) {
                     let written = self.source.get(at.0..all.1).unwrap_or(method.name);
-                    problem = named((at.0, all.1), help.replace(" after the value", &format!(" in place of .{written}")));
+                    problem = named((at.0, all.1), habit.help(&format!("in place of .{written}")));
                 }
                 self.wrong(problem)
             }
@@ -254,31 +252,54 @@ fn no_function(name: &str) -> String {
     format!("there is no function \"{}\"", excerpt(name, (0, name.len())))
 }
 
-/// What to write in place of a function or a method of other languages.
-fn habit(name: &str) -> Option<String> {
-    let small = name.to_lowercase();
-    let words = match small.as_str() {
-        "len" | "size" | "count" => "write | length after the value",
-        "now" | "utcnow" | "datetime" => "write run.now",
-        "today" => "write run.today",
-        "contains" | "includes" | "indexof" => "write: \"part\" in whole",
-        "if" | "iif" | "ifelse" => "write: a if condition else b",
-        "isempty" | "empty" | "isnull" | "isblank" => "write: value == \"\" for a text, value is none for what may be missing",
-        "concat" | "concatenate" => "join texts with ~, as in: a ~ \" \" ~ b",
-        "str" | "string" | "tostring" => "write | string after the value",
-        "get" | "coalesce" | "ifnull" | "nvl" => "write | default(other, true) after the value",
-        "success" | "succeeded" => "write: steps.ID.status == \"succeeded\"",
-        "failure" | "failed" => "write: steps.ID.status == \"failed\"",
-        "always" | "cancelled" => {
-            "remove the condition: a step also runs after one with on_failure: continue; put it under finally if it is to run after every ending"
+/// What is written in place of a function or a method of other languages.
+enum CallHabit {
+    /// An expression.
+    Expression(String),
+    /// A filter behind the value.
+    Filter(String),
+    /// A line of help.
+    Help(&'static str),
+}
+
+impl CallHabit {
+    /// The line of help. `place`: where a filter stands.
+    fn help(&self, place: &str) -> String {
+        match self {
+            CallHabit::Expression(write) => format!("write {write}"),
+            CallHabit::Filter(filter) => format!("write | {filter} {place}"),
+            CallHabit::Help(help) => (*help).to_owned(),
         }
-        "startswith" | "endswith" => "compare a part: value[:3] == \"abc\"",
-        "json" | "stringify" | "dumps" => "write | tojson after the value",
-        "touppercase" | "toupper" | "ucase" => "write | upper after the value",
-        "tolowercase" | "tolower" | "lcase" => "write | lower after the value",
-        "strip" => "write | trim after the value",
-        filter if filters::is_known(filter) => return Some(format!("write | {filter} after the value")),
+    }
+}
+
+/// What to write in place of a function or a method of other languages.
+fn habit(name: &str) -> Option<CallHabit> {
+    let small = name.to_lowercase();
+    let filter = |name: &str| CallHabit::Filter(name.to_owned());
+    Some(match small.as_str() {
+        "len" | "size" | "count" => filter("length"),
+        "now" | "utcnow" | "datetime" => CallHabit::Expression("run.now".to_owned()),
+        "today" => CallHabit::Expression("run.today".to_owned()),
+        "contains" | "includes" | "indexof" => CallHabit::Help("write: \"part\" in whole"),
+        "if" | "iif" | "ifelse" => CallHabit::Help("write: a if condition else b"),
+        "isempty" | "empty" | "isnull" | "isblank" => {
+            CallHabit::Help("write: value == \"\" for a text, value is none for what may be missing")
+        }
+        "concat" | "concatenate" => CallHabit::Help("join texts with ~, as in: a ~ \" \" ~ b"),
+        "str" | "string" | "tostring" => filter("string"),
+        "get" | "coalesce" | "ifnull" | "nvl" => filter("default(other, true)"),
+        "success" | "succeeded" => CallHabit::Help("write: steps.ID.status == \"succeeded\""),
+        "failure" | "failed" => CallHabit::Help("write: steps.ID.status == \"failed\""),
+        "always" | "cancelled" => CallHabit::Help(
+            "remove the condition: a step also runs after one with on_failure: continue; put it under finally if it is to run after every ending",
+        ),
+        "startswith" | "endswith" => CallHabit::Help("compare a part: value[:3] == \"abc\""),
+        "json" | "stringify" | "dumps" => filter("tojson"),
+        "touppercase" | "toupper" | "ucase" => filter("upper"),
+        "tolowercase" | "tolower" | "lcase" => filter("lower"),
+        "strip" => filter("trim"),
+        known if filters::is_known(known) => filter(known),
         _ => return None,
-    };
-    Some(words.to_owned())
+    })
 }
