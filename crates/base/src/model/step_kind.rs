@@ -169,57 +169,9 @@ impl StepKind {
                 named(TextKey::Argument, with, visit);
                 texts(TextKey::IdempotencyKey, idempotency_key, visit);
             }
-            StepKind::Plan(PlanStep {
-                agent: _,
-                prompt,
-                may_use: _,
-                attach,
-                max_steps: _,
-                max_parallel: _,
-                rounds: _,
-                check: _,
-                history: _,
-            }) => {
-                texts(TextKey::Prompt, [prompt], visit);
-                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
-            }
-            StepKind::Task(TaskStep {
-                agent: _,
-                prompt,
-                artefact,
-                accept,
-                judge: _,
-                attach,
-                with,
-                pictures: _,
-                needs: _,
-                max_attempts: _,
-                stop_on_identical_failures: _,
-                history: _,
-            }) => {
-                texts(TextKey::Prompt, [prompt], visit);
-                texts(TextKey::Value, [artefact], visit);
-                for card in accept.cards() {
-                    match card {
-                        ScorecardRef::Named(_) => {}
-                        ScorecardRef::Written(text) => texts(TextKey::Accept, [text], visit),
-                    }
-                }
-                for item in accept.items() {
-                    match item {
-                        AcceptItem::Text(text) => texts(TextKey::Accept, [text], visit),
-                        AcceptItem::Criterion(criterion) => criterion.each_text(visit),
-                    }
-                }
-                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
-                named(TextKey::Value, with, visit);
-            }
-            StepKind::Dialogue(DialogueStep { agents: _, topic, attach, max_turns: _, until, limits: _, summary: _, policy: _ }) => {
-                texts(TextKey::Prompt, [topic], visit);
-                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
-                let Until { all_say: _, judge: _, repeats: _, expression } = until;
-                texts(TextKey::Until, expression, visit);
-            }
+            StepKind::Plan(step) => step.each_text(owner, visit),
+            StepKind::Task(step) => step.each_text(owner, visit),
+            StepKind::Dialogue(step) => step.each_text(owner, visit),
             StepKind::Set(value) => filling(TextKey::Value, "", owner, value, true, visit),
             StepKind::Wait(value) => filling(TextKey::Wait, "", owner, value, true, visit),
             StepKind::Http(HttpStep { method: _, url, headers, query, body, output: _, idempotency_key }) => {
@@ -254,17 +206,7 @@ impl StepKind {
                 texts(TextKey::Value, channel, visit);
             }
             StepKind::Format(FormatStep { text, channel: _, style_guide: _ }) => texts(TextKey::Format, [text], visit),
-            StepKind::Gate(GateStep { scorecards, of, with, judge: _, refine: _, otherwise }) => {
-                for scorecard in scorecards {
-                    match scorecard {
-                        ScorecardRef::Named(_) => {}
-                        ScorecardRef::Written(text) => texts(TextKey::WrittenScorecard, [text], visit),
-                    }
-                }
-                texts(TextKey::Gate, [of], visit);
-                named(TextKey::GateValue, with, visit);
-                texts(TextKey::Otherwise, otherwise, visit);
-            }
+            StepKind::Gate(step) => step.each_text(visit),
             StepKind::Approval(ApprovalStep { question, show, questions, gives: _, defaults, on_timeout: _ }) => {
                 texts(TextKey::Value, [question], visit);
                 show.iter().for_each(|value| filling(TextKey::Value, "", owner, value, true, visit));
@@ -279,6 +221,74 @@ impl StepKind {
             StepKind::Stop(StopStep { succeeds: _, reason }) => texts(TextKey::StopReason, reason, visit),
             StepKind::Broken => {}
         }
+    }
+}
+
+impl PlanStep {
+    fn each_text<'p>(&'p self, owner: Span, visit: Visit<'_, 'p>) {
+        let PlanStep { agent: _, prompt, may_use: _, attach, max_steps: _, max_parallel: _, rounds: _, check: _, history: _ } = self;
+        texts(TextKey::Prompt, [prompt], visit);
+        attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+    }
+}
+
+impl TaskStep {
+    fn each_text<'p>(&'p self, owner: Span, visit: Visit<'_, 'p>) {
+        let TaskStep {
+            agent: _,
+            prompt,
+            artefact,
+            accept,
+            judge: _,
+            attach,
+            with,
+            pictures: _,
+            needs: _,
+            max_attempts: _,
+            stop_on_identical_failures: _,
+            history: _,
+        } = self;
+        texts(TextKey::Prompt, [prompt], visit);
+        texts(TextKey::Value, [artefact], visit);
+        for card in accept.cards() {
+            match card {
+                ScorecardRef::Named(_) => {}
+                ScorecardRef::Written(text) => texts(TextKey::Accept, [text], visit),
+            }
+        }
+        for item in accept.items() {
+            match item {
+                AcceptItem::Text(text) => texts(TextKey::Accept, [text], visit),
+                AcceptItem::Criterion(criterion) => criterion.each_text(visit),
+            }
+        }
+        attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+        named(TextKey::Value, with, visit);
+    }
+}
+
+impl DialogueStep {
+    fn each_text<'p>(&'p self, owner: Span, visit: Visit<'_, 'p>) {
+        let DialogueStep { agents: _, topic, attach, max_turns: _, until, limits: _, summary: _, policy: _ } = self;
+        texts(TextKey::Prompt, [topic], visit);
+        attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+        let Until { all_say: _, judge: _, repeats: _, expression } = until;
+        texts(TextKey::Until, expression, visit);
+    }
+}
+
+impl GateStep {
+    fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
+        let GateStep { scorecards, of, with, judge: _, refine: _, otherwise } = self;
+        for scorecard in scorecards {
+            match scorecard {
+                ScorecardRef::Named(_) => {}
+                ScorecardRef::Written(text) => texts(TextKey::WrittenScorecard, [text], visit),
+            }
+        }
+        texts(TextKey::Gate, [of], visit);
+        named(TextKey::GateValue, with, visit);
+        texts(TextKey::Otherwise, otherwise, visit);
     }
 }
 

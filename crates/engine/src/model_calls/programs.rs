@@ -61,8 +61,7 @@ impl Conversations<'_> {
         (call.sandbox, call.bounds) = (sandbox_mode(&policies), narrowed(BOUNDS, &policies));
         if let (Some(variable), Some(key)) = (&program.api_key_variable, &model.api_key) {
             let missing = |failure: Failure| {
-                let why = failure.message.split(';').next().unwrap_or_default();
-                Failure::new(FailureKind::Auth, format!("api_key of model \"{name}\" is not there: {why}"))
+                Failure::new(FailureKind::Auth, format!("api_key of model \"{name}\" is not there: {}", failure.message))
             };
             let key = self.names().fill_text_with(at, key, &secrets).map_err(missing)?;
             call.env.extend((!key.is_empty()).then(|| (variable.clone(), Secret::new(key))));

@@ -271,7 +271,8 @@ const HABITS: &[(&[Code], Alike)] = &[
     (&[Code::BadValue, Code::OwnFile], Alike::List),
 ];
 
-/// Findings that one habit makes on one line become one: the places and the help of all are kept.
+/// Findings that one habit makes on one line become one: the places and the help of all are kept. It stays a pass: it withholds nothing, and what is one
+/// habit is known only when all files are read.
 pub(super) fn tell_once(found: &mut Vec<Diagnostic>, sources: &Sources) {
     let mut first: HashMap<(FileId, usize, Code, &str), usize> = HashMap::new();
     let mut kept: Vec<Diagnostic> = vec![];

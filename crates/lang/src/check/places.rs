@@ -1,5 +1,6 @@
 //! Findings of rules about a key stand at that key. The model keeps the place of a step, a channel or a style guide, and not that of each of its keys; so a
-//! rule says which key it is ([`About::Value`], with dots for sections), and the place is looked up in the file here.
+//! rule says which key it is ([`About::Value`], with dots for sections), and the place is looked up in the file here. It stays a pass: a place for each key
+//! in the model would be kept in each run for the few findings that stand at one.
 
 use std::collections::{BTreeSet, HashMap};
 

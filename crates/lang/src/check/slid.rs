@@ -1,4 +1,5 @@
-//! A line that slid to the left or right: its key is not known where it stands, and missing where it belongs.
+//! A line that slid to the left or right: its key is not known where it stands, and missing where it belongs. It stays a pass: two readers of keys find one
+//! half of it each, and neither sees the other's place, so no value of the model could say it.
 
 use std::collections::{HashMap, HashSet};
 

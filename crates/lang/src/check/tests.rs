@@ -313,8 +313,7 @@ fn surroundings(steps: &[&str]) -> Vec<String> {
         )
     };
     let group = "  - id: g\n    steps:\n";
-    let case =
-        "  - id: r\n    route: inputs.word\n    otherwise: { set: 1 }\n    cases:\n      - id: one\n        phrases: [hi]\n        steps:\n";
+    let case = "  - id: r\n    route: inputs.word\n    otherwise: { set: 1 }\n    cases:\n      - id: one\n        phrases: [hi]\n        steps:\n";
     let each = "  - id: e\n    for_each: inputs.rows\n    steps:\n";
     let rounds = "  - id: l\n    repeat: { until: round > 1, at_most: 2 }\n    steps:\n";
     ["", group, rounds, case, each].map(inside).into()
@@ -381,4 +380,18 @@ fn what_a_help_proposes_can_be_written_where_the_mistake_is() {
         }
     }
     assert!(wrong_helps.is_empty(), "{}", wrong_helps.join("\n\n"));
+}
+
+#[test]
+fn each_step_that_a_help_proposes_has_an_id_that_is_free() {
+    let steps = ["file, set: 1", "a, agent: w, prompt: '{{ inputs.one }}'", "b, agent: w, prompt: '{{ inputs.two }}'"];
+    let steps: String = steps.iter().map(|step| format!("  - {{ id: {step} }}\n")).collect();
+    let text = format!("flow: 1\nname: p\ninputs: {{ one: file, two: file }}\nagents: {{ w: {{ instructions: Hi. }} }}\nsteps:\n{steps}");
+    let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", &*text)]));
+    let helps: Vec<String> =
+        checked.diagnostics.into_iter().filter(|found| found.code == Code::PathForFile).map(|found| found.help.concat()).collect();
+    assert_eq!(helps.len(), 2, "{helps:?}");
+    for (help, id) in helps.iter().zip(["file_2", "file_3"]) {
+        assert!(help.contains(&format!("- {{ id: {id}, read: ")) && help.contains(&format!("steps.{id}.output.text")), "{help}");
+    }
 }

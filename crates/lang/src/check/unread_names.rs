@@ -1,5 +1,5 @@
 //! Why an input or an output seems to be unused: it stands in the text in the form of another tool, or behind a " #", which begins a comment. The finding
-//! then stands there, and says that.
+//! then stands there, and says that. It stays a pass: what stands in comments and in the marks of other tools is text of the file, which the model does not hold.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;

@@ -2,6 +2,7 @@
 
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
+use super::owner::KeyOwner;
 use super::presets::{ACP_PRESETS, PRESETS};
 use super::reader::KeyReader;
 use super::started::{environment, is_variable_name, network, path_of, program, words};
@@ -39,7 +40,7 @@ fn read(keys: &KeyReader, presets: &[(&str, &str)], other: OtherPresets, own: &'
             let mut silent = vec![];
             let source = SourceFile::new(format!("{word}.yaml"), (*text).to_owned());
             let node = syntax::parse(keys.lower.file, &source, &mut silent);
-            let preset = KeyReader::lenient(keys.lower, format!("preset {}", quoted(word)), &[own], &node)?;
+            let preset = KeyReader::lenient(keys.lower, KeyOwner::Named("preset", word.to_owned()), &[own], &node)?;
             let known = over(&preset, None)?;
             Some(AgentProgram { run: placed(known.run, keys), ..known })
         }
@@ -228,7 +229,7 @@ fn place(keys: &KeyReader, key: &str, node: &Node) -> Option<AnswerPlace> {
     if node.as_map().is_none() {
         return Some(AnswerPlace { path: path(keys, key, &keys.lower.fixed(key, node)?)?, only: vec![], takes_all: false });
     }
-    let own = KeyReader::of_key(keys.lower, (key, format!("{} of {}", quoted(key), keys.owner)), &[&keys::ANSWER_PLACE], node)?;
+    let own = KeyReader::of_key(keys.lower, key, &keys.owner, &[&keys::ANSWER_PLACE], node)?;
     let named = |name: &MapKey| path(keys, "only", &Spanned::new(name.text.clone(), name.span));
     let only = own.entries("only").filter_map(|(name, value)| Some((named(name)?, value.to_value()))).collect();
     Some(AnswerPlace { path: path(keys, "path", &own.fixed("path")?)?, only, takes_all: own.boolean("all").unwrap_or_default() })

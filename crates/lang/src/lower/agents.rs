@@ -3,6 +3,8 @@
 use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
+use super::other_file::FileRole;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Agent, Limits, StyleGuide};
@@ -11,11 +13,11 @@ use crate::syntax::Node;
 use std::sync::Arc;
 
 /// One agent; what could not be read is left out.
-pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
+pub fn agent(lower: &Lower, owner: &KeyOwner, span: Span, node: &Node) -> Agent {
     let mut agent = Agent { span, ..Agent::default() };
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::AGENT], node) else { return agent };
     agent.model = keys.name("model");
-    agent.instructions = keys.get("instructions").and_then(|node| lower.text_or_file("instructions", owner, node));
+    agent.instructions = keys.get("instructions").and_then(|node| lower.texts().text_or_file("instructions", owner, node));
     agent.tools = once(&keys, "tools");
     agent.agents = once(&keys, "agents");
     agent.output = keys.output();
@@ -65,11 +67,11 @@ fn spent(keys: &KeyReader, limits: &KeyReader) -> Limits {
 /// A style guide by name (F025).
 pub fn style_guide(lower: &Lower, name: &Spanned<String>) -> Option<Arc<StyleGuide>> {
     let answer = lower.world().style_guide(lower.file, &name.value);
-    lower.found("style guide", &name.value, name.span, answer)
+    lower.found(FileRole::StyleGuide, &name.value, name.span, answer)
 }
 
 /// A channel by name (F025).
 pub fn channel(lower: &Lower, name: &Spanned<String>) -> Option<Arc<crate::model::Channel>> {
     let answer = lower.world().channel(lower.file, &name.value);
-    lower.found("channel", &name.value, name.span, answer)
+    lower.found(FileRole::Channel, &name.value, name.span, answer)
 }

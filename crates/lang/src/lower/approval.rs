@@ -28,7 +28,7 @@ pub(super) fn approval(keys: &KeyReader) -> Option<ApprovalStep> {
     }
     let defaults = keys.entries("form").filter_map(|(name, node)| {
         let default = node.as_map()?.get("default").filter(|node| is_template(node))?;
-        Some((Spanned::new(name.text.clone(), name.span), keys.lower.filling(default)))
+        Some((Spanned::new(name.text.clone(), name.span), keys.lower.texts().filling(default)))
     });
     let defaults = defaults.collect();
     let gives = Shape::Fields(own.into_iter().chain(form).collect());

@@ -7,7 +7,8 @@ use csv::{ReaderBuilder, StringRecord};
 
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable, Takes};
-use super::reader::{KeyReader, unknown_key};
+use super::reader::KeyReader;
+use super::unknown_keys::unknown_key;
 use crate::diagnostic::{Diagnostic, Near, nearest};
 use crate::model::{Shape, TableOddity, TestCase, separator_line, typed_for};
 use crate::source::{FileId, Span};

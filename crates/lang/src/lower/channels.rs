@@ -1,8 +1,11 @@
 //! Channel files.
 
+use super::checks::features;
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
+use super::values::value_of;
 use super::world::World;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gate::letters_of;
@@ -31,7 +34,7 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         description: keys.sentence("description"),
         max_length: keys.limit("max_length"),
         length_unit,
-        markdown: keys.read("markdown", Lower::features).unwrap_or(Features::NONE),
+        markdown: keys.read("markdown", features).unwrap_or(Features::NONE),
         emojis: keys.boolean("emojis").unwrap_or(true),
         split: split(&keys),
         too_long: too_long(&keys).unwrap_or_else(|| TOO_LONG.to_owned()),
@@ -74,8 +77,8 @@ pub(super) fn languages<T>(keys: &KeyReader, table: &'static KeyTable, read: imp
             let help = letters_of(&code.text).map_or("write for example en, de or pt-BR".to_owned(), |letters| format!("write {letters}"));
             return keys.lower.reject(code.span, message, help);
         }
-        let owner = ("languages", format!("what is said in {}", quoted(&code.text)));
-        Some((code.text.clone(), read(&KeyReader::of_key(keys.lower, owner, &[table], node)?)))
+        let owner = KeyOwner::Named("what is said in", code.text.clone());
+        Some((code.text.clone(), read(&KeyReader::of(keys.lower, value_of("languages"), owner, &[table], node)?)))
     });
     Languages(said.collect())
 }

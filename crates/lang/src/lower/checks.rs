@@ -3,7 +3,9 @@
 use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
+use super::values::Wanted;
 use super::written_form::written_form;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::letters_of;
@@ -15,7 +17,7 @@ use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
 /// One scorecard; criteria that cannot be read are left out.
-pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scorecard {
+pub fn scorecard(lower: &Lower, owner: &KeyOwner, span: Span, node: &Node) -> Scorecard {
     let mut scorecard = Scorecard { span, judge: None, on_judge_error: OnJudgeError::Fail, criteria: vec![] };
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::SCORECARD], node) else { return scorecard };
     scorecard.judge = keys.name("judge");
@@ -34,7 +36,7 @@ pub fn criteria(keys: &KeyReader) -> Vec<Criterion> {
 pub(super) fn scorecard_ref(lower: &Lower, label: &str, node: &Node) -> Option<ScorecardRef> {
     let text = node.as_scalar().map(|scalar| scalar.text.trim()).unwrap_or_default();
     match text.contains(['.', '|', '{', '(', '[']) {
-        true => lower.expression(label, node).map(ScorecardRef::Written),
+        true => lower.texts().expression(label, node).map(ScorecardRef::Written),
         false => lower.name(label, node).map(ScorecardRef::Named),
     }
 }
@@ -44,7 +46,7 @@ pub(super) fn accept_items(keys: &KeyReader, list: &[Node]) -> Vec<AcceptItem> {
     let (lower, mut ids) = (keys.lower, Ids::default());
     let mut item = |(place, node): (usize, &Node)| {
         if node.as_map().is_none() {
-            let text = lower.text("accept", node)?;
+            let text = lower.texts().text("accept", node)?;
             if text.reads.is_empty() {
                 is_measurable(lower, "accept", &keys.owner, &text.source, node.span, None);
             }
@@ -59,7 +61,7 @@ pub(super) fn accept_items(keys: &KeyReader, list: &[Node]) -> Vec<AcceptItem> {
 }
 
 /// F406.
-pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span, check: Option<&Node>) {
+pub(super) fn is_measurable(lower: &Lower, label: &str, owner: &KeyOwner, text: &str, span: Span, check: Option<&Node>) {
     let length = text.trim().chars().count();
     if length < SHORTEST_DESCRIPTION {
         let message = format!("{label} {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
@@ -109,7 +111,7 @@ fn beside(node: &Node) -> String {
 }
 
 fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
-    let owner = node.text_of("id").map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(id)));
+    let owner = KeyOwner::entry("criterion", node.text_of("id"), number);
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("criterion id", node));
     let when = match keys.get("when").filter(|_| lower.is_data) {
@@ -143,7 +145,7 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
 
 /// What the writer is told; an empty text would tell nothing.
 fn feedback(lower: &Lower, node: &Node) -> Option<Text> {
-    let text = lower.text("feedback", node)?;
+    let text = lower.texts().text("feedback", node)?;
     if text.source.trim().is_empty() {
         lower.empty("feedback", node.span);
         return None;
@@ -179,17 +181,17 @@ fn unchecked(lower: &Lower, span: Span, message: &str, help: &str) {
 }
 
 /// A value to compare with, or checks: a list of keys that are all names of checks.
-pub fn expected(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
+pub fn expected(lower: &Lower, owner: &KeyOwner, node: &Node) -> Vec<Spanned<Check>> {
     let names = |map: &crate::syntax::Map| map.entries.iter().any(|(key, _)| keys::CHECKS.key(&key.text).is_some());
     match node.as_map() {
         Some(map) if names(map) => checks(lower, owner, node),
-        _ => vec![Spanned::new(Check::Equals(lower.filling(node)), node.span)],
+        _ => vec![Spanned::new(Check::Equals(lower.texts().filling(node)), node.span)],
     }
 }
 
 /// The checks of a list of keys, in file order.
-pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
-    let Some(keys) = KeyReader::new(lower, format!("the check of {owner}"), &[&keys::CHECKS], node) else { return vec![] };
+pub fn checks(lower: &Lower, owner: &KeyOwner, node: &Node) -> Vec<Spanned<Check>> {
+    let Some(keys) = KeyReader::new(lower, owner.part("the check"), &[&keys::CHECKS], node) else { return vec![] };
     if node.as_map().is_some_and(|map| map.entries.is_empty()) {
         lower.empty("check", node.span);
     }
@@ -226,12 +228,12 @@ fn check(keys: &KeyReader, case: LetterCase, name: &str, node: &Node) -> Option<
     match name {
         "contains" => Some(Check::Contains(texts(lower, name, node), case)),
         "not_contains" => Some(Check::NotContains(texts(lower, name, node), case)),
-        "equals" => Some(Check::Equals(lower.filling(node))),
+        "equals" => Some(Check::Equals(lower.texts().filling(node))),
         "expression" | "numbers_from" | "states_numbers" | "apart_from" if lower.is_data => written_expression(lower, name, node),
-        "numbers_from" => lower.expression(name, node).map(Check::NumbersFrom),
-        "states_numbers" => lower.expression(name, node).map(Check::StatesNumbers),
-        "apart_from" => lower.expression(name, node).map(Check::ApartFrom),
-        "expression" => lower.expression(name, node).map(Check::Expression),
+        "numbers_from" => lower.texts().expression(name, node).map(Check::NumbersFrom),
+        "states_numbers" => lower.texts().expression(name, node).map(Check::StatesNumbers),
+        "apart_from" => lower.texts().expression(name, node).map(Check::ApartFrom),
+        "expression" => lower.texts().expression(name, node).map(Check::Expression),
         _ => plain(keys, name, node).map(Check::Plain),
     }
 }
@@ -239,20 +241,20 @@ fn check(keys: &KeyReader, case: LetterCase, name: &str, node: &Node) -> Option<
 fn plain(keys: &KeyReader, name: &str, node: &Node) -> Option<PlainCheck> {
     let lower = keys.lower;
     match name {
-        "regex" => lower.pattern(&keys.owner, node).map(PlainCheck::Regex),
-        "json_schema" => lower.schema(name, &keys.owner, node).map(PlainCheck::JsonSchema),
+        "regex" => lower.texts().pattern(&keys.owner, node).map(PlainCheck::Regex),
+        "json_schema" => lower.texts().schema(name, &keys.owner, node).map(PlainCheck::JsonSchema),
         "max_length" => lower.whole(name, node).map(PlainCheck::MaxLength),
         "min_length" => lower.whole(name, node).map(PlainCheck::MinLength),
         "fits_channel" => only_true(lower, name, node).map(|()| PlainCheck::FitsChannel),
         "style_guide" => only_true(lower, name, node).map(|()| PlainCheck::StyleGuide),
-        "markdown" => lower.features(name, node).map(PlainCheck::Markdown),
+        "markdown" => features(lower, name, node).map(PlainCheck::Markdown),
         "emojis" if is_none(node) => Some(PlainCheck::Emojis(0)),
-        "emojis" => none_or(lower, name, node, "a whole number", |node| node.as_scalar()?.value.as_u64()).map(PlainCheck::Emojis),
+        "emojis" => none_or(lower, name, node, Wanted::NoneOrWhole, |node| node.as_scalar()?.value.as_u64()).map(PlainCheck::Emojis),
         "language" => language(lower, node).map(PlainCheck::Language),
         "pii" => lower.word(name, node, &["none"]).map(|_| PlainCheck::PiiNone),
         "links" if is_none(node) => Some(PlainCheck::Links(vec![])),
         "links" => {
-            let hosts = none_or(lower, name, node, "a list of hosts", Node::as_list)?;
+            let hosts = none_or(lower, name, node, Wanted::Words("none or a list of hosts"), Node::as_list)?;
             Some(PlainCheck::Links(hosts.iter().filter_map(|node| lower.name(name, node)).map(|host| host.value).collect()))
         }
         "readability" => lower.number(name, node).map(PlainCheck::Readability),
@@ -261,18 +263,18 @@ fn plain(keys: &KeyReader, name: &str, node: &Node) -> Option<PlainCheck> {
 }
 
 fn texts(lower: &Lower, label: &str, node: &Node) -> Vec<Text> {
-    lower.one_or_many(label, node).iter().filter_map(|node| lower.loose_text(label, node)).collect()
+    lower.one_or_many(label, node).iter().filter_map(|node| lower.texts().loose_text(label, node)).collect()
 }
 
 fn is_none(node: &Node) -> bool {
     node.as_scalar().is_some_and(|scalar| scalar.text == "none")
 }
 
-fn none_or<'a, T>(lower: &Lower, label: &str, node: &'a Node, what: &str, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
+fn none_or<'a, T>(lower: &Lower, label: &str, node: &'a Node, wanted: Wanted, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
     let value = read(node);
     if value.is_none() {
         let is_off = node.as_scalar().is_some_and(|scalar| scalar.value == false);
-        lower.other_shape(label, node, &format!("none or {what}"), is_off.then(|| ("write none".to_owned(), Some("none".to_owned()))));
+        lower.other_shape(label, node, wanted, is_off.then(|| ("write none".to_owned(), Some("none".to_owned()))));
     }
     value
 }
@@ -282,9 +284,9 @@ fn written_expression(lower: &Lower, name: &str, node: &Node) -> Option<Check> {
     let text = node.as_scalar().map(|scalar| scalar.text.as_str()).unwrap_or_default();
     let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     let (message, help) = match name {
-        "numbers_from" if is_name => return lower.expression(name, node).map(Check::NumbersFrom),
-        "states_numbers" if is_name => return lower.expression(name, node).map(Check::StatesNumbers),
-        "apart_from" if is_name => return lower.expression(name, node).map(Check::ApartFrom),
+        "numbers_from" if is_name => return lower.texts().expression(name, node).map(Check::NumbersFrom),
+        "states_numbers" if is_name => return lower.texts().expression(name, node).map(Check::StatesNumbers),
+        "apart_from" if is_name => return lower.texts().expression(name, node).map(Check::ApartFrom),
         "numbers_from" | "states_numbers" | "apart_from" => {
             (format!("\"{name}\" of a scorecard that a step wrote can only be a name such as with.facts"), "write with.facts")
         }
@@ -313,25 +315,23 @@ fn language(lower: &Lower, node: &Node) -> Option<String> {
     Some(language.value)
 }
 
-impl Lower<'_> {
-    /// `none`, `full`, or a list of Markdown features.
-    pub fn features(&self, label: &str, node: &Node) -> Option<Features> {
-        let Some(list) = node.as_list() else {
-            if let Some(word) = node.as_scalar().and_then(|scalar| scalar.value.as_str())
-                && Features::WORDS.iter().any(|known| word.split([',', ' ']).any(|word| word == *known))
-            {
-                let message = format!("{label} {} is not none, full, or a list", quoted(word));
-                return self.reject(node.span, message, format!("write a list: [{word}]"));
-            }
-            return match self.word(label, node, &["none", "full"])? {
-                "full" => Some(Features::FULL),
-                _ => Some(Features::NONE),
-            };
-        };
-        let mut features = Features::NONE;
-        for word in list.iter().filter_map(|node| self.word(label, node, &Features::WORDS)) {
-            features.enable(word);
+/// `none`, `full`, or a list of Markdown features.
+pub(super) fn features(lower: &Lower, label: &str, node: &Node) -> Option<Features> {
+    let Some(list) = node.as_list() else {
+        if let Some(word) = node.as_scalar().and_then(|scalar| scalar.value.as_str())
+            && Features::WORDS.iter().any(|known| word.split([',', ' ']).any(|word| word == *known))
+        {
+            let message = format!("{label} {} is not none, full, or a list", quoted(word));
+            return lower.reject(node.span, message, format!("write a list: [{word}]"));
         }
-        Some(features)
+        return match lower.word(label, node, &["none", "full"])? {
+            "full" => Some(Features::FULL),
+            _ => Some(Features::NONE),
+        };
+    };
+    let mut features = Features::NONE;
+    for word in list.iter().filter_map(|node| lower.word(label, node, &Features::WORDS)) {
+        features.enable(word);
     }
+    Some(features)
 }

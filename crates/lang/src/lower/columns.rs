@@ -7,6 +7,7 @@ use strum::VariantNames;
 use super::context::{Lower, quoted};
 use super::fields::kind_of;
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use crate::diagnostic::Diagnostic;
 use crate::model::{ColumnForm, ColumnKind, DataKind};
@@ -14,7 +15,7 @@ use crate::syntax::{MapKey, Node};
 
 /// One column: a type, or `type` with how its cells are written.
 pub fn column(lower: &Lower, of: DataKind, name: &MapKey, node: &Node) -> Option<(String, ColumnForm)> {
-    let owner = format!("column {}", quoted(&name.text));
+    let owner = KeyOwner::Named("column", name.text.clone());
     let form = if node.as_map().is_some() {
         let keys = KeyReader::new(lower, &owner, &[&keys::COLUMN], node)?;
         let kind = kind_of(lower, &owner, keys.get("type")?, ColumnKind::VARIANTS)?;

@@ -3,12 +3,10 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::path::PathBuf;
 
-use unicode_normalization::UnicodeNormalization;
-
-use super::FileKind;
 use super::ids::Ids;
+use super::other_file::{FileRole, OtherFile};
 use super::world::{OtherFileError, World};
-use crate::diagnostic::{Code, Diagnostic, Hints, LONGEST_QUOTE, cut};
+use crate::diagnostic::{Diagnostic, Hints, LONGEST_QUOTE, cut};
 pub use crate::diagnostic::{LONGEST_MESSAGE, quoted};
 use crate::source::{FileId, Span, Spanned};
 use crate::syntax::{Node, NodeKind};
@@ -26,7 +24,7 @@ pub struct Lower<'w> {
     /// Whether a model wrote it: then its texts are data, never templates.
     pub is_data: bool,
     /// For "did you mean" among names of other files.
-    hints: Hints,
+    pub(super) hints: Hints,
     /// For its patterns.
     pub room: Room,
     /// Bytes of the texts and schemas it took from files so far.
@@ -70,121 +68,9 @@ impl<'w> Lower<'w> {
         self.diagnostics.borrow_mut().push(diagnostic);
     }
 
-    /// What `answer` holds; else one finding (F025) at `place`, about the `thing` of this name (`channel "sms"`, `instructions file "a.md"`).
-    pub fn found<T>(&self, thing: &str, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
-        self.taken_in(Some(thing), name, place, answer)
-    }
-
-    /// The same, for a file that `imports` names (F016).
-    pub(crate) fn imported<T>(&self, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
-        self.taken_in(None, name, place, answer)
-    }
-
-    fn taken_in<T>(&self, thing: Option<&str>, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
-        let is_import = thing.is_none();
-        let what = thing.map_or_else(|| quoted(name), |thing| format!("{thing} {}", quoted(name)));
-        let missing = |message: String| match is_import {
-            true => Diagnostic::new(Code::ImportMissing, place, message),
-            false => Diagnostic::missing_file(place, message),
-        };
-        let diagnostic = match answer {
-            Ok(value) => return Some(value),
-            Err(OtherFileError::Reported) => return None,
-            Err(OtherFileError::Missing(names)) if names.iter().any(|other| other.nfc().eq(name.nfc())) => {
-                let same = names.iter().find(|other| other.nfc().eq(name.nfc())).map_or("", String::as_str);
-                let message =
-                    format!("{what} does not exist; there is a name that looks the same, but whose letters are composed in another way");
-                let help = "copy the name from the folder, or rename the file: an accent is a part of its letter in one of the two, and a character of its own in the other";
-                missing(message).help(help).proposed_fix(vec![(place, same.to_owned())])
-            }
-            Err(OtherFileError::Missing(names)) => {
-                let near = self.hints.did_you_mean(name, names.iter().map(String::as_str));
-                let message = match is_import {
-                    true => format!("cannot read {what}, imported here: no such file"),
-                    false => format!("{what} does not exist"),
-                };
-                match self.elsewhere(name, &names) {
-                    Some(meant) => {
-                        let message = format!("{message}: {}", self.why(name, &meant));
-                        missing(message).help(format!("write {meant}")).proposed_fix(vec![(place, meant)])
-                    }
-                    None if is_import && name.contains('*') => {
-                        let files: Vec<&str> = names.iter().map(String::as_str).filter(|name| name.ends_with(".yaml")).take(8).collect();
-                        missing(format!("cannot import {what}: it is a pattern, and each file is imported by its name"))
-                            .help(format!("write out each file: [{}]", files.join(", ")))
-                    }
-                    None => {
-                        let by_name = thing.is_some_and(|thing| ["channel", "style guide"].contains(&thing)) && !names.is_empty();
-                        let help = match near.names.first() {
-                            Some(near) => format!("write {near}"),
-                            None if by_name => {
-                                format!("remove it, write one that there is ({}), or create the file of {name}", names.join(", "))
-                            }
-                            None => "create the file, or correct the path".to_owned(),
-                        };
-                        missing(format!("{message}{near}")).near(near).help(help)
-                    }
-                }
-            }
-            Err(OtherFileError::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} is outside the project folder"))
-                .help("write a path inside the project, such as ../out, wherever it is named; or name the project with --project"),
-            Err(OtherFileError::Own(why)) => Diagnostic::own_file(place, format!("{what} cannot be read by a step: it {why}"))
-                .help("name another file; a step gets a secret by secrets, and earlier runs are shown by flow runs"),
-            Err(OtherFileError::Circle(files)) => {
-                Diagnostic::new(Code::ImportCircle, place, format!("imports go in a circle: {}", files.join(" -> ")))
-                    .help("remove one of these imports")
-            }
-            Err(OtherFileError::WrongKind(kind)) => {
-                let message = match is_import {
-                    true => format!("cannot import {what}: it is {}, not one of shared definitions", kind.words()),
-                    false => format!("{what} is {}", kind.words()),
-                };
-                // A file with none of the keys that say what it is may have lost its own.
-                let own = [("channel", "channel"), ("style guide", "style_guide"), ("replies file", "replies"), ("pipeline", "name")];
-                let key = own.iter().find(|(own, _)| kind == FileKind::Definitions && thing == Some(own));
-                let found = missing(message);
-                match key {
-                    None if is_import && kind == FileKind::Pipeline => {
-                        let id = name.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or("other");
-                        found
-                            .help(format!("remove it, and call the pipeline, if its steps are wanted: - {{ id: {id}, call: {name} }}"))
-                            .help("remove it, and write the agents of it that are used here below agents, if they are wanted")
-                    }
-                    Some((_, key)) => found.help(format!("check whether {} is spelt right in that file, or name another one", quoted(key))),
-                    None => found.help("name a file of the right kind, or correct the path"),
-                }
-            }
-            Err(OtherFileError::Because(reason, help)) => missing(format!("cannot read {what}: {reason}")).help(help),
-        };
-        self.report(diagnostic);
-        None
-    }
-
-    /// Where a file is that is not at this path: seen from the project, one folder up, or with its ending; or the name of one that is named
-    /// and not given as a path.
-    fn elsewhere(&self, name: &str, names: &[String]) -> Option<String> {
-        let stem = name.rsplit('/').next()?.trim_end_matches(".yaml").trim_end_matches(".yml");
-        if name.contains('/') && names.iter().any(|known| known == stem) {
-            return Some(stem.to_owned());
-        }
-        let (folder, project) = (self.folder(), self.world().project());
-        let inside: Vec<String> = folder.strip_prefix(&project).ok()?.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-        let plain = name.trim_start_matches("./").trim_start_matches('/');
-        let shared = inside.iter().zip(plain.split('/')).take_while(|(one, other)| one == other).count();
-        let rest: Vec<&str> = plain.split('/').skip(shared).collect();
-        let from_project = format!("{}{}", "../".repeat(inside.len() - shared), rest.join("/"));
-        let ways = [from_project.clone(), format!("{from_project}.yaml"), format!("{plain}.yaml"), format!("../{plain}")];
-        ways.into_iter().find(|way| way != name && self.world().existing(self.file, way).is_ok())
-    }
-
-    fn why(&self, name: &str, meant: &str) -> &'static str {
-        if meant.ends_with(name) || name.ends_with(meant.trim_start_matches("../")) && meant.contains('.') {
-            "a path begins in the folder of this file"
-        } else if meant.contains('.') {
-            "a file is wanted here, not a name"
-        } else {
-            "a name is wanted here, not a path"
-        }
+    /// What `answer` holds; else one finding (F025) at `place`, about the file that is named for this.
+    pub fn found<T>(&self, role: impl Into<FileRole>, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
+        OtherFile { lower: self, role: role.into(), name, place }.take(answer)
     }
 
     /// F022: a text or schema of another file is taken as often as it is named, so that a short file could fill the memory.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::columns;
 use super::context::{Lower, found, quoted};
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::values::wrong_type;
 use crate::diagnostic::{Diagnostic, Near, did_you_mean_zone, listed};
@@ -20,7 +21,7 @@ use crate::syntax::Node;
 const MOST_NAMED: usize = 8;
 
 /// One table; one that cannot be read still counts as a table, of a file without name.
-pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
+pub fn data(lower: &Lower, owner: &KeyOwner, span: Span, node: &Node) -> Data {
     let mut data = Data { file: Spanned::new(PathBuf::new(), span), ..Data::default() };
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::DATA], node) else { return data };
     let written = keys.name("file");
@@ -40,7 +41,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         Some(node) => {
             let message = format!("\"pii\" of a table must be a list of columns, found {}", found(node));
             let data = Data { pii: vec![], ..data.clone() };
-            let columns = lower.world().columns(&keys.owner, &data).unwrap_or_default();
+            let columns = lower.world().columns(keys.owner.name(), &data).unwrap_or_default();
             let help = match columns.as_slice() {
                 [] => "write the columns with personal data, such as pii: [name, email], or remove the key".to_owned(),
                 columns => match personal(columns) {
@@ -149,8 +150,8 @@ const SUMMARY_PROMPT: &str = "Sum up the earlier messages of a conversation for 
 pub fn summary_step(lower: &Lower, conversation: &Conversation, run: Option<Duration>) -> Option<Step> {
     let agent = conversation.summary.clone()?;
     let (span, at) = (agent.span, TextPlace { span: agent.span, offsets: vec![] });
-    let prompt = lower.template(SUMMARY_PROMPT, at.clone());
-    let when = lower.bare("conversation.older != \"\"", at);
+    let prompt = lower.texts().template(SUMMARY_PROMPT, at.clone());
+    let when = lower.texts().bare("conversation.older != \"\"", at);
     let kind = AgentStep { agent, prompt, model: None, output: None, attach: None, history: History::Nothing };
     Some(Step {
         id: Spanned::new(SUMMARY_STEP.to_owned(), span),

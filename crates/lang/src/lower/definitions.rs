@@ -6,7 +6,11 @@ use super::context::{Lower, quoted};
 use super::data::data;
 use super::ids::Ids;
 use super::keys;
-use super::reader::{KeyReader, unknown_key};
+use super::other_file::FileRole;
+use super::owner::KeyOwner;
+use super::reader::KeyReader;
+use super::unknown_keys::unknown_key;
+use super::values::Letters;
 use super::world::{Definitions, Section, World};
 use super::{agents, checks, knowledge, models, policies, tools};
 use crate::diagnostic::{Code, Diagnostic};
@@ -46,12 +50,12 @@ pub fn read(keys: &KeyReader) -> Definitions {
 }
 
 /// One section: names of the author's choice. `read` gets the file, whose it is, the place of the name, and the value.
-fn section<T>(keys: &KeyReader, key: &str, what: &str, read: impl Fn(&Lower, &str, Span, &Node) -> T) -> Section<T> {
+fn section<T>(keys: &KeyReader, key: &str, what: &'static str, read: impl Fn(&Lower, &KeyOwner, Span, &Node) -> T) -> Section<T> {
     let entries: Vec<_> = keys.entries(key).collect();
     let (mut rest, mut section) = (entries.as_slice(), Section::default());
     while let Some(((name, node), below)) = rest.split_first() {
-        keys.lower.check_id(&format!("{what} name"), &name.text, name.span);
-        let owner = format!("{what} {}", quoted(&name.text));
+        Letters::Small.check(keys.lower, &format!("{what} name"), &name.text, name.span);
+        let owner = KeyOwner::Named(what, name.text.clone());
         let is_empty = node.as_scalar().is_some_and(|scalar| scalar.value.is_null());
         let slid = below.iter().take_while(|(own, _)| is_empty && keys.is_of_each(key, &own.text)).count();
         let (slid, below) = below.split_at(slid);
@@ -65,7 +69,7 @@ fn section<T>(keys: &KeyReader, key: &str, what: &str, read: impl Fn(&Lower, &st
 }
 
 /// F002 for keys that stand beside the name of what they are keys of.
-fn report_slid(lower: &Lower, owner: &str, name: &MapKey, slid: &[(&MapKey, &Node)]) {
+fn report_slid(lower: &Lower, owner: &KeyOwner, name: &MapKey, slid: &[(&MapKey, &Node)]) {
     let Some((first, _)) = slid.first() else { return };
     let message = format!("{} is beside {owner}, and belongs below it: its line is indented too little", quoted(&first.text));
     let all: Vec<&str> = slid.iter().map(|(key, _)| key.text.as_str()).collect();
@@ -76,7 +80,7 @@ fn report_slid(lower: &Lower, owner: &str, name: &MapKey, slid: &[(&MapKey, &Nod
 fn secrets(keys: &KeyReader) -> Section<Spanned<String>> {
     keys.entries("secrets")
         .map(|(name, node)| {
-            keys.lower.check_secret_name(&name.text, name.span);
+            Letters::Capitals.check(keys.lower, "secret name", &name.text, name.span);
             let sentence = keys.lower.sentence(&name.text, node).unwrap_or_default();
             (name.text.clone(), Spanned::new(Spanned::new(sentence, node.span), name.span))
         })
@@ -95,7 +99,7 @@ pub(crate) fn import_all(keys: &KeyReader, mut own: Definitions) -> Definitions 
             continue;
         }
         let answer = lower.world().import(path.span, &path.value);
-        if let Some(theirs) = lower.imported(&path.value, path.span, answer) {
+        if let Some(theirs) = lower.found(FileRole::Import, &path.value, path.span, answer) {
             merge_all(&mut own, &theirs, &mut Clashes { lower, files: &mut files, path: &path });
         }
     }

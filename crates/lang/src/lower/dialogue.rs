@@ -5,7 +5,6 @@ use super::keys;
 use super::reader::KeyReader;
 use super::task::{bounded, no_end};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::lower::context::Lower;
 use crate::model::{DialogueStep, Form, MOST_DIALOGUE_TURNS, Text, Until};
 use crate::source::Spanned;
 
@@ -13,7 +12,7 @@ pub(super) fn dialogue(keys: &KeyReader) -> Option<DialogueStep> {
     let name = |node| keys.lower.name("dialogue", node);
     let agents = keys.list("dialogue").map(|nodes| nodes.iter().filter_map(name).collect());
     let topic = keys.text("topic").filter(|topic| !is_blank(keys, topic));
-    let attach = keys.read("attach", Lower::expressions);
+    let attach = keys.read("attach", |lower, key, node| lower.texts().expressions(key, node));
     let (limits, summary) = (limits_of_dialogue(keys), keys.name("summary"));
     let max_turns = max_turns(keys, limits.span.is_some());
     let until = until(keys);

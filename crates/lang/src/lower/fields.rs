@@ -12,6 +12,7 @@ use super::aliases::{GROUPS, type_alias};
 use super::context::{Lower, quoted};
 use super::keys;
 use super::other_shapes::truth;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::values::{value_of, wrong_type};
 use super::written_form::written_form;
@@ -44,7 +45,7 @@ impl<'a> KeyReader<'a, '_> {
             self.lower.report(Diagnostic { span: key, ..found }.proposed_fix(vec![(key, "output_schema".to_owned())]));
             return None;
         }
-        let schema = self.get("output_schema").and_then(|node| self.lower.schema("output_schema", &self.owner, node));
+        let schema = self.get("output_schema").and_then(|node| self.lower.texts().schema("output_schema", &self.owner, node));
         let fields = self.get("output").map(|_| self.fields("output", "field", FieldRole::Output));
         match (fields, schema) {
             (Some(fields), _) => Some(Shape::Fields(fields)),
@@ -54,14 +55,14 @@ impl<'a> KeyReader<'a, '_> {
     }
 
     /// Field rules by name.
-    pub fn fields(&self, key: &str, what: &str, role: FieldRole) -> Vec<Field> {
+    pub fn fields(&self, key: &str, what: &'static str, role: FieldRole) -> Vec<Field> {
         self.entries(key).map(|(name, node)| field(self.lower, what, name, node, role)).collect()
     }
 }
 
 /// One field: its type alone, or its rules.
-pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldRole) -> Field {
-    let owner = format!("{what} {}", quoted(&name.text));
+pub fn field(lower: &Lower, what: &'static str, name: &MapKey, node: &Node, role: FieldRole) -> Field {
+    let owner = KeyOwner::Named(what, name.text.clone());
     let mut field = Field { span: name.span, is_required: role != FieldRole::Input, ..Field::new(&name.text, FieldKind::Any) };
     if node.as_map().is_none() {
         field.is_required = true;
@@ -94,7 +95,7 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     let by_role = role != FieldRole::Input || default.is_none();
     field.is_required = keys.boolean("required").unwrap_or(by_role);
     let one_of: Vec<(Value, &Node)> = keys.filled_list("enum").unwrap_or_default().iter().map(|node| (node.to_value(), node)).collect();
-    field.pattern = keys.get("pattern").and_then(|node| lower.pattern(&owner, node)).map(|regex| regex.as_str().to_owned());
+    field.pattern = keys.get("pattern").and_then(|node| lower.texts().pattern(&owner, node)).map(|regex| regex.as_str().to_owned());
     field.min_length = keys.read("min_length", Lower::whole);
     field.max_length = keys.read("max_length", Lower::whole);
     field.minimum = keys.read("minimum", Lower::number);
@@ -131,7 +132,7 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
 }
 
 /// F007 about a default that its author takes for a template.
-fn filled_nowhere(owner: &str, field: &Field, node: &Node) -> Option<Diagnostic> {
+fn filled_nowhere(owner: &KeyOwner, field: &Field, node: &Node) -> Option<Diagnostic> {
     let text = node.as_scalar().filter(|scalar| scalar.value.is_string())?.text.trim();
     let inside = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}")).map(str::trim).filter(|inside| !inside.contains("{{"));
     let is_path = |text: &str| holds_a_name(text) && !text.contains(char::is_whitespace);
@@ -177,7 +178,7 @@ fn inner_fields(node: &Node) -> Option<String> {
 }
 
 /// F007 for `type: enum` or `type: choice` with its words beside it, as one finding.
-fn chosen(owner: &str, node: &Node) -> Option<Diagnostic> {
+fn chosen(owner: &KeyOwner, node: &Node) -> Option<Diagnostic> {
     let map = node.as_map()?;
     let (_, kind) = map.entry("type")?;
     let word = kind.as_scalar().map(|scalar| scalar.text.to_lowercase())?;
@@ -197,7 +198,7 @@ fn chosen(owner: &str, node: &Node) -> Option<Diagnostic> {
 }
 
 /// F007 for `type: string, format: date` of JSON Schema, which is one word here, and the type.
-fn by_format(owner: &str, node: &Node) -> Option<(Diagnostic, FieldKind)> {
+fn by_format(owner: &KeyOwner, node: &Node) -> Option<(Diagnostic, FieldKind)> {
     let map = node.as_map()?;
     let (_, kind) = map.entry("type")?;
     let kind_word = kind.as_scalar().filter(|scalar| type_alias(&scalar.text) == Some("text"))?;
@@ -240,7 +241,7 @@ fn composed_type(written: &str) -> Option<String> {
 }
 
 /// A type of the language, one of these.
-pub fn kind_of<K: FromStr>(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) -> Option<K> {
+pub fn kind_of<K: FromStr>(lower: &Lower, owner: &KeyOwner, node: &Node, words: &[&'static str]) -> Option<K> {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) else {
         lower.wrong_thing(owner, node, "a type such as text");
         return None;

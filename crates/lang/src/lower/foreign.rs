@@ -10,6 +10,9 @@ use super::written_form::written_form;
 use crate::diagnostic::listed;
 use crate::syntax::{Map, Node, NodeKind};
 
+/// How a help begins by which the keys go.
+const KEYS_THAT_GO: &str = "remove {keys}";
+
 /// Keys of other tools that say one thing together.
 pub(super) struct ForeignKey {
     /// Where they stand: the first table of the place, and one more that must be among its tables, or nothing.
@@ -61,21 +64,21 @@ static KEYS: &[ForeignKey] = &[
     gone(
         STEP,
         &["next", "goto", "then", "transition"],
-        "remove it: the steps run from top to bottom, and needs names others that a step waits for",
+        "remove {keys}: the steps run from top to bottom, and needs names others that a step waits for",
     ),
     ForeignKey {
         own_words: Some(edges),
         ..gone(
             STEP,
             &["conditional_edges", "edges", "edge", "transitions"],
-            "remove it, and write when: with a condition in the step that runs only then, such as when: steps.ID.output.NAME",
+            "remove {keys}, and write when: with a condition in the step that runs only then, such as when: steps.ID.output.NAME",
         )
     },
     said(STEP, &["strategy"], "for_each", "write for_each: with the list, and as: with a name for each element", Some(matrix)),
     gone(
         STEP,
         &["image", "container", "runs_on", "services"],
-        "remove it: a program runs on this machine, in a sandbox; flow starts no containers",
+        "remove {keys}: a program runs on this machine, in a sandbox; flow starts no containers",
     ),
     ForeignKey {
         own_words: Some(|own, node| {
@@ -83,17 +86,17 @@ static KEYS: &[ForeignKey] = &[
             let why = "a program starts in the folder of this file";
             let program = own.get("program").and_then(|program| program.as_list()?.first()?.as_scalar());
             Some(match program.and_then(|program| Some((&program.text, starts_in(&program.text, folder)?))) {
-                Some((program, option)) => format!("remove it, and write {option} behind {program} in program: {why}"),
-                None => format!("remove it, and write the files in program as {folder}/NAME: {why}"),
+                Some((program, option)) => format!("remove {{keys}}, and write {option} behind {program} in program: {why}"),
+                None => format!("remove {{keys}}, and write the files in program as {folder}/NAME: {why}"),
             })
         }),
         ..gone(
             STEP,
             &["working_directory", "cwd", "workdir", "chdir"],
-            "remove it: a program starts in the folder of this file; give it another folder as an argument",
+            "remove {keys}: a program starts in the folder of this file; give it another folder as an argument",
         )
     },
-    gone(("step", "agent"), &["expected_output"], "remove it, and write at the end of prompt what the answer is to be"),
+    gone(("step", "agent"), &["expected_output"], "remove {keys}, and write at the end of prompt what the answer is to be"),
     said(
         ("step", "agent"),
         &["messages"],
@@ -134,7 +137,7 @@ static KEYS: &[ForeignKey] = &[
     gone(
         ("step", "gate"),
         &["max_retries", "retries", "max_rounds", "max_attempts", "attempts"],
-        "remove it: a gate refines once, and then gives otherwise; for more tries use a task step, which has max_attempts",
+        "remove {keys}: a gate refines once, and then gives otherwise; for more tries use a task step, which has max_attempts",
     ),
     ForeignKey {
         own_words: Some(stand_in),
@@ -199,12 +202,12 @@ static KEYS: &[ForeignKey] = &[
     gone(
         PIPELINE,
         &["on", "trigger", "triggers", "schedule", "cron"],
-        "remove it: flow starts nothing by itself; let cron or another scheduler start flow run",
+        "remove {keys}: flow starts nothing by itself; let cron or another scheduler start flow run",
     ),
     gone(
         PIPELINE,
         &["process", "manager_llm", "entrypoint", "entry_point", "start_at", "edges"],
-        "remove it: the steps run from top to bottom, and needs names what a step waits for",
+        "remove {keys}: the steps run from top to bottom, and needs names what a step waits for",
     ),
     said(
         PIPELINE,
@@ -231,7 +234,7 @@ static KEYS: &[ForeignKey] = &[
     gone(
         AGENT,
         &["memory"],
-        "remove it; write conversation: { id: …, message: inputs.NAME } in the head of the file, and history: true in the step",
+        "remove {keys}; write conversation: { id: …, message: inputs.NAME } in the head of the file, and history: true in the step",
     ),
     said(
         AGENT,
@@ -245,7 +248,9 @@ static KEYS: &[ForeignKey] = &[
             let other = &node.as_scalar()?.text;
             Some(match own.get("instructions") {
                 Some(_) => {
-                    format!("remove it, and write out here what of agent {other} is wanted: an agent takes over nothing from another one")
+                    format!(
+                        "remove {{keys}}, and write out here what of agent {other} is wanted: an agent takes over nothing from another one"
+                    )
                 }
                 None => format!("write instructions: with a text of its own in place of it: an agent takes over nothing from {other}"),
             })
@@ -253,24 +258,24 @@ static KEYS: &[ForeignKey] = &[
         ..gone(
             AGENT,
             &["extends", "inherits", "base"],
-            "remove it, and write the instructions out: an agent takes over nothing from another one",
+            "remove {keys}, and write the instructions out: an agent takes over nothing from another one",
         )
     },
     gone(
         AGENT,
         &["temperature", "max_tokens", "top_p", "provider", "api_key", "base_url"],
-        "remove it, or move it to an entry of models, NAME: { provider: …, model: … }, and write model: NAME here",
+        "remove {keys}, or move it to an entry of models, NAME: { provider: …, model: … }, and write model: NAME here",
     ),
-    gone(AGENT, &["verbose", "allow_delegation"], "remove it: it says nothing here; flow runs show tells what an agent did"),
+    gone(AGENT, &["verbose", "allow_delegation"], "remove {keys}: it says nothing here; flow runs show tells what an agent did"),
     gone(
         MODEL,
         &["top_p", "top_k", "stop", "stream", "presence_penalty", "frequency_penalty", "n", "logprobs"],
-        "remove it: a model has only temperature, max_output_tokens and seed",
+        "remove {keys}: a model has only temperature, max_output_tokens and seed",
     ),
     said(("model", "cli"), &["command", "args"], "program", "write program: [NAME, ARGUMENT, …], one list", Some(program)),
     said(("model", "acp"), &["command", "args"], "program", "write program: [NAME, ARGUMENT, …], one list", Some(program)),
     // Tools, tables and documents.
-    gone(TOOL, &["type", "transport"], "remove it: command says that the server is started here, and url that it is somewhere else"),
+    gone(TOOL, &["type", "transport"], "remove {keys}: command says that the server is started here, and url that it is somewhere else"),
     said(
         TOOL,
         &["parameters", "input_schema", "inputschema", "params", "schema"],
@@ -292,7 +297,7 @@ static KEYS: &[ForeignKey] = &[
     gone(
         ("knowledge", ""),
         &["chunk_size", "chunk_overlap", "chunking", "splitter", "top_k", "vector_store"],
-        "remove it: pieces follow headings and paragraphs, and top of a search step says how many are given",
+        "remove {keys}: pieces follow headings and paragraphs, and top of a search step says how many are given",
     ),
     // Policies.
     said(
@@ -305,15 +310,15 @@ static KEYS: &[ForeignKey] = &[
     gone(
         ("resource_limits", ""),
         &["cpu", "cpus", "processes"],
-        "remove it: what a policy bounds is time, cost_usd, tokens, memory and file_size",
+        "remove {keys}: what a policy bounds is time, cost_usd, tokens, memory and file_size",
     ),
     // What judges and tests.
     gone(
         ("scorecard", ""),
         &["threshold", "min_score", "pass_score", "weights"],
-        "remove it: all criteria must be met, and none has a weight",
+        "remove {keys}: all criteria must be met, and none has a weight",
     ),
-    gone(("criterion", ""), &["weight", "score", "threshold"], "remove it: all criteria must be met, and none has a weight"),
+    gone(("criterion", ""), &["weight", "score", "threshold"], "remove {keys}: all criteria must be met, and none has a weight"),
     said(
         ("check", ""),
         &["max_words", "word_count", "min_words"],
@@ -367,9 +372,13 @@ impl ForeignKey {
         self.instead == Some(name) && is_alone || self.own_words.is_some_and(|own| own(map, node).is_none())
     }
 
-    /// What to do about the key with this value in this map.
-    pub(super) fn help(&self, map: &Map, node: &Node) -> String {
-        self.own_words.and_then(|own| own(map, node)).unwrap_or_else(|| self.help.to_owned())
+    /// What to do about these keys, the first of them with this value in this map; and whether they go.
+    pub(super) fn help(&self, map: &Map, node: &Node, keys: &str) -> (String, bool) {
+        let help = self.own_words.and_then(|own| own(map, node)).unwrap_or_else(|| self.help.to_owned());
+        match help.strip_prefix(KEYS_THAT_GO) {
+            Some(why) => (format!("remove {keys}{why}"), true),
+            None => (help, false),
+        }
     }
 }
 
@@ -485,7 +494,7 @@ fn edges(own: &Map, node: &Node) -> Option<String> {
         is_step.then(|| format!("when: steps.{id}.output.{} in step {step}", key.text))
     });
     let conditions: Vec<String> = conditions.collect();
-    (!conditions.is_empty()).then(|| format!("remove it, and write {}", conditions.join(", and ")))
+    (!conditions.is_empty()).then(|| format!("remove {{keys}}, and write {}", conditions.join(", and ")))
 }
 
 /// The first variable of the environment that a part of a file reads.

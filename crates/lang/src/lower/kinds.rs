@@ -52,7 +52,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
 fn agent(keys: &KeyReader) -> Option<AgentStep> {
     let (agent, prompt, model) = (keys.name("agent"), keys.text("prompt"), keys.text("model"));
     let output = keys.output();
-    let attach = keys.read("attach", Lower::expressions);
+    let attach = keys.read("attach", |lower, key, node| lower.texts().expressions(key, node));
     Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach, history: history(keys) })
 }
 
@@ -73,7 +73,7 @@ fn files(keys: &KeyReader) -> Option<ReadStep> {
     let kind = keys.word("type").and(keys.fixed("type"));
     let node = keys.get("read")?;
     for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
-        let text = keys.lower.text("read", node)?;
+        let text = keys.lower.texts().text("read", node)?;
         if text.form == Form::Plain && text.source.contains('*') {
             let message = format!("read takes paths, and {} is a pattern, which is read as the name of one file", quoted(&text.source));
             let there = keys.lower.world().fitting(keys.lower.file, &text.source);
@@ -82,13 +82,13 @@ fn files(keys: &KeyReader) -> Option<ReadStep> {
         }
         stays_inside(keys.lower, node);
     }
-    Some(ReadStep { paths: keys.lower.filling(node), kind })
+    Some(ReadStep { paths: keys.lower.texts().filling(node), kind })
 }
 
 /// `read: { server, uri }`.
 fn resource(keys: &KeyReader) -> Option<ResourceStep> {
     let node = keys.get("read")?;
-    let own = KeyReader::of_key(keys.lower, ("read", format!("\"read\" of {}", keys.owner)), &[&RESOURCE], node)?;
+    let own = KeyReader::of_key(keys.lower, "read", &keys.owner, &[&RESOURCE], node)?;
     if keys.has("type") {
         keys.does_not_fit("type", "has a \"type\", which is for files: a resource says itself what it is", "remove type");
     }
@@ -115,7 +115,7 @@ fn plan(keys: &KeyReader) -> Option<PlanStep> {
     let (agent, prompt, check) = (keys.name("plan"), keys.text("prompt"), keys.name("check"));
     let may_use = keys.get("may_use").map(|node| keys.lower.one_or_many("may_use", node)).unwrap_or_default();
     let may_use = may_use.iter().filter_map(|node| keys.lower.name("may_use", node)).collect();
-    let attach = keys.read("attach", Lower::expressions);
+    let attach = keys.read("attach", |lower, key, node| lower.texts().expressions(key, node));
     let (max_steps, max_parallel, rounds) = (keys.limit("max_steps"), keys.limit("max_parallel"), keys.limit("rounds"));
     if rounds.is_some_and(|rounds| rounds > 1) && !keys.has("check") {
         keys.missing("has rounds but no \"check\"", "add check: with the agent that decides whether the work is done, or remove rounds");
@@ -132,7 +132,7 @@ fn call(keys: &KeyReader) -> Option<CallStep> {
 
 /// The name of a channel, or a template that gives one.
 fn channel_of_call(lower: &Lower, node: &Node) -> Option<Text> {
-    match lower.text("channel", node)? {
+    match lower.texts().text("channel", node)? {
         text if text.source.trim().is_empty() => lower.reject(node.span, "\"channel\" is an empty text", "write a name, or remove the key"),
         text => Some(text),
     }
@@ -161,7 +161,7 @@ fn send(keys: &KeyReader) -> Option<SendStep> {
 /// `5m`, or a time; what holds `{{ }}` is known only in the run.
 fn wait(keys: &KeyReader) -> Option<Filling> {
     let node = keys.get("wait")?;
-    let filling = keys.lower.filling(node);
+    let filling = keys.lower.texts().filling(node);
     if let Filling::Text(_) = filling {
         return Some(filling);
     }

@@ -2,6 +2,7 @@
 
 use super::context::{Lower, quoted};
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::texts::is_filled;
 use super::world::OtherFileError;
@@ -11,7 +12,7 @@ use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
 /// One entry, as the tool that it is for agents; one that cannot be read has the kind `Broken`.
-pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
+pub(super) fn knowledge(lower: &Lower, owner: &KeyOwner, span: Span, node: &Node) -> Tool {
     let mut tool = Tool { span, ..Tool::default() };
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::KNOWLEDGE], node) else { return tool };
     tool.description = keys.get("description").and_then(|node| lower.description("description", node, "write the text itself"));
@@ -21,7 +22,7 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
     let (filled, written): (Vec<&Node>, Vec<&Node>) = written.iter().partition(|node| is_filled(node));
     let (files, unmatched): (Vec<_>, Vec<_>) =
         written.into_iter().filter_map(|node| pattern(lower, node)).partition(|(_, unfitting)| unfitting.is_none());
-    let given: Vec<Text> = filled.into_iter().filter_map(|node| lower.text("files", node)).collect();
+    let given: Vec<Text> = filled.into_iter().filter_map(|node| lower.texts().text("files", node)).collect();
     fits_none(lower, &unmatched, !files.is_empty() || !given.is_empty());
     let files: Vec<Spanned<FilePattern>> = files.into_iter().chain(unmatched).map(|(pattern, _)| pattern).collect();
     let Some(search) = search else { return tool };

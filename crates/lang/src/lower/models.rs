@@ -7,6 +7,8 @@ use super::agent_programs;
 use super::context::{Lower, quoted};
 use super::endpoint;
 use super::keys::{self, KeyTable};
+use super::other_file::FileRole;
+use super::owner::KeyOwner;
 use super::presets::{ACP_PRESETS, PRESETS};
 use super::reader::KeyReader;
 use super::replies::by_step;
@@ -16,7 +18,7 @@ use crate::source::Span;
 use crate::syntax::Node;
 
 /// One model; one that cannot be read or is not yet available has the provider `Broken`.
-pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
+pub fn model(lower: &Lower, owner: &KeyOwner, span: Span, node: &Node) -> Model {
     let mut model = Model { span, ..Model::new(Provider::Broken) };
     let own = keys::PROVIDERS.iter().find(|place| Some(place.name) == node.text_of("provider"));
     let keys = match own {
@@ -107,7 +109,7 @@ fn scripted(keys: &KeyReader) -> Option<Arc<Replies>> {
     }
     let path = keys.name("replies")?;
     let answer = keys.lower.world().replies(keys.lower.file, &path.value);
-    keys.lower.found("replies file", &path.value, path.span, answer)
+    keys.lower.found(FileRole::Replies, &path.value, path.span, answer)
 }
 
 fn replay(keys: &KeyReader) -> Option<PathBuf> {

@@ -14,6 +14,7 @@ use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::steps::{StepScope, steps};
 use super::testing;
+use super::values::{Letters, value_of};
 use super::world::{Definitions, Section, World};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, Check, Filling, Guarantee, Judging, Outputs, Pipeline, PlainCheck, Shape, TestCase};
@@ -128,9 +129,9 @@ fn values<T>(section: Section<T>) -> IndexMap<String, T> {
 fn inputs(keys: &KeyReader) -> Shape {
     let schema = keys.get("inputs").filter(|node| node.as_map().is_some_and(|map| map.get("schema_file").is_some()));
     if let Some(node) = schema {
-        let path = KeyReader::of_key(keys.lower, ("inputs", "\"inputs\" with a schema_file".to_owned()), &[&keys::SCHEMA_INPUTS], node)
+        let path = KeyReader::of(keys.lower, value_of("inputs"), "\"inputs\" with a schema_file", &[&keys::SCHEMA_INPUTS], node)
             .and_then(|keys| keys.name("schema_file"));
-        let schema = path.and_then(|path| Some((keys.lower.schema_file(&path.value, path.span)?, path.span)));
+        let schema = path.and_then(|path| Some((keys.lower.texts().schema_file(&path.value, path.span)?, path.span)));
         let Some((schema, span)) = schema else { return Shape::Fields(vec![]) };
         for name in schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()) {
             check_input_name(keys.lower, &Spanned::new(name, span));
@@ -140,7 +141,7 @@ fn inputs(keys: &KeyReader) -> Shape {
     let fields = keys.fields("inputs", "input", FieldRole::Input);
     for field in &fields {
         let name = Spanned::new(field.name.clone(), field.span);
-        keys.lower.check_id("input", &name.value, name.span);
+        Letters::Small.check(keys.lower, "input", &name.value, name.span);
         check_input_name(keys.lower, &name);
     }
     Shape::Fields(fields)

@@ -2,6 +2,7 @@
 
 use super::context::Lower;
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use crate::model::{Policy, UntrustedAnswer, UntrustedRule};
 use crate::source::{Span, Spanned};
@@ -9,7 +10,7 @@ use crate::syntax::Node;
 use strum::VariantNames;
 
 /// One policy; what could not be read is left out.
-pub fn policy(lower: &Lower, owner: &str, span: Span, node: &Node) -> Policy {
+pub fn policy(lower: &Lower, owner: &KeyOwner, span: Span, node: &Node) -> Policy {
     let mut policy = Policy { span, ..Policy::default() };
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::POLICY], node) else { return policy };
     policy.description = keys.sentence("description");

@@ -1,8 +1,9 @@
 //! Scripted replies: in files of their own, and in tests.
 
-use super::context::{Lower, quoted};
+use super::context::Lower;
 use super::foreign::foreign;
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::values::wrong_type;
 use super::world::World;
@@ -51,11 +52,11 @@ fn reply_set(lower: &Lower, step: &MapKey, node: &Node) -> Option<ReplySet> {
 }
 
 fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
-    let owner = format!("the reply of {}", quoted(&step.text));
+    let owner = KeyOwner::Quoted(step.text.clone()).part("the reply");
     if node.as_map().is_none() {
         let body = match node.as_scalar().is_some_and(|scalar| scalar.text == "passed") {
             true => ReplyBody::Passed,
-            false => ReplyBody::Text(lower.text(&format!("replies.{}", step.text), node)?),
+            false => ReplyBody::Text(lower.texts().text(&format!("replies.{}", step.text), node)?),
         };
         return Some(ScriptedReply { span: step.span, when: None, action: None, body, usage: None });
     }
@@ -90,13 +91,13 @@ fn body(keys: &KeyReader, key: &str) -> Option<ReplyBody> {
     let lower = keys.lower;
     match key {
         "text" => keys.text("text").map(ReplyBody::Text),
-        "data" => keys.get("data").map(|node| ReplyBody::Data(lower.filling(node))),
+        "data" => keys.get("data").map(|node| ReplyBody::Data(lower.texts().filling(node))),
         "calls" => {
             let calls = keys.filled_list("calls")?.iter().filter_map(|node| {
                 let call = KeyReader::new(lower, "a call", &[&keys::REPLY_CALL], node)?;
                 let with = call
                     .get("with")
-                    .map(|node| lower.filling(node))
+                    .map(|node| lower.texts().filling(node))
                     .unwrap_or_else(|| crate::model::Filling::Constant(serde_json::json!({})));
                 Some((call.name("tool")?, with))
             });
@@ -112,7 +113,7 @@ fn body(keys: &KeyReader, key: &str) -> Option<ReplyBody> {
         },
         _ => {
             let criteria = keys.entries("failed").filter_map(|(criterion, node)| {
-                Some((Spanned::new(criterion.text.clone(), criterion.span), lower.loose_text(&criterion.text, node)?))
+                Some((Spanned::new(criterion.text.clone(), criterion.span), lower.texts().loose_text(&criterion.text, node)?))
             });
             Some(ReplyBody::Failed(criteria.collect()))
         }

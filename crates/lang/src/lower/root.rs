@@ -9,32 +9,42 @@ use crate::syntax::{Node, NodeKind};
 
 impl<'w> Lower<'w> {
     /// The keys of a whole file: `flow: 1` first, then those of `place`.
-    pub fn root<'a>(&'a self, tree: &'a Node, place: &'static KeyTable, owner: &str) -> Option<KeyReader<'a, 'w>> {
-        if self.is_enveloped(tree) {
+    pub fn root<'a>(&'a self, tree: &'a Node, place: &'static KeyTable, owner: &'static str) -> Option<KeyReader<'a, 'w>> {
+        let head = FileHead { lower: self, tree };
+        if head.is_enveloped() {
             return None;
         }
-        self.check_version(tree);
+        head.check_version();
         match &tree.kind {
             NodeKind::Map(_) => KeyReader::new(self, owner, &[place], tree),
             _ => None,
         }
     }
+}
 
+/// How a file begins.
+struct FileHead<'l, 'w> {
+    lower: &'l Lower<'w>,
+    tree: &'l Node,
+}
+
+impl FileHead<'_, '_> {
     /// F014 for a file inside the envelope of Kubernetes, of which nothing else is to be said.
-    fn is_enveloped(&self, tree: &Node) -> bool {
-        let Some(map) = tree.as_map().filter(|map| map.get("spec").is_some() && map.get("flow").is_none()) else { return false };
+    fn is_enveloped(&self) -> bool {
+        let Some(map) = self.tree.as_map().filter(|map| map.get("spec").is_some() && map.get("flow").is_none()) else { return false };
         let Some((key, _)) = map.entries.iter().find(|(key, _)| key.text == "apiVersion" || key.text == "kind") else { return false };
         let message = "apiVersion, kind, metadata and spec are of Kubernetes; a file begins with flow: 1";
         let name = map.get("metadata").and_then(|node| node.text_of("name")).unwrap_or("NAME");
         let found = language_version(key.span, message.to_owned());
-        self.report(found.help(format!("write flow: 1 and name: {name} in their place, and what is below spec without its indentation")));
+        self.lower
+            .report(found.help(format!("write flow: 1 and name: {name} in their place, and what is below spec without its indentation")));
         true
     }
 
     /// F014: a file begins with `flow: 1`.
-    fn check_version(&self, tree: &Node) {
+    fn check_version(&self) {
         let mut help = "write flow: 1 on the first line";
-        let (span, message) = match &tree.kind {
+        let (span, message) = match &self.tree.kind {
             NodeKind::Broken => return,
             NodeKind::Map(map) => match map.entries.first() {
                 Some((key, value)) if key.text == "flow" => match value.to_value() {
@@ -49,24 +59,24 @@ impl<'w> Lower<'w> {
                     _ => (value.span, "the first key must be flow: 1".to_owned()),
                 },
                 Some((key, _)) => (key.span, "the first key must be flow: 1".to_owned()),
-                None => (tree.span, "the first key must be flow: 1".to_owned()),
+                None => (self.tree.span, "the first key must be flow: 1".to_owned()),
             },
             NodeKind::Scalar(scalar) if scalar.value.is_null() => {
                 let message = "this file is empty; it must begin with flow: 1".to_owned();
                 let help = "write flow: 1 on the first line and what belongs below it, or delete the file and what names it";
-                return self.report(language_version(tree.span, message).help(help));
+                return self.lower.report(language_version(self.tree.span, message).help(help));
             }
             NodeKind::Scalar(scalar) if scalar.text.contains(" = ") => {
                 help = "write flow: 1 on the first line, name: value for each name = value, and the blocks as inputs:, agents:, steps: (a list of - id: …) and outputs:, with what is in { } below its name, indented";
                 (
-                    tree.span,
+                    self.tree.span,
                     "this is written with name = value and blocks, as in HCL; a file here begins with flow: 1 and has keys, name: value"
                         .to_owned(),
                 )
             }
-            _ => (tree.span, format!("a file must be a group of keys that begins with flow: 1, found {}", found(tree))),
+            _ => (self.tree.span, format!("a file must be a group of keys that begins with flow: 1, found {}", found(self.tree))),
         };
-        self.report(language_version(span, message).help(help));
+        self.lower.report(language_version(span, message).help(help));
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use regex::Regex;
 use serde_json::Value;
 use strum::VariantNames;
 
 use super::aliases::type_alias;
-use super::context::{Lower, quoted};
+use super::context::quoted;
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
+use super::texts::Texts;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::gate::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
 use crate::model::{FieldKind, read_json};
@@ -25,19 +28,19 @@ fn schema_invalid(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::SchemaInvalid, span, message)
 }
 
-impl Lower<'_> {
+impl Texts<'_, '_> {
     /// A JSON Schema that is here or in `{ file: … }`. `label` is its key, `owner` whose it is.
-    pub fn schema(&self, label: &str, owner: &str, node: &Node) -> Option<Arc<Value>> {
-        let map = self.entries(label, node)?;
+    pub fn schema(&self, label: &str, owner: &KeyOwner, node: &Node) -> Option<Arc<Value>> {
+        let map = self.0.entries(label, node)?;
         if map.entries.len() == 1 && map.get("file").is_some() {
-            let keys = KeyReader::new(self, format!("{label} of {owner}"), &[&keys::FILE], node)?;
+            let keys = KeyReader::new(self.0, owner.part(label), &[&keys::FILE], node)?;
             let path = keys.name("file")?;
             return self.schema_file(&path.value, path.span);
         }
         if let Some(output) = fields_of_ours(map) {
             let message = format!("{label} of {owner} has no word of a JSON Schema in it, so anything fits");
             let help = format!("write {}: {{ {output} }}, which takes the types of this language", label.trim_end_matches("_schema"));
-            self.report(schema_invalid(node.span, message).help(help));
+            self.0.report(schema_invalid(node.span, message).help(help));
             return None;
         }
         self.checked(&|_| format!("{label} of {owner}"), node.to_value(), &|path| span_of(node, path))
@@ -45,9 +48,9 @@ impl Lower<'_> {
 
     /// A JSON Schema in a file; `span` is where the file is named.
     pub fn schema_file(&self, path: &str, span: Span) -> Option<Arc<Value>> {
-        let answer = self.world().text(self.file, path);
-        let (_, text) = self.found("schema file", path, span, answer)?;
-        if !self.takes(&text, span) {
+        let answer = self.0.world().text(self.0.file, path);
+        let (_, text) = self.0.found("schema file", path, span, answer)?;
+        if !self.0.takes(&text, span) {
             return None;
         }
         let what = format!("schema file {}", quoted(path));
@@ -59,18 +62,31 @@ impl Lower<'_> {
             }
             Err(error) => {
                 let message = format!("{what} cannot be read: {error}");
-                self.report(schema_invalid(span, message).help("correct the file"));
+                self.0.report(schema_invalid(span, message).help("correct the file"));
                 None
             }
         }
     }
 
     fn checked(&self, what: &dyn Fn(&SchemaFault) -> String, schema: Value, span: &dyn Fn(&[String]) -> Span) -> Option<Arc<Value>> {
-        match check(&schema, &self.room) {
+        match check(&schema, &self.0.room) {
             Ok(()) => Some(Arc::new(schema)),
             Err(fault) => {
                 let message = format!("{}: {}", what(&fault), fault.message);
-                self.report(schema_invalid(span(&fault.path), message).near(fault.near).help(fault.help));
+                self.0.report(schema_invalid(span(&fault.path), message).near(fault.near).help(fault.help));
+                None
+            }
+        }
+    }
+
+    /// A pattern (F021). `owner` is whose it is: `input "zip"`.
+    pub fn pattern(&self, owner: &KeyOwner, node: &Node) -> Option<Regex> {
+        let text = self.0.sentence("pattern", node)?;
+        match self.0.room.compile(&text) {
+            Ok(regex) => Some(regex),
+            Err(why) => {
+                let message = format!("the pattern of {owner} {why}");
+                self.0.report(Diagnostic::new(Code::BadPattern, node.span, message).help(format!("correct the pattern {}", quoted(&text))));
                 None
             }
         }

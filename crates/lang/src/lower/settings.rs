@@ -3,6 +3,7 @@
 use super::agents;
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
@@ -26,19 +27,19 @@ fn settings(
     world: &mut dyn World,
     diagnostics: &mut Vec<Diagnostic>,
     place: &'static KeyTable,
-    owner: &str,
+    owner: &'static str,
 ) -> Settings {
     let lower = Lower::new(file, world, diagnostics);
     let Some(keys) = KeyReader::new(&lower, owner, &[place], tree) else { return Settings::default() };
     let default_model = keys.section("models", &keys::SETTINGS_MODELS).and_then(|models| {
         let node = models.get("default")?;
-        Some(super::models::model(&lower, "model \"default\"", models.key_span("default"), node))
+        Some(super::models::model(&lower, &KeyOwner::Named("model", "default".to_owned()), models.key_span("default"), node))
     });
     let private_hosts = if place.key("private_hosts").is_some() { keys.names("private_hosts").unwrap_or_default() } else { vec![] };
     let state_dir = if place.key("state_dir").is_some() { keys.name("state_dir") } else { None };
     let has = |key: &str| place.key(key).is_some();
     let policy = if has("policy") { keys.get("policy") } else { None };
-    let policy = policy.map(|node| super::policies::policy(&lower, "policy of the user", keys.key_span("policy"), node));
+    let policy = policy.map(|node| super::policies::policy(&lower, &KeyOwner::Place("policy of the user"), keys.key_span("policy"), node));
     let exclude = if has("exclude") { keys.names("exclude").unwrap_or_default() } else { vec![] };
     let exclude = exclude.into_iter().filter(|pattern| is_readable(&lower, pattern)).collect();
     let lint = if has("lint") { keys.section("lint", &keys::LINT) } else { None };
@@ -94,7 +95,7 @@ fn read_lint(lower: &Lower, keys: &KeyReader) -> Lint {
         if !is_readable(lower, &pattern) {
             continue;
         }
-        let owner = format!("paths {}", quoted(&pattern.value));
+        let owner = KeyOwner::Named("paths", pattern.value.clone());
         let Some(keys) = KeyReader::new(lower, owner, &[&keys::LINT_PATH], node) else { continue };
         let ignore = codes(lower, &keys, "ignore", Code::is_suppressible);
         paths.push(LintPath { pattern, ignore });

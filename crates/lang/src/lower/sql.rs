@@ -34,8 +34,7 @@ fn query(keys: &KeyReader) -> Option<Text> {
     // Other keys are those of another tool, whose query is told as a text.
     let is_file = |name: &str| ["file", "path", "filename"].contains(&name) || !did_you_mean(name, ["file"]).is_empty();
     let query = if node.as_map().is_some_and(|map| map.entries.iter().any(|(key, _)| is_file(&key.text))) {
-        let owner = format!("\"sql\" of {}", keys.owner);
-        lower.taken_text("sql", &KeyReader::of_key(lower, ("sql", owner), &[&keys::FILE], node)?)?
+        lower.texts().taken_text("sql", &KeyReader::of_key(lower, "sql", &keys.owner, &[&keys::FILE], node)?)?
     } else {
         let text = lower.sentence("sql", node)?;
         if text.ends_with(".sql") && !text.contains(char::is_whitespace) {
@@ -74,7 +73,7 @@ fn bound(keys: &KeyReader, query: Text, with: &mut Vec<(Spanned<String>, Filling
         at.span = query.place.inside(part.range.start, part.range.end);
         let span = at.span;
         if !part.is_closed {
-            lower.template(written, at);
+            lower.texts().template(written, at);
             return None;
         }
         let place = part.place(source, &parts, &|quotes| query.place.inside(quotes.start, quotes.end));
@@ -88,7 +87,7 @@ fn bound(keys: &KeyReader, query: Text, with: &mut Vec<(Spanned<String>, Filling
                     !is_given && !source.contains(&format!("${name}"))
                 };
                 let name = free_name(written, is_free)?;
-                let value = Filling::Text(lower.template(written, at));
+                let value = Filling::Text(lower.texts().template(written, at));
                 with.push((Spanned::new(name.clone(), span), value));
                 name
             }

@@ -85,7 +85,7 @@ pub(super) fn words(keys: &KeyReader) -> Option<Vec<Text>> {
         keys.lower.empty("program", node.span);
         return None;
     }
-    let words: Vec<Text> = items.iter().filter_map(|item| keys.lower.loose_text("program", item)).collect();
+    let words: Vec<Text> = items.iter().filter_map(|item| keys.lower.texts().loose_text("program", item)).collect();
     (words.len() == items.len()).then_some(words)
 }
 
@@ -170,7 +170,7 @@ pub fn environment(keys: &KeyReader) -> Vec<(Spanned<String>, Text)> {
             keys.lower.report(Diagnostic::bad_value(name.span, message).help("use letters, digits and \"_\", a letter first"));
             continue;
         }
-        if let Some(text) = keys.lower.loose_text(&name.text, node) {
+        if let Some(text) = keys.lower.texts().loose_text(&name.text, node) {
             list.push((Spanned::new(name.text.clone(), name.span), text));
         }
     }
@@ -246,7 +246,7 @@ pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
     if node.as_map().is_none() {
         return Some(PythonCode { code: code(keys, "python", node)?, file: None, returns, needs: PythonNeeds::default() });
     }
-    let own = KeyReader::of_key(keys.lower, ("python", format!("\"python\" of {}", keys.owner)), &[&keys::PYTHON_CODE], node)?;
+    let own = KeyReader::of_key(keys.lower, "python", &keys.owner, &[&keys::PYTHON_CODE], node)?;
     own.check_one_of(&["file", "code"]);
     let file = own.name("file");
     let code = match (&file, own.get("code")) {

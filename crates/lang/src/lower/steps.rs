@@ -9,6 +9,7 @@ use super::ids::{Ids, OuterIds};
 use super::keys::{self, KeyTable};
 use super::kinds;
 use super::models::retry;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::tools::one_kind;
@@ -40,8 +41,7 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &StepScope) -> Vec<Arc<Step>> 
     let (mut steps, mut ids) = (vec![], Ids::default());
     for (index, node) in list.iter().enumerate() {
         let unknown = format!("step {}", index + 1);
-        let owner =
-            node.text_of("id").map_or_else(|| unknown.clone(), |id| format!("step {}", quoted(&step_path::inside(&scope.path, id))));
+        let owner = KeyOwner::entry("step", node.text_of("id").map(|id| step_path::inside(&scope.path, id)), index + 1);
         let (keys, kind) = one_kind(lower, &owner, &[&keys::STEP, &keys::EVERY_STEP], keys::KINDS, None, node);
         let mut step = step(keys.as_ref(), kind, node, &inner);
         if step.id.value.is_empty() {
@@ -120,7 +120,7 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
         lower.report(found.help("put the inner one into a pipeline of its own and call it"));
     }
     let list = match node.as_list() {
-        Some(_) => Some(lower.filling(node)),
+        Some(_) => Some(lower.texts().filling(node)),
         None if node.as_map().is_some() => {
             let instead = node.as_map().and_then(|map| {
                 let lists: Option<Vec<&[Node]>> = map.entries.iter().map(|(_, node)| node.as_list()).collect();
@@ -141,7 +141,7 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
             lower.other_shape("for_each", node, "a list, or an expression that gives one", instead);
             None
         }
-        None => lower.expression("for_each", node).map(Filling::Text),
+        None => lower.texts().expression("for_each", node).map(Filling::Text),
     };
     let name = keys.get("as").and_then(|node| lower.new_id("loop name", node));
     if let Some(name) = &name {
@@ -176,7 +176,7 @@ fn inner(keys: &KeyReader, inside: &StepScope) -> Case {
 
 fn repeat(keys: &KeyReader, inside: &StepScope) -> Option<RepeatStep> {
     let node = keys.get("repeat")?;
-    let rounds = KeyReader::new(keys.lower, format!("repeat of {}", quoted(&inside.path)), &[&keys::ROUNDS], node)?;
+    let rounds = KeyReader::new(keys.lower, KeyOwner::Quoted(inside.path.clone()).part("repeat"), &[&keys::ROUNDS], node)?;
     // Steps that slid below `repeat` were reported there.
     let slid = node.as_map().and_then(|map| map.get("steps")).and_then(Node::as_list).filter(|_| !keys.has("steps"));
     let inner = slid.map_or_else(|| inner(keys, inside), |list| Case::list(node.span, steps(keys.lower, list, inside)));
@@ -216,8 +216,8 @@ fn route(keys: &KeyReader, inside: &StepScope) -> Option<RouteStep> {
 
 fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option<Case> {
     let owner = match node.text_of("id") {
-        Some(id) => format!("case {}", quoted(&step_path::inside(&inside.path, id))),
-        None => format!("case {number} of {}", quoted(&inside.path)),
+        Some(id) => KeyOwner::Named("case", step_path::inside(&inside.path, id)),
+        None => KeyOwner::Quoted(inside.path.clone()).part(format!("case {number}")),
     };
     let unknown = Spanned::new(format!("case {number}"), node.span);
     let conditions = ["phrases", "equals", "when"];
@@ -321,7 +321,7 @@ fn check_id(keys: &KeyReader, id: &Spanned<String>) {
 /// `otherwise`: a step without id, or steps.
 fn otherwise(route: &KeyReader, node: &Node, inside: &StepScope) -> Option<Case> {
     let lower = route.lower;
-    let owner = quoted(&step_path::inside(&inside.path, OTHERWISE));
+    let owner = KeyOwner::Quoted(step_path::inside(&inside.path, OTHERWISE));
     let id = Spanned::new(OTHERWISE.to_owned(), route.key_span(OTHERWISE));
     if has_steps_alone(node) {
         let keys = KeyReader::new(lower, owner, &[&keys::OTHERWISE_STEPS], node)?;
@@ -335,7 +335,7 @@ fn otherwise(route: &KeyReader, node: &Node, inside: &StepScope) -> Option<Case>
 }
 
 /// A case is a step of any kind but `route` and `gate`.
-fn check_kind(lower: &Lower, owner: &str, step: &Step) {
+fn check_kind(lower: &Lower, owner: &KeyOwner, step: &Step) {
     if let StepKind::Route(_) | StepKind::Gate(_) = step.kind {
         let kind = step.kind.word();
         let message = format!("{owner} cannot itself be a {kind}");

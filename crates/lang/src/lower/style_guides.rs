@@ -19,7 +19,7 @@ pub fn style_guide(tree: &Node, file: FileId, world: &mut dyn World, diagnostics
     let guide = StyleGuide {
         name: name.as_ref().map(|name| name.value.clone()).unwrap_or_default(),
         span: name.as_ref().map_or(keys.span, |name| name.span),
-        version: keys.get("version").and_then(|node| lower.loose_text("version", node)).map(|text| text.source.to_string()),
+        version: keys.get("version").and_then(|node| lower.texts().loose_text("version", node)).map(|text| text.source.to_string()),
         emojis: emojis(&keys),
         ..said(&keys, &StyleGuide::default())
     };

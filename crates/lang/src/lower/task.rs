@@ -16,7 +16,7 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
     let (agent, prompt, judge) = (keys.name("task"), keys.text("prompt"), keys.name("judge"));
     let artefact = keys.get("artefact").and_then(|node| artefact(keys.lower, node));
     let accept = keys.get("accept").and_then(|node| accept(keys, node));
-    let attach = keys.read("attach", Lower::expressions);
+    let attach = keys.read("attach", |lower, key, node| lower.texts().expressions(key, node));
     let with = keys.pairs("with");
     check_variables(keys);
     let (max_attempts, identical) = (max_attempts(keys), keys.limit("stop_on_identical_failures"));
@@ -41,7 +41,7 @@ fn artefact(lower: &Lower, node: &Node) -> Option<Text> {
     if !is_filled(node) {
         lower.word("artefact", node, ArtefactKind::VARIANTS)?;
     }
-    lower.text("artefact", node)
+    lower.texts().text("artefact", node)
 }
 
 /// A list of texts and criteria; else the name of a scorecard, or an expression.

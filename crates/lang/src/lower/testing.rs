@@ -9,6 +9,8 @@ use super::case_rows;
 use super::checks::{expected, is_measurable};
 use super::context::{Lower, quoted};
 use super::keys;
+use super::other_file::FileRole;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::replies::by_step;
 use super::world::World;
@@ -48,7 +50,7 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let cases = lower.unique("cases", Some(&all), read, |case| &case.id);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
-    let pipeline = lower.found("pipeline", &written.value, written.span, answer)?;
+    let pipeline = lower.found(FileRole::Pipeline, &written.value, written.span, answer)?;
     let models = keys.filled_list("models").and_then(|_| keys.names("models")).unwrap_or_default();
     for (place, name) in models.iter().enumerate() {
         if let Some(first) = models.iter().take(place).find(|known| known.value == name.value) {
@@ -65,7 +67,7 @@ pub fn cases(lower: &Lower, list: Option<&[Node]>, shared: &SharedCases) -> Vec<
 }
 
 fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Option<TestCase> {
-    let owner = node.text_of("id").map_or_else(|| format!("case {number}"), |id| format!("case {}", quoted(id)));
+    let owner = KeyOwner::entry("case", node.text_of("id"), number);
     let keys = KeyReader::new(lower, owner, &[&keys::TEST_CASE], node)?;
     keys.sentence("description");
     let id = keys.get("id").and_then(|node| lower.new_id("case id", node));
@@ -89,7 +91,7 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Opti
 }
 
 fn past_message(lower: &Lower, node: &Node) -> Option<PastMessage> {
-    let keys = KeyReader::new(lower, "the message".to_owned(), &[&keys::PAST_MESSAGE], node)?;
+    let keys = KeyReader::new(lower, "the message", &[&keys::PAST_MESSAGE], node)?;
     let (role, text, channel) = (keys.choice("role"), keys.sentence("text"), keys.name("channel").map(|name| name.value));
     let agent = keys.name("agent").map(|name| name.value);
     Some(PastMessage { role: role?, text: text?, channel, agent, ..PastMessage::default() })
@@ -117,7 +119,7 @@ fn mocks(keys: &KeyReader) -> IndexMap<String, Spanned<Mock>> {
             node.as_map().is_some_and(|map| map.entries.len() == 1 && map.get("error").is_some_and(|node| node.as_scalar().is_some()));
         let mock = match is_error {
             true => {
-                let keys = KeyReader::new(keys.lower, format!("the mock of {}", quoted(&step.text)), &[&keys::MOCK_ERROR], node)?;
+                let keys = KeyReader::new(keys.lower, KeyOwner::Quoted(step.text.clone()).part("the mock"), &[&keys::MOCK_ERROR], node)?;
                 Mock::Error(keys.choice("error")?)
             }
             false => Mock::Output(node.to_value()),
@@ -140,11 +142,11 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
         outputs: expect
             .entries("outputs")
             .map(|(name, node)| {
-                let owner = format!("output {}", quoted(&name.text));
+                let owner = KeyOwner::Named("output", name.text.clone());
                 (Spanned::new(name.text.clone(), name.span), expected(keys.lower, &owner, node))
             })
             .collect(),
-        result: expect.get("result").map(|node| expected(keys.lower, "\"result\"", node)).unwrap_or_default(),
+        result: expect.get("result").map(|node| expected(keys.lower, &KeyOwner::Quoted("result".to_owned()), node)).unwrap_or_default(),
         judge: expect.get("judge").and_then(|node| {
             let text = keys.lower.description("judge", node, "write the sentence itself; the judge reads the inputs of the run, too")?;
             is_measurable(keys.lower, "judge", &keys.owner, &text, node.span, None);
@@ -153,7 +155,7 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
         max_tokens: expect.read("max_tokens", Lower::whole).map(|most| Spanned::new(most, at("max_tokens"))),
         max_cost_usd: expect.read("max_cost_usd", Lower::positive).map(|most| Spanned::new(most, at("max_cost_usd"))),
         blocked: expect.names("blocked").map(|names| Spanned::new(names, at("blocked"))),
-        sent: expect.get("sent").map(|node| expected(keys.lower, "\"sent\"", node)).unwrap_or_default(),
+        sent: expect.get("sent").map(|node| expected(keys.lower, &KeyOwner::Quoted("sent".to_owned()), node)).unwrap_or_default(),
         calls: expect
             .entries("calls")
             .filter_map(|(path, node)| Some((Spanned::new(path.text.clone(), path.span), calls(keys.lower, path, node)?)))
@@ -172,12 +174,13 @@ fn expect(keys: &KeyReader) -> Option<Expect> {
 }
 
 fn calls(lower: &Lower, path: &MapKey, node: &Node) -> Option<ExpectedCalls> {
-    let keys = KeyReader::new(lower, format!("calls of {}", quoted(&path.text)), &[&keys::EXPECTED_CALLS], node)?;
+    let owner = KeyOwner::Quoted(path.text.clone()).part("calls");
+    let keys = KeyReader::new(lower, &owner, &[&keys::EXPECTED_CALLS], node)?;
     if node.as_map().is_some_and(|map| map.entries.is_empty()) {
         lower.empty(&format!("calls of {}", quoted(&path.text)), node.span);
     }
     let names = |key: &str| keys.names(key).map(|names| Spanned::new(names, keys.value_span(key)));
-    let part = |part: CallPart| Some((part, expected(lower, &quoted(part.key()), keys.get(part.key())?)));
+    let part = |part: CallPart| Some((part, expected(lower, &KeyOwner::Quoted(part.key().to_owned()), keys.get(part.key())?)));
     let checks = CallPart::VARIANTS.iter().filter_map(|own| part(*own)).collect();
     Some(ExpectedCalls { agent: names("agent"), pictures: names("pictures"), checks })
 }

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::context::{Lower, quoted};
+use super::context::Lower;
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Filling, Form, Text, TextPlace};
@@ -11,13 +12,24 @@ use crate::source::Span;
 use crate::syntax::{self, Node, NodeKind, Scalar};
 use crate::template;
 
-impl Lower<'_> {
+/// Reads what authors write at length: texts with `{{ … }}`, expressions, values with them, and JSON Schemas.
+#[derive(Clone, Copy)]
+pub struct Texts<'l, 'w>(pub(super) &'l Lower<'w>);
+
+impl<'w> Lower<'w> {
+    /// The reader of what authors write at length.
+    pub fn texts(&self) -> Texts<'_, 'w> {
+        Texts(self)
+    }
+}
+
+impl Texts<'_, '_> {
     /// A text with `{{ … }}`.
     pub fn text(&self, label: &str, node: &Node) -> Option<Text> {
         match node.as_scalar().filter(|scalar| scalar.value.is_string()) {
             Some(scalar) => Some(self.template(&scalar.text, place(scalar, node.span, 0))),
             None => {
-                self.sentence(label, node);
+                self.0.sentence(label, node);
                 None
             }
         }
@@ -33,10 +45,10 @@ impl Lower<'_> {
 
     /// A template from its text.
     pub fn template(&self, source: &str, place: TextPlace) -> Text {
-        if self.is_data {
+        if self.0.is_data {
             return plain(source, place);
         }
-        let text = template::text(source, place, &mut self.diagnostics());
+        let text = template::text(source, place, &mut self.0.diagnostics());
         self.check_shared(&text);
         text
     }
@@ -46,14 +58,14 @@ impl Lower<'_> {
         match node.as_scalar().filter(|scalar| !scalar.value.is_null() && !scalar.text.trim().is_empty()) {
             Some(scalar) => Some(self.bare(&scalar.text, place(scalar, node.span, 0))),
             None => {
-                self.wrong(label, node, "an expression such as inputs.name");
+                self.0.wrong(label, node, "an expression such as inputs.name");
                 None
             }
         }
     }
 
     pub(crate) fn bare(&self, source: &str, place: TextPlace) -> Text {
-        let text = template::expression(source, place, &mut self.diagnostics());
+        let text = template::expression(source, place, &mut self.0.diagnostics());
         self.check_shared(&text);
         text
     }
@@ -79,7 +91,7 @@ impl Lower<'_> {
 
     fn tell_numbers(&self, key: &str, node: &Node) {
         match &node.kind {
-            NodeKind::Scalar(_) => self.diagnostics().extend(syntax::reread_number(node, key)),
+            NodeKind::Scalar(_) => self.0.diagnostics().extend(syntax::reread_number(node, key)),
             NodeKind::List(list) => list.iter().for_each(|one| self.tell_numbers(key, one)),
             NodeKind::Map(map) => map.entries.iter().for_each(|(key, one)| self.tell_numbers(&key.text, one)),
             NodeKind::Broken => {}
@@ -91,7 +103,7 @@ impl Lower<'_> {
         match node.as_list() {
             Some(list) => Some(Filling::List(list.iter().filter_map(|node| self.expression(label, node)).map(Filling::Text).collect())),
             None if node.as_map().is_some() => {
-                self.wrong(label, node, "an expression such as inputs.name, or a list of them");
+                self.0.wrong(label, node, "an expression such as inputs.name, or a list of them");
                 None
             }
             None => self.expression(label, node).map(Filling::Text),
@@ -110,7 +122,7 @@ impl Lower<'_> {
             if let [(key, value)] = map.entries.as_slice()
                 && value.to_value().is_null()
             {
-                self.diagnostics().extend(template::in_brackets(&key.text, node.span));
+                self.0.diagnostics().extend(template::in_brackets(&key.text, node.span));
             }
             let fillings: Vec<(String, Filling)> =
                 map.entries.iter().map(|(key, node)| (key.text.clone(), self.filling_with(node, leaf))).collect();
@@ -129,11 +141,11 @@ impl Lower<'_> {
     }
 
     /// A text that is here, or in `{ file: … }`.
-    pub(crate) fn text_or_file(&self, label: &str, owner: &str, node: &Node) -> Option<Text> {
+    pub(crate) fn text_or_file(&self, label: &str, owner: &KeyOwner, node: &Node) -> Option<Text> {
         if node.as_map().is_none() {
             return self.text(label, node);
         }
-        let keys = KeyReader::of_key(self, (label, format!("{} of {owner}", quoted(label))), &[&keys::FILE], node)?;
+        let keys = KeyReader::of_key(self.0, label, owner, &[&keys::FILE], node)?;
         let text = self.taken_text(label, &keys)?;
         Some(self.template(&text.source, text.place))
     }
@@ -141,9 +153,9 @@ impl Lower<'_> {
     /// The text of `{ file: … }`, as it is.
     pub(super) fn taken_text(&self, label: &str, keys: &KeyReader) -> Option<Text> {
         let path = keys.name("file")?;
-        let answer = self.world().text(self.file, &path.value);
-        let (file, whole) = self.found(&format!("{label} file"), &path.value, path.span, answer)?;
-        if !self.takes(&whole, path.span) {
+        let answer = self.0.world().text(self.0.file, &path.value);
+        let (file, whole) = self.0.found(&*format!("{label} file"), &path.value, path.span, answer)?;
+        if !self.0.takes(&whole, path.span) {
             return None;
         }
         let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
@@ -154,12 +166,12 @@ impl Lower<'_> {
 
     /// F208: what other files use cannot read the steps of one of them.
     fn check_shared(&self, text: &Text) {
-        if !self.is_shared {
+        if !self.0.is_shared {
             return;
         }
         for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|name| name == "steps")) {
             let message = "\"steps\" exists only in a pipeline; this text is shared by several";
-            self.report(Diagnostic::wrong_place(read.span, message).help("pass the value in by the step that uses this"));
+            self.0.report(Diagnostic::wrong_place(read.span, message).help("pass the value in by the step that uses this"));
         }
     }
 }

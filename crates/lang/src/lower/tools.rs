@@ -7,6 +7,8 @@ use strum::VariantArray;
 use super::context::{Lower, quoted};
 use super::fields::FieldRole;
 use super::keys::{self, KeyTable, Tables};
+use super::other_file::FileRole;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::started::{command_line, environment, program, python_code};
 use super::texts::place;
@@ -16,7 +18,7 @@ use crate::source::{Span, Spanned};
 use crate::syntax::{MapKey, Node};
 
 /// One tool; one that cannot be read or is not yet available has the kind `Broken`.
-pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
+pub fn tool(lower: &Lower, owner: &KeyOwner, span: Span, node: &Node) -> Tool {
     let mut tool = Tool { span, ..Tool::default() };
     let (keys, kind) = one_kind(lower, owner, &[&keys::TOOL], keys::TOOL_KINDS, None, node);
     let Some(keys) = keys else { return tool };
@@ -49,7 +51,7 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
 /// are there in place of any kind.
 pub(crate) fn one_kind<'a, 'w>(
     lower: &'a Lower<'w>,
-    owner: &str,
+    owner: &KeyOwner,
     common: Tables,
     kinds: Tables<'static>,
     instead: Option<&'static KeyTable>,
@@ -166,7 +168,7 @@ fn read_kind(keys: &KeyReader, kind: &str) -> Option<ToolKind> {
 }
 
 fn args(keys: &KeyReader) -> Vec<Text> {
-    keys.list("args").unwrap_or_default().iter().filter_map(|node| keys.lower.loose_text("args", node)).collect()
+    keys.list("args").unwrap_or_default().iter().filter_map(|node| keys.lower.texts().loose_text("args", node)).collect()
 }
 
 /// `auth`: how a token is fetched.
@@ -228,7 +230,7 @@ fn is_address_of_tokens(keys: &KeyReader, key: &str, written: &Spanned<String>) 
 /// A pipeline that is called (F025).
 pub fn called(lower: &Lower, file: &Spanned<String>) -> Option<PipelineId> {
     let answer = lower.world().pipeline(file.span, &file.value);
-    lower.found("pipeline", &file.value, file.span, answer)
+    lower.found(FileRole::Pipeline, &file.value, file.span, answer)
 }
 
 /// A path inside the project, joined to the folder of the file (F604).
@@ -256,10 +258,10 @@ pub fn request(keys: &KeyReader) -> Option<(Method, Text)> {
     };
     let rest = &text[method.word().len()..];
     let (address, start) = (rest.trim(), text.len() - rest.trim_start().len());
-    Some((method, keys.lower.template(address, place(scalar, node.span, start))))
+    Some((method, keys.lower.texts().template(address, place(scalar, node.span, start))))
 }
 
 /// `headers`: names and texts.
 pub fn headers(keys: &KeyReader) -> Vec<(String, Text)> {
-    keys.entries("headers").filter_map(|(name, node)| Some((name.text.clone(), keys.lower.loose_text(&name.text, node)?))).collect()
+    keys.entries("headers").filter_map(|(name, node)| Some((name.text.clone(), keys.lower.texts().loose_text(&name.text, node)?))).collect()
 }

@@ -1,11 +1,11 @@
 //! Single values: a node becomes a number, a text, a word, or a finding. `label` is the key the value belongs to.
 
+use std::fmt;
 use std::time::Duration;
-
-use regex::Regex;
 
 use super::context::{LONGEST_MESSAGE, Lower, found, quoted};
 use super::other_shapes::{self, Instead, truth};
+use super::owner::KeyOwner;
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{About, Code, Diagnostic, akin, did_you_mean, listed};
 use crate::model::UnitError;
@@ -49,66 +49,172 @@ fn without_marks(text: &str) -> Option<String> {
     is_number.then(|| if unit.trim() == "k" { format!("{number}000") } else { number })
 }
 
-impl Lower<'_> {
-    /// F005.
-    pub fn wrong(&self, label: &str, node: &Node, must_be: &str) {
-        self.wrong_about(value_of(label), &quoted(label), node, must_be);
-    }
+/// The letters of a name; digits and `_` may follow the first (F011).
+#[derive(Clone, Copy, PartialEq, Eq, strum::Display)]
+pub(crate) enum Letters {
+    /// Those of ids.
+    #[strum(serialize = "small letters, digits and \"_\", a letter first")]
+    Small,
+    /// Those of secrets.
+    #[strum(serialize = "capitals, digits and \"_\", a capital first")]
+    Capitals,
+}
 
-    /// F005 about something that has no key: `input "tone"`.
-    pub(crate) fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
-        self.wrong_about(About::Other, what, node, must_be);
-    }
-
-    fn wrong_about(&self, about: About, what: &str, node: &Node, must_be: &str) {
-        if node.kind != NodeKind::Broken {
-            let message = format!("{what} must be {must_be}, found {}", found(node));
-            let number = node.as_scalar().filter(|scalar| must_be.contains("number") && scalar.value.is_string());
-            let number = number
-                .and_then(|scalar| without_marks(&scalar.text))
-                .filter(|text| !must_be.contains("whole") || text.parse::<u64>().is_ok());
-            let is_word = node.as_scalar().is_some_and(|scalar| scalar.value.is_string());
-            let label_of_grade = about == value_of("readability");
-            let found = wrong_type(node, message).about(about.clone());
-            self.report(match number {
-                Some(number) if about == value_of("keep") => found
-                    .help(format!("write {number}: how many messages are kept, whatever their age"))
-                    .proposed_fix(vec![(node.span, number)]),
-                Some(number) => found.help(format!("write {number}")).proposed_fix(vec![(node.span, number)]),
-                None if label_of_grade => found.help("write the highest school grade that the text may need, such as 7"),
-                None => found.help(match &about {
-                    About::Value(label) if must_be == "true or false" => {
-                        let is_off = node.as_scalar().is_some_and(|scalar| ["none", "never", "disabled", "0"].contains(&&*scalar.text));
-                        if is_off {
-                            format!("write {label}: false")
-                        } else {
-                            format!("write {label}: true, or {label}: false for the opposite")
-                        }
-                    }
-                    About::Value(label) if must_be.ends_with("such as 5s") => match node.as_map() {
-                        Some(map) => {
-                            let keys: Vec<&str> = map.entries.iter().map(|(key, _)| &*key.text).collect();
-                            format!("write a time behind {label}:, such as {label}: 1h, in place of {}", listed(&keys, "and"))
-                        }
-                        None => format!("write {label}: with a time, such as {label}: 1h"),
-                    },
-                    About::Value(label) if label == "most_parts" && is_word => {
-                        "write the most parts that may be sent, such as most_parts: 10".to_owned()
-                    }
-                    _ if must_be.contains("whole number") && !must_be.contains(" or a ") && is_word => {
-                        format!("write {must_be}, in digits, such as 10")
-                    }
-                    _ => format!("write {must_be}"),
-                }),
-            });
+impl Letters {
+    fn has(self, c: char) -> bool {
+        match self {
+            Letters::Small => c.is_ascii_lowercase(),
+            Letters::Capitals => c.is_ascii_uppercase(),
         }
     }
 
+    fn cased(self, name: &str) -> String {
+        match self {
+            Letters::Small => name.to_lowercase(),
+            Letters::Capitals => name.to_uppercase(),
+        }
+    }
+
+    /// F011 for a name with other letters.
+    pub(crate) fn check(self, lower: &Lower, label: &str, id: &str, span: Span) {
+        let wrong = match id.chars().next() {
+            None => "is empty".to_owned(),
+            Some(first) => {
+                let mut wrong: Vec<String> = vec![];
+                for c in id.chars().filter(|c| !(self.has(*c) || c.is_ascii_digit() || *c == '_')) {
+                    let what = match c {
+                        ' ' => "blanks".to_owned(),
+                        'A'..='Z' => "capitals".to_owned(),
+                        'a'..='z' => "small letters".to_owned(),
+                        c => quoted(&c.to_string()),
+                    };
+                    if !wrong.contains(&what) {
+                        wrong.push(what);
+                    }
+                }
+                match wrong.as_slice() {
+                    [] if self.has(first) => return,
+                    [] => format!("begins with {}", quoted(&first.to_string())),
+                    wrong => format!("has {}", listed(wrong, "and")),
+                }
+            }
+        };
+        let valid: String = self.cased(id).chars().map(|c| if self.has(c) || c.is_ascii_digit() { c } else { '_' }).collect();
+        let valid = valid.trim_start_matches(|c: char| !self.has(c));
+        if let Some(at) = id.find('：') {
+            let message = format!("a wide colon stands in {label} {}, which separates nothing", quoted(id));
+            let place = Span { start: span.start + at as u32, end: span.start + (at + '：'.len_utf8()) as u32, ..span };
+            let help = format!("write {}: with an ordinary colon", id.get(..at).unwrap_or_default());
+            return lower.report(bad_id(place, message).help(help));
+        }
+        let diagnostic = bad_id(span, format!("{label} {} {wrong}; use {self}", quoted(id)));
+        lower.report(match valid {
+            "" => diagnostic.help("write a name such as draft"),
+            name => diagnostic.help(format!("write {name}, here and wherever it is used")),
+        });
+    }
+}
+
+/// What a value must be.
+pub enum Wanted<'t> {
+    /// A number.
+    Number,
+    /// A whole number: these words.
+    Whole(&'static str),
+    /// The same, or the word `none`.
+    NoneOrWhole,
+    /// True or false.
+    Switch,
+    /// A time with its unit.
+    Time,
+    /// What these words say.
+    Words(&'t str),
+}
+
+impl<'t> From<&'t str> for Wanted<'t> {
+    fn from(words: &'t str) -> Wanted<'t> {
+        Wanted::Words(words)
+    }
+}
+
+impl fmt::Display for Wanted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Wanted::Number => "a number",
+            Wanted::NoneOrWhole => "none or a whole number",
+            Wanted::Switch => "true or false",
+            Wanted::Time => "a time such as 5s",
+            Wanted::Whole(words) | Wanted::Words(words) => words,
+        })
+    }
+}
+
+impl Wanted<'_> {
+    /// F005.
+    fn report(&self, lower: &Lower, (about, what): (About, &str), node: &Node) {
+        if node.kind == NodeKind::Broken {
+            return;
+        }
+        let label = if let About::Value(label) = &about { label.as_str() } else { "" };
+        let (help, text) = self.instead(label, node);
+        let found = wrong_type(node, format!("{what} must be {self}, found {}", found(node))).about(about).help(help);
+        lower.report(match text {
+            Some(text) => found.proposed_fix(vec![(node.span, text)]),
+            None => found,
+        });
+    }
+
+    /// What is written in place of a value behind this key, with the text of it where there is one.
+    fn instead(&self, label: &str, node: &Node) -> Instead {
+        let text = node.as_scalar().filter(|scalar| scalar.value.is_string());
+        let number = text.and_then(|scalar| without_marks(&scalar.text)).filter(|number| match self {
+            Wanted::Number => true,
+            Wanted::Whole(_) | Wanted::NoneOrWhole => number.parse::<u64>().is_ok(),
+            Wanted::Switch | Wanted::Time | Wanted::Words(_) => false,
+        });
+        let help = match self {
+            _ if let Some(number) = &number => match label {
+                "keep" => format!("write {number}: how many messages are kept, whatever their age"),
+                _ => format!("write {number}"),
+            },
+            _ if label == "readability" => "write the highest school grade that the text may need, such as 7".to_owned(),
+            Wanted::Switch if label.is_empty() => format!("write {self}"),
+            Wanted::Switch => match node.as_scalar().is_some_and(|scalar| ["none", "never", "disabled", "0"].contains(&&*scalar.text)) {
+                true => format!("write {label}: false"),
+                false => format!("write {label}: true, or {label}: false for the opposite"),
+            },
+            Wanted::Time => match node.as_map() {
+                Some(map) => {
+                    let keys: Vec<&str> = map.entries.iter().map(|(key, _)| &*key.text).collect();
+                    format!("write a time behind {label}:, such as {label}: 1h, in place of {}", listed(&keys, "and"))
+                }
+                None => format!("write {label}: with a time, such as {label}: 1h"),
+            },
+            _ if label == "most_parts" && text.is_some() => "write the most parts that may be sent, such as most_parts: 10".to_owned(),
+            Wanted::Whole(words) if text.is_some() => format!("write {words}, in digits, such as 10"),
+            Wanted::Number | Wanted::Whole(_) | Wanted::NoneOrWhole | Wanted::Words(_) => format!("write {self}"),
+        };
+        (help, number)
+    }
+}
+
+impl Lower<'_> {
+    /// F005.
+    pub fn wrong<'t>(&self, label: &str, node: &Node, wanted: impl Into<Wanted<'t>>) {
+        wanted.into().report(self, (value_of(label), &quoted(label)), node);
+    }
+
+    /// F005 about something that has no key: `input "tone"`.
+    pub(crate) fn wrong_thing(&self, what: &KeyOwner, node: &Node, must_be: &str) {
+        Wanted::Words(must_be).report(self, (About::Other, &what.to_string()), node);
+    }
+
     /// F005, with what to write in place of a value of another shape.
-    pub(super) fn other_shape(&self, label: &str, node: &Node, must_be: &str, instead: Option<Instead>) {
-        let Some((help, text)) = instead else { return self.wrong(label, node, must_be) };
+    pub(super) fn other_shape<'t>(&self, label: &str, node: &Node, wanted: impl Into<Wanted<'t>>, instead: Option<Instead>) {
+        let wanted = wanted.into();
+        let Some((help, text)) = instead else { return self.wrong(label, node, wanted) };
         let found =
-            wrong_type(node, format!("{} must be {must_be}, found {}", quoted(label), found(node))).about(value_of(label)).help(help);
+            wrong_type(node, format!("{} must be {wanted}, found {}", quoted(label), found(node))).about(value_of(label)).help(help);
         self.report(match text {
             Some(text) => found.proposed_fix(vec![(node.span, text)]),
             None => found,
@@ -136,19 +242,6 @@ impl Lower<'_> {
                 _ => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
             },
         });
-    }
-
-    /// A pattern (F021). `owner` is whose it is: `input "zip"`.
-    pub fn pattern(&self, owner: &str, node: &Node) -> Option<Regex> {
-        let text = self.sentence("pattern", node)?;
-        match self.room.compile(&text) {
-            Ok(regex) => Some(regex),
-            Err(why) => {
-                let message = format!("the pattern of {owner} {why}");
-                self.report(Diagnostic::new(Code::BadPattern, node.span, message).help(format!("correct the pattern {}", quoted(&text))));
-                None
-            }
-        }
     }
 
     /// A text for people or models.
@@ -188,67 +281,17 @@ impl Lower<'_> {
     /// A new id. It is given back even when F011 was reported, so that nothing else stumbles over it.
     pub(crate) fn new_id(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
         let id = self.fixed(label, node)?;
-        self.check_id(label, &id.value, id.span);
+        Letters::Small.check(self, label, &id.value, id.span);
         Some(id)
-    }
-
-    /// F011 for ids: small letters, digits and `_`, a letter first.
-    pub(crate) fn check_id(&self, label: &str, id: &str, span: Span) {
-        let rule = "use small letters, digits and \"_\", a letter first";
-        self.check_letters(label, id, span, rule, |c| c.is_ascii_lowercase(), str::to_lowercase);
-    }
-
-    /// F011 for names of secrets: capitals.
-    pub(crate) fn check_secret_name(&self, name: &str, span: Span) {
-        let rule = "use capitals, digits and \"_\", a capital first";
-        self.check_letters("secret name", name, span, rule, |c| c.is_ascii_uppercase(), str::to_uppercase);
-    }
-
-    fn check_letters(&self, label: &str, id: &str, span: Span, rule: &str, is_letter: fn(char) -> bool, case: fn(&str) -> String) {
-        let wrong = match id.chars().next() {
-            None => "is empty".to_owned(),
-            Some(first) => {
-                let mut wrong: Vec<String> = vec![];
-                for c in id.chars().filter(|c| !(is_letter(*c) || c.is_ascii_digit() || *c == '_')) {
-                    let what = match c {
-                        ' ' => "blanks".to_owned(),
-                        'A'..='Z' => "capitals".to_owned(),
-                        'a'..='z' => "small letters".to_owned(),
-                        c => quoted(&c.to_string()),
-                    };
-                    if !wrong.contains(&what) {
-                        wrong.push(what);
-                    }
-                }
-                match wrong.as_slice() {
-                    [] if is_letter(first) => return,
-                    [] => format!("begins with {}", quoted(&first.to_string())),
-                    wrong => format!("has {}", listed(wrong, "and")),
-                }
-            }
-        };
-        let valid: String = case(id).chars().map(|c| if is_letter(c) || c.is_ascii_digit() { c } else { '_' }).collect();
-        let valid = valid.trim_start_matches(|c: char| !is_letter(c));
-        if let Some(at) = id.find('：') {
-            let message = format!("a wide colon stands in {label} {}, which separates nothing", quoted(id));
-            let place = Span { start: span.start + at as u32, end: span.start + (at + '：'.len_utf8()) as u32, ..span };
-            let help = format!("write {}: with an ordinary colon", id.get(..at).unwrap_or_default());
-            return self.report(bad_id(place, message).help(help));
-        }
-        let diagnostic = bad_id(span, format!("{label} {} {wrong}; {rule}", quoted(id)));
-        self.report(match valid {
-            "" => diagnostic.help("write a name such as draft"),
-            name => diagnostic.help(format!("write {name}, here and wherever it is used")),
-        });
     }
 
     /// A whole number, 0 or more, that is also an `i64`.
     pub fn whole(&self, label: &str, node: &Node) -> Option<u64> {
         let number = node.as_scalar().and_then(|scalar| scalar.value.as_u64());
-        let must_be = if number.is_none() { "a whole number, 0 or more" } else { "a whole number up to 9223372036854775807" };
+        let wanted = if number.is_none() { "a whole number, 0 or more" } else { "a whole number up to 9223372036854775807" };
         let kept = number.filter(|number| i64::try_from(*number).is_ok());
         if kept.is_none() {
-            self.wrong(label, node, must_be);
+            self.wrong(label, node, Wanted::Whole(wanted));
         }
         kept
     }
@@ -261,7 +304,7 @@ impl Lower<'_> {
         }
         let number = value.and_then(serde_json::Value::as_u64);
         if number.is_none() {
-            self.wrong(label, node, "a whole number");
+            self.wrong(label, node, Wanted::Whole("a whole number"));
         }
         number
     }
@@ -270,7 +313,7 @@ impl Lower<'_> {
     pub fn number(&self, label: &str, node: &Node) -> Option<f64> {
         let number = node.as_scalar().and_then(|scalar| scalar.value.as_f64()).filter(|n| n.is_finite());
         if number.is_none() {
-            self.wrong(label, node, "a number");
+            self.wrong(label, node, Wanted::Number);
         }
         number
     }
@@ -299,7 +342,7 @@ impl Lower<'_> {
                     let found = wrong_type(node, message).about(value_of(label)).help(format!("write {word}"));
                     self.report(found.safe_fix(vec![(node.span, word.to_owned())]));
                 }
-                None => self.wrong(label, node, "true or false"),
+                None => self.wrong(label, node, Wanted::Switch),
             }
         }
         value
@@ -307,29 +350,29 @@ impl Lower<'_> {
 
     /// A time with its unit, above 0.
     pub fn duration(&self, label: &str, node: &Node) -> Option<Duration> {
-        let duration = self.with_unit(label, node, "a time such as 5s", parse_duration)?;
+        let duration = self.with_unit(label, node, Wanted::Time, parse_duration)?;
         if duration.is_zero() { self.zero(node, &format!("{label} must be above 0")) } else { Some(duration) }
     }
 
     /// A time with its unit, 0 too.
     pub(crate) fn duration_or_zero(&self, label: &str, node: &Node) -> Option<Duration> {
-        self.with_unit(label, node, "a time such as 5s", parse_duration)
+        self.with_unit(label, node, Wanted::Time, parse_duration)
     }
 
     /// A size with its unit, in bytes.
     pub fn size(&self, label: &str, node: &Node) -> Option<u64> {
-        self.with_unit(label, node, "a size such as 10MB", parse_size)
+        self.with_unit(label, node, "a size such as 10MB".into(), parse_size)
     }
 
-    fn with_unit<T>(&self, label: &str, node: &Node, must_be: &str, parse: fn(&str) -> Result<T, UnitError>) -> Option<T> {
+    fn with_unit<T>(&self, label: &str, node: &Node, wanted: Wanted, parse: fn(&str) -> Result<T, UnitError>) -> Option<T> {
         let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() || scalar.value.is_number()) else {
-            self.wrong(label, node, must_be);
+            self.wrong(label, node, wanted);
             return None;
         };
         match parse(&scalar.text) {
             Ok(value) => Some(value),
             Err(UnitError { what, write }) => {
-                let help = format!("write {}", write.as_deref().unwrap_or(must_be));
+                let help = format!("write {}", write.unwrap_or_else(|| wanted.to_string()));
                 self.report(bad_duration(node.span, format!("{label} {} {what}", quoted(&scalar.text))).help(help));
                 None
             }
@@ -339,7 +382,7 @@ impl Lower<'_> {
     /// One of these words.
     pub fn word<'s>(&self, label: &str, node: &Node, allowed: &[&'s str]) -> Option<&'s str> {
         let Some(scalar) = node.as_scalar().filter(|scalar| !scalar.value.is_null()) else {
-            self.wrong(label, node, &format!("one of {}", allowed.join(", ")));
+            self.wrong(label, node, &*format!("one of {}", allowed.join(", ")));
             return None;
         };
         let word = allowed.iter().find(|word| **word == scalar.text).copied();

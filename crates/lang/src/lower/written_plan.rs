@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::context::{Lower, quoted};
+use super::context::Lower;
 use super::ids::Ids;
 use super::keys;
+use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::written::{Nowhere, node};
 use crate::diagnostic::Diagnostic;
@@ -43,7 +44,7 @@ pub(crate) fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec
 }
 
 fn step(lower: &Lower, place: usize, node: &Node, ids: &mut Ids) -> Option<WrittenStep> {
-    let owner = format!("plan step {}", node.text_of("id").map_or_else(|| (place + 1).to_string(), quoted));
+    let owner = KeyOwner::entry("plan step", node.text_of("id"), place + 1);
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::WRITTEN_STEP], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("plan step id", node));
     if let Some(id) = &id {

@@ -67,19 +67,28 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
         }
     }
     let step = step_of(names, &read.path)?;
+    let meant = of_step(names, step, owner, (&base, field), known)?;
+    Some(match meant.path {
+        Some(path) if !is_last => MeantPath { path: None, help: format!("write {path}"), ..meant },
+        path => MeantPath { path, ..meant },
+    })
+}
+
+/// What a field below a step is; `base`: the path before it.
+fn of_step(names: &PipelineNames, step: &Step, owner: &Owner, (base, field): (&str, &str), known: &[&str]) -> Option<MeantPath> {
     let id = &step.id.value;
     let here = |add: &str| Some((step.id.span, format!("add {add} to this step")));
     let details = |name: &str| path(format!("steps.{id}.details.{name}"));
     let kind = &step.kind;
     let is_text = matches!(owner, Owner::Plain(_, Type::Text));
-    let meant = if matches!(kind, StepKind::Route(_)) && ["case", "chosen", "branch", "route"].contains(&field) {
+    Some(if matches!(kind, StepKind::Route(_)) && ["case", "chosen", "branch", "route"].contains(&field) {
         details("case")
     } else if matches!(kind, StepKind::Gate(_)) && ["passed", "ok", "pass", "success"].contains(&field) {
         details("passed")
     } else if matches!(kind, StepKind::Program(_)) && ["exit_code", "exit", "code", "returncode", "rc", "exitcode"].contains(&field) {
         details("exit")
     } else if matches!(kind, StepKind::Program(_)) && field == "stdout" {
-        path(base)
+        path(base.to_owned())
     } else if matches!(kind, StepKind::Program(_)) && is_text {
         MeantPath {
             help: format!(
@@ -127,10 +136,6 @@ pub(super) fn field(names: &PipelineNames, read: &Read, owner: &Owner, field: &s
         }
     } else {
         return None;
-    };
-    Some(match meant.path {
-        Some(path) if !is_last => MeantPath { path: None, help: format!("write {path}"), ..meant },
-        path => MeantPath { path, ..meant },
     })
 }
 

@@ -121,6 +121,7 @@ mod same_key;
 mod same_otherwise;
 mod scorecards;
 pub mod seat;
+mod seat_view;
 mod second_refinement;
 mod secret_in_address;
 mod secret_in_file;

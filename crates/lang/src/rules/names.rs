@@ -1,27 +1,21 @@
 //! The symbol table: which names are known at a place, and what they are as far as that is known before a run. The run's own
 //! names are made in `engine`; both follow section 8 of the language page.
 //!
-//! How to add a name: an arm in [`PipelineNames::root`], its type in `known.rs`, its value in `engine`.
+//! How to add a name: an arm in `SeatView::root`, its type in `known.rs`, its value in `engine`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-use strum::VariantArray;
 
 use super::known;
 use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::event::TurnOutput;
-use crate::model::{Filling, ForEach, Form, OnFailure, Outputs, PipelineId, Read, Root, RootPlaces, Step, StepKind, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, Outputs, PipelineId, Read, Step, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
 use crate::template::types::Type;
-
-/// Most steps that are looked through for what a help names.
-const MOST_ABOVE: usize = 64;
 
 /// How deep outputs that are made of other outputs are followed.
 pub(super) const DEEPEST: usize = 64;
@@ -33,8 +27,8 @@ pub struct PipelineNames<'a> {
     /// Where ids stand, in all lists.
     pub(super) steps: HashMap<&'a str, Vec<StepIx>>,
     /// Names of loop elements, anywhere in the file.
-    loop_names: HashMap<&'a str, StepIx>,
-    inputs: Type,
+    pub(super) loop_names: HashMap<&'a str, StepIx>,
+    pub(super) inputs: Type,
     /// For each list the `when` of the case that it is.
     pub(super) case_whens: Vec<Option<&'a Text>>,
     pub(super) outputs: RefCell<Vec<Option<Type>>>,
@@ -120,7 +114,7 @@ impl<'a> PipelineNames<'a> {
                 Some([ix]) => (self.member(*ix, std::slice::from_ref(member)).unwrap_or(Type::Any), rest),
                 _ => return Type::Any,
             },
-            [root, rest @ ..] if root != "steps" => (self.root(seat, root).unwrap_or(Type::Any), rest),
+            [root, rest @ ..] if root != "steps" => (self.view(seat).root(root).unwrap_or(Type::Any), rest),
             _ => return Type::Any,
         };
         rest.iter().fold(kind, |kind, part| match &kind {
@@ -151,31 +145,6 @@ impl<'a> PipelineNames<'a> {
         }
     }
 
-    /// The names that may begin a path here, in the order of the manual.
-    pub fn known(&self, seat: &Seat) -> Vec<&'a str> {
-        let roots = Root::VARIANTS.iter().filter(|root| self.has_root(seat, **root));
-        let mut known: Vec<&str> = roots.map(|root| root.word()).collect();
-        if let Viewpoint::Step(ix, part) = seat.at {
-            let names = self.loops_around(ix, part).filter_map(|(_, for_each)| for_each.name.as_ref());
-            known.extend(names.map(|name| name.value.as_str()));
-        }
-        known
-    }
-
-    /// Whether a path may begin with it here.
-    fn has_root(&self, seat: &Seat, root: Root) -> bool {
-        match root.places() {
-            RootPlaces::Everywhere => match seat.at {
-                Viewpoint::Person => !matches!(root, Root::Steps | Root::Person),
-                Viewpoint::Conversation => matches!(root, Root::Inputs | Root::Person),
-                Viewpoint::Step(..) | Viewpoint::Outputs | Viewpoint::Shared { .. } => true,
-            },
-            RootPlaces::Outside => seat.more.secrets,
-            RootPlaces::AfterFailure | RootPlaces::Judged | RootPlaces::Dialogue => self.root(seat, root.word()).is_ok(),
-            RootPlaces::Elements | RootPlaces::Rounds => matches!(seat.at, Viewpoint::Step(..)) && self.root(seat, root.word()).is_ok(),
-        }
-    }
-
     /// The ids of all steps, in file order.
     pub fn ids(&self) -> impl Iterator<Item = &'a str> {
         self.pipeline.steps.iter().map(|planned| planned.step.id.as_str())
@@ -186,169 +155,15 @@ impl<'a> PipelineNames<'a> {
         self.steps.contains_key(id)
     }
 
-    /// What `path` gives here.
-    pub fn path(&self, seat: &Seat, path: &[String]) -> Looked {
-        let Some((root, rest)) = path.split_first() else { return Ok(Type::Any) };
-        if seat.is_for_others() {
-            return Ok(Type::Any);
-        }
-        if root == "steps" {
-            if let (Some(agent), Viewpoint::Shared { .. }) = (&self.pipeline.pipeline.asked, &seat.at) {
-                let message =
-                    format!("agent \"{}\" is asked by other agents, so its instructions and tools cannot read steps", agent.value);
-                return Err(ReadProblem::wrong_place(
-                    &message,
-                    "read inputs.NAME here, or let the agent that asks put it into its request",
-                ));
-            }
-            // One whose id could not be read may be any.
-            let is_any = || self.pipeline.steps.iter().any(|planned| !planned.step.is_named());
-            return match self.step_path(seat, rest) {
-                Err(ReadProblem::UnknownStep(_)) if is_any() => Ok(Type::Any),
-                found => found,
-            };
-        }
-        if matches!(root.as_str(), "secrets" | "env") {
-            by_name(root, rest.first())?;
-        }
-        // Of a round one step is looked up alone: the others need not be worked out.
-        let found = match rest.first().filter(|_| root == "previous") {
-            Some(id) => self.of_round(seat, root, Some(id)),
-            None => self.root(seat, root),
-        };
-        let kind = found.map_err(|problem| match (problem, root.as_str(), rest.first()) {
-            (ReadProblem::WrongPlace(message, _), "env", Some(name)) => {
-                let name = name.to_lowercase();
-                let help = format!("write inputs.{name} here, and {name}: text under inputs: whoever starts the run gives it");
-                ReadProblem::WrongPlace(message, help)
-            }
-            (problem, ..) => problem,
-        });
-        let kind = self.below(kind?, root, rest)?;
-        if root == "failure" && !rest.is_empty() && self.may_lack_failure(seat) {
-            return Err(ReadProblem::MaybeMissing("\"failure\" is empty when nothing failed".to_owned()));
-        }
-        Ok(kind)
-    }
-
-    /// The name a path begins with.
-    fn root(&self, seat: &Seat, name: &str) -> Looked {
-        let pipeline = &self.pipeline.pipeline;
-        let Some(root) = Root::parse(name) else { return self.element(seat, name) };
-        Ok(match root {
-            Root::Channel | Root::Style | Root::Conversation | Root::Run | Root::Refinement
-                if matches!(seat.at, Viewpoint::Conversation) =>
-            {
-                let message = format!("\"{name}\" cannot be read in conversation: the conversation is chosen before the run starts");
-                return Err(ReadProblem::wrong_place(&message, "use inputs or person here"));
-            }
-            Root::Inputs => self.inputs.clone(),
-            Root::Channel if pipeline.channels.is_empty() => Type::Any,
-            Root::Channel => known::channel(pipeline.channels.iter().map(|channel| channel.name.as_str())),
-            Root::Style if pipeline.style_guide.is_none() => Type::Any,
-            Root::Style => known::style(),
-            Root::Person => known::person(),
-            Root::Conversation => known::conversation(),
-            Root::Run => known::run(),
-            Root::Refinement => known::refinement(),
-            Root::Failure => return self.failure(seat),
-            Root::Previous | Root::Round => return self.of_round(seat, name, None),
-            Root::ItemNumber | Root::ItemCount => {
-                return self.element(seat, "item").map(|_| Type::within(Some(1.0), None)).map_err(|_| not_repeated(name));
-            }
-            Root::Value if seat.more.judged => Type::Any,
-            Root::Text if seat.more.judged => Type::Text,
-            Root::Turns if seat.more.turns => Type::list(Type::of_sample::<TurnOutput>()),
-            Root::Turn if seat.more.turns => Type::of_sample::<TurnOutput>(),
-            Root::With if seat.more.with.is_some() => seat.more.with.clone().unwrap_or(Type::Any),
-            // Secrets have codes of their own: where they may stand depends on what becomes of the text.
-            Root::Secrets => Type::Any,
-            Root::Env if seat.more.secrets => Type::Any,
-            Root::Env => {
-                let message = match seat.at {
-                    Viewpoint::Step(_, StepPart::When) => {
-                        "\"env\" cannot be read in when: only models, tools and what an http step sends read it"
-                    }
-                    Viewpoint::Step(..) | Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation | Viewpoint::Shared { .. } => {
-                        "\"env\" is allowed only in models, tools and http steps"
-                    }
-                };
-                return Err(ReadProblem::wrong_place(message, "pass the value as an input"));
-            }
-            Root::Value | Root::Text | Root::With => {
-                let where_it_is =
-                    if root == Root::With { "in tools and in the checks of a scorecard" } else { "in the checks of a scorecard" };
-                let message = format!("\"{name}\" exists only {where_it_is}");
-                return Err(ReadProblem::wrong_place(message, "write steps.ID.output or inputs.NAME"));
-            }
-            Root::Item | Root::Steps | Root::Turns | Root::Turn => return self.element(seat, name),
-        })
-    }
-
-    /// `item`, or the name in `as`, of the step itself or of one around it.
-    fn element(&self, seat: &Seat, name: &str) -> Looked {
-        let unknown = || {
-            Err(match self.loop_names.get(name) {
-                _ if name == "item" => {
-                    let message = "\"item\" exists only in a step with for_each";
-                    // The elements that a step above gives are most likely meant.
-                    let above = match &seat.at {
-                        Viewpoint::Step(ix, _) => self
-                            .pipeline
-                            .steps
-                            .iter()
-                            .take(ix.0 as usize)
-                            .rev()
-                            .take(MOST_ABOVE)
-                            .find(|planned| planned.step.for_each.is_some()),
-                        Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation | Viewpoint::Shared { .. } => None,
-                    };
-                    let help = match above {
-                        Some(above) => {
-                            format!("write for_each: steps.{}.output in this step, or the list that is meant", above.step.id.value)
-                        }
-                        None => {
-                            "write for_each: in this step, with the list that item goes through, such as for_each: inputs.NAME".to_owned()
-                        }
-                    };
-                    ReadProblem::wrong_place(message, help)
-                }
-                Some(step) => {
-                    let message = format!("\"{name}\" is the element of step \"{}\" and exists only there", self.step(*step).id.value);
-                    ReadProblem::wrong_place(message, "read the step's output instead")
-                }
-                None => ReadProblem::UnknownName(name.to_owned()),
-            })
-        };
-        match &seat.at {
-            Viewpoint::Step(ix, part) => {
-                let is_named = |for_each: &ForEach| name == "item" || for_each.name.as_ref().is_some_and(|own| own.value == name);
-                match self.loops_around(*ix, *part).find(|(_, for_each)| is_named(for_each) || for_each.is_broken) {
-                    Some((ix, for_each)) => Ok(self.element_of(ix, for_each)),
-                    None => unknown(),
-                }
-            }
-            // One of the steps that use it has the name; which one asks is known only in the run.
-            Viewpoint::Shared { users, .. } => {
-                let is_known = |ix: &StepIx| {
-                    let seat = Seat { at: Viewpoint::Step(*ix, StepPart::Work), more: Default::default() };
-                    self.element(&seat, name).is_ok()
-                };
-                if users.iter().any(is_known) { Ok(Type::Any) } else { unknown() }
-            }
-            Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => unknown(),
-        }
-    }
-
     /// The `for_each` of a step and of those around it, from the inside; its own does not count in its list.
-    fn loops_around(&self, ix: StepIx, part: StepPart) -> impl Iterator<Item = (StepIx, &'a ForEach)> {
+    pub(super) fn loops_around(&self, ix: StepIx, part: StepPart) -> impl Iterator<Item = (StepIx, &'a ForEach)> {
         let pipeline = self.pipeline;
         let of = move |ix: StepIx| pipeline.step(ix).step.for_each.as_ref().map(|for_each| (ix, for_each));
         pipeline.around(ix).skip(usize::from(part == StepPart::List)).filter_map(of)
     }
 
     /// What the elements of a list are.
-    fn element_of(&self, ix: StepIx, for_each: &ForEach) -> Type {
+    pub(super) fn element_of(&self, ix: StepIx, for_each: &ForEach) -> Type {
         if let Some(kind) = self.elements.borrow().get(&ix) {
             return kind.clone();
         }
@@ -396,65 +211,6 @@ impl<'a> PipelineNames<'a> {
             Outputs::None => Type::object([]),
             Outputs::Whole(text) => self.text(&seat, text),
         }
-    }
-
-    /// `previous` and `round`, in the steps of a `repeat` and in its `until`; of `previous` one step alone, if it has that.
-    fn of_round(&self, seat: &Seat, name: &str, only: Option<&String>) -> Looked {
-        let repeat = |ix: StepIx, part: StepPart| {
-            let repeats = |ix: &StepIx| self.step(*ix).kind.repeat().is_some();
-            self.pipeline.around(ix).skip(usize::from(part != StepPart::Until)).find(repeats)
-        };
-        let found = match &seat.at {
-            Viewpoint::Step(ix, part) => repeat(*ix, *part),
-            Viewpoint::Shared { users, .. } => users.iter().find_map(|ix| repeat(*ix, StepPart::Work)),
-            Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => None,
-        };
-        let Some(repeat) = found else {
-            if let Viewpoint::Step(ix, _) = seat.at
-                && let Some(group) = self.pipeline.around(ix).find(|ix| matches!(self.step(*ix).kind, StepKind::Group(_)))
-            {
-                return Err(ReadProblem::NoRounds(group));
-            }
-            let message = format!("\"{name}\" exists only in the steps of a repeat and in its until");
-            return Err(ReadProblem::wrong_place(message, "put the step into the steps of a repeat, or read steps.ID.output"));
-        };
-        if name == "round" {
-            let last = self.step(repeat).kind.repeat().map(|repeat| repeat.at_most as f64);
-            return Ok(Type::within(Some(1.0), last));
-        }
-        // Where the types of the steps depend on themselves, `output` ends the circle.
-        let one = only.and_then(|id| self.inner(repeat).find(|ix| self.step(*ix).id.value == *id));
-        let steps = self.inner(repeat).filter(|ix| one.is_none_or(|one| one == *ix));
-        Ok(known::previous(steps.map(|ix| (self.step(ix), self.in_round(ix)))))
-    }
-
-    fn failure(&self, seat: &Seat) -> Looked {
-        let is_after = |ix: StepIx| self.root_of(ix).1 != self.pipeline.main;
-        let is_known = match &seat.at {
-            Viewpoint::Step(ix, _) => is_after(*ix),
-            Viewpoint::Shared { users, .. } => users.iter().any(|ix| is_after(*ix)),
-            Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => false,
-        };
-        if is_known {
-            return Ok(known::failure());
-        }
-        let message = "\"failure\" exists only in on_failure and finally";
-        let fails = self
-            .pipeline
-            .steps
-            .iter()
-            .take(MOST_ABOVE)
-            .find(|planned| planned.step.on_failure == OnFailure::Continue)
-            .map(|planned| &planned.step.id.value);
-        let id = fails.map_or("ID", String::as_str);
-        Err(ReadProblem::wrong_place(message, format!("write steps.{id}.error.message | default(''), or .kind, of the step that may fail")))
-    }
-
-    /// In `finally` there is no failure when nothing failed; in `on_failure` something did.
-    fn may_lack_failure(&self, seat: &Seat) -> bool {
-        let Viewpoint::Step(ix, part) = seat.at else { return false };
-        let asks = |when: &Text| when.reads.iter().any(|read| read.path.first().is_some_and(|name| name == "failure"));
-        Some(self.root_of(ix).1) == self.pipeline.finally && !self.whens_of(ix, part).into_iter().any(asks)
     }
 
     /// What is below a value. That a field can never be there is said before that one above it may be missing.
@@ -511,11 +267,6 @@ impl<'a> PipelineNames<'a> {
     pub(super) fn at(&self, block: BlockIx, place: usize) -> StepIx {
         StepIx(self.pipeline.block(block).first.0 + place as u32)
     }
-}
-
-fn not_repeated(name: &str) -> ReadProblem {
-    let message = format!("\"{name}\" exists only in a step with for_each");
-    ReadProblem::wrong_place(&message, "add for_each to the step, or to the group around it")
 }
 
 /// The one read that a text consists of.

@@ -71,6 +71,20 @@ pub(super) struct TextNumbers<'o> {
     pub(super) kinds: &'o [&'static str],
 }
 
+/// How a column is declared.
+fn declared(column: &str, what: &str) -> String {
+    format!("write columns: {{ {column}: {what} }} under data")
+}
+
+/// What is done about texts that may be values of these kinds.
+fn declared_as(column: &str, kinds: &[&str]) -> String {
+    let kinds: Vec<String> = kinds.iter().map(|kind| declared(column, kind)).collect();
+    match kinds.as_slice() {
+        [] => format!("write them as plain numbers, or as 2026-11-18 and 09:30; or {} if texts are meant", declared(column, "text")),
+        kinds => format!("{}, or {column}: text if texts are meant", kinds.join(", or ")),
+    }
+}
+
 /// What is wrong, and what to do.
 pub(super) fn told(odd: TextNumbers<'_>, used: ColumnUse) -> (String, String) {
     let TextNumbers { column, form, example, may_use_comma, kinds } = odd;
@@ -80,7 +94,7 @@ pub(super) fn told(odd: TextNumbers<'_>, used: ColumnUse) -> (String, String) {
     let stops =
         |what: &str| format!("has {what} such as {example}, {}", so("so it is text, and a sum counts only the digits it begins with"));
     let amounts = || ends(&format!("amounts such as {example}"));
-    let declare = |what: &str| format!("write columns: {{ {column}: {what} }} under data");
+    let declare = |what: &str| declared(column, what);
     match form {
         NumberForm::DecimalComma if may_use_comma => (
             ends("commas and points as decimal marks"),
@@ -141,14 +155,7 @@ pub(super) fn told(odd: TextNumbers<'_>, used: ColumnUse) -> (String, String) {
                     so("so it is text, and a sum counts only the digits it begins with")
                 }
             };
-            let help = match kinds {
-                [] => format!("write them as plain numbers, or as 2026-11-18 and 09:30; or {} if texts are meant", declare("text")),
-                kinds => {
-                    let kinds: Vec<String> = kinds.iter().map(|kind| declare(kind)).collect();
-                    format!("{}, or {column}: text if texts are meant", kinds.join(", or "))
-                }
-            };
-            (format!("has texts such as {}, {so}", quoted(example)), help)
+            (format!("has texts such as {}, {so}", quoted(example)), declared_as(column, kinds))
         }
         NumberForm::SomeTexts => {
             let so = so("so it is text, and a sum or an average counts that as 0");

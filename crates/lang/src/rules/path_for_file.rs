@@ -1,5 +1,7 @@
 //! F227: the path of a file where the file is meant: in a prompt of an agent that can open nothing. F205 where files are attached.
 
+use std::collections::HashSet;
+
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, finding, quoted, type_mismatch};
@@ -7,6 +9,11 @@ use crate::model::{Agent, FieldKind, Filling, Provider, StepKind, Text};
 
 pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
+    let mut ids: HashSet<String> = names.pipeline.steps.iter().map(|planned| planned.step.id.value.clone()).collect();
+    let mut free_id = || {
+        let numbered = (2..).map(|number| format!("file_{number}"));
+        std::iter::once("file".to_owned()).chain(numbered).find(|id| ids.insert(id.clone())).unwrap_or_default()
+    };
     let read_elsewhere = |input: &str| {
         names.pipeline.steps.iter().any(|planned| {
             let mut is_read = false;
@@ -31,7 +38,8 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
         {
             let shown = attached.source.trim().trim_matches(['{', '}', ' ']).to_owned();
             let message = format!("attach takes files of a read step; {shown} is a text");
-            let help = format!("add a step {{ id: file, read: \"{{{{ {shown} }}}}\" }} above, and write attach: steps.file.output");
+            let id = free_id();
+            let help = format!("add a step {{ id: {id}, read: \"{{{{ {shown} }}}}\" }} above, and write attach: steps.{id}.output");
             out.push(type_mismatch::found(attached.place.span, message).help(help));
         }
         if file.agents.get(&asked.agent.value).is_none_or(|agent| may_open(names, agent)) {
@@ -40,8 +48,9 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
         if let Some(read) = path(&asked.prompt).filter(|read| read.path.get(1).is_some_and(|name| !read_elsewhere(name))) {
             let input = read.path.join(".");
             let message = format!("{input} gives agent {} the path of a file, and not what is in it", quoted(&asked.agent.value));
+            let id = free_id();
             let help = format!(
-                "add - {{ id: file, read: \"{{{{ {input} }}}}\" }} above step {}, and write steps.file.output.text in place of {input}",
+                "add - {{ id: {id}, read: \"{{{{ {input} }}}}\" }} above step {}, and write steps.{id}.output.text in place of {input}",
                 planned.step.id.value
             );
             out.push(finding(Code::PathForFile, read.span, &message).help(help));

@@ -1,12 +1,11 @@
 //! Paths below `steps`: which step is seen from where, and what its output is.
 
 use super::known;
-use super::names::{DEEPEST, Looked, PipelineNames, is_place, needs_output};
+use super::names::{DEEPEST, Looked, PipelineNames, is_place};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
-use crate::diagnostic::one_line;
 use crate::event::PlanOutput;
-use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind, ToolKind};
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, SqlStep, Step, StepKind, ToolKind};
 use crate::plan::{PlannedStep, StepIx};
 use crate::port::{FileContent, FoundPiece};
 use crate::source::Spanned;
@@ -17,115 +16,6 @@ use crate::template::types::{Member, Type};
 const LARGEST: usize = 2_000;
 
 impl PipelineNames<'_> {
-    /// A path below `steps`.
-    pub(super) fn step_path(&self, seat: &Seat, rest: &[String]) -> Looked {
-        let Some((id, rest)) = rest.split_first() else { return Ok(Type::Any) };
-        match &seat.at {
-            Viewpoint::Step(reader, part) => self.step_from(*reader, *part, seat, id, rest),
-            Viewpoint::Outputs => {
-                let main = self.pipeline.block(self.pipeline.main);
-                match main.place(id) {
-                    Some(place) => self.member(self.at(self.pipeline.main, place), rest),
-                    None => Err(self.elsewhere(id, None)),
-                }
-            }
-            Viewpoint::Conversation => {
-                let message = "\"steps\" cannot be read in conversation: no step has run when it is looked up";
-                // Of `message`, which is an expression, no text can stand in place.
-                let is_id = self.pipeline.pipeline.conversation.iter().flat_map(|conversation| conversation.id.texts());
-                let is_id = is_id.flat_map(|text| &text.reads).any(|read| read.path.get(1) == Some(id));
-                let set = self.steps.get(id.as_str()).filter(|_| is_id).and_then(|places| places.first()).and_then(|ix| {
-                    let StepKind::Set(Filling::Text(text)) = &self.step(*ix).kind else { return None };
-                    (!text.source.contains("steps.")).then_some(&text.source)
-                });
-                Err(ReadProblem::wrong_place(
-                    message,
-                    match set {
-                        Some(text) => {
-                            let read: String = rest.iter().map(|part| format!(".{part}")).collect();
-                            format!("write {} in place of {{{{ steps.{id}{read} }}}}, and remove step {id}", one_line(text, 80))
-                        }
-                        None => "use inputs or person here".to_owned(),
-                    },
-                ))
-            }
-            Viewpoint::Person => {
-                let message = "\"steps\" cannot be read in person: no step has run when the person is looked up";
-                Err(ReadProblem::wrong_place(message, "use inputs here"))
-            }
-            Viewpoint::Shared { is_imported: true, .. } => Ok(Type::Any),
-            Viewpoint::Shared { users, .. } => {
-                if !self.steps.contains_key(id.as_str()) {
-                    return Err(ReadProblem::UnknownStep(id.clone()));
-                }
-                let mut kind = Type::Any;
-                for user in users {
-                    kind = self.step_from(*user, StepPart::Work, seat, id, rest)?;
-                }
-                Ok(kind)
-            }
-        }
-    }
-
-    /// A path below one step, read from another.
-    fn step_from(&self, reader: StepIx, part: StepPart, seat: &Seat, id: &str, rest: &[String]) -> Looked {
-        let inside = self.pipeline.step(reader).cases.first().filter(|_| part == StepPart::Until);
-        if let Some((block, place)) = inside.and_then(|block| Some((*block, self.pipeline.block(*block).place(id)?))) {
-            let read = self.at(block, place);
-            let kind = self.member(read, rest)?;
-            return self.may_be_missing(read, read, reader, part, seat, rest).map_or(Ok(kind), |why| Err(ReadProblem::MaybeMissing(why)));
-        }
-        for ix in self.pipeline.around(reader) {
-            let planned = self.pipeline.step(ix);
-            let block = self.pipeline.block(planned.block);
-            let Some(place) = block.place(id) else { continue };
-            let read = self.at(planned.block, place);
-            if !block.is_upstream(place, planned.place) {
-                return Err(ReadProblem::NotUpstream { read, reader });
-            }
-            let kind = self.member(read, rest)?;
-            return match self.may_be_missing(read, ix, reader, part, seat, rest) {
-                Some(why) => Err(ReadProblem::MaybeMissing(why)),
-                None => Ok(kind),
-            };
-        }
-        let (_, root) = self.root_of(reader);
-        match self.pipeline.block(self.pipeline.main).place(id) {
-            Some(place) if root != self.pipeline.main => {
-                let read = self.at(self.pipeline.main, place);
-                let kind = self.member(read, rest)?;
-                if needs_output(rest) && !self.is_tested(read, self.whens_of(reader, part)) {
-                    return Err(ReadProblem::MaybeMissing(format!("\"{id}\" may not have run when this is read")));
-                }
-                Ok(kind)
-            }
-            _ => Err(self.elsewhere(id, Some(&self.step(reader).id.value))),
-        }
-    }
-
-    /// An id that is none of a step that can be read here: in this step, or in the outputs.
-    fn elsewhere(&self, id: &str, reader: Option<&str>) -> ReadProblem {
-        let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return ReadProblem::UnknownStep(id.to_owned()) };
-        let (top, root) = self.root_of(*ix);
-        if top != *ix {
-            let (holder, kind) = (&self.step(top).id.value, self.step(top).kind.word());
-            let message = format!("\"{id}\" is inside {kind} \"{holder}\" and can be read only there");
-            let help = match matches!(self.step(top).kind, StepKind::Route(_)) {
-                false => format!("read steps.{holder}.output.{id}: its output has those of the steps inside by their ids"),
-                true => format!("read steps.{holder}.output: it is the output of the case that was chosen"),
-            };
-            return ReadProblem::wrong_place(message, help);
-        }
-        let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
-        match reader {
-            None => ReadProblem::BesideOutputs(id.to_owned(), list),
-            Some(reader) => {
-                let message = format!("\"{id}\" is in {list}, which step \"{reader}\" cannot read");
-                ReadProblem::wrong_place(message, "read a step of the pipeline's own list")
-            }
-        }
-    }
-
     /// `output`, `status`, `error`, `details` of a step, and what is below.
     pub(super) fn member(&self, ix: StepIx, rest: &[String]) -> Looked {
         let Some((member, rest)) = rest.split_first() else { return Ok(Type::Any) };
@@ -199,19 +89,7 @@ impl PipelineNames<'_> {
                 let body = http.output.as_ref().map_or(Type::Any, known::of_shape);
                 Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
             }
-            StepKind::Sql(step) => {
-                let prepared = self.pipeline.pipeline.prepared.get(&*step.query.source);
-                let row = match prepared {
-                    Some(PreparedQuery::Gives(columns)) => Some(Type::row(columns, !sql::names_its_columns(&step.query.source))),
-                    Some(PreparedQuery::Fails(_)) | None => None,
-                };
-                let row = row.unwrap_or(Type::open_object([]));
-                // What took a key into the query took its meaning, too.
-                if matches!(prepared, Some(PreparedQuery::Fails(_))) && step.one.is_none() {
-                    return Type::Any;
-                }
-                if step.one.is_some() { row } else { Type::list(row) }
-            }
+            StepKind::Sql(step) => self.rows(step),
             StepKind::Program(run) => match &run.gives {
                 ProgramOutput::Word(OutputWord::Text) => Type::Text,
                 ProgramOutput::Word(OutputWord::Lines) => Type::list(Type::Text),
@@ -221,16 +99,7 @@ impl PipelineNames<'_> {
             StepKind::Python(step) => Type::object(step.run.returns.iter().map(|name| (name.as_str(), Type::Any))),
             StepKind::Resource(_) => Type::of_sample::<FileContent>(),
             StepKind::Search(_) => Type::list(Type::of_sample::<FoundPiece>()),
-            StepKind::Read(read) => match &read.paths {
-                Filling::Constant(value) if value.is_array() => Type::list(Type::of_sample::<FileContent>()),
-                Filling::List(_) => Type::list(Type::of_sample::<FileContent>()),
-                Filling::Constant(_) => Type::of_sample::<FileContent>(),
-                paths => match self.filling(&seat, paths) {
-                    Type::List(_) => Type::list(Type::of_sample::<FileContent>()),
-                    Type::Text => Type::of_sample::<FileContent>(),
-                    _ => Type::Any,
-                },
-            },
+            StepKind::Read(read) => self.files(&seat, &read.paths),
             StepKind::Plan(plan) => self.planned(plan),
             StepKind::Task(task) => known::task(task.fixed_artefact()),
             StepKind::Dialogue(dialogue) => known::dialogue(&dialogue.agents),
@@ -266,6 +135,32 @@ impl PipelineNames<'_> {
             StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
             StepKind::Broken => Type::Any,
         }
+    }
+
+    /// The rows of a query, or its one row.
+    fn rows(&self, step: &SqlStep) -> Type {
+        let row = match self.pipeline.pipeline.prepared.get(&*step.query.source) {
+            Some(PreparedQuery::Gives(columns)) => Type::row(columns, !sql::names_its_columns(&step.query.source)),
+            // What took a key into the query took its meaning, too.
+            Some(PreparedQuery::Fails(_)) if step.one.is_none() => return Type::Any,
+            Some(PreparedQuery::Fails(_)) | None => Type::open_object([]),
+        };
+        if step.one.is_some() { row } else { Type::list(row) }
+    }
+
+    /// What the files at these paths hold.
+    fn files(&self, seat: &Seat, paths: &Filling) -> Type {
+        let is_list = match paths {
+            Filling::Constant(value) => value.is_array(),
+            Filling::List(_) => true,
+            paths => match self.filling(seat, paths) {
+                Type::List(_) => true,
+                Type::Text => false,
+                _ => return Type::Any,
+            },
+        };
+        let file = Type::of_sample::<FileContent>();
+        if is_list { Type::list(file) } else { file }
     }
 
     /// The steps of a group or of a `repeat`.

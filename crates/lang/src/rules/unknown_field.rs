@@ -43,17 +43,13 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
             .related(place, format!("{one} is given here"))
             .help(format!("write with.{one} here, or {field} in place of {one} in with of the gate"));
     }
-    if known.names().next().is_none() {
-        return match owner {
-            Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
-            Owner::Step(_) => found(format!("{what}; it returns nothing")).help("read another step, or give it outputs"),
-            Owner::Plain(path, Type::List(_)) => {
-                // Between whole documents a line shows where the next one begins.
-                let is_read = meant::step_of(names, &read.path).is_some_and(|step| matches!(step.kind, StepKind::Read(_)));
-                found(what).help(of_list(path, field, if is_read && field == "text" { "\\n---\\n" } else { ", " }))
-            }
-            Owner::Plain(path, _) | Owner::Value(path) => found(what).help(format!("write {path}")),
+    if names_known.is_empty() {
+        let why = match owner {
+            Owner::Inputs => "; the pipeline has none",
+            Owner::Step(_) => "; it returns nothing",
+            Owner::Value(_) | Owner::Plain(..) => "",
         };
+        return found(format!("{what}{why}")).help(without_fields(names, read, owner, field));
     }
     let place = read.path.iter().rposition(|part| part == field).unwrap_or(read.path.len());
     let (base, rest) =
@@ -86,26 +82,42 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         return found.help(format!("write {}", path(&[name], if is_plain { &[] } else { rest })));
     }
     match names_known.as_slice() {
-        _ if *owner == Owner::Inputs => found.help(match names_known.as_slice() {
-            [_] | [_, _] | [_, _, _] => {
-                // Of two, the one that names the conversation is not its message.
-                let is_id = |name: &str| {
-                    names.pipeline.pipeline.conversation.as_ref().is_some_and(|conversation| {
-                        let is_read = |text: &Text| text.reads.iter().any(|read| read.path.iter().eq(["inputs", name].iter()));
-                        conversation.message.reads.iter().any(|own| own.span == read.span)
-                            && conversation.id.texts().into_iter().any(is_read)
-                    })
-                };
-                let paths: Vec<String> = names_known.iter().filter(|name| !is_id(name)).map(|name| format!("inputs.{name}")).collect();
-                format!("write {}, or add {field} under inputs: {field}: text", paths.join(" or "))
-            }
-            _ => format!("write one of these as inputs.NAME, or add {field} under inputs: {field}: text"),
-        }),
+        _ if *owner == Owner::Inputs => found.help(of_inputs(names, read, field, &names_known)),
         [one] => found.help(format!("write {}", path(&[one], &[]))),
         [one, other] => found.help(format!("write {} or {}", path(&[one], &[]), path(&[other], &[]))),
         _ if fits => found.help(format!("write one of these behind {base}, such as {}", path(&names_known[..1], &[]))),
         _ => found.help(format!("use one of: {list}")),
     }
+}
+
+/// What to do about a field of what has none.
+fn without_fields(names: &PipelineNames, read: &Read, owner: &Owner, field: &str) -> String {
+    match owner {
+        Owner::Inputs => "add it under inputs".to_owned(),
+        Owner::Step(_) => "read another step, or give it outputs".to_owned(),
+        Owner::Plain(path, Type::List(_)) => {
+            // Between whole documents a line shows where the next one begins.
+            let is_read = meant::step_of(names, &read.path).is_some_and(|step| matches!(step.kind, StepKind::Read(_)));
+            of_list(path, field, if is_read && field == "text" { "\\n---\\n" } else { ", " })
+        }
+        Owner::Plain(path, _) | Owner::Value(path) => format!("write {path}"),
+    }
+}
+
+/// What to do about an input that is none of these.
+fn of_inputs(names: &PipelineNames, read: &Read, field: &str, known: &[&str]) -> String {
+    if known.len() > 3 {
+        return format!("write one of these as inputs.NAME, or add {field} under inputs: {field}: text");
+    }
+    // Of two, the one that names the conversation is not its message.
+    let is_id = |name: &str| {
+        names.pipeline.pipeline.conversation.as_ref().is_some_and(|conversation| {
+            let is_read = |text: &Text| text.reads.iter().any(|read| read.path.iter().eq(["inputs", name].iter()));
+            conversation.message.reads.iter().any(|own| own.span == read.span) && conversation.id.texts().into_iter().any(is_read)
+        })
+    };
+    let paths: Vec<String> = known.iter().filter(|name| !is_id(name)).map(|name| format!("inputs.{name}")).collect();
+    format!("write {}, or add {field} under inputs: {field}: text", paths.join(" or "))
 }
 
 /// Where a gate gives its checks a value of this name.

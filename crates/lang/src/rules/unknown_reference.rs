@@ -6,8 +6,8 @@ use strum::VariantNames;
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::diagnostic::{Hints, nearest};
 use crate::model::{
-    ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, Model, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, Thing,
-    ToolKind, ToolName, UntrustedAnswer, UntrustedRule, asking_tool,
+    Agent, ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, Model, PersonSource, Pipeline, Policy, STDOUT, ScorecardRef, Step,
+    StepKind, Thing, ToolKind, ToolName, UntrustedAnswer, UntrustedRule, asking_tool,
 };
 use crate::policy::may_mean;
 use crate::source::{Span, Spanned};
@@ -16,26 +16,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     let file = &pipeline.pipeline;
     let mut look = ReferenceLook { out, hints: Hints::default() };
     for (name, agent) in &file.agents {
-        let owner = format!("agent \"{name}\" uses");
-        if let Some(model) = agent.model.as_ref().filter(|model| model.value != DEFAULT_MODEL) {
-            look.up(Thing::Model, &owner, model, &file.models);
-        }
-        // Each agent that it may ask is among its tools, at the place of its name.
-        let written = |tool: &&Spanned<String>| agent.agents.iter().all(|other| other.span != tool.span);
-        let listed: Vec<&str> = agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool).collect();
-        let is_agent = |tool: &&Spanned<String>| file.agents.contains_key(&tool.value) && !file.tools.contains_key(&tool.value);
-        for other in agent.tools.iter().filter(written).filter(is_agent) {
-            let message = format!("{owner} tool \"{}\", which is an agent", other.value);
-            look.out.push(found(other.span, message).help(format!("write agents: [{}] for it, beside tools", other.value)));
-        }
-        agent
-            .tools
-            .iter()
-            .filter(written)
-            .filter(|tool| !is_agent(tool))
-            .for_each(|tool| look.tool_of_list(&owner, tool, &file.tools, &listed));
-        agent.policy.iter().for_each(|policy| look.up(Thing::Policy, &owner, policy, &file.policies));
-        agent.agents.iter().for_each(|other| look.up(Thing::Agent, &format!("agent \"{name}\" asks"), other, &file.agents));
+        look.in_agent(name, agent, file);
     }
     for (name, model) in &file.models {
         let others = model.fallback.iter().filter(|other| other.value != DEFAULT_MODEL);
@@ -55,59 +36,14 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
     // One of another file is for the tools of many files.
     for (name, policy) in file.policies.iter().filter(|(_, policy)| policy.span.file == file.name.span.file) {
-        let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
-        let lists =
-            [("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), ("approval_required", &policy.approval_required)];
-        for (key, entry) in lists.into_iter().flat_map(|(key, list)| list.iter().map(move |entry| (key, entry))) {
-            look.listed_tool(&format!("{key} of policy \"{name}\" names"), entry, key != "allowed_tools", file);
-        }
-        for rule in policy.untrusted.iter().filter(|rule| rule.class().is_none() && rule.of.value != UntrustedRule::OTHERWISE) {
-            look.untrusted(&format!("untrusted of policy \"{name}\" names"), rule, file);
-        }
+        look.in_policy(name, policy, file);
     }
     file.policy.iter().for_each(|policy| look.up(Thing::Policy, "the pipeline is under", policy, &file.policies));
     if let Some(PersonSource::Table(table)) = file.person.as_ref().map(|person| &person.from) {
         look.up(Thing::Table, "person comes from", table, &file.data);
     }
     for planned in &pipeline.steps {
-        let owner = format!("step \"{}\" uses", planned.step.id.value);
-        let kind = &planned.step.kind;
-        let asked = kind.agents_with_tools().into_iter().chain(kind.facts().helpers.into_iter().flatten());
-        asked.for_each(|agent| look.up(Thing::Agent, &owner, agent, &file.agents));
-        if let Some(model) = kind.facts().model.filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
-            look.up(Thing::Model, &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
-        }
-        if let StepKind::Dialogue(dialogue) = kind {
-            dialogue.policy.iter().for_each(|policy| look.up(Thing::Policy, &owner, policy, &file.policies));
-        } else if let StepKind::Tool(step) = kind {
-            look.tool(&owner, &step.tool, &file.tools);
-        } else if let Some(knowledge) = kind.facts().knowledge {
-            let all = file.tools.iter().filter(|(_, tool)| tool.knowledge().is_some() || tool.kind == ToolKind::Broken);
-            let known: IndexMap<String, ()> = all.map(|(name, _)| (name.clone(), ())).collect();
-            look.up(Thing::Knowledge, &format!("step \"{}\" searches", planned.step.id.value), knowledge, &known);
-        } else if let StepKind::Resource(step) = kind {
-            look.up(Thing::Tool, &owner, &step.server, &file.tools);
-        } else if let StepKind::Plan(step) = kind {
-            let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
-            step.may_use.iter().for_each(|name| look.agent_or_tool(&owner, name, file));
-        } else if let StepKind::Send(step) = kind
-            && step.to.value != STDOUT
-        {
-            let owner = format!("step \"{}\" sends to", planned.step.id.value);
-            let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
-            look.up(Thing::Tool, &owner, &step.to, &known);
-        } else if let Some(judging) = kind.facts().judges {
-            let named = judging.cards().iter().filter_map(ScorecardRef::name);
-            named.for_each(|name| look.up(Thing::Scorecard, &owner, name, &file.scorecards));
-            judging.judge().into_iter().for_each(|judge| look.up(Thing::Agent, &owner, judge, &file.agents));
-        } else if let StepKind::Call(step) = kind
-            && let (Some(called), Some(channel)) = (step.pipeline.map(|id| &plan.pipeline(id).pipeline), &step.channel)
-            && channel.form == Form::Plain
-        {
-            let channel = &Spanned::new(channel.source.to_string(), channel.place.span);
-            let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
-            look.up(Thing::Channel, &format!("pipeline \"{}\" is called for", called.name.value), channel, &listed);
-        }
+        look.in_step(&planned.step, file, plan);
     }
 }
 
@@ -143,6 +79,81 @@ struct ReferenceLook<'o> {
 }
 
 impl ReferenceLook<'_> {
+    /// What an agent names.
+    fn in_agent(&mut self, name: &str, agent: &Agent, file: &Pipeline) {
+        let owner = format!("agent \"{name}\" uses");
+        if let Some(model) = agent.model.as_ref().filter(|model| model.value != DEFAULT_MODEL) {
+            self.up(Thing::Model, &owner, model, &file.models);
+        }
+        // Each agent that it may ask is among its tools, at the place of its name.
+        let written = |tool: &&Spanned<String>| agent.agents.iter().all(|other| other.span != tool.span);
+        let listed: Vec<&str> = agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool).collect();
+        let is_agent = |tool: &&Spanned<String>| file.agents.contains_key(&tool.value) && !file.tools.contains_key(&tool.value);
+        for other in agent.tools.iter().filter(written).filter(is_agent) {
+            let message = format!("{owner} tool \"{}\", which is an agent", other.value);
+            self.out.push(found(other.span, message).help(format!("write agents: [{}] for it, beside tools", other.value)));
+        }
+        let tools = agent.tools.iter().filter(written).filter(|tool| !is_agent(tool));
+        tools.for_each(|tool| self.tool_of_list(&owner, tool, &file.tools, &listed));
+        agent.policy.iter().for_each(|policy| self.up(Thing::Policy, &owner, policy, &file.policies));
+        agent.agents.iter().for_each(|other| self.up(Thing::Agent, &format!("agent \"{name}\" asks"), other, &file.agents));
+    }
+
+    /// What a policy names.
+    fn in_policy(&mut self, name: &str, policy: &Policy, file: &Pipeline) {
+        let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
+        let lists =
+            [("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), ("approval_required", &policy.approval_required)];
+        for (key, entry) in lists.into_iter().flat_map(|(key, list)| list.iter().map(move |entry| (key, entry))) {
+            self.listed_tool(&format!("{key} of policy \"{name}\" names"), entry, key != "allowed_tools", file);
+        }
+        for rule in policy.untrusted.iter().filter(|rule| rule.class().is_none() && rule.of.value != UntrustedRule::OTHERWISE) {
+            self.untrusted(&format!("untrusted of policy \"{name}\" names"), rule, file);
+        }
+    }
+
+    /// What a step names.
+    fn in_step(&mut self, own: &Step, file: &Pipeline, plan: &Plan) {
+        let owner = format!("step \"{}\" uses", own.id.value);
+        let kind = &own.kind;
+        let asked = kind.agents_with_tools().into_iter().chain(kind.facts().helpers.into_iter().flatten());
+        asked.for_each(|agent| self.up(Thing::Agent, &owner, agent, &file.agents));
+        if let Some(model) = kind.facts().model.filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
+            self.up(Thing::Model, &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
+        }
+        if let StepKind::Dialogue(dialogue) = kind {
+            dialogue.policy.iter().for_each(|policy| self.up(Thing::Policy, &owner, policy, &file.policies));
+        } else if let StepKind::Tool(step) = kind {
+            self.tool(&owner, &step.tool, &file.tools);
+        } else if let Some(knowledge) = kind.facts().knowledge {
+            let all = file.tools.iter().filter(|(_, tool)| tool.knowledge().is_some() || tool.kind == ToolKind::Broken);
+            let known: IndexMap<String, ()> = all.map(|(name, _)| (name.clone(), ())).collect();
+            self.up(Thing::Knowledge, &format!("step \"{}\" searches", own.id.value), knowledge, &known);
+        } else if let StepKind::Resource(step) = kind {
+            self.up(Thing::Tool, &owner, &step.server, &file.tools);
+        } else if let StepKind::Plan(step) = kind {
+            let owner = format!("may_use of step \"{}\" lists", own.id.value);
+            step.may_use.iter().for_each(|name| self.agent_or_tool(&owner, name, file));
+        } else if let StepKind::Send(step) = kind
+            && step.to.value != STDOUT
+        {
+            let owner = format!("step \"{}\" sends to", own.id.value);
+            let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
+            self.up(Thing::Tool, &owner, &step.to, &known);
+        } else if let Some(judging) = kind.facts().judges {
+            let named = judging.cards().iter().filter_map(ScorecardRef::name);
+            named.for_each(|name| self.up(Thing::Scorecard, &owner, name, &file.scorecards));
+            judging.judge().into_iter().for_each(|judge| self.up(Thing::Agent, &owner, judge, &file.agents));
+        } else if let StepKind::Call(step) = kind
+            && let (Some(called), Some(channel)) = (step.pipeline.map(|id| &plan.pipeline(id).pipeline), &step.channel)
+            && channel.form == Form::Plain
+        {
+            let channel = &Spanned::new(channel.source.to_string(), channel.place.span);
+            let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
+            self.up(Thing::Channel, &format!("pipeline \"{}\" is called for", called.name.value), channel, &listed);
+        }
+    }
+
     fn up<T>(&mut self, what: Thing, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
         if known.contains_key(&name.value) {
             return;

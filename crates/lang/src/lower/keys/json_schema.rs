@@ -200,23 +200,24 @@ impl SchemaBuilder {
             Takes::List(_) => json!({ "type": "array", "items": each }),
             Takes::Filled(_) => json!({ "type": "array", "items": each, "minItems": 1 }),
             Takes::Many(_) => json!({ "anyOf": [each, { "type": "array", "items": each }] }),
-            Takes::Either(several) => {
-                // Beside words and paths, a template is only a text that fills something in.
-                let has_words = several.iter().any(|takes| matches!(takes, Takes::Word(_) | Takes::Path));
-                let one = |takes: &'static Takes, schemas: &mut Self| match takes {
-                    Takes::Template if has_words => {
-                        json!({ "type": "string", "not": { "type": "string", "minLength": 1, "pattern": WITHOUT_BRACES } })
-                    }
-                    // A number or a word for true is no expression where a map is the other way.
-                    Takes::Expression if several.iter().any(|takes| matches!(takes, Takes::Fields)) => {
-                        json!({ "type": "string", "pattern": r"\S" })
-                    }
-                    takes => schemas.takes(takes),
-                };
-                let several: Vec<Value> = several.iter().map(|takes| one(takes, self)).collect();
-                json!({ "anyOf": several })
-            }
+            Takes::Either(several) => self.either(several),
         }
+    }
+
+    /// One of several forms.
+    fn either(&mut self, several: &'static [Takes]) -> Value {
+        // Beside words and paths, a template is only a text that fills something in.
+        let has_words = several.iter().any(|takes| matches!(takes, Takes::Word(_) | Takes::Path));
+        let has_fields = several.iter().any(|takes| matches!(takes, Takes::Fields));
+        let each = several.iter().map(|takes| match takes {
+            Takes::Template if has_words => {
+                json!({ "type": "string", "not": { "type": "string", "minLength": 1, "pattern": WITHOUT_BRACES } })
+            }
+            // A number or a word for true is no expression where a map is the other way.
+            Takes::Expression if has_fields => json!({ "type": "string", "pattern": r"\S" }),
+            takes => self.takes(takes),
+        });
+        json!({ "anyOf": each.collect::<Vec<Value>>() })
     }
 
     /// The keys of a section. Those that hold more than their keys say have a form of their own.

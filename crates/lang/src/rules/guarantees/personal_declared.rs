@@ -8,10 +8,11 @@ use crate::labels::{
     marked_result, named_in, opened_by, opens, queried_by, readable_by, tables_of_run,
 };
 use crate::model::{
-    ArtefactKind, Check, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind, Text,
-    Tool, ToolKind,
+    Agent, ArtefactKind, Check, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind,
+    Text, Tool, ToolKind,
 };
 use crate::plan::{Plan, StepIx};
+use crate::source::{Span, Spanned};
 
 const HELP: &str = "mark the step pii: true if it is meant to, leave the value out, or let a gate with the check pii: none judge it before";
 
@@ -99,35 +100,48 @@ fn follow<'p>(
     }
 }
 
-/// Prompts, what judges see, and the tables that an agent may query.
-fn to_models<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, found: &mut WaysFound) {
-    let planned = labels.pipeline(chain);
-    let pipeline = &planned.pipeline;
-    for (ix, step) in planned.numbered_steps() {
-        let kind = &step.step.kind;
-        if kind.agents(pipeline).is_empty() {
-            continue;
-        }
-        let names: Vec<&str> = kind.agents(pipeline).into_iter().map(|name| name.value.as_str()).collect();
-        let whom = format!("the model of agent {}", names.join(" and "));
-        let what = labels.step_words(chain, ix);
-        let is_declared = is_marked(labels, chain, ix);
+/// A step that asks a model.
+struct ModelCall {
+    chain: ChainIx,
+    ix: StepIx,
+    what: String,
+    whom: String,
+    is_declared: bool,
+}
+
+/// A personal column that a model may read, and where that is written.
+type OpenedColumn<'p> = (Span, (&'p str, &'p Spanned<String>));
+
+impl ModelCall {
+    fn start<'p>(&self, from: StartFrom<'p>, reader: &str) -> Start<'p> {
+        Start { chain: self.chain, seat: Some((self.ix, true)), from, reader: reader.to_owned() }
+    }
+
+    fn follow<'p>(&self, labels: &mut Labels<'p>, ways: &mut ValueWays, from: Vec<Start<'p>>, found: &mut WaysFound) {
+        follow(labels, ways, from, &self.what, &self.whom, self.is_declared, found);
+    }
+
+    /// Its prompts and what else it is shown.
+    fn texts<'p>(&self, labels: &mut Labels<'p>, ways: &mut ValueWays, asked: &[&'p Agent], found: &mut WaysFound) {
+        let planned = labels.pipeline(self.chain);
+        let step = &planned.step(self.ix).step;
         let mut texts: Vec<&Text> = vec![];
-        kind.each_text(step.step.span, &mut |authored| texts.extend(authored.text()));
-        let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
-        texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
-        let told = planned.is_told_again(ix).then_some(StartFrom::Refinement);
-        let queries = matches!(kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
+        step.kind.each_text(step.span, &mut |authored| texts.extend(authored.text()));
+        texts.extend(asked.iter().filter_map(|agent| agent.instructions.as_ref()));
+        let told = planned.is_told_again(self.ix).then_some(StartFrom::Refinement);
+        let queries = matches!(&step.kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
         let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::Failures, StartFrom::History]);
         // Who checks a plan, and plans again, sees what its steps gave.
-        let is_checked = matches!(kind, StepKind::Plan(plan) if plan.check.is_some());
+        let is_checked = matches!(&step.kind, StepKind::Plan(plan) if plan.check.is_some());
         let starts = starts.chain(queries.then_some(StartFrom::ReadTables)).chain(is_checked.then_some(StartFrom::Output));
-        let starts: Vec<Start> = starts.map(|from| Start { chain, seat: Some((ix, true)), from, reader: what.clone() }).collect();
-        follow(labels, ways, starts, &what, &whom, is_declared, found);
-        let of_task =
-            if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };
-        let mut opened: Vec<_> = of_task.into_iter().collect();
-        for used in tools_of_models(labels, chain, ix) {
+        self.follow(labels, ways, starts.map(|from| self.start(from, &self.what)).collect(), found);
+    }
+
+    /// What its tools give back, and the tables that they open.
+    fn tools<'p>(&self, labels: &mut Labels<'p>, ways: &mut ValueWays, found: &mut WaysFound) -> Vec<OpenedColumn<'p>> {
+        let pipeline = &labels.pipeline(self.chain).pipeline;
+        let mut opened = vec![];
+        for used in tools_of_models(labels, self.chain, self.ix) {
             let of_files = match opens(used.tool) {
                 OpenedFiles::Named if reads(&used) => vec![StartFrom::Files],
                 OpenedFiles::Any => vec![StartFrom::Files, StartFrom::Folder],
@@ -135,37 +149,81 @@ fn to_models<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, 
             };
             let own = given_back(used.tool).into_iter().map(StartFrom::Text).chain(of_files);
             let reader = format!("tool {}", used.name.value);
-            let starts = own.map(|from| Start { chain, seat: Some((ix, true)), from, reader: reader.clone() }).collect();
-            follow(labels, ways, starts, &what, &whom, is_declared, found);
+            self.follow(labels, ways, own.map(|from| self.start(from, &reader)).collect(), found);
             opened.extend(opened_by(used.tool, pipeline, labels.plan).filter(|_| reads(&used)).map(|column| (used.name.span, column)));
-            if let Some(part) = marked_result(used.tool).filter(|_| !is_declared) {
+            if let Some(part) = marked_result(used.tool).filter(|_| !self.is_declared) {
+                let (what, whom) = (&self.what, &self.whom);
                 let message = format!("{what} gives {} of tool {} to {whom}, and is not marked pii: true", part.join("."), used.name.value);
                 found.breaks(used.name.span, message, vec![], HELP.into());
             }
-            if let Some(called) = used.tool.kind.pipeline().and_then(|id| labels.called(chain, Caller::Model(ix), id)) {
+            if let Some(called) = used.tool.kind.pipeline().and_then(|id| labels.called(self.chain, Caller::Model(self.ix), id)) {
                 let name = &labels.pipeline(called).pipeline.name.value;
                 let texts = labels.pipeline(called).pipeline.outputs.texts();
                 let starts = texts.into_iter().map(|text| start(called, None, text, format!("outputs of pipeline {name}"))).collect();
-                follow(labels, ways, starts, &what, &whom, is_declared, found);
+                self.follow(labels, ways, starts, found);
             }
         }
-        let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
-        let is_loose = may_start_loose(labels, chain, ix);
-        for (name, model) in agents(pipeline, kind).into_iter().chain(judges).flat_map(|agent| models_of(pipeline, kind, agent)) {
+        opened
+    }
+
+    /// What the addresses of its models say, and what their programs may read.
+    fn models<'p>(
+        &self,
+        labels: &mut Labels<'p>,
+        ways: &mut ValueWays,
+        asked: &[&'p Agent],
+        found: &mut WaysFound,
+    ) -> Vec<OpenedColumn<'p>> {
+        let planned = labels.pipeline(self.chain);
+        let (pipeline, step) = (&planned.pipeline, &planned.step(self.ix).step);
+        let is_loose = may_start_loose(labels, self.chain, self.ix);
+        let mut opened = vec![];
+        for (name, model) in asked.iter().flat_map(|agent| models_of(pipeline, &step.kind, agent)) {
             // Its name and its address go to whoever answers.
-            let starts = model.texts().into_iter().map(|text| start(chain, None, text, format!("model {name}"))).collect();
-            follow(labels, ways, starts, &what, &whom, is_declared, found);
+            let reader = format!("model {name}");
+            let starts = model.texts().into_iter().map(|text| start(self.chain, None, text, reader.clone())).collect();
+            self.follow(labels, ways, starts, found);
             let Some(program) = model.provider.program() else { continue };
             let column = if is_loose { first_personal(tables_of_run(labels.plan)) } else { readable_by(program, pipeline, labels.plan) };
-            opened.extend(column.map(|column| (step.step.kind_span, column)));
-            let files = Start { chain, seat: Some((ix, true)), from: StartFrom::Files, reader: format!("model {name}") };
-            follow(labels, ways, vec![files], &what, &whom, is_declared, found);
+            opened.extend(column.map(|column| (step.kind_span, column)));
+            self.follow(labels, ways, vec![self.start(StartFrom::Files, &reader)], found);
         }
-        for (span, (table, column)) in opened.into_iter().filter(|_| !is_declared) {
-            let message = format!("{what} lets its model read {table}.{}, and is not marked pii: true", column.value);
+        opened
+    }
+}
+
+/// Prompts, what judges see, and the tables that an agent may query.
+fn to_models<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, found: &mut WaysFound) {
+    let planned = labels.pipeline(chain);
+    let pipeline = &planned.pipeline;
+    for (ix, step) in planned.numbered_steps() {
+        let kind = &step.step.kind;
+        let names: Vec<&str> = kind.agents(pipeline).into_iter().map(|name| name.value.as_str()).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let whom = format!("the model of agent {}", names.join(" and "));
+        let call = ModelCall { chain, ix, what: labels.step_words(chain, ix), whom, is_declared: is_marked(labels, chain, ix) };
+        let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
+        let asked: Vec<&Agent> = agents(pipeline, kind).into_iter().chain(judges).collect();
+        call.texts(labels, ways, &asked, found);
+        let of_task =
+            if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };
+        let mut opened: Vec<OpenedColumn> = of_task.into_iter().collect();
+        opened.extend(call.tools(labels, ways, found));
+        opened.extend(call.models(labels, ways, &asked, found));
+        for (span, (table, column)) in opened.into_iter().filter(|_| !call.is_declared) {
+            let message = format!("{} lets its model read {table}.{}, and is not marked pii: true", call.what, column.value);
             found.breaks(span, message, vec![(column.span, "personal".into())], HELP.into());
         }
     }
+    to_embedding(labels, ways, chain, found);
+}
+
+/// What is searched for, and the documents, which go to a model that makes vectors of them.
+fn to_embedding<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, found: &mut WaysFound) {
+    let planned = labels.pipeline(chain);
+    let pipeline = &planned.pipeline;
     for (ix, step) in planned.numbered_steps() {
         let used: Option<(_, Vec<&Text>)> = if let Some(knowledge) = step.step.kind.facts().knowledge {
             let mut texts = vec![];
