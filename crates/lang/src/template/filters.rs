@@ -14,7 +14,7 @@ mod text;
 pub(super) use call::Filter;
 pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
-pub(super) use signature::{FilterInput, Gives};
+pub(super) use signature::{FilterInput, Gives, Spelling};
 
 use fixed_decimal::SignedRoundingMode;
 
@@ -43,11 +43,11 @@ static FILTERS: &[Filter] = &[
     filter("default", &["default_value", "boolean"], 0, (FilterInput::Anything, Gives::Same), default),
     filter("join", &["separator", "attribute"], 0, (FilterInput::Elements, Gives::Text), list::join),
     filter("split", &["separator", "maxsplits"], 0, (FilterInput::Printable, Gives::Texts), text::split),
-    filter("length", &[], 0, (FilterInput::Counted, Gives::Number), list::length),
-    filter("upper", &[], 0, (FilterInput::Printable, Gives::Text), text::upper),
-    filter("lower", &[], 0, (FilterInput::Printable, Gives::Text), text::lower),
+    filter("length", &[], 0, (FilterInput::Counted, Gives::Count), list::length),
+    filter("upper", &[], 0, (FilterInput::Printable, Gives::Spelled(Spelling::Capital)), text::upper),
+    filter("lower", &[], 0, (FilterInput::Printable, Gives::Spelled(Spelling::Small)), text::lower),
     filter("title", &[], 0, (FilterInput::Printable, Gives::Text), text::title),
-    filter("trim", &["characters"], 0, (FilterInput::Printable, Gives::Text), text::trim),
+    filter("trim", &["characters"], 0, (FilterInput::Printable, Gives::Spelled(Spelling::Trimmed)), text::trim),
     filter("replace", &["old", "new"], 2, (FilterInput::Printable, Gives::Text), text::replace),
     filter("truncate", &["length", "killwords", "end"], 0, (FilterInput::Printable, Gives::Text), text::truncate),
     filter("round", &["precision", "method"], 0, (FilterInput::Number, Gives::Number), round),
@@ -65,7 +65,7 @@ static FILTERS: &[Filter] = &[
     filter("reverse", &[], 0, (FilterInput::Sequence, Gives::Same), list::reverse),
     filter("list", &[], 0, (FilterInput::Counted, Gives::Elements), list::list),
     filter("groupby", &["attribute", "default", "case_sensitive"], 1, (FilterInput::Rows, Gives::Groups), list::groupby),
-    filter("string", &[], 0, (FilterInput::Anything, Gives::Text), text::string),
+    filter("string", &[], 0, (FilterInput::Anything, Gives::Spelled(Spelling::Kept)), text::string),
     filter("fromjson", &[], 0, (FilterInput::Json, Gives::Anything), text::fromjson),
     filter("regex_replace", &["pattern", "replacement"], 2, (FilterInput::Printable, Gives::Text), pattern::regex_replace).checked(
         FilterInput::Text,
@@ -73,7 +73,7 @@ static FILTERS: &[Filter] = &[
         "regex_replace(\"[0-9]+\", \"#\")",
     ),
     filter("number", &["places", "language", "width"], 0, (FilterInput::Number, Gives::Text), date::number),
-    filter("date", &["format", "language"], 1, (FilterInput::Moment, Gives::Text), date::date).checked(
+    filter("date", &["format", "language"], 1, (FilterInput::Moment, Gives::DateText), date::date).checked(
         FilterInput::Text,
         date::check_date_format,
         "",

@@ -3,8 +3,9 @@
 use crate::model::{Form, Text};
 
 use super::fill::compile;
+use super::filters::{Filter, Gives};
 use super::ready::CompiledForm;
-use super::tree::{Expr, For, LoopField, Statement};
+use super::tree::{Expr, FilterArguments, For, LoopField, Statement};
 
 /// A path whose value is part of what a text gives.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -178,8 +179,8 @@ impl GivenWalk {
     /// The elements of a loop's list, and what each of its names is.
     fn loop_values(&mut self, repeat: &For) -> (Vec<GivenPath>, Vec<LocalValue>) {
         if let Expr::Filter(filter, list, arguments) = &repeat.list
-            && filter.name == "groupby"
-            && let Some((key, list)) = self.groups(list, arguments)
+            && filter.gives == Gives::Groups
+            && let Some((key, list)) = self.groups(filter, list, arguments)
         {
             let all = parts([key.clone(), list.clone()].concat()).collect();
             let names = match repeat.names {
@@ -195,12 +196,10 @@ impl GivenWalk {
     }
 
     /// What the keys and the lists of `groupby` are made of; `None`: its field is not written out.
-    fn groups(&mut self, list: &Expr, arguments: &[Option<Expr>]) -> Option<(Vec<GivenPath>, Vec<GivenPath>)> {
+    fn groups(&mut self, filter: &Filter, list: &Expr, arguments: &FilterArguments) -> Option<(Vec<GivenPath>, Vec<GivenPath>)> {
         let each = elements(self.value(list));
-        let mut key = fields(each.clone(), arguments.first()?.as_ref()?)?;
-        if let Some(Some(default)) = arguments.get(1) {
-            key.extend(self.value(default));
-        }
+        let mut key = fields(each.clone(), filter.argument(arguments, "attribute")?)?;
+        key.extend(filter.argument(arguments, "default").into_iter().flat_map(|default| self.value(default)));
         Some((key, listed(each)))
     }
 
@@ -294,7 +293,7 @@ impl GivenWalk {
                 value.extend(default.iter().flat_map(|default| listed(self.value(default))));
                 value
             }
-            Expr::Filter(filter, value, arguments) => self.filtered(filter.name, value, arguments),
+            Expr::Filter(filter, value, arguments) => self.filtered(filter, value, arguments),
             Expr::List(items) => items.iter().flat_map(|item| listed(self.value(item))).collect(),
             Expr::Negative(_) | Expr::Arithmetic(..) | Expr::Concatenate(..) | Expr::Map(_) | Expr::Range(_) | Expr::MapFilter(..) => {
                 self.made_of(expression.parts())
@@ -334,42 +333,34 @@ impl GivenWalk {
         field(self.value(base), name)
     }
 
-    /// What filters give that only choose, order or group; of all others, what is made of what they are given.
-    fn filtered(&mut self, name: &str, value: &Expr, arguments: &[Option<Expr>]) -> Vec<GivenPath> {
-        let argument = |place: usize| arguments.get(place).and_then(Option::as_ref);
-        match name {
-            // A number that says how many there are shows none of them.
-            "length" => self.chosen_by([value]),
-            "first" | "last" => elements(self.value(value)),
-            "reverse" | "list" => listed(elements(self.value(value))),
-            "sort" | "unique" => {
+    /// What filters give that only choose, order, count or group; of all others, what is made of what they are given.
+    fn filtered(&mut self, filter: &Filter, value: &Expr, arguments: &FilterArguments) -> Vec<GivenPath> {
+        let attribute = filter.argument(arguments, "attribute");
+        match filter.gives {
+            Gives::Count => self.chosen_by([value]),
+            Gives::Element | Gives::Elements | Gives::Same => {
                 let each = elements(self.value(value));
-                let attribute = if name == "sort" { argument(2) } else { argument(1) };
                 self.tested_field(&each, attribute);
-                listed(each)
+                if filter.gives == Gives::Element { each } else { listed(each) }
             }
-            "min" | "max" => {
-                let each = elements(self.value(value));
-                self.tested_field(&each, argument(0));
-                each
-            }
-            "join" | "sum" => {
-                let attribute = if name == "join" { argument(1) } else { argument(0) };
-                let separator = if name == "join" { argument(0) } else { None };
-                let list = self.value(value);
-                let shown = attribute.and_then(|attribute| fields(elements(list.clone()), attribute)).unwrap_or(list);
-                let more: Vec<GivenPath> = separator.into_iter().flat_map(|separator| self.value(separator)).collect();
-                parts([shown, more].concat()).collect()
-            }
-            "groupby" => match self.groups(value, arguments) {
+            Gives::Groups => match self.groups(filter, value, arguments) {
                 Some((key, list)) => parts([key, list].concat()).collect(),
                 None => {
-                    argument(0).into_iter().for_each(|name| self.tested(name));
+                    attribute.into_iter().for_each(|name| self.tested(name));
                     parts(self.value(value)).collect()
                 }
             },
-            _ => self.made_of(std::iter::once(value).chain(arguments.iter().flatten())),
+            Gives::Text | Gives::Spelled(_) | Gives::DateText | Gives::Number | Gives::Texts => self.made_by(value, attribute, arguments),
+            Gives::Pairs | Gives::Moment | Gives::Anything => self.made_by(value, attribute, arguments),
         }
+    }
+
+    /// What is made of all that a filter is given: of each element this field, if one is named.
+    fn made_by(&mut self, value: &Expr, attribute: Option<&Expr>, arguments: &FilterArguments) -> Vec<GivenPath> {
+        let value = self.value(value);
+        let shown = attribute.and_then(|attribute| fields(elements(value.clone()), attribute)).unwrap_or(value);
+        let others = arguments.iter().flatten().filter(|argument| attribute.is_none_or(|attribute| !std::ptr::eq(attribute, *argument)));
+        parts(shown).chain(self.made_of(others)).collect()
     }
 }
 

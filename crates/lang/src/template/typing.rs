@@ -17,13 +17,13 @@ use crate::diagnostic::Near;
 use crate::model::{Form, Text};
 
 use super::fill::compile;
-use super::filters::{Filter, FilterInput};
+use super::filters::{Filter, FilterInput, Gives};
 use super::print::key_text;
 use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
 use super::types::{Object, Type};
 use super::value::to_json;
-use alternatives::{alternative, among_known};
+use alternatives::alternative;
 pub(crate) use letters::folded_letters;
 pub(crate) use presence::PresenceTest;
 use wanted::WantedType;
@@ -452,7 +452,7 @@ impl TypingWalk<'_> {
             Expr::MapFilter(filter, list, arguments) => {
                 let element = self.elements(list, "the filter map takes a list");
                 self.given_to(filter, arguments);
-                Type::list(match filter.gives.of(&element) {
+                Type::list(match filter.gives.of(&element, arguments) {
                     _ if !filter.takes.accepts(&element) => {
                         let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
                         let message = format!("{what}; each element of {} is {}", shown(list), element.words());
@@ -518,9 +518,9 @@ impl TypingWalk<'_> {
         if !filter.takes.accepts(&kind) {
             let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
             self.mismatch(value, &what, &kind, WantedType::of(filter.takes));
-            return filter.gives.of(&Type::Any);
+            return filter.gives.of(&Type::Any, arguments);
         }
-        if let (Type::Object(object), "length") = (&kind, filter.name)
+        if let (Type::Object(object), Gives::Count) = (&kind, filter.gives)
             && !object.is_open
             && !object.is_of_file
             && object.fields.values().all(|member| !member.is_optional)
@@ -533,13 +533,11 @@ impl TypingWalk<'_> {
             };
             self.push(value, TypeProblemKind::Pointless(PointlessFilter::Length, message, help));
         }
-        let place = filter.parameters.iter().position(|name| *name == "attribute");
-        let attribute = place.and_then(|place| arguments.get(place)).and_then(Option::as_ref);
+        let attribute = filter.argument(arguments, "attribute");
         if let (Type::List(element), true) = (&kind, filter.takes == FilterInput::Numbers || attribute.is_some()) {
             let judged = match attribute {
                 Some(attribute) => {
-                    let asker = (filter.name != "groupby" || arguments.get(1).is_none_or(Option::is_none))
-                        .then_some(FieldAsker::Filter(filter.name));
+                    let asker = filter.argument(arguments, "default").is_none().then_some(FieldAsker::Filter(filter.name));
                     self.named_field(value, (**element).clone(), attribute, asker)
                 }
                 None => (**element).clone(),
@@ -569,7 +567,7 @@ impl TypingWalk<'_> {
                 self.push(value, TypeProblemKind::Mismatch(message, help));
             }
         }
-        among_known(filter.name, &kind, arguments).unwrap_or_else(|| filter.gives.of(&kind))
+        filter.gives.of(&kind, arguments)
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::number::Number;
 use super::super::print::{kind, kind_and_value, printed};
 use super::super::scope::Scope;
 use super::super::stop::FillStop;
+use super::super::tree::{Expr, FilterArguments};
 use super::elements::list_of;
 
 /// A filter.
@@ -33,6 +34,11 @@ pub(in super::super) struct Filter {
 }
 
 impl Filter {
+    /// What it is given under a name.
+    pub(in super::super) fn argument<'e>(&self, arguments: &'e FilterArguments, name: &str) -> Option<&'e Expr> {
+        arguments.get(self.parameters.iter().position(|known| *known == name)?)?.as_ref()
+    }
+
     /// Whether it reads the run's time zone on its own.
     pub(in super::super) fn needs_time_zone(&self) -> bool {
         self.takes == super::FilterInput::Moment

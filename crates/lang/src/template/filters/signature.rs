@@ -1,5 +1,7 @@
-//! What filters take and give, as types: for checks before a run. A test holds it to what they do.
+//! What filters take and give: for types, for the texts that are known before a run, and for whose values are in what they give. A test holds it to
+//! what they do.
 
+use super::super::tree::{Expr, FilterArguments};
 use super::super::types::Type;
 
 /// What a filter takes; empty is left to the run.
@@ -73,18 +75,24 @@ impl FilterInput {
     }
 }
 
-/// What a filter gives.
+/// What a filter gives. Unless it says otherwise, that is made of all that the filter is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Gives {
     /// A text.
     Text,
+    /// The text that it was given, with the same letters or others.
+    Spelled(Spelling),
+    /// A text: a date in the form of the first argument.
+    DateText,
     /// A number.
     Number,
+    /// How many there are, which shows none of them.
+    Count,
     /// A list of texts.
     Texts,
-    /// An element of what it was given.
+    /// An element of what it was given. The other arguments only choose it.
     Element,
-    /// The elements of what it was given, as a list.
+    /// The elements of what it was given, as a list. The other arguments only choose and order them.
     Elements,
     /// A list of pairs.
     Pairs,
@@ -92,35 +100,81 @@ pub(in super::super) enum Gives {
     Groups,
     /// A date where it was given one, else a text.
     Moment,
-    /// What it was given.
+    /// What it was given, with its elements in another order.
     Same,
     /// Anything.
     Anything,
 }
 
+/// What a filter does with the letters of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Spelling {
+    /// All become capital letters.
+    Capital,
+    /// All become small letters.
+    Small,
+    /// Those at the ends go: blanks, or what the first argument says.
+    Trimmed,
+    /// They stay.
+    Kept,
+}
+
+impl Spelling {
+    fn of(self, text: &str) -> String {
+        match self {
+            Spelling::Capital => text.to_uppercase(),
+            Spelling::Small => text.to_lowercase(),
+            Spelling::Trimmed => text.trim().to_owned(),
+            Spelling::Kept => text.to_owned(),
+        }
+    }
+}
+
 impl Gives {
     /// What it gives when it is given a value of this type.
-    pub(in super::super) fn of(self, kind: &Type) -> Type {
-        let element = match kind {
+    pub(in super::super) fn of(self, kind: &Type, arguments: &FilterArguments) -> Type {
+        let first = arguments.first().and_then(Option::as_ref);
+        let element = || match kind {
             Type::List(element) => (**element).clone(),
             Type::Object(_) => Type::Text,
             kind if kind.is_text() => Type::Text,
             _ => Type::Any,
         };
-        match self {
-            Gives::Text => Type::Text,
-            Gives::Number => Type::Number,
-            Gives::Texts => Type::list(Type::Text),
-            Gives::Element => element,
-            Gives::Elements => Type::list(element),
-            Gives::Pairs => Type::list(Type::list(Type::Any)),
-            Gives::Groups => Type::list(Type::Any),
-            Gives::Moment if *kind == Type::Date => Type::Date,
-            Gives::Moment => Type::Text,
-            Gives::Same => kind.clone(),
-            Gives::Anything => Type::Any,
+        match (self, kind) {
+            (Gives::Spelled(spelling), Type::OneOf(values)) if spelling != Spelling::Trimmed || first.is_none() => {
+                let spelled: Vec<String> = values.iter().map(|value| spelling.of(value)).collect();
+                Type::one_of(spelled.iter().map(String::as_str))
+            }
+            (Gives::DateText, _) if let Some(Expr::Constant(format)) = first => match format.as_str().and_then(named_parts) {
+                Some(names) => Type::one_of(names.iter().copied()),
+                None => Type::Text,
+            },
+            (Gives::Text | Gives::Spelled(_) | Gives::DateText, _) => Type::Text,
+            (Gives::Number, _) => Type::Number,
+            (Gives::Count, _) => Type::within(Some(0.0), None),
+            (Gives::Texts, _) => Type::list(Type::Text),
+            (Gives::Element, _) => element(),
+            (Gives::Elements, _) => Type::list(element()),
+            (Gives::Pairs, _) => Type::list(Type::list(Type::Any)),
+            (Gives::Groups, _) => Type::list(Type::Any),
+            (Gives::Moment, Type::Date) => Type::Date,
+            (Gives::Moment, _) => Type::Text,
+            (Gives::Same, _) => kind.clone(),
+            (Gives::Anything, _) => Type::Any,
         }
     }
+}
+
+/// What a part of a date can be, where that is a name.
+fn named_parts(format: &str) -> Option<&'static [&'static str]> {
+    Some(match format {
+        "%A" => &["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
+        "%a" => &["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
+        "%B" => &["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"],
+        "%b" | "%h" => &["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+        "%m" => &["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"],
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -175,7 +229,7 @@ mod tests {
                 }
                 if let Ok(given) = given {
                     let given = Type::of_value(&crate::template::to_json(&given).unwrap());
-                    assert!(given.fits(&filter.gives.of(&kind)), "{} of {value} gives {given:?}", filter.name);
+                    assert!(given.fits(&filter.gives.of(&kind, &vec![])), "{} of {value} gives {given:?}", filter.name);
                 }
             }
         }

@@ -3,6 +3,7 @@
 use minijinja::machinery::ast::CompareOpKind;
 
 use super::super::fill::compile;
+use super::super::filters::{Gives, Spelling};
 use super::super::ready::CompiledForm;
 use super::super::tree::Expr;
 use super::{TypeProblemKind, TypingWalk};
@@ -22,12 +23,14 @@ impl FoldedLetters {
     /// What an expression gives, as far as its last filters say.
     fn of(expression: &Expr) -> Option<FoldedLetters> {
         match expression {
-            Expr::Filter(filter, value, _) | Expr::MapFilter(filter, value, _) => match filter.name {
-                "lower" => Some(FoldedLetters::Small),
-                "upper" => Some(FoldedLetters::Capital),
-                // What only takes something away leaves the letters as they are.
-                "trim" | "first" | "last" | "unique" | "sort" | "list" => FoldedLetters::of(value),
-                _ => None,
+            Expr::Filter(filter, value, _) | Expr::MapFilter(filter, value, _) => match filter.gives {
+                Gives::Spelled(Spelling::Small) => Some(FoldedLetters::Small),
+                Gives::Spelled(Spelling::Capital) => Some(FoldedLetters::Capital),
+                Gives::Spelled(Spelling::Trimmed | Spelling::Kept) | Gives::Element | Gives::Elements | Gives::Same => {
+                    FoldedLetters::of(value)
+                }
+                Gives::Text | Gives::DateText | Gives::Number | Gives::Count | Gives::Texts => None,
+                Gives::Pairs | Gives::Groups | Gives::Moment | Gives::Anything => None,
             },
             _ => None,
         }
