@@ -1,4 +1,4 @@
-//! Agents in the record of a run: whether each works, waits for its next try, or has failed.
+//! Agents in the record of a run: whether each is busy, waits for a retry or has failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, Happening, ModelAnswer, StepPath};
 
-/// An agent that was asked.
+/// An agent whose model was called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRecord {
     /// Its name.
     pub agent: String,
-    /// How it is.
+    /// Its status.
     pub status: AgentStatus,
-    /// Since when.
+    /// When it took on this status.
     pub since: DateTime<Utc>,
     /// How often its model was called.
     pub calls: usize,
@@ -22,18 +22,18 @@ pub struct AgentRecord {
     pub failures: usize,
 }
 
-/// How an agent is.
+/// The status of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum AgentStatus {
-    /// It has answered, and nothing is asked of it.
+    /// It has answered, and no call is open.
     Available,
-    /// A call of its model is out.
+    /// A call of its model is open.
     Busy,
-    /// Its last call failed, and is not tried again.
+    /// Its last call failed and is not retried.
     Failed,
-    /// Its last call failed, and its next try is waited for.
+    /// Its last call failed and will be retried.
     Maintenance,
 }
 
@@ -47,13 +47,13 @@ pub(super) struct AgentsAtWork {
 
 struct AgentAtWork {
     record: AgentRecord,
-    /// Calls that are out, each with its step.
+    /// Open calls, each with its step.
     out: BTreeMap<u64, StepPath>,
-    /// Steps that it was asked in last.
+    /// Steps in which it was the last agent called.
     asked_in: BTreeSet<StepPath>,
-    /// Steps that wait for their next try.
+    /// Steps that wait for their next attempt.
     waits: BTreeSet<StepPath>,
-    /// Whether its last answer was a failure.
+    /// Whether its last reply was a failure.
     has_failed: bool,
 }
 
@@ -67,7 +67,7 @@ impl AgentAtWork {
         }
     }
 
-    /// A step has ended, or begins anew.
+    /// Forgets a step that ended or starts again.
     fn leaves(&mut self, step: &StepPath) {
         self.out.retain(|_, of| of != step);
         self.waits.remove(step);
@@ -76,12 +76,12 @@ impl AgentAtWork {
 }
 
 impl AgentsAtWork {
-    /// All agents that were asked, by name.
+    /// Returns all agents that were called, by name.
     pub(super) fn records(&self) -> Vec<AgentRecord> {
         self.all.values().map(|agent| agent.record.clone()).collect()
     }
 
-    /// Takes an event in.
+    /// Applies an event.
     pub(super) fn take(&mut self, event: &Event) {
         self.follow(event);
         for agent in self.all.values_mut() {
@@ -98,7 +98,7 @@ impl AgentsAtWork {
         }
         match &event.happening {
             Happening::ModelCalled { step, call, agent, .. } => {
-                // Another agent may be asked in the same step: a judge, the next one of a dialogue.
+                // The same step may call another agent: a judge, or the next speaker of a dialogue.
                 for other in self.all.values_mut() {
                     other.asked_in.remove(step);
                 }
@@ -122,7 +122,7 @@ impl AgentsAtWork {
                     agent.waits.insert(step.clone());
                 }
             }
-            // Calls that were out are lost.
+            // Open calls are lost when the process ends.
             Happening::RunResumed { .. } => self.all.values_mut().for_each(|agent| agent.out.clear()),
             Happening::RunFinished(_) => self.all.values_mut().for_each(|agent| {
                 agent.out.clear();
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::event::Usage;
 
-    /// What is said of the agents after each event: agent, status and the second since when, calls and failures.
+    /// Returns the agents after each event: name, status, the second it began, failures and calls.
     fn course(happenings: Vec<Value>) -> Vec<String> {
         let mut agents = AgentsAtWork::default();
         let told = |one: &AgentRecord| {

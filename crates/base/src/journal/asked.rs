@@ -1,4 +1,4 @@
-//! What people are asked in a run, and what they answered.
+//! Questions to people in a run, and their answers.
 
 use std::collections::HashMap;
 
@@ -8,65 +8,65 @@ use serde_json::Value;
 
 use crate::event::{Event, FormRequest, Happening, StepPath};
 
-/// What a person must decide.
+/// A question that a person must answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionRecord {
     /// The step.
     pub step: String,
-    /// Which of the step's questions it is: the number of the event that asked.
+    /// Identifies the question among those of its step: the number of the event that asked it.
     #[serde(default)]
     pub number: u64,
-    /// It is not the first question of the step, so that an answer has to say which it is for.
+    /// It is not the first question of the step, so an answer must name the question.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_later: bool,
-    /// What is asked.
+    /// The text of the question.
     pub question: String,
-    /// What a form shows beside it: a draft, or what an MCP server asks.
+    /// Text that a form shows beside the question: a draft, or the request of an MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
-    /// It is about a step that had started and may have acted; else about a call that has not been made, or a form.
+    /// The question is about a step that had started and may have acted. If false, it is about a call that was not made yet, or a form.
     pub in_doubt: bool,
-    /// Of an `approval` step: the names of the fields of its form.
+    /// For an `approval` step: the names of the fields of its form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Vec<String>>,
-    /// When the time for an answer ends; `None`: never.
+    /// When the time to answer ends; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
-    /// A server asks in the middle of a call, which ends with the process: only there it can be answered.
+    /// A server asks during a call, which ends with the process: only this process can take the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_live: bool,
 }
 
-/// What a person decided.
+/// An answer of a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerRecord {
     /// The step.
     pub step: String,
-    /// What was asked.
+    /// The question.
     pub question: String,
-    /// What the form showed beside it.
+    /// Text that the form showed beside the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
-    /// Yes; also of a step in doubt that has happened already.
+    /// Yes; also true for a step in doubt that the person says has already happened.
     pub approved: bool,
-    /// What was filled in, with the defaults; of a step in doubt that has happened its output.
+    /// The filled-in fields with defaults; for a step in doubt that has happened, its output.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub fields: Value,
-    /// What the person says about it.
+    /// The person's comment.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub comment: String,
-    /// Who answered; empty: not known.
+    /// Who answered; empty: unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Nobody has answered, which counts as a no; `comment` says why, unless nobody could be asked.
+    /// Nobody answered, which counts as a no; `comment` gives the reason, unless nobody could be asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nobody: bool,
-    /// When.
+    /// When the answer was given.
     pub time: DateTime<Utc>,
 }
 
 impl AnswerRecord {
-    /// What was said, in a word or two.
+    /// Returns the answer in a word or two.
     pub fn word(&self) -> &'static str {
         match (self.approved, self.nobody) {
             (true, _) => "yes",
@@ -76,14 +76,14 @@ impl AnswerRecord {
     }
 }
 
-/// When the time for the answer to a question ends; `None`: never, or it is none.
+/// Returns when the time to answer a question ends. `None`: it has no time limit, or the event is not a question with a form.
 pub fn answer_until(asked: &Event) -> Option<DateTime<Utc>> {
     let Happening::ApprovalRequested { form: Some(form), .. } = &asked.happening else { return None };
     let left = i64::try_from(form.until_ms?.saturating_sub(asked.at_ms)).unwrap_or(i64::MAX);
     asked.time.checked_add_signed(TimeDelta::try_milliseconds(left)?)
 }
 
-/// Whether a run has been asked to end, after one more event.
+/// Returns whether the run is being cancelled after this event, given whether it was before.
 pub fn is_ending_after(event: &Event, before: bool) -> bool {
     match event.happening {
         Happening::CancelRequested { .. } => true,
@@ -92,31 +92,31 @@ pub fn is_ending_after(event: &Event, before: bool) -> bool {
     }
 }
 
-/// Whether an event ends an open question of a step. `is_call`: it is about a call that has not been made; `is_ending`: see [`is_ending_after`].
+/// Whether an event closes an open question of a step. `is_call`: it is about a call not made yet; `is_ending`: see [`is_ending_after`].
 pub fn ends_question(event: &Event, of: &str, is_call: bool, is_ending: bool) -> bool {
     match &event.happening {
-        // What a request to end the run cancels is asked again when the run continues.
+        // Questions that a request to end the run cancels are asked again when the run resumes.
         Happening::StepCancelled { step, .. } => !is_ending && **step == *of,
         Happening::ApprovalRequested { step, .. }
         | Happening::ApprovalAnswered { step, .. }
         | Happening::StepFailed { step, .. }
         | Happening::StepSucceeded { step, .. } => **step == *of,
-        // The next try asks anew about its calls.
+        // The next attempt asks again about its calls.
         Happening::AttemptFailed { step, .. } => is_call && **step == *of,
         _ => false,
     }
 }
 
-/// Questions that were asked.
+/// Questions asked so far.
 #[derive(Default)]
 pub(super) struct AskedQuestions {
-    /// The last one of each step, with its form.
+    /// The last question of each step, with its form.
     last: HashMap<StepPath, (String, Option<FormRequest>)>,
     is_ending: bool,
 }
 
 impl AskedQuestions {
-    /// Keeps both lists of a record as they are after this event.
+    /// Updates both lists of a record with an event.
     pub(super) fn take(&mut self, open: &mut Vec<QuestionRecord>, answers: &mut Vec<AnswerRecord>, event: &Event) {
         self.is_ending = is_ending_after(event, self.is_ending);
         if let Happening::StepCancelled { step, .. } = &event.happening
@@ -170,7 +170,7 @@ impl AskedQuestions {
     }
 }
 
-/// What was filled in, with the defaults of the form.
+/// Returns the filled-in fields with the defaults of the form.
 fn filled(output: Option<&Value>, form: Option<&FormRequest>) -> Value {
     let mut output = output.cloned().unwrap_or_default();
     let fields = form.and_then(|form| form.fields["properties"].as_object()).filter(|fields| !fields.is_empty());
@@ -216,7 +216,7 @@ mod tests {
         let AnswerRecord { step, question, approved, fields, comment, by, .. } = &answers[0];
         assert_eq!((step.as_str(), question.as_str(), *approved, comment.as_str(), by.as_str()), ("ask", "Go?", true, "Fine.", "ana"));
         assert_eq!(*fields, json!({ "t": "x", "n": 2 }));
-        // Whose time is up is not asked any more.
+        // A question whose time ended is no longer open.
         all.take(&mut open, &mut answers, &event(3, asked));
         let failed = json!({ "type": "step_failed", "step": "ask", "failure": { "kind": "rejected", "message": "nobody" }, "attempts": 1 });
         all.take(&mut open, &mut answers, &event(4, failed));

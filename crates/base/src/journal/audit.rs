@@ -1,5 +1,5 @@
-//! What a run did, for auditors: each event as the records that it is worth. Names, kinds and numbers only; what people, models and tools said stays in
-//! the journal, where [`AuditRecord::event`] says.
+//! The audit of a run: each event becomes zero or more records. They hold names, kinds and numbers only; texts of people, models and tools
+//! stay in the journal, where [`AuditRecord::event`] points.
 
 use std::collections::HashMap;
 
@@ -17,15 +17,15 @@ use crate::model::ActKind;
 pub enum AuditKind {
     /// Something was done.
     Action,
-    /// A policy, a person or the check of a plan decided.
+    /// A policy, a person or the check of a plan made a decision.
     Decision,
-    /// A try, a step or a run failed.
+    /// An attempt, a step or a run failed.
     Error,
     /// Something was blocked, or a protection was missing.
     Security,
 }
 
-/// How it ended.
+/// The outcome of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
@@ -43,68 +43,68 @@ pub enum AuditResult {
 pub enum AuditAction {
     /// A run began; target: the pipeline.
     RunStarted,
-    /// It continues in another process, or after an answer.
+    /// It resumed in another process, or after an answer.
     RunResumed,
-    /// Somebody asked it to end.
+    /// Somebody requested its end.
     RunCancelled,
     /// It ended.
     RunFinished,
     /// A model was called; target: its name in the file.
     ModelCall,
-    /// A tool, a program, code, a query, a request, a mail or a file; target: its name in the file, or its kind.
+    /// A tool, a program, code, a query, a request, a mail or a file was used; target: its name in the file, or its kind.
     ToolCall,
-    /// A server was started or asked for its tools; target: the server.
+    /// A server was started or its tools were listed; target: the server.
     ServerTools,
-    /// A part was delivered; target: where to.
+    /// A part was delivered; target: the receiver.
     Delivery,
-    /// A policy, or the rule that holds without one, decided; target: kind and tool, host or path.
+    /// A policy, or the default rule without one, decided; target: kind and tool, host or path.
     PolicyDecision,
-    /// A person, or nobody, answered.
+    /// A person answered a question, or nobody did.
     Approval,
     /// The plan of an agent was checked.
     PlanCheck,
-    /// A try of a step failed, and another follows.
+    /// An attempt of a step failed, and another follows.
     TryFailed,
     /// A step failed.
     StepFailed,
     /// A bound was reached.
     LimitReached,
-    /// A call was given up before it answered.
+    /// A call was abandoned before it answered.
     OutcomeUnknown,
-    /// A server did something else than answering.
+    /// A server did something other than answer.
     ServerNoted,
-    /// A server has tools that are not pinned, and are not used.
+    /// A server has tools that are not pinned and therefore not used.
     ToolsUnpinned,
     /// A program ran without a sandbox.
     NoSandbox,
-    /// The end of the audit was torn: its last line was cut to whole records.
+    /// The end of the audit was damaged: its last line was cut back to whole records.
     AuditRepaired,
-    /// The last record that was known is not in the audit: it was removed, emptied, cut off or replaced; target: the hash of that record.
+    /// The last known record is missing from the audit: it was removed, emptied, cut off or replaced; target: the hash of that record.
     AuditLost,
     /// The audit has records that flow did not write; target: the first and the last.
     AuditAdded,
-    /// The events of a run were taken in that ran elsewhere.
+    /// The events of a run that ran elsewhere were imported.
     RunImported,
-    /// A run and all that it stored were removed.
+    /// A run and everything it stored were removed.
     RunRemoved,
-    /// A person agreed to what a file wants; target: the file.
+    /// A person accepted the permissions that a file asks for; target: the file.
     FileTrusted,
-    /// That was taken back.
+    /// The trust in a file was withdrawn.
     TrustRemoved,
-    /// The tools of a server were accepted as they are; target: the server.
+    /// The current tools of a server were accepted; target: the server.
     ToolsPinned,
-    /// A person signed in at the server that is the target, or for it.
+    /// A person signed in at or for a server; target: the server.
     LoggedIn,
-    /// A login was forgotten.
+    /// A login was removed.
     LoggedOut,
 }
 
 has_word!(AuditKind, AuditResult, AuditAction);
 
-/// What was used.
+/// Resources that were used.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct AuditUsage {
-    /// Milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
     /// Tokens read.
     #[serde(default, skip_serializing_if = "crate::model::is_default")]
@@ -117,30 +117,30 @@ pub struct AuditUsage {
     pub cost_usd: Option<f64>,
 }
 
-/// What else matters for security.
+/// Further facts that matter for security.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AuditContext {
-    /// SHA-256 of the definition that runs.
+    /// SHA-256 of the definition of the pipeline.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pipeline_hash: String,
-    /// The run whose finished steps it begins with.
+    /// The run whose finished steps this run reuses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub origin: String,
-    /// A client of `flow mcp` gave the inputs.
+    /// A client of `flow mcp` supplied the inputs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub served: bool,
     /// Models are scripted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scripted: bool,
-    /// Who decided, where it was no rule: `person` or `nobody`. The name of a person stands in the journal alone.
+    /// Who decided, if it was not a rule: `person` or `nobody`. The name of a person is in the journal only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub decided_by: String,
 }
 
-/// One record, before it has its place in the chain ([`super::AuditHead`]). Empty fields are left out.
+/// One record, before it is added to the chain ([`super::AuditHead`]). Empty fields are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AuditRecord {
-    /// When.
+    /// When it happened.
     pub timestamp: DateTime<Utc>,
     /// What it is about.
     pub event_type: AuditKind,
@@ -148,7 +148,7 @@ pub struct AuditRecord {
     pub session_id: String,
     /// [`trace_id`] of the run.
     pub trace_id: String,
-    /// Number of the event in the run's journal, where the texts are.
+    /// Number of the event in the run's journal, which holds the texts.
     pub event: u64,
     /// The step; empty: the run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -158,22 +158,22 @@ pub struct AuditRecord {
     pub agent_id: String,
     /// What was done.
     pub action: AuditAction,
-    /// To what; `(masked)` if it holds a secret or something personal.
+    /// The object of the action; `(masked)` if it holds a secret or personal data.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
-    /// How it ended; `None`: it has begun.
+    /// The outcome; `None`: the action has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<AuditResult>,
-    /// Why, as a word of flow: the kind of a failure, a bound, a status.
+    /// The reason, as a fixed word: the kind of a failure, a bound, a status.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The policy and the rule of it that decided.
+    /// The policy, and its rule that decided.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub policy_applied: String,
-    /// What was used.
+    /// Resources that were used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_usage: Option<AuditUsage>,
-    /// What else matters for security.
+    /// Further facts that matter for security.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_context: Option<AuditContext>,
 }
@@ -198,7 +198,7 @@ impl AuditRecord {
         }
     }
 
-    /// Something that a person did outside a run. `run` is empty if it is about none.
+    /// Returns a record of something that a person did outside a run. `run` is empty if no run is concerned.
     pub fn of_person(action: AuditAction, timestamp: DateTime<Utc>, run: &str, target: &str) -> AuditRecord {
         AuditRecord {
             target: PersonalMask::default().name(target),
@@ -209,8 +209,8 @@ impl AuditRecord {
     }
 }
 
-/// What an act is about, as the audit has it. Of a command that an agent program asked for this is the kind of its tool and the program: the rest are
-/// arguments, which stand in the journal alone.
+/// Returns the target of an act as the audit shows it. For a command that an agent program requested, this is the kind of its tool and the
+/// program: the other words are arguments, which are in the journal only.
 fn shown<'t>(act: ActKind, agent: &str, target: &'t str) -> &'t str {
     let is_word = |word: &str| word.chars().all(|sign| sign.is_alphanumeric() || "._-/~@+".contains(sign));
     match (act, target.split_once(' ')) {
@@ -222,38 +222,38 @@ fn shown<'t>(act: ActKind, agent: &str, target: &'t str) -> &'t str {
     }
 }
 
-/// Makes the records of one run from its events, in their order.
+/// Makes the records of one run from its events, in order.
 #[derive(Debug, Default)]
 pub struct AuditTrail {
     mask: PersonalMask,
     trace: String,
-    /// The agent that asked a model last, by step.
+    /// The agent whose model was called last, by step.
     agents: HashMap<StepPath, String>,
-    /// Calls that are out: what was done, to what, for which agent.
+    /// Open calls: the action, its target and the agent.
     calls: HashMap<u64, (AuditAction, String, String)>,
-    /// The events that come are copies of another run's, in which they were recorded.
+    /// The current events are copied from another run, which recorded them already.
     is_copied: bool,
 }
 
 impl AuditTrail {
-    /// Of a run that may know these secrets.
+    /// Creates the trail of a run that may use these secrets.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> AuditTrail {
         AuditTrail { mask: PersonalMask::new(secrets), ..AuditTrail::default() }
     }
 
-    /// Takes in events that were recorded before.
+    /// Applies events that were recorded before.
     #[must_use]
     pub fn after(mut self, events: &[Event]) -> AuditTrail {
         events.iter().for_each(|event| drop(self.take(event)));
         self
     }
 
-    /// The records of the next event.
+    /// Returns the records of the next event.
     pub fn take(&mut self, event: &Event) -> Vec<AuditRecord> {
         self.mask.learn(event);
         let was_copied = self.is_copied;
         match &event.happening {
-            // A forked run begins with events of the other one, then continues.
+            // A forked run starts with events of the original run, then continues.
             Happening::RunStarted(start) => {
                 (self.is_copied, self.trace) = (start.origin.is_some(), trace_id(&event.run, start));
             }
@@ -323,7 +323,7 @@ impl AuditTrail {
                 let ended = ended(failure.as_ref(), record, failed, Done::ToolCall);
                 return self.replied(*call, AuditRecord { agent_id, resource_usage: used(*duration_ms, &Usage::default()), ..ended });
             }
-            // The call has ended; it is made again with the answers.
+            // The call has ended; it is repeated with the answers.
             Happening::ServerAsked { call, .. } => {
                 let asked = AuditRecord { result: Some(Success), reason: "server_asked".to_owned(), ..record(Action, Done::ToolCall) };
                 return self.replied(*call, asked);
@@ -378,7 +378,7 @@ impl AuditTrail {
                 self.agents.remove(&step);
                 return Vec::from_iter((StepDetails::of(details).sandbox() == Some("none")).then_some(bare));
             }
-            // Calls of flow's own, how steps are ordered, and what stands in another record.
+            // Internal calls, the order of steps, and facts that another record holds.
             Happening::StepStarted { .. }
             | Happening::CallOpened { .. }
             | Happening::StepPaused { .. }
@@ -417,7 +417,7 @@ impl AuditTrail {
         vec![begun]
     }
 
-    /// The end of a call, with what its beginning told; a call that was not made has only an end.
+    /// Returns the record of the end of a call, with the facts from its start. A call that was not made has only an end.
     fn replied(&mut self, call: u64, mut ended: AuditRecord) -> Vec<AuditRecord> {
         if let Some((action, target, agent)) = self.calls.remove(&call) {
             (ended.action, ended.target, ended.agent_id) = (action, target, agent);
@@ -447,7 +447,7 @@ fn used(duration_ms: u64, usage: &Usage) -> Option<AuditUsage> {
     Some(AuditUsage { duration_ms, input_tokens, output_tokens, cost_usd })
 }
 
-/// What a failure is to an auditor; `own`: what the record would be about otherwise.
+/// Returns the kind and result of a failure for the audit; `own`: the kind that the record has otherwise.
 fn weight(own: AuditKind, why: FailureKind) -> (AuditKind, AuditResult) {
     match why {
         FailureKind::Denied | FailureKind::Blocked => (AuditKind::Security, AuditResult::Blocked),

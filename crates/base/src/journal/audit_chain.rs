@@ -1,8 +1,8 @@
-//! The chain of audit records: each line has a running number, the hash of the line before and its own, so that nothing can be changed, left out, moved
-//! or added between two lines unnoticed. Who keeps the hash of the last line also notices a cut end.
+//! The chain of audit records: each line has a running number, the hash of the line before and its own hash. A change, removal, reordering
+//! or insertion between two lines is therefore detected. Comparing with a stored hash of the last line also detects a cut end.
 //!
-//! A line is `{"record_id":N,…,"previous":"H"` and then `,"hash":"H"}`; its hash is the SHA-256 of what stands before `,"hash":`. The bytes count, not
-//! the values, so every flipped bit is found.
+//! A line is `{"record_id":N,…,"previous":"H"` and then `,"hash":"H"}`; its hash is the SHA-256 of the bytes before `,"hash":`. Bytes are
+//! hashed, not values, so every flipped bit is detected.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use super::AuditRecord;
 
 const BEFORE: &str = ",\"hash\":\"";
 const AFTER: &str = "\"}";
-/// Hexadecimal digits of a hash.
+/// Number of hexadecimal digits of a hash.
 const DIGITS: usize = 64;
 
-/// The last record of a chain. The default: there is none yet.
+/// The last record of a chain. The default stands for an empty chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditHead {
-    /// Its number, from 1; 0: there is none.
+    /// Its number, from 1; 0: the chain is empty.
     pub record_id: u64,
     /// Its hash, 64 hexadecimal digits.
     pub hash: String,
@@ -46,7 +46,7 @@ struct KeptLine {
 }
 
 impl AuditHead {
-    /// The line of the next record, without its line end; it is the head then.
+    /// Returns the line of the next record, without its line end, and makes it the head.
     ///
     /// # Errors
     /// The record cannot be written as JSON.
@@ -60,18 +60,18 @@ impl AuditHead {
         Ok(line)
     }
 
-    /// Whether a line is the next record after this one.
+    /// Returns whether a line is the next record after `head`.
     pub fn follows(line: &[u8], head: &AuditHead) -> bool {
         read(line).is_ok_and(|(next, previous)| next.record_id == head.record_id + 1 && previous == head.hash)
     }
 
-    /// The head of a chain that ends with this line; `None`: it is not as it was written.
+    /// Returns the head of a chain that ends with this line; `None`: the line is damaged.
     pub fn of(line: &[u8]) -> Option<AuditHead> {
         read(line).ok().map(|(head, _)| head)
     }
 }
 
-/// What a line says of itself and of the line before.
+/// Reads the head that a line makes, and the hash of the line before. Fails if the line is damaged.
 fn read(line: &[u8]) -> Result<(AuditHead, String), AuditDamage> {
     let text = std::str::from_utf8(line).map_err(|_| AuditDamage::NoRecord)?;
     let (told, end) = text.rsplit_once(BEFORE).ok_or(AuditDamage::NoRecord)?;
@@ -83,35 +83,35 @@ fn read(line: &[u8]) -> Result<(AuditHead, String), AuditDamage> {
     Ok((AuditHead { record_id: kept.record_id, hash }, kept.previous))
 }
 
-/// What is wrong with an audit.
+/// Damage of an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditDamage {
-    /// The line is no record.
+    /// The line is not a record.
     NoRecord,
-    /// The line is not what was written.
+    /// The line was changed after it was written.
     Changed,
     /// The file ends in the middle of the line.
     Torn,
-    /// These records are not there.
+    /// These records are missing.
     Missing {
         /// The first.
         first: u64,
         /// The last.
         last: u64,
     },
-    /// The record stands before one that precedes it.
+    /// The record comes before one that precedes it.
     OutOfOrder {
         /// Its number.
         found: u64,
-        /// The number of the one that belongs here.
+        /// The number expected here.
         expected: u64,
     },
-    /// The record was there before, or belongs further up.
+    /// The record is repeated, or belongs further up.
     Again {
         /// Its number.
         found: u64,
     },
-    /// The record follows another one than the line before.
+    /// The record does not follow the line before it.
     OtherChain,
 }
 
@@ -151,7 +151,7 @@ pub struct AuditCheck {
 }
 
 impl AuditCheck {
-    /// Takes the next line, without its line end; `is_whole`: it had one. Returns the record that it is, if all before it is sound.
+    /// Checks the next line, given without its line end; `is_whole`: it had one. Returns its record if everything so far is sound.
     pub fn take(&mut self, line: &[u8], is_whole: bool) -> Option<&AuditHead> {
         self.lines += 1;
         let found = if is_whole { read(line) } else { Err(AuditDamage::Torn) };
@@ -161,7 +161,7 @@ impl AuditCheck {
                     self.fault = Some(AuditFault { line: self.lines, damage });
                 }
             }
-            // What seemed to be missing comes later.
+            // The record that seemed to be missing comes later.
             (Some(AuditFault { damage, .. }), Ok((head, _))) => {
                 if let AuditDamage::Missing { first, last } = *damage
                     && head.record_id == first
@@ -189,10 +189,10 @@ impl AuditCheck {
         Ok(())
     }
 
-    /// The last record, after the last line.
+    /// Returns the last record, after the last line.
     ///
     /// # Errors
-    /// The first damage.
+    /// The first damage found.
     pub fn end(self) -> Result<AuditHead, AuditFault> {
         self.fault.map_or(Ok(self.head), Err)
     }
@@ -267,7 +267,7 @@ mod tests {
             more.insert(to, all[from].clone());
             assert_eq!(damage(&more), (to as u64 + 1, AuditDamage::Again { found: from as u64 + 1 }), "{from} {to}");
         }
-        // A chain that begins in the middle, and one that was joined of two.
+        // A chain that starts in the middle, and one joined from two.
         assert_eq!(damage(&all[3..]), (1, AuditDamage::Missing { first: 1, last: 3 }));
         let mut head = AuditHead::default();
         let other: Vec<String> = all

@@ -1,51 +1,51 @@
-//! How the audit ends, as the store of runs knows it. Before records are appended, the store gets the last of them, so what is in the file and not in the
-//! store was not written by flow, and what is in the store and not in the file was lost or, of the last write alone, never written.
+//! The end of the audit as the store of runs knows it. The store saves the last record before records are appended. So records only in the
+//! file were not written by flow; records only in the store were lost or, for the last write only, never written.
 
 use super::{AuditAction, AuditHead, AuditRecord};
 
 /// The end of the audit that a store knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEnd {
-    /// The last record that was surely in the file.
+    /// The last record that was certainly written to the file.
     pub written: AuditHead,
-    /// The last record of the write that was begun then, equal to `written` if none was. `None`: only the records of runs were counted, so others may follow.
+    /// The last record of the next write, equal to `written` if none started. `None`: only records of runs were counted; others may follow.
     pub begun: Option<AuditHead>,
 }
 
-/// How the end of a file compares with that.
+/// How the end of a file compares with the known end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditEnding {
-    /// It ends as it should.
+    /// It ends as expected.
     Sound,
-    /// The last write did not end: its records from the first to the last are not there.
+    /// The last write was interrupted: these of its records are missing.
     Unfinished {
         /// The first.
         first: u64,
         /// The last.
         last: u64,
     },
-    /// Records were added that no write was begun for.
+    /// Records were added without a write of flow.
     Added {
         /// The first.
         first: u64,
         /// The last.
         last: u64,
     },
-    /// Records that were written are not there.
+    /// Written records are missing.
     Lost,
 }
 
-/// What a record says of the audit itself.
+/// A record about the audit itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditNote {
-    /// The record with this hash was the last one, and is not in the file.
+    /// The record with this hash was the last one, and is missing from the file.
     Lost(String),
     /// These records were not written by flow.
     Added(String),
 }
 
 impl AuditNote {
-    /// What this line notes, if it is such a record.
+    /// Reads the note in a line, if it is such a record.
     pub fn of(line: &[u8]) -> Option<AuditNote> {
         let text = std::str::from_utf8(line).ok().filter(|text| text.contains("\"action\":\"audit_"))?;
         let record: AuditRecord = serde_json::from_str(text).ok()?;
@@ -57,7 +57,7 @@ impl AuditNote {
     }
 }
 
-/// Compares a file with an end, record by record.
+/// Compares a file with a known end, record by record.
 #[derive(Debug)]
 pub struct EndSearch {
     end: AuditEnd,
@@ -66,20 +66,20 @@ pub struct EndSearch {
 }
 
 impl EndSearch {
-    /// Before the first record.
+    /// Starts before the first record.
     pub fn new(end: AuditEnd) -> EndSearch {
         let mut search = EndSearch { end, has_written: false, has_begun: false };
         search.meet(&AuditHead::default());
         search
     }
 
-    /// The next record.
+    /// Takes the next record of the file.
     pub fn meet(&mut self, record: &AuditHead) {
         self.has_written |= *record == self.end.written;
         self.has_begun |= self.end.begun.as_ref() == Some(record);
     }
 
-    /// After the last record, which is `last`.
+    /// Returns the result; `last` is the last record of the file.
     pub fn finish(&self, last: &AuditHead) -> AuditEnding {
         let added = |known: &AuditHead| AuditEnding::Added { first: known.record_id + 1, last: last.record_id };
         match &self.end.begun {
@@ -136,7 +136,7 @@ mod tests {
             (1..=last.record_id).for_each(|record| search.meet(&other(record)));
             assert_eq!(search.finish(&last), expected);
         }
-        // What an older version of flow left.
+        // An end that an older version of flow stored.
         let mut search = EndSearch::new(AuditEnd { written: head(4), begun: None });
         (1..=6).for_each(|record| search.meet(&head(record)));
         assert_eq!(search.finish(&head(6)), AuditEnding::Sound);

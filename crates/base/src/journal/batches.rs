@@ -1,4 +1,4 @@
-//! Batches: how the elements of a `for_each` ended, counted. Every surface that counts elements does it here.
+//! Batches: counts how the elements of a `for_each` ended. All output that counts elements uses this module.
 
 use std::collections::HashMap;
 
@@ -19,10 +19,10 @@ pub struct BatchRecord {
     pub elements: u64,
     /// How many succeeded.
     pub succeeded: u64,
-    /// How many of those that succeeded had done so in an earlier run, which this one retries.
+    /// How many of the succeeded elements did so in an earlier run, which this one retries.
     #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub kept: u64,
-    /// How many of those that succeeded sent something.
+    /// How many of the succeeded elements sent something.
     #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub sent: u64,
     /// How many sent something and did not succeed.
@@ -31,30 +31,30 @@ pub struct BatchRecord {
     /// Why the others failed, the most frequent reason first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedElements>,
-    /// How many were left out, since their `when` was false.
+    /// How many were skipped because their `when` was false.
     #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub skipped: u64,
-    /// How many did not run to their end.
+    /// How many did not finish.
     #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub unfinished: u64,
-    /// Those that failed, then those that did not run to their end, each in their order.
+    /// Elements that failed, then those that did not finish, each in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<OpenElement>,
 }
 
-/// An element that failed or did not run to its end.
+/// An element that failed or did not finish.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenElement {
     /// Its path.
     pub step: String,
-    /// What it was about.
+    /// Its value.
     pub item: Value,
     /// How it ended.
     pub status: StepStatus,
-    /// The kind of its failure; empty: it has none.
+    /// The kind of its failure; empty: it did not fail.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// The step that failed: itself, or one in it.
+    /// The step that failed: the element itself, or a step in it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
     /// Why it failed.
@@ -71,12 +71,12 @@ pub struct FailedElements {
     pub count: u64,
 }
 
-/// What is known of one element.
+/// The known state of one element.
 #[derive(Debug, Clone, Default)]
 struct ElementState {
     item: SharedValue,
     status: StepStatus,
-    /// Of one that failed: the kind, the step, and why.
+    /// For a failed element: the kind, the step, and why.
     kind: String,
     failed_at: String,
     message: String,
@@ -84,7 +84,7 @@ struct ElementState {
     is_kept: bool,
 }
 
-/// The elements of the `for_each` steps in the pipeline's own list, followed from event to event.
+/// The elements of the `for_each` steps in the pipeline's own list, updated from event to event.
 #[derive(Debug, Default)]
 pub(super) struct BatchesSoFar(Vec<(StepPath, Vec<ElementState>)>);
 
@@ -125,12 +125,12 @@ impl BatchesSoFar {
         }
     }
 
-    /// The counts, in the order in which the steps began.
+    /// Returns the counts, in the order in which the steps started.
     pub(super) fn records(self) -> Vec<BatchRecord> {
         self.0.into_iter().map(|(list, elements)| BatchRecord::of(&list, &elements)).collect()
     }
 
-    /// The element that a step is or is in, and the step's path below it.
+    /// Returns the element that contains a step or is the step, and the step's path below it.
     fn element<'p>(&mut self, step: &'p StepPath) -> Option<(&mut ElementState, &'p str)> {
         let (list, place, below) = step_path::outermost_element(step)?;
         let (_, elements) = self.0.iter_mut().find(|(known, _)| &**known == list)?;
@@ -143,7 +143,7 @@ impl ElementState {
         ElementState { item: item.clone(), ..ElementState::default() }
     }
 
-    /// It failed, or a step in it: the first one is where it happened.
+    /// Applies a failure of the element or of a step in it. The first failed step is the cause.
     fn fails(&mut self, step: &StepPath, failure: &Failure, is_whole: bool) {
         if self.failed_at.is_empty() {
             step.as_ref().clone_into(&mut self.failed_at);
@@ -203,7 +203,7 @@ impl BatchRecord {
         }
     }
 
-    /// Counts steps of a record that are one step in the file: elements, or runs in several rounds.
+    /// Counts runs of one step of the file: its elements, or its rounds.
     pub fn of_steps<'a>(step: &str, runs: impl IntoIterator<Item = &'a StepRecord>) -> BatchRecord {
         let of = |run: &StepRecord| ElementState {
             status: run.status.parse().unwrap_or_default(),
@@ -213,12 +213,12 @@ impl BatchRecord {
         BatchRecord { open: vec![], ..BatchRecord::of(step, &runs.into_iter().map(of).collect::<Vec<_>>()) }
     }
 
-    /// How many failed.
+    /// Returns how many failed.
     pub fn failures(&self) -> u64 {
         self.failed.iter().map(|one| one.count).sum()
     }
 
-    /// `87 of 100 sent, 13 failed: 11 unknown_outcome, 2 not met`.
+    /// Returns text such as `87 of 100 sent, 13 failed: 11 unknown_outcome, 2 not met`.
     pub fn words(&self) -> String {
         let is_all_sent = self.succeeded > 0 && self.sent == self.succeeded;
         let mut words =
@@ -246,12 +246,12 @@ impl BatchRecord {
     }
 }
 
-/// The kind of a failure as a count has it: a gate was `not met`, all else has its own word.
+/// Returns the name of a failure kind in a count: `not met` for a gate, the kind itself for all others.
 pub fn reason(kind: &str) -> &str {
     if kind == FailureKind::Quality.word() { "not met" } else { kind }
 }
 
-/// The count of a step of the pipeline's own list that has elements and has just ended; `None`: it has none.
+/// Returns the count of a step of the pipeline's own list that has elements and has just ended; `None`: it has no elements.
 pub(super) fn batch_that_ended(step: &str, events: &[Event]) -> Option<BatchRecord> {
     let begins = |event: &Event| match &event.happening {
         Happening::StepStarted { step: began, items, .. } if **began == *step => Some(items.is_some()),

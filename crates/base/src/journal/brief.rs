@@ -1,18 +1,18 @@
-//! What a list says of a run.
+//! The summary of a run for a list.
 
 use serde::Serialize;
 
 use super::Record;
 use crate::event::Usage;
 
-/// A run in a few words, for a list.
+/// The summary of a run for a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RunBrief {
-    /// From its beginning to its end; `None`: it is not over.
+    /// Time from start to end; `None`: it has not ended.
     pub duration_ms: Option<u64>,
     /// Its channel.
     pub channel: Option<String>,
-    /// What it used.
+    /// The usage of the run.
     pub usage: Usage,
     /// The beginning of the first text among its inputs, on one line.
     pub question: Option<String>,
@@ -21,7 +21,7 @@ pub struct RunBrief {
     pub key_rejected: bool,
 }
 
-/// Most characters of a question in a list.
+/// Maximum length of a question in a list, in characters.
 const SHORT: usize = 200;
 
 impl RunBrief {

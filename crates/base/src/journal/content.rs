@@ -1,37 +1,37 @@
-//! Events as others may read them, without what people, models and tools said.
+//! Events for other readers, without the texts of people, models and tools.
 
 use serde_json::Value;
 
 use super::RunMask;
 use crate::event::{Event, TextHolds};
 
-/// Keys beside texts whose values are names and words of flow and its author: no texts.
+/// Keys beside texts whose values are identifiers or fixed words, not texts.
 #[rustfmt::skip]
 pub(super) const NAMES: [&str; 19] = [
     "agent", "call_id", "case", "columns", "depends_on", "hash", "id", "kind", "model", "name", "personal", "role", "run", "scorecard",
     "status", "step", "strategy", "tool", "use",
 ];
 
-/// Keys beside texts that hold values: arguments of tools.
+/// Keys beside texts that hold values: the arguments of tools.
 pub(super) const VALUES: [&str; 2] = ["arguments", "with"];
 
-/// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
-/// `with_content`, masked. What names the event, its step and its author's things stays as it is.
+/// Returns one event as a JSON object on one line, with failure messages masked. Texts of people, models and tools are left out or,
+/// `with_content`, masked. Names of the event, its step and the author's definitions stay unchanged.
 pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> String {
     public_value(event, mask, with_content).to_string()
 }
 
-/// The same as a value.
+/// Like [`public_line`], but returns a JSON value.
 pub fn public_value(event: &Event, mask: RunMask<'_>, with_content: bool) -> Value {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
     let Value::Object(fields) = &mut value else { return value };
-    // What an endpoint wants back is for it alone.
+    // The state of an answer is for its endpoint only.
     if let Some(Value::Object(said)) = fields.get_mut("reply").and_then(|reply| reply.get_mut("said")) {
         said.shift_remove("state");
     }
     for (name, holds) in event.happening.text_fields() {
         let Some(field) = fields.get_mut(*name) else { continue };
-        // What earlier runs of the conversation know to be personal is for masking alone.
+        // Personal values known from earlier runs of the conversation are used for masking only.
         if let ("conversation", Value::Object(conversation)) = (*name, &mut *field) {
             conversation.shift_remove("personal");
         }

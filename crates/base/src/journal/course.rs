@@ -1,4 +1,4 @@
-//! The course of a run: when each try of a step began and ended, and what was called outside.
+//! The course of a run: when each attempt of a step started and ended, and which external calls it made.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::event::{ConversationSoFar, Event, Failure, Happening, RejectedRecipient, StepPath};
 
-/// One try of a step.
+/// One attempt of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TryRecord {
-    /// Which try, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     /// 1, or 2 in the refinement.
     pub round: u32,
@@ -19,30 +19,30 @@ pub struct TryRecord {
     pub started: DateTime<Utc>,
     /// When it ended; `None`: it did not, or its process ended first.
     pub ended: Option<DateTime<Utc>>,
-    /// Why it failed; of a gate that a refinement follows, what was not met.
+    /// Why it failed; for a gate that is followed by a refinement, which criteria were not met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl TryRecord {
-    /// From its beginning to its end; `None`: it has not ended.
+    /// Returns the time from start to end; `None`: it has not ended.
     pub fn duration_ms(&self) -> Option<u64> {
         u64::try_from((self.ended? - self.started).num_milliseconds()).ok()
     }
 }
 
-/// One call of something outside: a tool, a query, a request, a file, a sending.
+/// One external call: a tool, a query, a request, a file or a delivery.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallRecord {
     /// The step that made it.
     pub step: String,
     /// `sql`, `http`, `read`, `send`, or the tool.
     pub tool: String,
-    /// Which try, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// What it was given.
+    /// The arguments.
     pub with: Value,
-    /// What an agent was shown; empty for calls of steps, whose output has it.
+    /// The result that an agent received; empty for calls of steps, whose output holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// Why it failed.
@@ -50,7 +50,7 @@ pub struct ToolCallRecord {
     pub error: Option<String>,
     /// When it was made.
     pub time: DateTime<Utc>,
-    /// How long it took; `None`: it has not answered.
+    /// How long it took; `None`: no reply arrived.
     pub duration_ms: Option<u64>,
 }
 
@@ -59,23 +59,23 @@ pub struct ToolCallRecord {
 pub struct ConversationRecord {
     /// Its id.
     pub of: String,
-    /// How many earlier messages the run knows.
+    /// How many earlier messages the run includes.
     pub earlier: u64,
-    /// How many older ones are not among them.
+    /// How many older messages are not included.
     pub left_out: u64,
-    /// How many of those this run sums up.
+    /// How many of those this run summarizes.
     #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub summed_up: u64,
-    /// Whether the run knows a summary of older messages.
+    /// Whether the run has a summary of older messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_summary: bool,
-    /// How many messages agents know of their own, by the name of the agent.
+    /// How many messages of its own history each agent has, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, u64>,
 }
 
 impl ConversationRecord {
-    /// What the first event says of it.
+    /// Reads the conversation from the first event.
     pub(super) fn of(own: &ConversationSoFar) -> ConversationRecord {
         ConversationRecord {
             of: own.of.clone(),
@@ -93,26 +93,26 @@ impl ConversationRecord {
 pub struct SentRecord {
     /// The step.
     pub step: String,
-    /// Where to: `stdout` or the tool.
+    /// The receiver: `stdout` or the tool.
     pub to: String,
-    /// How many parts.
+    /// Number of parts.
     pub parts: u64,
-    /// What people read in each, of a run that is part of a conversation.
+    /// The text that people read in each part, if the run belongs to a conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,
-    /// The recipients of a mail whom its server rejected.
+    /// Mail recipients that the server rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<RejectedRecipient>,
 }
 
-/// Takes a part in that was delivered.
+/// Adds a delivered part.
 pub(super) fn delivered(sent: &mut Vec<SentRecord>, (step, to): (&str, &str), text: Option<&str>, rejected: &[RejectedRecipient]) {
     let texts = text.map(str::to_owned).into_iter();
     match sent.iter_mut().find(|sent| sent.step == *step && sent.to == *to) {
         Some(sent) => {
             sent.parts += 1;
             sent.texts.extend(texts);
-            // All parts are in one mail.
+            // All parts are sent in one mail.
             sent.rejected.extend(rejected.iter().filter(|new| !sent.rejected.contains(new)).cloned().collect::<Vec<_>>());
         }
         None => sent.push(SentRecord {
@@ -125,7 +125,7 @@ pub(super) fn delivered(sent: &mut Vec<SentRecord>, (step, to): (&str, &str), te
     }
 }
 
-/// The step that an event begins or ends a try of.
+/// Returns the step whose attempt an event starts or ends.
 pub(super) fn tried_step(happening: &Happening) -> Option<&StepPath> {
     match happening {
         Happening::StepStarted { step, .. }
@@ -139,14 +139,14 @@ pub(super) fn tried_step(happening: &Happening) -> Option<&StepPath> {
     }
 }
 
-/// Takes an event of a step into its tries.
+/// Applies an event of a step to its attempts.
 pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
     let error = match &event.happening {
         Happening::StepStarted { attempt, round, .. } => {
             tries.push(TryRecord { attempt: *attempt, round: *round, started: event.time, ended: None, error: None });
             return;
         }
-        // A talk with a model goes on after a try that failed, and its step is not started again.
+        // A conversation with a model continues after a failed attempt without another start of the step.
         Happening::ModelCalled { .. } => {
             if let Some(failed) = tries.last().filter(|last| last.ended.is_some() && last.error.is_some()) {
                 let (attempt, round) = (failed.attempt + 1, failed.round);
@@ -155,7 +155,7 @@ pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
             return;
         }
         Happening::AttemptFailed { failure, .. } | Happening::StepFailed { failure, .. } => Some(told(failure)),
-        // The gate that a refinement follows judges again, as a try of its own.
+        // The gate judges again after the refinement, as a new attempt.
         Happening::GateFailed { cause, .. } => Some(cause.clone()),
         _ => None,
     };
@@ -165,12 +165,12 @@ pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
     }
 }
 
-/// The calls of tools by their numbers.
+/// Maps call numbers to places in the list of tool calls.
 #[derive(Default)]
 pub(super) struct CallsByNumber(HashMap<u64, usize>);
 
 impl CallsByNumber {
-    /// Takes an event in.
+    /// Applies an event.
     pub(super) fn take(&mut self, calls: &mut Vec<ToolCallRecord>, event: &Event) {
         match &event.happening {
             Happening::ToolCalled { step, call, tool, with, attempt, .. } => {

@@ -12,45 +12,45 @@ use crate::model::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueTurn};
 pub struct DialogueRecord {
     /// The `dialogue` step.
     pub step: String,
-    /// How far the session came.
+    /// The status of the session.
     pub status: DialogueStatus,
-    /// What happens in it now; what happened last, once it has ended.
+    /// The current phase; the last one once the dialogue has ended.
     pub flow: DialogueFlow,
     /// Its turns, in their order.
     pub turns: Vec<TurnRecord>,
-    /// How the talking ended.
+    /// How the dialogue ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<DialogueEnd>,
-    /// Why.
+    /// Why it ended.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// How far the session of a dialogue came.
+/// The status of the session of a dialogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DialogueStatus {
-    /// It goes on.
+    /// It is running.
     Active,
     /// Its agents agree, or have nothing new to say.
     Completed,
-    /// An agent could not go on.
+    /// An agent could not continue.
     Failed,
     /// A limit ended it.
     Timeout,
 }
 
-/// What happens in a dialogue.
+/// The phase of a dialogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DialogueFlow {
-    /// The next turn has not begun.
+    /// The next turn has not started.
     Waiting,
     /// An agent works on its turn.
     Processing,
-    /// The last turn speaks for an end.
+    /// The last turn contains a signal to end.
     Converging,
     /// No more turns are taken.
     Completed,
@@ -61,26 +61,26 @@ has_word!(DialogueStatus, DialogueFlow);
 /// One turn of a dialogue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRecord {
-    /// What was said, by whom and to whom.
+    /// The text, the speaker and the addressee.
     #[serde(flatten)]
     pub turn: DialogueTurn,
-    /// What speaks for an end.
+    /// Signals to end the dialogue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<DialogueSignal>,
     /// When it ended.
     pub time: DateTime<Utc>,
-    /// Time from its start to its end.
+    /// Duration of the turn.
     pub duration_ms: u64,
-    /// What it cost.
+    /// Its usage.
     pub usage: Usage,
 }
 
-/// Takes an event of a dialogue in.
+/// Applies an event of a dialogue.
 pub(super) fn take(dialogues: &mut Vec<DialogueRecord>, event: &Event) {
     let of = |dialogues: &'_ mut Vec<DialogueRecord>, step: &StepPath| dialogues.iter_mut().rposition(|one| *one.step == **step);
     match &event.happening {
         Happening::DialogueTurned { step, turn, signals, duration_ms, usage } => {
-            // The first turn of another round begins anew.
+            // The first turn of another round starts a new record.
             let place = of(dialogues, step).filter(|place| turn.number > 1 || dialogues[*place].turns.is_empty()).unwrap_or_else(|| {
                 dialogues.push(begun(step));
                 dialogues.len() - 1
@@ -104,7 +104,7 @@ pub(super) fn take(dialogues: &mut Vec<DialogueRecord>, event: &Event) {
                 dialogues[place].flow = if *agreed { DialogueFlow::Converging } else { DialogueFlow::Waiting };
             }
         }
-        // What was cut off goes on.
+        // A dialogue that was cut off continues.
         Happening::RunResumed { .. } => {
             for one in dialogues.iter_mut().filter(|one| one.reason == DIALOGUE_CUT && one.ended.is_none()) {
                 (one.status, one.reason) = (DialogueStatus::Active, String::new());
@@ -134,14 +134,14 @@ pub(super) fn take(dialogues: &mut Vec<DialogueRecord>, event: &Event) {
     }
 }
 
-/// Takes the end of a step in that did not come well to its end. `place`: of the dialogue of this step, if it is one and had a turn; `why`: unless the
-/// details say more.
+/// Applies the end of a step that did not succeed. `place`: the dialogue of this step, if it is one and had a turn; `why`: the reason,
+/// unless the details give another.
 fn end(dialogues: &mut Vec<DialogueRecord>, place: Option<usize>, step: &StepPath, details: Option<&Value>, why: &str) {
     let told = |key: &str| details.and_then(|details| details.get(key)?.as_str());
     let turns = details.filter(|details| details.get("positions").is_some()).and_then(|details| details.get("turns")?.as_array());
     let place = match place.filter(|place| dialogues[*place].status == DialogueStatus::Active) {
         Some(place) => place,
-        // One that never came to its first turn.
+        // A dialogue that ended before its first turn.
         None if turns.is_some_and(Vec::is_empty) => {
             dialogues.push(begun(step));
             dialogues.len() - 1

@@ -1,4 +1,4 @@
-//! What became of gates that did not let their first text through.
+//! Gates that did not pass their first text, and how they ended.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::event::{Event, Happening, StepPath, Verdict};
 use crate::model::step_path;
 
-/// What happened at a gate that did not let the first text through.
+/// The history of a gate that did not pass the first text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct FailureRecord {
     /// The gate.
@@ -18,44 +18,44 @@ pub struct FailureRecord {
     pub question: Value,
     /// The criteria: id, description, expected.
     pub scorecard: Value,
-    /// The verdicts of each round in which it judged: a second one that could not be finished has none.
+    /// The verdicts of each judged round; a second round that could not be finished has none.
     pub verdicts: Vec<Vec<Verdict>>,
-    /// What was judged in each round that it did not let through.
+    /// The text judged in each round that did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judged: Vec<Value>,
     /// Whether the refinement was tried.
     pub refinement_tried: bool,
-    /// Whether it worked; empty: it was not tried.
+    /// Whether it worked; empty: no refinement was tried.
     pub refinement_worked: Option<bool>,
-    /// What was sent in the end.
+    /// The text that was sent in the end.
     pub sent: Value,
     /// The cause in one sentence.
     pub cause: String,
-    /// When it was settled.
+    /// When the outcome was final.
     pub time: DateTime<Utc>,
-    /// Whether it was in a round, a try or an attempt that another one followed: it does not count for the run.
+    /// Whether a later round, try or attempt replaced this one: it then does not count for the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
 }
 
 impl FailureRecord {
-    /// Whether the second round was good.
+    /// Whether the second round passed.
     pub fn is_mended(&self) -> bool {
         self.refinement_worked == Some(true)
     }
 
-    /// Whether it counts for the run: the gate was not met in the end.
+    /// Whether it counts for the run: the gate did not pass in the end.
     pub fn counts(&self) -> bool {
         !self.superseded && !self.is_mended()
     }
 
-    /// What was not met in the last round in which it judged.
+    /// Returns the criteria that were not met in the last judged round.
     pub fn not_met(&self) -> impl Iterator<Item = &Verdict> {
         self.verdicts.last().into_iter().flatten().filter(|verdict| !verdict.passed)
     }
 }
 
-/// Where the record of each gate is that may still change.
+/// Places of the records of gates that may still change.
 #[derive(Default)]
 pub(super) struct FailedGates(HashMap<StepPath, usize>);
 
@@ -110,7 +110,7 @@ impl FailedGates {
         failures.get_mut(*self.0.get(gate)?)
     }
 
-    /// A step that holds others begins anew: what gates inside it said in earlier rounds, tries and attempts does not count.
+    /// Starts a containing step again: verdicts of the gates inside it from earlier rounds, tries and attempts no longer count.
     fn begins_anew(&mut self, failures: &mut [FailureRecord], step: &StepPath) {
         self.0.retain(|gate, place| {
             let is_over = step_path::leads_into(gate, step);
@@ -119,7 +119,7 @@ impl FailedGates {
         });
     }
 
-    /// What a gate that had failed gave in the end.
+    /// Stores the final output of a gate that had failed.
     fn over(&self, failures: &mut [FailureRecord], gate: &StepPath, output: &Value, event: &Event) {
         if let Some(failure) = self.of(failures, gate) {
             failure.sent = output.get("text").cloned().unwrap_or_else(|| output.clone());

@@ -1,4 +1,4 @@
-//! Events ↔ storage, and what a record of a run is for people.
+//! Conversion between events and storage, and the record of a run for people.
 //!
 //! How to add something to the record: derive it from the events in `record.rs`; never store it a second time.
 
@@ -39,26 +39,26 @@ pub use tasks::{TaskRecord, TaskState, TaskTryRecord};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
-/// The journal of a run that continues. What it has taken waits here for its commit; only what a commit returns may be shown to anybody.
+/// The journal of a run. Added events wait here for their commit; only events that a commit returned may be shown.
 pub struct Journal {
     log: Box<dyn EventLog>,
     waiting: Vec<Event>,
-    /// What is under way, and how many of those that wait it makes durable.
+    /// The commit in progress, and how many of the waiting events it makes durable.
     commit: Option<(usize, Synced)>,
     loss: Option<StoreError>,
 }
 
 impl Journal {
-    /// A journal in a log.
+    /// Creates a journal that writes to a log.
     pub fn new(log: Box<dyn EventLog>) -> Journal {
         Journal { log, waiting: vec![], commit: None, loss: None }
     }
 
-    /// Takes events. If the log is gone ([`Journal::into_loss`]), the run continues, and no later process can; the log still gets its events, since
-    /// the audit beside it must have them.
+    /// Adds events. If the log is lost ([`Journal::into_loss`]), the run continues but cannot be resumed later. The log still receives its
+    /// events, because the audit beside it needs them.
     ///
     /// # Errors
-    /// The log cannot take them.
+    /// The log rejects the events.
     pub fn take(&mut self, events: Vec<Event>) -> Result<(), StoreError> {
         if !events.is_empty() {
             self.log.append(&events)?;
@@ -67,7 +67,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Begins to make durable what was taken so far; `false`: a commit is under way already, and what came after its begin must wait.
+    /// Starts to make the added events durable. Returns `false` if a commit is already in progress; later events must then wait.
     pub fn commit(&mut self) -> bool {
         if self.commit.is_some() {
             return false;
@@ -77,8 +77,8 @@ impl Journal {
         true
     }
 
-    /// Waits for the commit that is under way, or for ever. Returns the events that are on disk now and were not before, in order. Nothing is lost
-    /// when it is given up and called again.
+    /// Waits for the commit in progress, or forever if there is none. Returns the events that it made durable, in order. Dropping the
+    /// future and calling again loses nothing.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -93,17 +93,17 @@ impl Journal {
         Ok(self.waiting.drain(..count).collect())
     }
 
-    /// What became of the log while the run lasted; the run is not kept then.
+    /// Returns why the log was lost during the run, if it was; the run is then not stored.
     pub fn into_loss(self) -> Option<StoreError> {
         self.loss
     }
 
-    /// What was taken and could not be made durable.
+    /// Removes and returns the events that could not be made durable.
     pub fn unkept(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Whether something was taken that is not yet durable.
+    /// Whether some added events are not durable yet.
     pub fn is_dirty(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The personal values of a run, found by what its author marked, and the mask made of them.
+//! Finds the personal values of a run from its author's marks, and masks them.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,19 +13,18 @@ use crate::event::{Event, Failure, Happening, HasTexts, Marks, ModelAnswer, Step
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
-/// Learns the personal values of a run while it continues, or from its events afterwards. Whoever takes the same events masks a value
-/// with the same marker.
+/// Learns the personal values of a run, during the run or from its events afterwards. The same events always give a value the same marker.
 #[derive(Debug, Default)]
 pub struct PersonalMask {
     personal: PersonalTexts,
     redactor: Redactor,
-    /// Events that were taken in.
+    /// Number of events applied.
     taken: usize,
-    /// Events whose texts have their numbers: most runs show nothing that needs one.
+    /// Number of events whose texts have been numbered. This is done on demand, since most runs never show a number.
     numbered: Cell<usize>,
 }
 
-/// A mask with the events of its run.
+/// A mask together with the events of its run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunMask<'a> {
     mask: &'a PersonalMask,
@@ -33,12 +32,12 @@ pub struct RunMask<'a> {
 }
 
 impl PersonalMask {
-    /// A mask that knows secrets only.
+    /// Creates a mask that knows secrets only.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> PersonalMask {
         PersonalMask { redactor: Redactor::new(secrets, []), ..PersonalMask::default() }
     }
 
-    /// Takes in what has come, of all events of the run; whether there was something personal in it that was not known.
+    /// Applies the new events, given all events of the run. Returns whether they held new personal values.
     pub fn take(&mut self, events: &[Event]) -> bool {
         let mut is_new = false;
         for event in events.get(self.taken..).unwrap_or_default() {
@@ -56,26 +55,26 @@ impl PersonalMask {
         is_new
     }
 
-    /// Learns the personal values of one event, for texts that get no marker with a number ([`PersonalMask::name`]).
+    /// Learns the personal values of one event, for texts without numbered markers ([`PersonalMask::name`]).
     pub(crate) fn learn(&mut self, event: &Event) {
         let new = self.personal.take(event);
         self.personal.placed.clear();
         self.redactor.learn(&new);
     }
 
-    /// A name that a model, an endpoint or a server may have made; `(masked)` if it holds a secret or something personal, as far as that is known or
-    /// can be seen.
+    /// Returns a name that a model, an endpoint or a server may have made, or `(masked)` if it holds a known secret or something that is
+    /// known or looks to be personal.
     pub(crate) fn name(&self, name: &str) -> String {
         if self.redactor.redact(name) == name { name } else { "(masked)" }.to_owned()
     }
 
-    /// With all events of the run.
+    /// Combines the mask with all events of the run.
     pub fn of<'a>(&'a self, events: &'a [Event]) -> RunMask<'a> {
         RunMask { mask: self, events }
     }
 
-    /// Numbers what has the shape of personal data in the events that were taken in. In their order, so that a value has the same number wherever
-    /// the run is shown, whatever is shown first.
+    /// Numbers values that look personal in the applied events. They are numbered in the order of the events, so that a value has the same
+    /// number regardless of what is shown first.
     fn number(&self, events: &[Event]) {
         let from = self.numbered.replace(self.taken);
         for event in events.get(from..self.taken).unwrap_or_default() {
@@ -92,18 +91,18 @@ impl PersonalMask {
 }
 
 impl<'a> RunMask<'a> {
-    /// Masks texts with all that is known so far.
+    /// Returns a redactor for all personal values known so far.
     pub fn redactor(&self) -> &'a Redactor {
         self.mask.number(self.events);
         &self.mask.redactor
     }
 
-    /// How the elements of a step of the pipeline's own list ended, where it has some and has just ended.
+    /// Returns how the elements of a step of the pipeline's own list ended, if it has elements and has just ended.
     pub fn batch(&self, step: &str) -> Option<BatchRecord> {
         batch_that_ended(step, self.events)
     }
 
-    /// The mask, to hide fields of events.
+    /// Returns the mask, to hide fields of events.
     pub(super) fn mask(&self) -> &'a PersonalMask {
         self.mask.number(self.events);
         self.mask
@@ -129,12 +128,12 @@ impl PersonalMask {
         }
     }
 
-    /// A failure as it may be read.
+    /// Returns a failure with its message masked.
     pub fn failure(&self, failure: &Failure) -> Failure {
         Failure { message: self.redactor.redact(&failure.message), ..failure.clone() }
     }
 
-    /// Inputs, a person, or outputs: what is marked as a whole.
+    /// Masks inputs, a person or outputs: fields marked as a whole.
     fn hide_given(&self, name: &str, value: &mut Value) {
         let marks = &self.personal.marks;
         if name == "outputs" && marks.whole_output {
@@ -162,17 +161,17 @@ impl PersonalMask {
         }
     }
 
-    /// The text of a model: of a marked step as a whole, whatever it is.
+    /// Masks the text of a model; as a whole if its step is marked.
     fn hide_reply(&self, step: &str, text: &mut Value) {
         if self.personal.is_personal(step) { self.hide_whole(text) } else { self.hide_texts(text) }
     }
 
-    /// Arguments, of a pipeline too: its marked inputs as a whole.
+    /// Masks arguments; those that are marked inputs of a pipeline as a whole.
     fn hide_arguments(&self, value: &mut Value) {
         self.hide_values(value, &self.personal.marks.inputs.iter().cloned().collect());
     }
 
-    /// Values; those of marked columns and fields, and of `also`, as a whole.
+    /// Masks values; those of marked columns and fields, and of `also`, as a whole.
     fn hide_values(&self, value: &mut Value, also: &BTreeSet<String>) {
         match value {
             Value::Array(list) => list.iter_mut().for_each(|value| self.hide_values(value, also)),
@@ -187,7 +186,7 @@ impl PersonalMask {
         }
     }
 
-    /// A value that is personal, whatever it is.
+    /// Masks a value that is personal as a whole.
     fn hide_whole(&self, value: &mut Value) {
         match value {
             Value::Null => {}
@@ -198,7 +197,7 @@ impl PersonalMask {
         }
     }
 
-    /// Texts among names and ids, which stay.
+    /// Masks texts among names and ids, which stay.
     fn hide_texts(&self, value: &mut Value) {
         match value {
             Value::Array(list) => list.iter_mut().for_each(|value| self.hide_texts(value)),
@@ -211,7 +210,7 @@ impl PersonalMask {
         }
     }
 
-    /// Hides each value of an object, and what is personal in its keys.
+    /// Masks each value of an object, and personal values in its keys.
     fn each(&self, map: &mut Map<String, Value>, hide: impl Fn(&str, &mut Value)) {
         for (key, mut value) in std::mem::take(map) {
             hide(&key, &mut value);
@@ -220,7 +219,7 @@ impl PersonalMask {
     }
 }
 
-/// A run in a few words, for others: nothing personal. `None`: the events do not begin with `run_started`.
+/// Returns the summary of a run for others, without personal data. `None`: the events do not start with `run_started`.
 pub fn brief(events: &[Event]) -> Option<RunBrief> {
     let mut record = record(events)?;
     let mut mask = PersonalMask::default();
@@ -229,7 +228,7 @@ pub fn brief(events: &[Event]) -> Option<RunBrief> {
     Some(RunBrief::of(&record))
 }
 
-/// A record for others: everything that people, models and tools said is masked.
+/// Masks a record for others: all texts of people, models and tools.
 pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let mut mask = PersonalMask::default();
     mask.take(events);
@@ -324,25 +323,25 @@ fn hide_verdict(redactor: &Redactor, verdict: &mut Verdict) {
 #[derive(Debug, Default)]
 struct PersonalTexts {
     marks: Marks,
-    /// Marked steps that run a plan: what its steps give is personal too.
+    /// Marked steps that run a plan: the outputs of the plan's steps are personal too.
     plans: BTreeSet<String>,
-    /// Columns that a query made of personal ones, by step.
+    /// Columns that a query derived from personal ones, by step.
     found: BTreeMap<String, BTreeSet<String>>,
-    /// Values that are masked at their place only, and have no number yet.
+    /// Values that are masked only at their place and have no number yet.
     placed: Vec<String>,
-    /// Values that are known, each with the key that it was met under.
+    /// Known values, each with the key where it was found.
     values: BTreeSet<(String, String)>,
 }
 
 impl PersonalTexts {
-    /// Takes an event in and gives the values that are new, each as `{ key: value }`.
+    /// Applies an event and returns the new values, each as `{ key: value }`.
     fn take(&mut self, event: &Event) -> Vec<Value> {
         let mut found = KeyedValues::default();
         match &event.happening {
             Happening::RunStarted(start) => {
                 self.marks = start.marks.clone();
                 self.given(&start.inputs, &start.person, &mut found);
-                // What earlier runs knew of those who speak in them.
+                // Values known from earlier runs of the conversation.
                 let earlier = start.conversation.iter().flat_map(|own| &own.personal);
                 found.extend(earlier.map(|value| (value.clone(), EARLIER.to_owned())));
             }
@@ -353,7 +352,7 @@ impl PersonalTexts {
             Happening::StepSucceeded { step, output, details } | Happening::ResultKept { step, output, details, .. } => {
                 self.output(step, output, StepDetails::of(details).personal(), &mut found);
             }
-            // Before the step or the pipeline has it: lines about a run are written as it continues.
+            // Learned before the step ends, because lines about a run are written while it is running.
             Happening::ModelReplied { step, reply: ModelAnswer::Said { text, calls, .. }, .. } => {
                 calls.iter().for_each(|call| self.arguments(&call.arguments, &mut found));
                 if !self.marks.columns.is_empty() || self.is_personal(step) {
@@ -380,7 +379,7 @@ impl PersonalTexts {
         found.into_iter().map(|(value, key)| json!({ key: value })).collect()
     }
 
-    /// Takes the output of a step in, with the columns that its query made of personal ones.
+    /// Learns from the output of a step, with the columns that its query derived from personal ones.
     fn output<'a>(&mut self, step: &str, output: &Value, of_query: impl Iterator<Item = &'a str>, found: &mut KeyedValues) {
         let of_query: Vec<String> = of_query.map(str::to_owned).collect();
         if self.is_personal(step) {
@@ -389,7 +388,7 @@ impl PersonalTexts {
             columns(output, &self.marks.columns, found);
             let mut made = KeyedValues::new();
             columns(output, &of_query, &mut made);
-            // A sum or a count over people is looked for nowhere else, unless it is as long as the number of a phone.
+            // A sum or count over people is not masked elsewhere unless it is as long as a phone number.
             let is_count = |value: &str| value.parse::<f64>().is_ok() && value.bytes().filter(u8::is_ascii_digit).count() < 5;
             for (value, key) in made {
                 if is_count(&value) {
@@ -404,13 +403,13 @@ impl PersonalTexts {
         }
     }
 
-    /// Personal values among arguments, which a called pipeline may take as its inputs.
+    /// Learns personal values from arguments, which a called pipeline may use as its inputs.
     fn arguments(&self, with: &Value, found: &mut KeyedValues) {
         columns(with, &self.marks.columns, found);
         columns(with, &self.marks.inputs, found);
     }
 
-    /// Personal values that a run, or a called pipeline, is started with.
+    /// Learns the personal values that a run or a called pipeline starts with.
     fn given(&self, inputs: &Value, person: &Value, found: &mut KeyedValues) {
         for name in &self.marks.inputs {
             inputs.get(name).into_iter().for_each(|value| leaves(name, value, found));
@@ -421,12 +420,12 @@ impl PersonalTexts {
         columns(inputs, &self.marks.columns, found);
     }
 
-    /// Whether the output of a step is personal as a whole: its author marked it, or the step whose plan it is of.
+    /// Whether the output of a step is personal as a whole: its author marked the step, or the step whose plan contains it.
     fn is_personal(&self, step: &str) -> bool {
         self.is_marked(step) || step_path::split(step).is_some_and(|(plan, _)| self.plans.contains(plan))
     }
 
-    /// Whether the author of a step marked what it gives.
+    /// Whether the author marked the output of a step.
     fn is_marked(&self, step: &str) -> bool {
         self.marks.steps.iter().any(|marked| marked == step_path::id(step))
     }
@@ -435,10 +434,10 @@ impl PersonalTexts {
 /// The key of values from earlier runs of a conversation.
 const EARLIER: &str = "earlier";
 
-/// Values with the keys they are under.
+/// Values with their keys.
 type KeyedValues = BTreeSet<(String, String)>;
 
-/// Texts, numbers, true and false of a value.
+/// Collects the texts, numbers and booleans of a value.
 fn leaves(key: &str, value: &Value, into: &mut KeyedValues) {
     match value {
         Value::String(text) if !text.trim().is_empty() => {
@@ -468,7 +467,7 @@ fn columns(value: &Value, marked: &[String], into: &mut KeyedValues) {
     }
 }
 
-/// Whether two names mean the same column: SQL knows no case.
+/// Whether two names mean the same column: SQL ignores case.
 fn same(one: &str, other: &str) -> bool {
     one == other || one.to_lowercase() == other.to_lowercase()
 }

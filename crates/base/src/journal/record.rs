@@ -1,4 +1,4 @@
-//! The record of a run: phases, agent calls and gate failures, worked out from its events.
+//! The record of a run: phases, agent calls and gate failures, derived from its events.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::event::{
 };
 use crate::model::{ActKind, WrittenPlan, step_path};
 
-/// What people and auditors read of a run.
+/// The record of a run for people and auditors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Record {
@@ -28,13 +28,13 @@ pub struct Record {
     pub pipeline: String,
     /// Hash of its definition.
     pub hash: String,
-    /// What it was given.
+    /// The inputs.
     pub inputs: Value,
     pub channel: Option<String>,
-    /// The run whose finished steps it began with.
+    /// The run whose finished steps this run reuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<RunOrigin>,
-    /// Who it was for; null: nobody.
+    /// The person it was for; null: nobody.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub person: Value,
     /// The conversation that it is part of.
@@ -44,7 +44,7 @@ pub struct Record {
     pub style_guide: Option<StyleUsed>,
     /// When it began.
     pub started: DateTime<Utc>,
-    /// When it was over.
+    /// When it ended.
     pub ended: Option<DateTime<Utc>>,
     /// How it ended.
     pub status: Option<RunStatus>,
@@ -57,21 +57,21 @@ pub struct Record {
     /// How the elements of its `for_each` steps ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<BatchRecord>,
-    /// One a call of an agent.
+    /// One entry per call of an agent.
     pub interactions: Vec<Interaction>,
-    /// How the agents are that were asked, by name.
+    /// The agents whose models were called, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentRecord>,
-    /// One a call of something outside that is no model.
+    /// One entry per external call that is not a model call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCallRecord>,
-    /// One a decision of a policy: what was wanted, by whom, and which rule allowed or blocked it.
+    /// One entry per decision of a policy: the act, the agent and the rule that allowed or blocked it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionRecord>,
-    /// What a person must decide before it can continue.
+    /// Questions that a person must answer before the run can continue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<QuestionRecord>,
-    /// What people have decided.
+    /// Answers of people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AnswerRecord>,
     /// Plans that agents wrote and that were run.
@@ -83,15 +83,15 @@ pub struct Record {
     /// Dialogues with their turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dialogues: Vec<DialogueRecord>,
-    /// One a gate that did not let its first text through.
+    /// One entry per gate that did not pass its first text.
     pub failures: Vec<FailureRecord>,
-    /// Criteria that let a text through only because their judge could not answer.
+    /// Criteria that passed only because their judge could not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_review: Vec<ReviewRecord>,
     /// Keys that model endpoints rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected_keys: Vec<RejectedKey>,
-    /// What was delivered, by step and receiver.
+    /// Delivered parts, by step and receiver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sent: Vec<SentRecord>,
     pub outputs: Value,
@@ -101,18 +101,18 @@ pub struct Record {
 }
 
 impl Record {
-    /// The first text among its inputs.
+    /// Returns the first text among its inputs.
     pub fn question(&self) -> Option<&str> {
         self.inputs.as_object()?.values().filter_map(Value::as_str).find(|text| !text.trim().is_empty())
     }
 
-    /// Whether models were called, and each call was rejected for its key.
+    /// Whether models were called and every call was rejected because of its key.
     pub fn has_no_valid_key(&self) -> bool {
         let rejected: usize = self.rejected_keys.iter().map(|key| key.calls).sum();
         rejected > 0 && rejected == self.interactions.len()
     }
 
-    /// From its beginning to its end; `None`: it is not over.
+    /// Returns the time from start to end; `None`: it has not ended.
     pub fn duration_ms(&self) -> Option<u64> {
         u64::try_from((self.ended? - self.started).num_milliseconds()).ok()
     }
@@ -129,7 +129,7 @@ pub struct Phase {
     pub step: String,
 }
 
-/// The last that is known of a step.
+/// The last known state of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct StepRecord {
@@ -139,13 +139,13 @@ pub struct StepRecord {
     pub details: Value,
     /// Why it failed.
     pub error: Option<Value>,
-    /// Its tries, in both rounds of a refinement.
+    /// Its attempts, in both rounds of a refinement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tries: Vec<TryRecord>,
 }
 
 impl StepRecord {
-    /// What its details say.
+    /// Returns a typed view of its details.
     pub fn details(&self) -> StepDetails<'_> {
         StepDetails::of(&self.details)
     }
@@ -156,58 +156,58 @@ impl StepRecord {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Interaction {
     pub agent: String,
-    /// What was done: `turn`, `repair` or `judge`, and the step.
+    /// The purpose of the call (`turn`, `repair` or `judge`) and the step.
     pub action: String,
-    /// The messages it was sent.
+    /// The messages that were sent.
     pub input: Value,
-    /// What it answered.
+    /// The answer.
     pub output: Value,
     pub duration_ms: u64,
-    /// Whether it answered.
+    /// Whether the call succeeded.
     pub success: bool,
-    /// Why it did not.
+    /// Why it failed.
     pub error: Option<String>,
     pub model: String,
-    /// When it was asked.
+    /// When it was called.
     pub time: DateTime<Utc>,
     pub usage: Usage,
-    /// What of its answer was read otherwise than to the letter.
+    /// Parts of the answer that were not read literally.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<String>,
 }
 
-/// What a policy said.
+/// A decision of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct DecisionRecord {
-    /// Number of the event: the place to look at in the journal.
+    /// Number of the event in the journal.
     pub seq: u64,
     pub time: DateTime<Utc>,
     pub step: String,
-    /// The agent that asked for it; empty: the step itself.
+    /// The agent that requested the act; empty: the step itself.
     pub agent: String,
-    /// What it was about.
+    /// The kind of act.
     pub act: ActKind,
     /// The tool, host or path.
     pub target: String,
     pub allowed: bool,
-    /// The rule that gave it.
+    /// The rule that decided.
     pub rule: String,
-    /// The person who decided, where the rule asks one.
+    /// The person who decided, if the rule requires one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
 }
 
-/// A plan that an agent wrote; what became of its steps stands among `steps`.
+/// A plan that an agent wrote; the results of its steps are among `steps`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanRecord {
     /// The `plan` step.
     pub step: String,
-    /// Which plan of that step, from 1.
+    /// Number of the plan in that step, from 1.
     pub round: u32,
     /// `parallel` or `sequential`.
     pub strategy: String,
-    /// Why, in the agent's words.
+    /// The reason, in the agent's words.
     pub reasoning: String,
     /// Its steps.
     pub steps: Vec<PlannedRecord>,
@@ -239,11 +239,11 @@ pub struct PlannedRecord {
     /// The agent or tool.
     #[serde(rename = "use")]
     pub uses: String,
-    /// Paths of the steps whose outputs it got.
+    /// Paths of the steps whose outputs it received.
     pub depends_on: Vec<String>,
 }
 
-/// A criterion that counted as passed since its judge could not answer (`on_judge_error: pass`).
+/// A criterion that counted as passed because its judge could not answer (`on_judge_error: pass`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewRecord {
     /// The gate.
@@ -254,7 +254,7 @@ pub struct ReviewRecord {
     pub cause: String,
 }
 
-/// Works the record out. `None`: the events do not begin with `run_started`.
+/// Derives the record from events. `None`: they do not start with `run_started`.
 pub fn record(events: &[Event]) -> Option<Record> {
     let first = events.first()?;
     let Happening::RunStarted(start) = &first.happening else { return None };
@@ -270,7 +270,7 @@ struct RecordBuilder {
     steps: HashMap<StepPath, usize>,
     calls: HashMap<u64, usize>,
     gates: FailedGates,
-    /// A person ended it: it cannot continue.
+    /// A person ended the run: it cannot continue.
     is_given_up: bool,
     tools: CallsByNumber,
     asked: AskedQuestions,
@@ -389,7 +389,7 @@ impl RecordBuilder {
         }
     }
 
-    /// Criteria that a gate or a task lets pass only because the judge could not answer.
+    /// Adds criteria of a gate or a task that passed only because the judge could not answer.
     fn review(&mut self, step: &StepPath, verdicts: &[Verdict]) {
         self.record.needs_review.extend(verdicts.iter().filter(|verdict| verdict.needs_review).map(|verdict| ReviewRecord {
             gate: step.to_string(),
@@ -426,7 +426,7 @@ impl RecordBuilder {
     }
 
     fn over(&mut self, end: &RunEnd, event: &Event) {
-        // Only a run that a signal or a client ended may continue.
+        // Only a run that a signal or a client ended may be resumed.
         if end.status != RunStatus::Cancelled || self.is_given_up {
             self.record.questions.clear();
         }
@@ -445,7 +445,7 @@ impl RecordBuilder {
         self.record.usage = end.usage;
     }
 
-    /// A run that a signal had ended is not over any more.
+    /// Reopens a run that a signal had ended.
     fn goes_on(&mut self) {
         self.is_given_up = false;
         let record = &mut self.record;

@@ -11,14 +11,14 @@ pub struct RejectedKey {
     pub agent: String,
     /// The name of the model in the file.
     pub model: String,
-    /// Where the key is set, which endpoint rejected it, and why. Never the key.
+    /// Where the key is set, which endpoint rejected it, and why. It never contains the key.
     pub message: String,
     /// How many calls were rejected.
     pub calls: usize,
 }
 
 impl RejectedKey {
-    /// Counts the failure of a call, if it is one of the key.
+    /// Counts the failure of a call if the key caused it.
     pub(super) fn count(keys: &mut Vec<RejectedKey>, agent: &str, model: &str, failure: &Failure) {
         if failure.kind != FailureKind::Auth {
             return;

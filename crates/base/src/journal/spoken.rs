@@ -1,4 +1,4 @@
-//! What was said in a run, for the conversation that it is part of.
+//! The messages of a run for its conversation.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use crate::model::{MessageRole, PastMessage, SUMMARY_STEP};
 use crate::port::{KeptMessage, MessageThread};
 use crate::redact::Redactor;
 
-/// What was said in a run that has ended: the message of the person, and what was sent; where nothing was, the first output. Then what agents with a
-/// history of their own were asked and answered, and the summary that the run made. Empty: it is part of no conversation, or has not ended.
+/// Returns the messages of an ended run: the person's message, what was sent (or else the first output), the exchanges of agents with their
+/// own history, and the run's summary. Empty: the run has no conversation, or has not ended.
 pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     let Some(Happening::RunStarted(start)) = events.first().map(|event| &event.happening) else { return vec![] };
     let end = events
@@ -50,7 +50,7 @@ pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     spoken
 }
 
-/// A message that somebody adds by hand: what has the shape of personal data is masked.
+/// Returns a message that somebody adds by hand, with text that looks personal masked.
 pub fn added(run: &str, said: PastMessage, thread: MessageThread) -> KeptMessage {
     kept(run, said, false, &PersonalMask::default().of(&[]), thread)
 }
@@ -62,7 +62,7 @@ fn kept(run: &str, said: PastMessage, is_marked: bool, mask: &RunMask<'_>, threa
     KeptMessage { run: run.to_owned(), said, masked, content, thread }
 }
 
-/// When it was by the clock of the run, which `--now` may have set.
+/// Returns the time of an event by the clock of the run, which `--now` may have set.
 fn own_time(event: &Event, events: &[Event]) -> DateTime<Utc> {
     match events.first().map(|first| (&first.happening, first.time)) {
         Some((Happening::RunStarted(start), begun)) => start.now.checked_add_signed(event.time - begun).unwrap_or(event.time),
@@ -75,7 +75,7 @@ fn answer(start: &RunStart) -> PastMessage {
     PastMessage { role: MessageRole::Assistant, channel: start.channel.clone(), person, ..PastMessage::default() }
 }
 
-/// What was sent, a message for each step that sent.
+/// Returns what was sent, one message per sending step.
 fn answers(start: &RunStart, events: &[Event]) -> Vec<PastMessage> {
     let mut found: Vec<(StepPath, Vec<&str>, PastMessage)> = vec![];
     for event in events {
@@ -95,24 +95,24 @@ fn answers(start: &RunStart, events: &[Event]) -> Vec<PastMessage> {
     found.into_iter().map(whole).filter(|message| !message.text.trim().is_empty()).collect()
 }
 
-/// What an agent was asked in a step, and answered.
+/// The prompts to an agent in a step, and its answers.
 struct Asking<'e> {
     step: &'e StepPath,
-    /// Each prompt, and each answer that was sent back, with the last answer to it.
+    /// Each prompt, and each correction sent back, with the last answer to it.
     turns: Vec<(PastMessage, Option<PastMessage>)>,
     /// Its last call, unless a judge was asked after it.
     call: Option<u64>,
-    /// Whether each try was looked at: a plan, or the work of a task.
+    /// Whether each attempt was checked: a plan, or the work of a task.
     is_tried: bool,
-    /// What the step gave in the end.
+    /// The final output of the step.
     output: Option<PastMessage>,
 }
 
 impl Asking<'_> {
-    /// Takes what happened to the step.
+    /// Applies an event of the step.
     fn take(&mut self, happening: &Happening, said: impl Fn(&str) -> PastMessage) {
         match happening {
-            // The results of tools, and the same request again, ask nothing new.
+            // Tool results and repeated requests are not new prompts.
             Happening::ModelCalled { call, purpose, fresh, messages, .. } => {
                 self.call = Some(*call).filter(|_| if *fresh { is_work(*purpose) } else { self.call.is_some() });
                 let asked = messages.last().filter(|asked| *fresh || asked.role == MessageRole::User).filter(|_| self.call.is_some());
@@ -128,7 +128,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Of a plan and a task every try, of another step the first prompt and the last output.
+    /// Returns every attempt of a plan or a task; for other steps the first prompt and the final output.
     fn exchanges(mut self, agent: &str) -> impl Iterator<Item = [PastMessage; 2]> {
         if !self.is_tried {
             self.turns.truncate(1);
@@ -142,12 +142,12 @@ impl Asking<'_> {
     }
 }
 
-/// Whether an agent is asked for the work of its step.
+/// Whether a call is made for the work of its step.
 fn is_work(purpose: Purpose) -> bool {
     matches!(purpose, Purpose::Turn | Purpose::Plan)
 }
 
-/// What agents with a history of their own were asked, and answered, and whether the answer is marked as personal.
+/// Returns the prompts and answers of agents with their own history, and whether each answer is marked as personal.
 fn exchanges(own: &ConversationSoFar, start: &RunStart, events: &[Event]) -> Vec<(PastMessage, bool)> {
     let mut found: Vec<(&String, Asking)> = vec![];
     for event in events.iter().filter(|_| !own.agents.is_empty()) {
@@ -172,7 +172,7 @@ fn exchanges(own: &ConversationSoFar, start: &RunStart, events: &[Event]) -> Vec
     marked.collect()
 }
 
-/// The summary of what was left out, and the place of the last message that it covers.
+/// Returns the summary of the older messages, and the place of the last message that it covers.
 fn summary(own: &ConversationSoFar, events: &[Event]) -> Option<(PastMessage, u64)> {
     let until = own.older_until?;
     events.iter().rev().find_map(|event| match &event.happening {

@@ -1,4 +1,4 @@
-//! Tasks in the record of a run: each with its tries.
+//! Tasks in the record of a run, each with its tries.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +10,13 @@ use crate::model::ArtefactKind;
 pub struct TaskRecord {
     /// The `task` step.
     pub step: String,
-    /// How far it came.
+    /// Its state.
     pub state: TaskState,
-    /// Its tries, in their order.
+    /// Its tries, in order.
     pub tries: Vec<TaskTryRecord>,
 }
 
-/// How far a task came.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -25,9 +25,9 @@ pub enum TaskState {
     New,
     /// A try was accepted.
     Completed,
-    /// It was given up.
+    /// The step failed.
     Failed,
-    /// A try was accepted, and the run that the result is part of has ended.
+    /// A try was accepted, and the run that contains the result has ended.
     Recorded,
 }
 
@@ -36,31 +36,31 @@ has_word!(TaskState);
 /// One try of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskTryRecord {
-    /// Which try, from 1.
+    /// Number of the try, from 1.
     pub number: u32,
-    /// What the agent made.
+    /// The kind of artefact that the agent made.
     pub artefact: ArtefactKind,
-    /// How the agent went about it.
+    /// The reasoning of the agent.
     pub thought: String,
     /// The query or the code.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub code: String,
-    /// Why it gave nothing.
+    /// Why it gave no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What was judged of its result.
+    /// The verdicts on its result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
 }
 
 impl TaskTryRecord {
-    /// The criteria that its result did not meet.
+    /// Returns the criteria that its result did not meet.
     pub fn unmet(&self) -> impl Iterator<Item = &Verdict> {
         self.verdicts.iter().filter(|verdict| !verdict.passed)
     }
 }
 
-/// Takes an event of a task in.
+/// Applies an event of a task.
 pub(super) fn take(tasks: &mut Vec<TaskRecord>, event: &Event) {
     let last = |tasks: &'_ mut Vec<TaskRecord>, step: &StepPath| tasks.iter_mut().rposition(|task| *task.step == **step);
     match &event.happening {
@@ -73,7 +73,7 @@ pub(super) fn take(tasks: &mut Vec<TaskRecord>, event: &Event) {
                 error: error.clone(),
                 verdicts: vec![],
             };
-            // The first try of another round begins anew.
+            // The first try of another round starts a new record.
             match last(tasks, step).filter(|_| *number > 1) {
                 Some(place) => tasks[place].tries.push(one),
                 None => tasks.push(TaskRecord { step: step.to_string(), state: TaskState::New, tries: vec![one] }),
