@@ -1,4 +1,4 @@
-//! The events, and the small types they carry.
+//! The events, and the small types that they contain.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,31 +19,31 @@ pub const VERSION: u32 = 1;
 /// A step's place in a run: `work/fetch`, `facts/today`, `each[2]`. The empty path is the run itself.
 pub type StepPath = Arc<str>;
 
-/// A value that events and state share.
+/// A value shared by events and state.
 pub type SharedValue = Arc<Value>;
 
-/// What an earlier run left of an element, or of a step in one.
+/// The state that an earlier run left for an element, or for a step in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptState {
-    /// It succeeded, and is not done again.
+    /// It succeeded and does not run again.
     Done,
-    /// It is `once` and may have acted: a person decides.
+    /// It is `once` and may have acted: a person must decide.
     InDoubt,
     /// It runs again.
     Open,
 }
 
-/// One thing that happened.
+/// One event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// [`VERSION`].
     pub v: u32,
-    /// From 1, without gaps; gives the order.
+    /// Number from 1, without gaps; defines the order.
     pub seq: u64,
-    /// For people only.
+    /// For people only; not used for decisions.
     pub time: DateTime<Utc>,
-    /// Milliseconds since the run started, by a clock that never jumps.
+    /// Milliseconds since the run started, by a monotonic clock.
     pub at_ms: u64,
     /// The run.
     pub run: Arc<str>,
@@ -52,16 +52,16 @@ pub struct Event {
     pub happening: Happening,
 }
 
-/// What happened. The fields that most have: `step`, the step it is about; `call`, the number of the call in this run, from 1; `attempt`, which try,
-/// from 1; `asked`, of a call that an agent asked for its place among the calls of the model's last answer, from 0; `…_at_ms` and `until_ms`, in
-/// milliseconds since the run started; `failure`, why.
+/// What happened. Common fields: `step`, the step concerned; `call`, the number of the call in this run, from 1; `attempt`, the number of
+/// the attempt, from 1; `asked`, for a call that an agent requested, its index among the calls of the model's last answer, from 0;
+/// `…_at_ms` and `until_ms`, in milliseconds since the run started; `failure`, why it failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the others are explained above")]
 pub enum Happening {
-    /// The run began; always the first.
+    /// The run started; always the first event.
     RunStarted(Box<RunStart>),
-    /// A step, or an element of a `for_each`, began an attempt.
+    /// A step, or an element of a `for_each`, started an attempt.
     StepStarted {
         step: StepPath,
         attempt: u32,
@@ -74,7 +74,7 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         items: Option<Vec<SharedValue>>,
     },
-    /// A called pipeline began: of a `call`, or of a tool that is a pipeline.
+    /// A called pipeline started: from a `call`, or as a tool.
     CallOpened {
         step: StepPath,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,133 +84,133 @@ pub enum Happening {
         pipeline: String,
         inputs: SharedValue,
         channel: Option<String>,
-        /// Who it is for.
+        /// The person it is for.
         person: SharedValue,
     },
-    /// A try failed and another follows.
+    /// An attempt failed and another follows.
     AttemptFailed {
         step: StepPath,
         attempt: u32,
         failure: Failure,
-        /// When the next try starts, in milliseconds since the run started.
+        /// When the next attempt starts, in milliseconds since the run started.
         retry_at_ms: u64,
     },
     /// A `wait` step waits.
     StepPaused { step: StepPath, until_ms: u64 },
-    /// A step ended well.
+    /// A step succeeded.
     StepSucceeded { step: StepPath, output: SharedValue, details: SharedValue },
     /// A step failed for good.
     StepFailed {
         step: StepPath,
         failure: Failure,
         attempts: u32,
-        /// Its details, where it has some.
+        /// Its details, if it has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<SharedValue>,
     },
-    /// What an earlier run, which this one retries, left of an element of a `for_each`, or of a step in one that failed.
+    /// The state that an earlier run, which this one retries, left for an element of a `for_each`, or for a failed step in one.
     ResultKept {
         /// Its path in that run.
         step: StepPath,
         state: KeptState,
-        /// Of an element: what it is about.
+        /// For an element: its value.
         #[serde(default, skip_serializing_if = "crate::model::is_default")]
         item: SharedValue,
-        /// Of an element: the run and the path that its own idempotency keys are made of.
+        /// For an element: the run and the path from which its idempotency keys are derived.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         key_run: String,
         #[serde(default, skip_serializing_if = "crate::model::is_default")]
         key_step: StepPath,
-        /// Of one that is done, its output.
+        /// For one that is done: its output.
         #[serde(default, skip_serializing_if = "crate::model::is_default")]
         output: SharedValue,
-        /// Of one that is done, its details.
+        /// For one that is done: its details.
         #[serde(default, skip_serializing_if = "crate::model::is_default")]
         details: SharedValue,
     },
-    /// A step was left out: its `when` was false, or a `stop` ended the run before it, or nothing failed that it stands in for.
+    /// A step was skipped: its `when` was false, a `stop` ended the run before it, or the step that it replaces on failure did not fail.
     StepSkipped { step: StepPath },
-    /// A step cannot run, since what it needs did not end well.
+    /// A step cannot run because a step that it needs did not succeed.
     StepBlocked {
         step: StepPath,
-        /// The step that is in its way; empty when the run stops.
+        /// The step that blocks it; empty when the run stops.
         by: StepPath,
     },
-    /// A step was ended from outside: a person, a limit, a failed sibling.
+    /// A step was cancelled: by a person, a limit or a failed sibling.
     StepCancelled {
         step: StepPath,
-        /// What may be read of it all the same: of a dialogue what was said.
+        /// Results that may be read all the same: for a dialogue, what was said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<SharedValue>,
     },
-    /// A kept result of an equal step is looked for.
+    /// A cached result of an equal step is looked up.
     CacheAsked {
         step: StepPath,
         /// Number of the call in this run.
         call: u64,
-        /// What a result would be kept under.
+        /// The key under which a result would be cached.
         key: String,
         timeout_at_ms: u64,
     },
-    /// No result of an equal step is kept, so the step does its work.
+    /// No result of an equal step is cached, so the step does its work.
     CacheMissed { step: StepPath, call: u64 },
-    /// A route chose.
+    /// A route chose a case.
     CaseChosen {
         step: StepPath,
-        /// Its case, or `otherwise`.
+        /// The case, or `otherwise`.
         case: String,
     },
-    /// The steps of a group, or of a round of a `repeat`, run now.
+    /// The steps of a group, or of a round of a `repeat`, start.
     StepsOpened {
         step: StepPath,
-        /// Which round, from 1; of a group 1.
+        /// Number of the round, from 1; 1 for a group.
         round: u32,
-        /// Rounds in a row, up to the one before, after which all that `until` reads was as after the round before them.
+        /// Number of consecutive rounds, up to the previous one, after which all values that `until` reads were unchanged.
         #[serde(default, skip_serializing_if = "crate::model::is_default")]
         unchanged: u32,
     },
-    /// The plan that an agent wrote passed its check; its steps run now.
+    /// The plan that an agent wrote passed its check; its steps start.
     PlanAccepted {
         step: StepPath,
-        /// Which plan of this step, from 1.
+        /// Number of the plan in this step, from 1.
         round: u32,
         plan: Arc<WrittenPlan>,
     },
     /// The plan that an agent wrote did not pass its check.
     PlanRefused {
         step: StepPath,
-        /// Which plan of this step it would have been, from 1.
+        /// Number that the plan would have had in this step, from 1.
         round: u32,
-        /// What is wrong with it, as its agent is reported.
+        /// The mistakes in the plan, as reported to its agent.
         findings: Vec<String>,
     },
     /// The steps of a plan have ended.
     PlanEnded { step: StepPath, round: u32 },
-    /// The `check` agent of a `plan` step said whether the work is done.
+    /// The `check` agent of a `plan` step reported whether the work is done.
     PlanChecked {
         step: StepPath,
-        /// After which plan.
+        /// Number of the plan that was checked.
         round: u32,
         fulfilled: bool,
         progress: String,
     },
-    /// A table that the agent of a `task` step may use was looked at.
+    /// A table that the agent of a `task` step may use was inspected.
     TableDescribed {
         step: StepPath,
         table: String,
-        /// Its columns, each with its type; the type is empty where it is not known.
+        /// Its columns, each with its type; the type is empty if it is unknown.
         columns: Vec<(String, String)>,
     },
-    /// The agent of a `task` step answered: with code, which runs now, with its result, or with what cannot be used.
+    /// The agent of a `task` step answered: with code, which runs now, with its result, or with an unusable answer.
     TaskTried {
         step: StepPath,
-        /// Which try of this step, from 1.
+        /// Number of the try in this step, from 1.
         number: u32,
         artefact: Arc<WrittenArtefact>,
-        /// The result, where nothing has to run.
+        /// The result, if nothing has to run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<SharedValue>,
-        /// Why the try failed before anything ran; empty: it did not.
+        /// Why the try failed before anything ran; empty: it did not fail.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
@@ -218,19 +218,19 @@ pub enum Happening {
     TaskExecuted {
         step: StepPath,
         number: u32,
-        /// What it gave; empty: it failed.
+        /// Its result; empty: it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<SharedValue>,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// What it printed.
+        /// Its printed output.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         printed: String,
         /// Whether there were more rows.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
-        /// Columns of its rows that it made of personal ones.
+        /// Columns of its rows that the code derived from personal ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         personal: Vec<String>,
         /// Pictures that its code made.
@@ -243,19 +243,19 @@ pub enum Happening {
     DialogueTurned {
         step: StepPath,
         turn: DialogueTurn,
-        /// What speaks for an end: the word was said, or nothing new was.
+        /// Signals to end the dialogue: the end word was said, or nothing new was said.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         signals: Vec<DialogueSignal>,
-        /// Time from the start of the turn to its end.
+        /// Duration of the turn.
         duration_ms: u64,
-        /// What it cost.
+        /// Its usage.
         usage: Usage,
     },
-    /// The judge of a `dialogue` step said whether the agents agree. `turns`: so many were there.
+    /// The judge of a `dialogue` step reported whether the agents agree. `turns`: the number of turns so far.
     DialogueJudged { step: StepPath, turns: u32, agreed: bool, reason: String },
-    /// A `dialogue` step takes no more turns. `reason`: why, in a sentence.
+    /// A dialogue ended; no more turns follow. `reason`: why, in a sentence.
     DialogueClosed { step: StepPath, ended: DialogueEnd, reason: String },
-    /// A model was asked.
+    /// A model was called.
     ModelCalled {
         step: StepPath,
         call: u64,
@@ -263,27 +263,27 @@ pub enum Happening {
         /// The name of the model in the file.
         model: String,
         purpose: Purpose,
-        /// Which try of this request, from 1.
+        /// Number of the attempt of this request, from 1.
         attempt: u32,
-        /// Starts a new conversation: the messages before do not count.
+        /// Starts a new conversation, without the earlier messages.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         fresh: bool,
-        /// Its place among the models tried: 0, then the `fallback` models.
+        /// Index among the models tried: 0, then the `fallback` models.
         #[serde(default)]
         fallback: usize,
         timeout_at_ms: u64,
-        /// Messages added to the ones before.
+        /// Messages added to the earlier ones.
         messages: Vec<Arc<Message>>,
-        /// Answered from a scripted reply.
+        /// A scripted reply was used.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         scripted: bool,
-        /// Tokens set aside for the worst case.
+        /// Tokens reserved for the worst case.
         reserved_tokens: u64,
-        /// US dollars set aside for it; 0 for a model without a price.
+        /// US dollars reserved for the worst case; 0 for a model without a price.
         #[serde(default, skip_serializing_if = "crate::model::is_default")]
         reserved_usd: f64,
     },
-    /// The model answered, or failed.
+    /// The model replied, or failed.
     ModelReplied {
         step: StepPath,
         call: u64,
@@ -292,84 +292,84 @@ pub enum Happening {
         #[serde(default)]
         usage: Usage,
     },
-    /// An answer of a model was read otherwise than to the letter, where only one reading is possible.
+    /// An answer of a model was not read literally; only one reading was possible.
     AnswerRead {
         step: StepPath,
-        /// A phrase each, with the place and without values.
+        /// One phrase per deviation, with the place and without values.
         notes: Vec<String>,
     },
-    /// Something outside was asked: a tool, a query, a request, a file, a sending.
+    /// An external call was made: a tool, a query, a request, a file or a delivery.
     ToolCalled {
         step: StepPath,
         call: u64,
         /// `sql`, `http`, `read`, `send`, or the tool.
         tool: String,
-        /// What it was given, without secrets.
+        /// The arguments, without secrets.
         with: Value,
         timeout_at_ms: u64,
         attempt: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
     },
-    /// It answered, or failed. Without a `tool_called` before it: it was not made.
+    /// The call returned, or failed. Without a `tool_called` before it, the call was not made.
     ToolReplied {
         step: StepPath,
         call: u64,
-        /// Why it failed; empty: it did not.
+        /// Why it failed; empty: it did not fail.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
         duration_ms: u64,
-        /// What an agent is shown; empty for calls of steps, whose `step_succeeded` has it.
+        /// The result that an agent receives; empty for calls of steps, whose `step_succeeded` holds it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        /// Columns of its rows that a query made of personal ones.
+        /// Columns of its rows that a query derived from personal ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         personal: Vec<String>,
-        /// Files of pictures that an agent is shown beside it, named by their content.
+        /// Files of pictures that an agent receives with it, named by their content.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pictures: Vec<PathBuf>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
     },
-    /// An MCP server was asked for its tools.
+    /// The tools of an MCP server were requested.
     ToolsAsked {
         step: StepPath,
         call: u64,
-        /// The tool of the file that is the server.
+        /// The name of the server among the tools of the file.
         server: String,
         timeout_at_ms: u64,
     },
-    /// The server told its tools. They hold for the rest of this pipeline's run.
+    /// The server listed its tools. The list is valid for the rest of this pipeline's run.
     ToolsListed {
         step: StepPath,
         call: u64,
         server: String,
-        /// The protocol that is spoken with it.
+        /// The protocol version in use.
         version: String,
         /// Hash of its whole list.
         hash: String,
-        /// Those that the file may use.
+        /// The tools that the file may use.
         tools: Vec<Arc<ServerTool>>,
-        /// What it says of itself as a whole, if agents are told that.
+        /// The server's instructions as a whole, if agents receive them.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         instructions: String,
-        /// Those that it could use if they were pinned.
+        /// Tools that the file could use if they were pinned.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unpinned: Vec<String>,
-        /// Why an optional server is not there: it has no tools in this run.
+        /// Why an optional server is missing: it has no tools in this run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         absent: Option<Failure>,
         duration_ms: u64,
     },
-    /// An MCP server did something else than answering: it asked for something and was rejected, or wrote what is no message.
+    /// An MCP server did something other than answer: it made a request that was rejected, or wrote something that is not a message.
     ServerNoted {
-        /// The step whose call was out.
+        /// The step whose call was open.
         step: StepPath,
         call: u64,
         server: String,
         what: String,
     },
-    /// An MCP server asks a person before it continues with a call. The call has ended, and is made again with the answers.
+    /// An MCP server asks a person before it continues with a call. The call has ended, and is repeated with the answers.
     ServerAsked {
         step: StepPath,
         call: u64,
@@ -379,20 +379,20 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
     },
-    /// A policy, or the rule that holds without one, was asked whether something may be done.
+    /// A policy, or the default rule without one, decided whether an act is allowed.
     PolicyDecided {
-        /// The step that wants it.
+        /// The step that requests the act.
         step: StepPath,
-        /// The agent that asked for it; empty: the step itself.
+        /// The agent that requested the act; empty: the step itself.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         agent: String,
         act: ActKind,
         /// The tool, host or path.
         target: String,
         allowed: bool,
-        /// The rule that gave it: policy and key.
+        /// The rule that decided: policy and key.
         rule: String,
-        /// The person who decided, where the rule asks one; empty: nobody was asked, or it is not known who.
+        /// The person who decided, if the rule requires one; empty: nobody was asked, or the person is unknown.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
@@ -408,21 +408,21 @@ pub enum Happening {
         step: StepPath,
         /// 1, or 2 after the refinement.
         round: u32,
-        /// None of a second round that could not be finished.
+        /// The verdicts; empty for a second round that could not be finished.
         verdicts: Vec<Verdict>,
-        /// For good: no refinement follows.
+        /// Whether this is final: no refinement follows.
         for_good: bool,
         /// What was asked, for the failure record.
         question: Value,
-        /// What was judged; null: nothing, since the second round could not be finished.
+        /// The value that was judged; null: nothing, because the second round could not be finished.
         judged: Value,
         /// The cause in one sentence.
         cause: String,
     },
-    /// The one refinement began.
+    /// The refinement started; there is at most one.
     RefinementStarted {
         step: StepPath,
-        /// The step that tries once more.
+        /// The step that runs once more.
         target: StepPath,
         /// Its first output.
         original: SharedValue,
@@ -430,95 +430,95 @@ pub enum Happening {
         /// All feedback as one text.
         feedback: String,
     },
-    /// The pipeline (of the run, or called) went on to its `on_failure` or `finally` steps.
+    /// The pipeline (of the run, or a called one) moved on to its `on_failure` or `finally` steps.
     StageStarted {
         /// The path of the call; empty for the run.
         step: StepPath,
         stage: Stage,
-        /// How the steps before ended.
+        /// The status of the steps before.
         status: RunStatus,
-        /// What the stage may read as `failure`.
+        /// The value of `failure` in this stage.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<StepFailure>,
     },
     /// A bound was reached.
     LimitReached {
-        /// Whose bound; empty: the run's.
+        /// The step whose bound it is; empty: the run's.
         step: StepPath,
         limit: Limit,
         message: String,
     },
-    /// The run was asked to end.
+    /// The end of the run was requested.
     CancelRequested {
         by: Canceller,
-        /// Calls that may act are out: nothing new starts, and the rest is cancelled at [`Happening::GraceEnded`], at the latest at this time,
-        /// in milliseconds since the run started. `None`: it is cancelled now.
+        /// Set while calls that may act are open: nothing new starts, and the rest is cancelled at [`Happening::GraceEnded`], at the latest
+        /// at this time, in milliseconds since the run started. `None`: everything is cancelled now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waits_until_ms: Option<u64>,
     },
-    /// What was out when the run was asked to end has answered, or its time has ended; the rest is cancelled now.
+    /// The calls that were open when the end was requested have returned, or their time ended; the rest is cancelled now.
     GraceEnded,
-    /// A call that may have acted was given up before it answered: whether it acted is not known. If its step continues, it makes the call
-    /// again with the same idempotency key.
+    /// A call that may have acted was abandoned before it returned: it is unknown whether it acted. If its step continues, it repeats the
+    /// call with the same idempotency key.
     OutcomeUnknown { step: StepPath, call: u64 },
-    /// The run continues after its process ended, or after it waited for an answer whose time is bounded: calls that were out are lost, their steps continue from there. A run that a signal had
-    /// ended continues from where it was when the signal came.
+    /// The run resumes after its process ended, or after a wait for an answer with a time limit. Open calls are lost, and their steps
+    /// continue from there. A run that a signal ended resumes from where it was.
     RunResumed {
-        /// How long nothing ran, by the clock of people; a `wait` ends that much earlier.
+        /// How long the run was not running, by wall-clock time; a `wait` ends that much earlier.
         away_ms: u64,
     },
-    /// A person decides: about a step that was started before a crash and must not be run again unasked (`once`), about one call
-    /// of a tool (`approve`, `approval_required`), or what an `approval` step asks.
+    /// A person must decide: about a step that was started before a crash and must not run again without consent (`once`), about one call
+    /// of a tool (`approve`, `approval_required`), or about the question of an `approval` step.
     ApprovalRequested {
         step: StepPath,
-        /// What is asked.
+        /// The text of the question.
         question: String,
-        /// Of a call: what the answer is for, and for nothing else. The SHA-256 of the tool's name and its arguments.
+        /// For a call: the only call that the answer is valid for, as the SHA-256 of the tool's name and its arguments.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         act: String,
-        /// Of an `approval` step: what the person fills in.
+        /// For an `approval` step: the form that the person fills in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         form: Option<Box<FormRequest>>,
     },
-    /// A person decided.
+    /// A person answered.
     ApprovalAnswered {
         step: StepPath,
-        /// Run it again, or make the call; else it fails, unless there is an `output`.
+        /// Whether to run it again, or make the call; if false it fails, unless there is an `output`.
         approved: bool,
-        /// Of a step in doubt: it has happened, and this is what it gave. It is not run again. Of an `approval` step: the form's fields.
+        /// For a step in doubt: the output of its earlier run; it does not run again. For an `approval` step: the fields of the form.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<SharedValue>,
-        /// What the person says about it.
+        /// The person's comment.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         comment: String,
-        /// Who decided, where that is known.
+        /// The person who decided, if known.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
         /// Nobody could be asked, which counts as a no.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         nobody: bool,
     },
-    /// Nothing is left to do before a person has decided; the process ends.
+    /// Nothing is left to do until a person answers; the process ends.
     RunPaused,
-    /// An answer came for a call that was over.
+    /// A reply arrived for a call that had ended.
     ReplyIgnored { call: u64 },
     /// A part was delivered.
     OutputWritten {
         step: StepPath,
-        /// Where to: `stdout` or the tool.
+        /// The receiver: `stdout` or the tool.
         to: String,
         /// Part number, from 1.
         part: u64,
-        /// The receiver's id for it; empty: it gave none.
+        /// The receiver's id of the part; empty: it returned none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         id: String,
-        /// What people read there, of a run that is part of a conversation.
+        /// The text that people read there, if the run belongs to a conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Of a mail: the recipients that the server accepted.
+        /// For a mail: the recipients that the server accepted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         accepted: Vec<String>,
-        /// Of a mail: the recipients that the server rejected, who got nothing.
+        /// For a mail: the recipients that the server rejected and that received nothing.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rejected: Vec<RejectedRecipient>,
     },
@@ -527,7 +527,7 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// The step whose status it changes, and its status then.
+    /// Returns the step whose status the event changes, and the new status.
     pub fn step_status(&self) -> Option<(&StepPath, StepStatus)> {
         Some(match self {
             Happening::StepStarted { step, .. } => (step, StepStatus::Running),
@@ -552,12 +552,12 @@ pub struct RunEnd {
     pub failure: Option<StepFailure>,
     /// Tokens and money of all calls.
     pub usage: Usage,
-    /// A gate passed only because its judge could not answer: look at what it let through.
+    /// A gate passed only because its judge could not answer: review what it let through.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_review: bool,
 }
 
-/// A failure and the step it came from.
+/// A failure and the step that caused it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepFailure {
     /// The step; empty: the run.
@@ -567,7 +567,7 @@ pub struct StepFailure {
     pub failure: Failure,
 }
 
-/// Which list of steps a pipeline is at.
+/// The list of steps that a pipeline is running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the keys of a pipeline")]

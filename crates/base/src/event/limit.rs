@@ -1,4 +1,4 @@
-//! Bounds that end what they bound, and who ends a run: enums with the words of the wire.
+//! Bounds that end what they bound, and who ends a run, with their names in JSON.
 
 use std::fmt;
 
@@ -19,12 +19,12 @@ pub enum Bound {
     MaxCostUsd,
     /// `max_steps`.
     MaxSteps,
-    /// Steps are left that none of them can begin.
+    /// Steps are left, but none of them can start.
     Deadlock,
 }
 
 impl Bound {
-    /// Whether it bounds time.
+    /// Whether it is a bound on time.
     pub fn is_time(self) -> bool {
         match self {
             Bound::Timeout | Bound::Deadline => true,
@@ -33,13 +33,13 @@ impl Bound {
     }
 }
 
-/// Which bound was reached: of the run or the step itself (`deadline`), or in `limits` of the pipeline that a step called (`limits.deadline`).
+/// A reached bound: of the run or the step itself (`deadline`), or in `limits` of the pipeline that a step called (`limits.deadline`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Limit {
-    /// Which.
+    /// The bound.
     pub bound: Bound,
-    /// It is in `limits` of a called pipeline.
+    /// Whether it is in `limits` of a called pipeline.
     pub of_called: bool,
 }
 
@@ -55,7 +55,7 @@ impl From<Limit> for String {
     }
 }
 
-/// A text that names no limit.
+/// The error for a text that does not name a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a limit")]
 pub struct LimitError(String);
@@ -69,7 +69,7 @@ impl TryFrom<String> for Limit {
     }
 }
 
-/// Who asks a run to end.
+/// Who requests the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
@@ -80,7 +80,7 @@ pub enum Canceller {
     Terminate,
     /// A client of `flow mcp`.
     Client,
-    /// A person, by `flow runs cancel`: it cannot continue.
+    /// A person, with `flow runs cancel`: the run cannot continue.
     Person,
 }
 

@@ -1,4 +1,4 @@
-//! What happened in a run: a closed, versioned enum. The journal of these is the only record of a run.
+//! The events of a run: a closed, versioned enum. Their journal is the only record of a run.
 //!
 //! How to add an event: a variant of [`Happening`], its line in `texts.rs`, its arm in `engine::apply`, a line in `docs/events.md`.
 

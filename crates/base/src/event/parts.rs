@@ -1,4 +1,4 @@
-//! What events say of models, tools and verdicts.
+//! Models, tools and verdicts in events.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,47 +9,47 @@ use serde_json::Value;
 use super::Failure;
 use crate::model::MessageRole;
 
-/// What a person is asked to fill in.
+/// A form for a person to fill in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormRequest {
-    /// What the person sees beside the question.
+    /// Text that the person sees beside the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
     /// The fields: the JSON Schema of an object. A field may have a `default`.
     pub fields: Value,
-    /// When the time for an answer ends, in milliseconds since the run started; time while nothing ran counts. `None`: never.
+    /// When the time to answer ends, in milliseconds since the run started, including time while nothing runs. `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
-    /// A server asks it in the middle of a call, which ends with the process: the name of that call. Only there it can be answered.
+    /// The name of the call during which a server asks. The call ends with the process, so only this process can take the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<String>,
 }
 
 impl FormRequest {
-    /// The names of its fields.
+    /// Returns the names of its fields.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str())
     }
 }
 
-/// A recipient of a mail whom the server rejected, while it accepted others.
+/// A mail recipient that the server rejected while it accepted others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedRecipient {
-    /// As it was given.
+    /// The recipient as written.
     pub recipient: String,
-    /// What the server said.
+    /// The reason that the server returned.
     pub reason: String,
 }
 
-/// What an MCP server asks a person before it continues with a call.
+/// Questions of an MCP server to a person before it continues with a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerQuestions {
-    /// One after the other; none: it only wants to be called again.
+    /// Asked one after the other; empty: the server only wants to be called again.
     pub questions: Vec<ServerQuestion>,
-    /// What it wants back with the answers, as it is.
+    /// The state that the server wants back unchanged with the answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Value>,
-    /// The name of the call that is open until it is answered, if the server asks in the middle of it.
+    /// The name of the call that stays open until the answer, if the server asks during the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<String>,
 }
@@ -61,14 +61,14 @@ pub struct ServerQuestion {
     pub id: String,
     /// Its text.
     pub message: String,
-    /// The fields that it wants filled in: the JSON Schema of an object.
+    /// The requested fields: the JSON Schema of an object.
     pub fields: Value,
-    /// The page that the person is to open themselves; then there are no fields.
+    /// A page that the person opens instead; there are no fields then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// What a model call gave.
+/// The result of a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelAnswer {
@@ -76,22 +76,22 @@ pub enum ModelAnswer {
     Said {
         /// Its text.
         text: String,
-        /// Tool calls it asks for.
+        /// Requested tool calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
-        /// Who answered, as the endpoint gave it.
+        /// The model that answered, as the endpoint reported it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The session by which a program that is an agent can continue.
+        /// The session with which an agent program can continue.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
-        /// Files that such a program made or changed in its folders.
+        /// Files that an agent program created or changed in its folders.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<String>,
-        /// What its endpoint wants back with it.
+        /// State that its endpoint wants back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Arc<AnswerState>>,
-        /// What was read otherwise than written, a phrase each, without values.
+        /// Deviations from literal reading, one phrase each, without values.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
@@ -99,63 +99,63 @@ pub enum ModelAnswer {
     Failed(Failure),
 }
 
-/// What an endpoint wants back with an answer of its model, as it came: signatures of thoughts, and thoughts themselves. It is no text: nobody is
-/// shown it, it is in no output, and it is sent to nobody but the model that it came from.
+/// State that an endpoint wants back unchanged with an answer of its model: signatures of thoughts, and thoughts. It is never shown, is in
+/// no output, and is sent only to the model that it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerState {
-    /// Which model of which endpoint it came from: a name that only the client of models understands.
+    /// The model and endpoint it came from, as a name that only the model client understands.
     pub from: String,
-    /// What it is, as the wire format has it.
+    /// The state in the wire format.
     pub parts: Value,
 }
 
-/// A tool call a model asked for.
+/// A tool call that a model requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The model's id for it. In a reply it may be empty or used before; in events and requests each is there once in a conversation.
+    /// The model's id of the call. In a reply it may be empty or reused; in events and requests it is unique within a conversation.
     pub id: String,
-    /// Its name: in events that of the file; in requests and replies the one it was offered under.
+    /// The tool: in events its name in the file; in requests and replies the name it was offered under.
     pub tool: String,
-    /// Its arguments; a text when they were not a JSON object.
+    /// Its arguments; a text if they were not a JSON object.
     pub arguments: Value,
 }
 
-/// A tool of an MCP server, as the server describes it: data, never rendered.
+/// A tool of an MCP server as the server describes it: data, never rendered as a template.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerTool {
-    /// Its name at the server.
+    /// Its name on the server.
     pub name: String,
-    /// What the server says it does.
+    /// The server's description of it.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input: Value,
     /// JSON Schema of its structured results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// Hash of all the server says of it.
+    /// Hash of everything the server states about it.
     pub hash: String,
 }
 
-/// One message of a conversation with a model. Roles come from the file's structure only, never from text.
+/// One message of a conversation with a model. Roles come only from the structure of the file, never from text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: MessageRole,
     /// The text.
     pub text: String,
-    /// Files of pictures beside it; the client reads them.
+    /// Files of pictures attached to it; the client reads them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<PathBuf>,
-    /// Tool calls the model made with it.
+    /// Tool calls that the model requested with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// Which call a tool message answers.
+    /// For a tool message: the id of the call it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// Why the call failed whose result it is.
+    /// For the result of a failed call: why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Box<Failure>>,
-    /// What the endpoint that gave this answer wants back with it.
+    /// State that the endpoint of this answer wants back with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Arc<AnswerState>>,
 }
@@ -170,21 +170,21 @@ pub struct Usage {
     /// US dollars; `None`: unpriced or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// What calls that told nothing may have used at most: what was set aside for them. Part of no sum.
+    /// Upper bound for the tokens of calls without a report: what was reserved for them. Not included in any sum.
     #[serde(default, skip_serializing_if = "crate::model::is_default")]
     pub unknown_tokens: u64,
 }
 
 impl Usage {
-    /// `unknown_tokens` of a call that told only a part of what it used: as many as were set aside for it.
+    /// `unknown_tokens` of a call that reported only part of its usage: all tokens reserved for it.
     pub const PART: u64 = u64::MAX;
 
-    /// All tokens.
+    /// Returns input and output tokens together.
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Adds another call's; the cost is known while any part is.
+    /// Adds the usage of another call; the cost is known if any part of it is.
     pub fn add(&mut self, other: &Usage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
@@ -194,7 +194,7 @@ impl Usage {
         }
     }
 
-    /// Of a count that goes on what came since another; a count that has less began anew.
+    /// Returns the usage since `before`, for a running count. A count that is smaller than before has restarted.
     pub fn since(&self, before: &Usage) -> Usage {
         let grows = self.input_tokens >= before.input_tokens && self.output_tokens >= before.output_tokens;
         let tokens = if grows { *before } else { Usage::default() };
@@ -208,29 +208,29 @@ impl Usage {
     }
 }
 
-/// The judgement of one criterion.
+/// The verdict on one criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The criterion.
     pub id: String,
-    /// The file's scorecard it belongs to; empty: a step wrote it.
+    /// The scorecard of the file that contains it; empty: a step defines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scorecard: Option<String>,
-    /// What was asked.
+    /// The question to the judge.
     pub description: String,
     /// What a good answer looks like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// The answer; of one that was skipped `true`, since it holds nothing back.
+    /// The answer; `true` for a skipped criterion, because it blocks nothing.
     pub passed: bool,
-    /// Its `when` was false: it was not judged.
+    /// Its `when` was false, so it was not judged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
-    /// What to do better.
+    /// Advice for improvement.
     pub feedback: String,
-    /// The place in the text it rests on.
+    /// The place in the text that supports the verdict.
     pub evidence: String,
-    /// The judge could not answer and the scorecard lets that pass: look at it.
+    /// The judge could not answer and the scorecard lets that pass: a person should review it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_review: bool,
 }

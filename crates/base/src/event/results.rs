@@ -1,5 +1,5 @@
-//! What steps give, and what their details say: the types that write it, and by which it is known before a run. What is not here is what the author
-//! says it is, or stands in [`crate::port`] and in `channel`. Events keep it as JSON: of earlier versions it may lack fields.
+//! Types of the outputs and details of steps: they write them, and describe them before a run. Other outputs are declared by the author, or
+//! defined in [`crate::port`] and in `channel`. Events store them as JSON: those of earlier versions may lack fields.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{FailureKind, RejectedRecipient, SharedValue, Usage, Verdict};
 use crate::model::{StepStatus, WrittenArtefact};
 
-/// Types of results, all their fields public, each with its sample.
+/// Defines types of results with public fields, each with a sample.
 macro_rules! results {
     ($($(#[$about:meta])* $name:ident { $($(#[$own:meta])* $field:ident: $kind:ty),* $(,)? })*) => {
         $(
@@ -31,11 +31,11 @@ macro_rules! results {
 results! {
     /// The output of `send`: the parts that were delivered, each a [`Delivery`].
     SendOutput { delivered: Vec<SharedValue> }
-    /// A part that was delivered.
+    /// A delivered part.
     Delivery { #[serde(flatten)] part: PlainDelivery, #[serde(flatten)] of_mail: Option<MailDelivery> }
-    /// A part that is no mail.
+    /// A part other than a mail.
     PlainDelivery { part: u64, id: String, time: DateTime<Utc> }
-    /// Who got a mail.
+    /// The recipients of a mail.
     MailDelivery { accepted: Vec<String>, rejected: Vec<RejectedRecipient> }
 
     /// The output of `plan`.
@@ -73,7 +73,7 @@ results! {
     DialogueOutput { ended: String, reason: String, #[serde(flatten)] said: DialogueSaid }
     /// What was said in a dialogue.
     DialogueSaid { summary: String, positions: Map<String, Value>, turns: Vec<TurnOutput> }
-    /// A turn of a dialogue. When it was and how long it took is in the record: an output is the same when a run is repeated.
+    /// A turn of a dialogue. Its time and duration are in the record only, so that the output is equal when a run is repeated.
     TurnOutput { number: u32, from: String, to: String, text: String, attachments: Vec<String>, usage: UsageDetails }
 
     /// Tokens and money of calls.
@@ -95,9 +95,9 @@ results! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cached: Option<bool>,
     }
-    /// The details of a step with elements that continues where they fail.
+    /// The details of a step with elements that continues when they fail.
     ListDetails { failed: usize }
-    /// The details of a step that asked a model; those of a step that judges have it, too.
+    /// The details of a step that calls a model, including steps that judge.
     ModelDetails { model: Option<String>, usage: UsageDetails, tool_calls: Vec<SharedValue> }
     /// The details of a `plan` that failed.
     PlanDetails { plan: Value }
@@ -133,7 +133,7 @@ results! {
     }
     /// The details of `route`.
     RouteDetails { case: Option<String> }
-    /// The details of `repeat`; `met` is missing where the run ended before.
+    /// The details of `repeat`; `met` is missing if the run ended first.
     RepeatDetails {
         rounds: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,13 +155,13 @@ results! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<PathBuf>,
     }
-    /// What is said of rows that a task gives, where they were cut or have personal columns.
+    /// Facts about the rows that a task returns, if they were cut or have personal columns.
     TaskRows { cut: bool, personal: Vec<String> }
     /// A try of a task.
     TryDetails { thought: String, code: String, error: Option<String>, verdicts: Vec<Verdict> }
     /// A criterion that was not met.
     UnmetCriterion { id: String, description: String, feedback: String }
-    /// The details of a `dialogue` that did not end well.
+    /// The details of a `dialogue` that did not succeed.
     DialogueDetails { status: String, reason: String, #[serde(flatten)] said: DialogueSaid }
     /// The details of `stop`.
     StopDetails { reason: String }
@@ -173,7 +173,7 @@ sampled! {
 }
 
 impl PlanResult {
-    /// The error in one sentence.
+    /// Returns the error in one sentence.
     pub fn told_error(&self) -> String {
         let (kind, message) = self.error.as_ref().map(|error| (error.kind.word(), &*error.message)).unwrap_or_default();
         format!("{} ({}): {kind}: {message}", self.id, self.uses)
@@ -181,7 +181,7 @@ impl PlanResult {
 }
 
 impl AcceptedArtefact {
-    /// Of what the agent wrote.
+    /// Copies the fields that the output shows.
     pub fn new(written: &WrittenArtefact) -> AcceptedArtefact {
         let WrittenArtefact { thought, code, output_variables, is_malicious, .. } = written.clone();
         AcceptedArtefact { thought, code, output_variables, is_malicious }
@@ -189,7 +189,7 @@ impl AcceptedArtefact {
 }
 
 impl UsageDetails {
-    /// Of calls. What they may have used besides counts where it `has_unknown`.
+    /// Converts the usage of calls; with the upper bound for unknown tokens if `has_unknown`.
     pub fn new(usage: &Usage, has_unknown: bool) -> UsageDetails {
         let Usage { input_tokens, output_tokens, cost_usd, unknown_tokens } = *usage;
         let unknown_tokens = Some(unknown_tokens).filter(|tokens| has_unknown && *tokens > 0);

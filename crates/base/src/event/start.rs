@@ -1,4 +1,4 @@
-//! What a run starts with.
+//! The start of a run.
 
 use std::collections::BTreeMap;
 
@@ -15,56 +15,56 @@ pub struct RunStart {
     pub pipeline: String,
     /// Hash of its definition.
     pub hash: String,
-    /// Hash of each file it brings in, so that a changed one can be named.
+    /// Hash of each file it includes, so that a changed one can be named.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// The recordings it answers from, or makes; it continues with them only.
+    /// The recordings that it replays or makes; it can only be resumed with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tape: Option<TapeOf>,
-    /// The run whose finished steps it begins with.
+    /// The run whose finished steps it reuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<RunOrigin>,
-    /// Its file; empty: it has none, and the run cannot be resumed.
+    /// Its file; empty: it has none, so the run cannot be resumed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// Checked inputs, defaults filled in.
+    /// The checked inputs with defaults.
     pub inputs: SharedValue,
     /// The channel.
     pub channel: Option<String>,
     /// The style guide of the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style_guide: Option<StyleUsed>,
-    /// The fields of the person; empty object: none.
+    /// The fields of the person; an empty object: no person.
     pub person: SharedValue,
-    /// The conversation that it is part of, as it was when the run began.
+    /// The conversation that it belongs to, as it was when the run started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Box<ConversationSoFar>>,
-    /// Whether the pipeline names its outputs; known where it is part of a conversation.
+    /// Whether the pipeline names its outputs; set only if the run belongs to a conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub names_outputs: bool,
-    /// Why no step can start: the person's table could not be read. `on_failure` and `finally` run.
+    /// Why no step can start: the table of people could not be read. `on_failure` and `finally` run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The run's clock at its start: `run.now`.
+    /// The start time by the run's clock: `run.now`.
     pub now: DateTime<Utc>,
     /// Whether models are scripted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scripted: bool,
-    /// Whether a client of `flow mcp` gave the inputs, which may be a model.
+    /// Whether a client of `flow mcp`, which may be a model, supplied the inputs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub served: bool,
-    /// The trace of the caller that the run is part of, and the caller's span in it.
+    /// The caller's trace that the run belongs to, and the caller's span in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
-    /// Seed of the run's random waits.
+    /// Seed for the run's random delays.
     pub seed: u64,
-    /// Most time for the whole run, in milliseconds, besides what the file says.
+    /// Time limit of the whole run in milliseconds, in addition to the limits of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// Most money, in US dollars, besides what the file says.
+    /// Cost limit in US dollars, in addition to the limits of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
-    /// What holds personal data.
+    /// Data marked as personal.
     #[serde(default)]
     pub marks: Marks,
 }
@@ -74,26 +74,26 @@ pub struct RunStart {
 pub struct StyleUsed {
     /// Its name.
     pub name: String,
-    /// The version that its file says; `None`: it says none.
+    /// The version stated in its file; `None`: none is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
 impl StyleUsed {
-    /// Of a pipeline's style guide.
+    /// Describes a pipeline's style guide.
     pub fn of(style: &StyleGuide) -> StyleUsed {
         StyleUsed { name: style.name.clone(), version: style.version.clone() }
     }
 }
 
-/// Where a forked run comes from.
+/// The origin of a forked or retried run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOrigin {
-    /// The run.
+    /// The original run.
     pub run: String,
-    /// The step that runs anew, with all that waits for it; of a retry the `for_each` steps, with commas between them.
+    /// The step that runs again, with all steps that depend on it; for a retry the `for_each` steps, separated by commas.
     pub from: String,
-    /// Of a retry: how many elements run again; `None`: it is a fork.
+    /// For a retry: how many elements run again; `None`: it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
 }
@@ -103,6 +103,6 @@ pub struct RunOrigin {
 pub struct TapeOf {
     /// Their folder.
     pub folder: String,
-    /// Whether it answers from there; else it is recorded.
+    /// Whether the run replays them; if false, it records them.
     pub is_replay: bool,
 }

@@ -1,9 +1,9 @@
-//! How steps and runs stand, and how they end.
+//! The status of steps and runs.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// Status of a run, most pressing first.
+/// Status of a run, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
@@ -18,11 +18,11 @@ pub enum RunStatus {
     Succeeded,
 }
 
-/// The exit code of a run that does not start: its inputs, channel or person are not what the pipeline asks for.
+/// The exit code of a run that does not start: its inputs, channel or person do not match the pipeline.
 pub const NOT_STARTED: u8 = 2;
 
 impl RunStatus {
-    /// The exit code of a run that ended so; of one that was cancelled by SIGTERM it is another.
+    /// The exit code for this status; a run cancelled by SIGTERM has another one.
     pub const fn exit_code(self) -> u8 {
         match self {
             RunStatus::Succeeded | RunStatus::Partial => 0,
@@ -33,7 +33,7 @@ impl RunStatus {
         }
     }
 
-    /// How it ended, as a verb for the sentence about it: `pipeline "x" timed out`.
+    /// Returns the verb for a sentence about the run: `pipeline "x" timed out`.
     pub fn verb(self) -> &'static str {
         match self {
             RunStatus::Cancelled => "was cancelled",

@@ -1,5 +1,5 @@
-//! Which fields of an event hold what people, models and tools said, and which step an event is about: one table. All other fields are flow's own and
-//! its author's: ids, kinds, names.
+//! The table of the fields of events that hold texts of people, models and tools, and of the step that an event is about. All other fields
+//! hold ids, kinds and names from flow or the author.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,46 +12,46 @@ use super::{
 };
 use crate::model::{DialogueTurn, PastMessage, WrittenArtefact, WrittenPlan, WrittenStep};
 
-/// What a field of an event holds.
+/// The content of a field of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextHolds {
-    /// Values: everything in it.
+    /// Values, all of which may be texts.
     Values,
-    /// The inputs, the person or the outputs of a pipeline, of which some may be marked.
+    /// The inputs, the person or the outputs of a pipeline; some may be marked.
     Given,
     /// The output of a step, which may be marked.
     Output,
-    /// Arguments, which a called pipeline may take as its inputs.
+    /// Arguments, which a called pipeline may use as its inputs.
     Arguments,
     /// The answer of a model in a step, which may be marked.
     Reply,
-    /// Texts of people, models and tools beside names and ids that are no texts: verdicts, messages, a plan.
+    /// Texts of people, models and tools beside names and ids, which are not texts: verdicts, messages, a plan.
     Texts,
-    /// A sentence, or a failure with one: events without content have it too.
+    /// A sentence, or a failure with one; also included in events without content.
     Sentence,
-    /// A hash of what a step sends, which is no text: who can guess that could confirm it.
+    /// A hash of what a step sends. It is not a text, but could confirm a guess of the content.
     Hash,
 }
 
-/// A text of an event, or a value with texts in it.
+/// A text of an event, or a value that contains texts.
 #[derive(Debug)]
 pub enum TextMut<'t> {
     /// A text.
     Text(&'t mut String),
-    /// The sentence of a failure, which may have been cut.
+    /// The message of a failure, which may have been cut.
     Cut(&'t mut String),
     /// A value.
     Value(&'t mut Value),
-    /// A value that others may share.
+    /// A shared value.
     Shared(&'t mut SharedValue),
 }
 
-/// Something with texts of people, models and tools.
+/// A type that contains texts of people, models and tools.
 pub trait HasTexts {
-    /// Visits each of them, in their order.
+    /// Visits each of its texts in order.
     fn each_text_mut(&mut self, visit: &mut dyn FnMut(TextMut<'_>));
 
-    /// Visits those of what others may share.
+    /// Visits the texts of a shared value.
     fn each_shared(shared: &mut Arc<Self>, visit: &mut dyn FnMut(TextMut<'_>))
     where
         Self: Clone,
@@ -60,8 +60,8 @@ pub trait HasTexts {
     }
 }
 
-/// The events of steps and of runs, each with its fields that hold such texts. Of a called pipeline, `step` is the step that calls it; if it is empty,
-/// the event is about the run.
+/// Lists the events of steps and of runs, each with its fields that hold texts. For a called pipeline, `step` is the step that calls it; if
+/// `step` is empty, the event is about the run.
 macro_rules! event_texts {
     (
         of_step { $($of_step:ident { $($field:ident: $holds:ident),* })* }
@@ -69,7 +69,7 @@ macro_rules! event_texts {
         boxed { $($boxed:ident { $($inner:ident: $inner_holds:ident),* })* }
     ) => {
         impl Happening {
-            /// The step that it is about; of what happens to the whole run, none.
+            /// Returns the step that the event is about; `None` for events of the whole run.
             pub fn step(&self) -> Option<&StepPath> {
                 match self {
                     $(Happening::$of_step { step, .. })|* => Some(step).filter(|step| !step.is_empty()),
@@ -77,7 +77,7 @@ macro_rules! event_texts {
                 }
             }
 
-            /// Its fields that hold what people, models and tools said, by their names in JSON.
+            /// Returns the fields that hold texts of people, models and tools, by their names in JSON.
             pub fn text_fields(&self) -> &'static [(&'static str, TextHolds)] {
                 match self {
                     $(Happening::$of_step { .. } => &[$((stringify!($field), TextHolds::$holds)),*],)*
@@ -148,7 +148,7 @@ event_texts! {
     }
 }
 
-/// Types with the fields that hold texts; after `not` stand all others.
+/// Lists types with their fields that hold texts; all other fields follow `not`.
 macro_rules! texts_in {
     ($($kind:ident { $($text:ident),* not $($other:ident),* })*) => {
         $(impl HasTexts for $kind {
@@ -234,7 +234,7 @@ impl<A: HasTexts, B: HasTexts> HasTexts for (A, B) {
     }
 }
 
-/// Lists: the texts of each element.
+/// Implements [`HasTexts`] for lists by visiting each element.
 macro_rules! texts_in_each {
     ($(($($kind:tt)*) $elements:ident;)*) => {
         $(impl $($kind)* {

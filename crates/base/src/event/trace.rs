@@ -1,17 +1,17 @@
-//! The trace of a run, as W3C Trace Context has it (<https://www.w3.org/TR/trace-context/>).
+//! The trace of a run, following W3C Trace Context (<https://www.w3.org/TR/trace-context/>).
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::RunStart;
 
-/// Most characters of a `tracestate` that are passed on.
+/// Maximum length of a `tracestate` that is passed on, in characters.
 const LONGEST_STATE: usize = 512;
-/// Most members of one.
+/// Maximum number of its members.
 const MOST_MEMBERS: usize = 32;
 
-/// The id of the trace of a run, 32 hexadecimal digits: the one of the caller's trace if there is one, otherwise it follows from the id of the run
-/// alone. So everything that observes a run tells the same one.
+/// Returns the trace id of a run, 32 hexadecimal digits: the caller's if there is one, otherwise derived from the run's id alone, so that
+/// all observers of a run report the same one.
 pub fn trace_id(run: &str, start: &RunStart) -> String {
     match &start.trace {
         Some(caller) => caller.trace_id.clone(),
@@ -19,27 +19,27 @@ pub fn trace_id(run: &str, start: &RunStart) -> String {
     }
 }
 
-/// The id of a span of a run, 16 hexadecimal digits. It follows from the run and a name in it, so a run that another process continues has the same ones.
+/// Returns the id of a span, 16 hexadecimal digits, derived from the run and a name in it, so a resumed run has the same ones.
 pub fn span_id(run: &str, name: &str) -> String {
     hex::encode(&Sha256::digest(format!("{run} {name}"))[..8])
 }
 
-/// A place in a trace: the trace and one of its spans.
+/// A position in a trace: the trace and one of its spans.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TraceContext {
-    /// The trace, 32 hexadecimal digits in small letters, not all 0.
+    /// The trace, 32 lowercase hexadecimal digits, not all 0.
     pub trace_id: String,
-    /// The span, 16 hexadecimal digits in small letters, not all 0.
+    /// The span, 16 lowercase hexadecimal digits, not all 0.
     pub span_id: String,
     /// Whether the trace is recorded (the flag `sampled`).
     pub sampled: bool,
-    /// `tracestate`; empty: there is none.
+    /// `tracestate`; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub state: String,
 }
 
 impl TraceContext {
-    /// Reads `traceparent` and `tracestate`. `None`: the first is not valid. A `tracestate` that is not valid is left out.
+    /// Parses `traceparent` and `tracestate`. `None`: the first is invalid. An invalid `tracestate` is dropped.
     pub fn read(parent: &str, state: Option<&str>) -> Option<TraceContext> {
         let mut parts = parent.split('-');
         let (version, trace_id, span_id, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -54,19 +54,19 @@ impl TraceContext {
         Some(TraceContext { trace_id: trace_id.to_owned(), span_id: span_id.to_owned(), sampled, state })
     }
 
-    /// As `traceparent`.
+    /// Formats it as `traceparent`.
     pub fn parent(&self) -> String {
         format!("00-{}-{}-0{}", self.trace_id, self.span_id, u8::from(self.sampled))
     }
 
-    /// `traceparent`, and `tracestate` if there is one, with their values.
+    /// Returns `traceparent` and, if there is one, `tracestate`, with their values.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, String)> {
         let state = (!self.state.is_empty()).then(|| ("tracestate", self.state.clone()));
         std::iter::once(("traceparent", self.parent())).chain(state)
     }
 }
 
-/// Whether a text is a list of members `key=value`.
+/// Whether a text is a list of `key=value` members.
 fn is_state(text: &str) -> bool {
     let is_key = |key: &str| {
         key.len() <= 256

@@ -186,7 +186,7 @@ impl PersonalMask {
         }
     }
 
-    /// Masks a value that is personal as a whole.
+    /// Masks a value that is personal as a whole, of whatever type.
     fn hide_whole(&self, value: &mut Value) {
         match value {
             Value::Null => {}
