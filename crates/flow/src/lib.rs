@@ -1,4 +1,4 @@
-//! `flow`: a declarative engine for multi-agent workflows. This is the library; the program is a use of it.
+//! `flow`: a declarative engine for multi-agent workflows. This is the library; the command-line program uses it.
 //!
 //! A program checks a file once, and makes runs of the checked [`Workflow`](runtime::Workflow):
 //! ```
@@ -101,7 +101,7 @@ pub mod runtime;
 
 pub use flow_base::{diagnostic, event, port};
 
-// So that `crate::model` is the same path in each crate.
+// Gives `crate::model` the same path in each crate.
 use flow_adapters as adapter;
 use flow_base::{journal, model, policy, redact, source, telemetry};
 use flow_editor::report;

@@ -181,7 +181,7 @@ pub enum Happening {
         step: StepPath,
         /// Number that the plan would have had in this step, from 1.
         round: u32,
-        /// The mistakes in the plan, as reported to its agent.
+        /// The errors in the plan, as reported to its agent.
         findings: Vec<String>,
     },
     /// The steps of a plan have ended.

@@ -1,4 +1,4 @@
-//! A baseline: what the tests came to when somebody last looked, and what has become worse or better since.
+//! A baseline: stored test results, and what has become worse or better since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use super::outcome::{Outcome, Report};
 use crate::adapter::files::{self, FileError, cannot};
 use crate::model::read_json;
 
-/// Version of the file, and most bytes of it.
+/// Version of the file, and its maximum size in bytes.
 const VERSION: u64 = 1;
 const LARGEST: u64 = 64 * 1024 * 1024;
-/// Tokens and money may grow by so much, in percent, and tokens by so many, before that counts.
+/// Growth of tokens and cost, in percent, and of tokens, as a number, that is still ignored.
 const MOST_GROWTH: f64 = 10.0;
 const FEW_TOKENS: f64 = 50.0;
-/// So many failed tests, and lines of one, are listed.
+/// Maximum number of failed tests, and of lines per test, that are listed.
 const MOST_FAILED: usize = 50;
 
-/// All cases, by `FILE/CASE/CHANNEL`.
+/// The results of all cases, by `FILE/CASE/CHANNEL`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
@@ -27,21 +27,21 @@ pub struct Baseline {
     cases: BTreeMap<String, CaseResult>,
 }
 
-/// What one case came to on one channel.
+/// The result of one case on one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseResult {
     passed: usize,
     plays: usize,
-    /// Of one play, on average.
+    /// Average tokens of one play.
     input_tokens: u64,
     output_tokens: u64,
     /// US dollars of one play; empty: unpriced or unknown.
     cost_usd: Option<f64>,
-    /// The most tokens that calls of one play may have used without reporting it.
+    /// Upper bound for the tokens of unreported calls in one play.
     #[serde(default, skip_serializing_if = "is_zero")]
     unknown_tokens: u64,
-    /// The cases that each route chose.
+    /// The cases chosen by each route.
     routes: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -54,7 +54,7 @@ impl CaseResult {
         let tally = &outcome.tally;
         let plays = tally.plays.max(1);
         let each = |tokens: u64| tokens.div_ceil(plays as u64);
-        // A millionth of a cent is nothing to look at.
+        // Rounds away differences below a millionth of a cent.
         let round = |usd: f64| (usd / plays as f64 * 1e8).round() / 1e8;
         let chosen = |cases: &BTreeMap<String, usize>| cases.keys().cloned().collect();
         CaseResult {
@@ -76,7 +76,7 @@ impl CaseResult {
         (self.input_tokens + self.output_tokens) as f64
     }
 
-    /// A model without a price is something else than calls that did not report what they used.
+    /// Distinguishes a model without a price from calls that did not report their usage.
     fn cost(&self) -> String {
         match self.cost_usd {
             Some(usd) => format!("${usd}"),
@@ -97,7 +97,7 @@ pub enum BaselineError {
 }
 
 impl Baseline {
-    /// Reads a baseline. Errors: the file cannot be read, or is no baseline.
+    /// Reads a baseline. Errors: the file cannot be read, or is not a baseline.
     pub fn read(file: &Path) -> Result<Baseline, BaselineError> {
         let text = match files::read_text(file, LARGEST) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(BaselineError::Missing(file.to_path_buf())),
@@ -111,7 +111,7 @@ impl Baseline {
         }
     }
 
-    /// What the tests came to. Cases of an older baseline stay where they were not run: `is_gone` says which of them exist no more.
+    /// Creates a baseline from a report. Cases of `before` that were not run are kept, unless `is_gone` says they no longer exist.
     pub fn from_report(report: &Report, before: Option<Baseline>, is_gone: &dyn Fn(&str) -> bool) -> Baseline {
         let mut cases: BTreeMap<String, CaseResult> = before.map(|before| before.cases).unwrap_or_default();
         cases.retain(|name, _| !is_gone(name));
@@ -119,13 +119,13 @@ impl Baseline {
         Baseline { flow: VERSION, cases }
     }
 
-    /// Writes it, sorted, whole or not at all. Errors: the file cannot be written.
+    /// Writes the baseline, sorted and atomically. Errors: the file cannot be written.
     pub fn write(&self, file: &Path) -> std::io::Result<()> {
         super::file::write(file, &(serde_json::to_string_pretty(self)? + "\n"))
     }
 }
 
-/// How something compares.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Judgement {
     Worse,
@@ -147,7 +147,7 @@ impl BaselineLine {
     }
 }
 
-/// What has become worse or better.
+/// Results that have become worse or better.
 pub struct Comparison {
     lines: Vec<BaselineLine>,
     as_before: usize,
@@ -155,7 +155,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares what the tests came to with a baseline. `is_gone` says which cases exist no more.
+    /// Compares a report with a baseline. `is_gone` says which cases no longer exist.
     pub fn between(report: &Report, baseline: &Baseline, is_gone: &dyn Fn(&str) -> bool) -> Comparison {
         let mut lines = vec![];
         let mut as_before = 0;
@@ -187,12 +187,12 @@ impl Comparison {
         Comparison { lines, as_before, failed: failed.collect() }
     }
 
-    /// How many things have become worse.
+    /// Returns how many results have become worse.
     pub fn worse(&self) -> usize {
         self.lines.iter().filter(|line| line.judgement == Judgement::Worse).count()
     }
 
-    /// As Markdown, for a pull request.
+    /// Formats the comparison as Markdown, for a pull request.
     pub fn markdown(&self, file: &Path) -> String {
         let count = |judgement| self.lines.iter().filter(|line| line.judgement == judgement).count();
         let (worse, better, new) = (self.worse(), count(Judgement::Better), count(Judgement::New));
@@ -253,7 +253,7 @@ fn compare(name: &str, before: &CaseResult, now: &CaseResult, lines: &mut Vec<Ba
     }
 }
 
-/// More than a tenth, and by more than `few`.
+/// Returns a judgement if the change is more than a tenth and more than `few`.
 fn growth(before: f64, now: f64, few: f64) -> Option<Judgement> {
     let is_much = (now - before).abs() > few && (now - before).abs() > before * MOST_GROWTH / 100.0;
     is_much.then_some(if now > before { Judgement::Worse } else { Judgement::Better })
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(cost(Usage { unknown_tokens: 300, ..Usage::default() }), told("unknown"));
         assert_eq!(cost(Usage { cost_usd: None, unknown_tokens: 300, ..priced }), told("unpriced"));
         assert_eq!(cost(Usage { cost_usd: None, ..priced }), told("unpriced"));
-        // A baseline keeps which of the two it was.
+        // A baseline keeps unpriced and unknown costs apart.
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("base.json");
         let unknown = Baseline::from_report(&of(Usage { unknown_tokens: 300, ..Usage::default() }), None, &|_| false);

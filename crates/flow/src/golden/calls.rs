@@ -1,4 +1,4 @@
-//! What steps sent to models and services in a play, as far as a test can see it.
+//! Calls that steps made to models and services in a play, as far as a test can check them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::model::{CallPart, MessageRole, step_path};
 pub(super) struct PlayedCalls {
     asked: Vec<AskedModel>,
     requests: Vec<MockedRequest>,
-    /// The most calls that were out at once.
+    /// Maximum number of calls that were open at once.
     pub(super) at_once: usize,
 }
 
@@ -27,7 +27,7 @@ struct AskedModel {
 }
 
 impl PlayedCalls {
-    /// Those of these events, and the requests that mocks answered.
+    /// Collects the calls of these events, and the requests that mocks answered.
     pub(super) fn from_events(events: &[Event], requests: &[MockedRequest]) -> PlayedCalls {
         let mut calls = PlayedCalls { requests: requests.to_vec(), ..PlayedCalls::default() };
         let mut out = BTreeSet::new();
@@ -53,22 +53,22 @@ impl PlayedCalls {
         calls
     }
 
-    /// All agents that were asked, with the first step that asked each.
+    /// Returns all agents whose models were called, each with the first step that called it.
     pub(super) fn agents(&self) -> BTreeMap<String, String> {
         named(self.asked.iter().map(|call| (&call.agent, call)))
     }
 
-    /// The agents that a step asked.
+    /// Returns the agents that a step called.
     pub(super) fn agents_of(&self, path: &str) -> BTreeMap<String, String> {
         named(self.of_step(path).map(|call| (&call.agent, call)))
     }
 
-    /// The pictures that a step showed.
+    /// Returns the pictures that a step sent.
     pub(super) fn pictures_of(&self, path: &str) -> BTreeMap<String, String> {
         named(self.of_step(path).flat_map(|call| call.pictures.iter().map(move |picture| (picture, call))))
     }
 
-    /// A part of what a step sent: of one call the value, of several all of them. `None`: it sent nothing of the kind.
+    /// Returns a part of what a step sent: for one call the value, for several a list of all values. `None`: it sent nothing of this kind.
     pub(super) fn part(&self, path: &str, part: CallPart) -> Option<Value> {
         if part == CallPart::Prompt {
             let texts: Vec<&str> = self.of_step(path).map(|call| call.text.as_str()).collect();
@@ -88,12 +88,12 @@ impl PlayedCalls {
     }
 }
 
-/// Whether a path means a step: without the number of an element, a round or a call it means all of them.
+/// Whether a path matches a step. Without the number of an element, round or call it matches all of them.
 fn is_of(path: &str, step: &str) -> bool {
     path == step || step_path::leaves_out_numbers(path, step)
 }
 
-/// Names with the step that has each first.
+/// Maps each name to the first step that has it.
 fn named<'c>(found: impl Iterator<Item = (&'c String, &'c AskedModel)>) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (name, call) in found {

@@ -18,7 +18,7 @@ use crate::report::Diff;
 use crate::source::Spanned;
 use crate::template::{self, FillError, Scope};
 
-/// What is not as expected.
+/// Returns the differences from what the case expects.
 pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Complaint> {
     let case = &suite.test.cases[trial.case];
     let expect = case.expect.clone().unwrap_or_default();
@@ -51,7 +51,7 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     comparing.complaints
 }
 
-/// What the engine lacked: replies and mocks.
+/// Reports missing replies and mocks.
 fn noted(played: &Played) -> Vec<Complaint> {
     let missing = played.noted.missing_replies.iter().map(|MissingReply { step, agent, call, after }| {
         let what = format!("no reply for call {call} of step \"{step}\", which asks agent \"{agent}\"");
@@ -100,7 +100,7 @@ impl Comparing<'_> {
         if let Some(failure) = &self.end.failure {
             let at = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
             let Noted { refused, unanswered, .. } = &self.played.noted;
-            // No rule denied what only lacks a mock.
+            // The cause is a missing mock; no rule denied it.
             let lacks_mock = refused.contains(&failure.step) || unanswered.iter().any(|(step, _)| *step == failure.step);
             let kind = if lacks_mock { String::new() } else { format!(" ({})", failure.failure.kind.word()) };
             message.push_str(&format!("{at}: {}{kind}", visible(&failure.failure.message)));
@@ -134,14 +134,14 @@ impl Comparing<'_> {
         for (path, wanted) in &self.expect.steps {
             let steps = || self.played.record.iter().flat_map(|record| &record.steps);
             let found = steps().find(|step| step.step == path.value);
-            // A path without the number of a call, an element or a round says of none of them how it went.
+            // A path without the number of a call, an element or a round matches several steps and selects none of their results.
             let is_meant = |step: &str| step_path::leaves_out_numbers(&path.value, step);
             if let (None, Some(other)) = (found, steps().find(|step| is_meant(&step.step))) {
                 let what = format!("step \"{}\": it ran as {}; write that, or another one of its numbers", path.value, other.step);
                 self.complain(path, what);
                 continue;
             }
-            // A step that never started was left out, was blocked, or belongs to something that never began.
+            // A step that never started was skipped, was blocked, or belongs to something that never started.
             let never_started = found.is_none_or(|step| matches!(step.status.as_str(), "skipped" | "blocked"));
             match found {
                 _ if wanted.value == "not_run" && never_started => {}
@@ -160,12 +160,12 @@ impl Comparing<'_> {
         }
     }
 
-    /// All that was denied, and nothing else.
+    /// Compares the denied targets: exactly those that are expected.
     fn blocked(&mut self) {
         let Some(wanted) = &self.expect.blocked else { return };
         let decisions = || self.played.record.iter().flat_map(|record| &record.decisions).filter(|decision| !decision.allowed);
         let mut denied: BTreeMap<String, String> = decisions().map(|decision| (decision.target.clone(), decision.rule.clone())).collect();
-        // Of what a step may never do, whatever the rules are, the record has no decision.
+        // The record has no decision about acts that a step may never do.
         let Noted { refused, unanswered, .. } = &self.played.noted;
         let mut told: Vec<&str> = decisions().map(|decision| decision.step.as_str()).collect();
         told.extend(refused.iter().chain(unanswered.iter().map(|(step, _)| step)).map(|step| &**step));
@@ -182,7 +182,7 @@ impl Comparing<'_> {
         self.exactly("blocked", wanted, &denied, "denied");
     }
 
-    /// What steps sent, all agents that were asked, and how many calls were out at once.
+    /// Compares what steps sent, the agents that were called, and the maximum number of open calls.
     fn calls(&mut self) {
         let (expect, calls) = (self.expect, &self.played.calls);
         for (path, wanted) in &expect.calls {
@@ -212,7 +212,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// All that was found, each with its reason, and nothing else.
+    /// Compares names: exactly the expected ones, each found name with its reason.
     fn exactly(&mut self, what: &str, wanted: &Spanned<Vec<Spanned<String>>>, found: &BTreeMap<String, String>, done: &str) {
         for name in wanted.value.iter().filter(|name| !found.contains_key(name.as_str())) {
             let hint = did_you_mean(&name.value, found.keys().map(String::as_str));
@@ -242,7 +242,7 @@ impl Comparing<'_> {
 
     fn spent(&mut self) {
         let usage = self.end.usage;
-        // What a call did not report counts with what was set aside for it.
+        // The usage of unreported calls counts as the amount reserved for them.
         let tokens = usage.total_tokens().saturating_add(usage.unknown_tokens);
         if let Some(most) = self.expect.max_tokens.as_ref().filter(|most| tokens > most.value) {
             let told = format!("{} in, {} out", usage.input_tokens, usage.output_tokens);
@@ -258,7 +258,7 @@ impl Comparing<'_> {
                         format!("max_cost_usd: the cost of {tokens} tokens is not known; give the model a price: {{ input, output }}");
                     self.complain(most, what);
                 }
-                // The cost is the sum of what is known.
+                // The cost is the sum of all known costs.
                 Some(_) => {
                     let calls = self.played.record.iter().flat_map(|record| &record.interactions);
                     let mut unpriced = calls.filter(|call| call.usage.cost_usd.is_none() && call.usage.total_tokens() > 0);
@@ -291,7 +291,7 @@ impl Comparing<'_> {
 
     fn checks(&mut self, what: &str, value: &Value, checks: &[Spanned<Check>]) {
         let pipeline = self.suite.pipeline();
-        // What a run gave in the end is kept without where it came from.
+        // The output of a run is stored without its origin.
         let output = Output::formatted(value.clone());
         let text = output.text();
         let judged = JudgedText {
@@ -314,7 +314,7 @@ impl Comparing<'_> {
                     (result, _) => (result.feedback, None),
                 },
             };
-            // A number and the text of it look alike, but for the quotes.
+            // A number and its text differ only in the quotes.
             let found = match value {
                 _ if diff.is_some() => String::new(),
                 Value::Null => "; found nothing (empty)".to_owned(),
@@ -330,7 +330,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// The names of a check: `value`, `text`, and the run's `inputs`, `outputs`, `steps`.
+    /// Returns the names that a check can use: `value`, `text`, and the run's `inputs`, `outputs`, `steps`.
     fn scope(&self, value: &Value, text: &str) -> Scope {
         let json = |value: &Value| template::from_json(value);
         let mut scope = Scope::new();
@@ -349,7 +349,7 @@ impl Comparing<'_> {
     }
 }
 
-/// Fills in what an author wrote in a check of a test.
+/// Fills in the templates in a check of a test.
 struct ExpectFiller(Scope);
 
 impl Fill for ExpectFiller {
@@ -368,7 +368,7 @@ impl Fill for ExpectFiller {
     }
 }
 
-/// A value as lines to compare.
+/// Formats a value as lines for a comparison.
 fn lines_of(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text}\n"),
@@ -376,12 +376,12 @@ fn lines_of(value: &Value) -> String {
     }
 }
 
-/// The beginning of a text in quotes, on one line.
+/// Returns the start of a text in quotes, on one line.
 fn shortened(text: &str) -> String {
     format!("\"{}\"", begun(text))
 }
 
-/// The beginning of a text, on one line.
+/// Returns the start of a text, on one line.
 fn begun(text: &str) -> String {
     const MOST: usize = 200;
     let shown: String = text.chars().take(MOST).collect();

@@ -1,4 +1,4 @@
-//! What a play of a trial came to, and what changed from one play to the next.
+//! The results of a play of a trial, and the differences between plays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::outcome::{Complaint, Tally, TrialEnding};
 use super::play::Played;
 use crate::event::{NOT_STARTED, Usage};
 
-/// How many lines of one case tell what flickers.
+/// Maximum number of lines about flickering results of one case.
 const MOST_TOLD: usize = 30;
 
-/// What is found again, or not, when a trial is played again.
+/// A result that is compared between the plays of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum TrialFinding {
     Status,
@@ -23,7 +23,7 @@ enum TrialFinding {
     Sent,
 }
 
-/// One play.
+/// The results of one play.
 pub(super) struct Facts {
     found: BTreeMap<TrialFinding, String>,
     usage: Usage,
@@ -46,7 +46,7 @@ impl Facts {
             if let Some(case) = step.details().case() {
                 found.insert(TrialFinding::Route(step.step.clone()), case.to_string());
             }
-            // Of a gate that let its first text through, only the details say so.
+            // A gate that passed its first text has verdicts only in its details.
             for (id, is_met) in step.details().verdicts().filter(|_| !is_told(&step.step)) {
                 found.insert(TrialFinding::Criterion(step.step.clone(), 1, id.to_string()), passed(is_met));
             }
@@ -69,7 +69,7 @@ fn passed(passed: Option<bool>) -> String {
     passed.map_or("skipped", |passed| if passed { "passed" } else { "failed" }).to_string()
 }
 
-/// All plays of one trial together: their tally, and what is told of them.
+/// Combines all plays of one trial: returns the tally and the complaints.
 pub(super) fn together(plays: Vec<(Option<Facts>, Vec<Complaint>)>) -> (Tally, Vec<Complaint>) {
     let mut tally = Tally { plays: plays.len(), ..Tally::default() };
     for (facts, complaints) in &plays {
@@ -89,7 +89,7 @@ pub(super) fn together(plays: Vec<(Option<Facts>, Vec<Complaint>)>) -> (Tally, V
     (tally, complaints)
 }
 
-/// What was not the same in all plays, with the counts.
+/// Returns the results that differ between plays, with the counts.
 fn flickers(plays: &[(Option<Facts>, Vec<Complaint>)]) -> Vec<Complaint> {
     let count = plays.len();
     let all: BTreeSet<&TrialFinding> = plays.iter().filter_map(|(facts, _)| facts.as_ref()).flat_map(|facts| facts.found.keys()).collect();
@@ -103,7 +103,7 @@ fn flickers(plays: &[(Option<Facts>, Vec<Complaint>)]) -> Vec<Complaint> {
             told.push(Complaint::new(format!("flickers: {}", sentence(about, &values, count))));
         }
     }
-    // What the test expects, by its place and its words up to what was found.
+    // Expectations of the test, by line and text up to what was found.
     let mut held: IndexMap<(Option<usize>, &str), (&Complaint, usize)> = IndexMap::new();
     for complaint in plays.iter().flat_map(|(_, complaints)| complaints) {
         held.entry((complaint.line, expectation(complaint))).or_insert((complaint, 0)).1 += 1;

@@ -1,4 +1,4 @@
-//! Golden files: where one stands, what it holds, and which belong to nobody.
+//! Golden files: their paths and contents, and those that belong to no case.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,24 +9,24 @@ use serde_json::Value;
 
 pub use crate::check::goldens_of as folder;
 
-/// What one `send` step sent.
+/// A message that one `send` step sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentMessage {
     pub step: String,
     /// `stdout` or the tool.
     pub to: String,
-    /// The parts as they are sent.
+    /// The sent parts.
     pub parts: Vec<String>,
 }
 
-/// All parts as one text, an empty line between them.
+/// Joins all parts, separated by an empty line.
 pub fn one_text(sent: &[SentMessage]) -> String {
     let parts: Vec<&str> = sent.iter().flat_map(|s| &s.parts).map(String::as_str).collect();
     parts.join("\n\n")
 }
 
-/// What a golden holds of what was sent: parts parted by `--- part 2 of 4 ---`, and, where several steps sent,
-/// each introduced by `--- sent by STEP to RECEIVER ---`. Different sendings never give the same text.
+/// Returns the golden of sent messages. The separator of parts is `--- part 2 of 4 ---`; if several steps sent, their messages are
+/// introduced by `--- sent by STEP to RECEIVER ---`. Different messages never result in the same text.
 pub fn of_sent(sent: &[SentMessage]) -> String {
     let mut out = String::new();
     for send in sent {
@@ -38,7 +38,7 @@ pub fn of_sent(sent: &[SentMessage]) -> String {
                 out.push_str(&format!("--- part {} of {} ---\n", index + 1, send.parts.len()));
             }
             for line in part.split('\n') {
-                // A line of the text that looks like one of ours.
+                // A line of the text that looks like one of these separators is escaped.
                 if line.trim_start_matches('\\').starts_with("--- ") {
                     out.push('\\');
                 }
@@ -50,19 +50,19 @@ pub fn of_sent(sent: &[SentMessage]) -> String {
     out
 }
 
-/// What a golden holds of a run that sent nothing.
+/// Returns the golden of a run that sent nothing.
 pub fn of_outputs(outputs: &Value) -> String {
     serde_json::to_string_pretty(outputs).unwrap_or_default() + "\n"
 }
 
-/// A golden as it is compared: a line end is a line end, however git or an editor wrote it, and a mark of bytes before the text is no text. A lone CR counts.
+/// Normalizes a golden for comparison: CRLF becomes LF, and a byte order mark is removed. A lone CR is kept.
 pub fn compared(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
 }
 
-/// The name of a golden in its case's folder. `extension` belongs to the channel's body; `several`: the case runs on more than one
-/// channel, so that outputs need a name each.
+/// Returns the name of a golden in the folder of its case. `extension` depends on the channel's body; `several`: the case runs on more than
+/// one channel, so each output needs its own name.
 pub fn name(channel: Option<&str>, extension: &str, has_sent: bool, several: bool) -> String {
     match (has_sent, channel) {
         (true, channel) => format!("{}.{extension}", channel.unwrap_or("sent")),
@@ -71,8 +71,7 @@ pub fn name(channel: Option<&str>, extension: &str, has_sent: bool, several: boo
     }
 }
 
-/// Writes a golden, whole or not at all: a file like any other, which everybody may read as far as the user's mask lets them.
-/// Errors: the folder or file cannot be written.
+/// Writes a golden atomically, with the permissions of an ordinary new file. Errors: the folder or file cannot be written.
 pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
@@ -83,7 +82,7 @@ pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether `write` could write a file: looked at before the work begins. Nothing is left behind. Errors: it could not.
+/// Checks in advance whether `write` could write a file, and leaves nothing behind. Errors: it could not.
 pub fn may_write(path: &Path) -> std::io::Result<()> {
     if path.is_dir() {
         return Err(std::io::ErrorKind::IsADirectory.into());
@@ -93,8 +92,8 @@ pub fn may_write(path: &Path) -> std::io::Result<()> {
     tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map(drop)
 }
 
-/// Files under the goldens of these test files that no case owns, and folders of goldens whose test file is gone.
-/// Names with a leading dot are left alone.
+/// Returns files in the goldens of these test files that belong to no case, and folders of goldens without a test file. Names that start
+/// with a dot are ignored.
 pub fn orphans(tests: &[&Path], owned: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let homes: BTreeSet<PathBuf> = tests.iter().map(|test| test.with_file_name("goldens")).collect();
@@ -112,7 +111,7 @@ pub fn orphans(tests: &[&Path], owned: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// All files in and below a folder.
+/// Returns all files in and below a folder.
 fn files(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() && !path.is_symlink() {
         entries(path).iter().flat_map(|entry| files(entry)).collect()
@@ -121,7 +120,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// What a folder holds, sorted, without names that begin with a dot; nothing if there is no folder.
+/// Lists a folder, sorted, without names that start with a dot; empty if there is no folder.
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
     let visible = |entry: &std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');

@@ -1,4 +1,4 @@
-//! `expect.judge`: a model judges what a run sent or gave. It is asked as the judge of a gate is: in a run of its own, with one gate and one criterion.
+//! `expect.judge`: a model judges the result of a run. Like the judge of a gate, it has its own run with one gate and one criterion.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::plan::{Plan, plan};
 use crate::source::Spanned;
 use crate::template;
 
-/// What is judged, and for a template the names under which the run of the judge has it.
+/// The names of the judged result and, for a template, of the inputs in the run of the judge.
 const RESULT: &str = "result";
 const INPUTS: &str = "inputs";
 
-/// A run in which a judge is asked.
+/// A run that calls a judge.
 pub(super) struct JudgeRun {
     pub(super) plan: Arc<Plan>,
     pub(super) start: RunStart,
 }
 
-/// The run of the judge, about a run that ended as it should; `None`: nobody is to judge. Errors: there is nothing to judge.
+/// Creates the judge's run for a run that ended as expected; `None`: nothing is to be judged. Errors: there is no result to judge.
 pub(super) fn run_of(
     suite: &Suite,
     case: &TestCase,
@@ -55,12 +55,12 @@ pub(super) fn run_of(
     Some(Ok(JudgeRun { plan: Arc::new(plan), start }))
 }
 
-/// Whether the judge's run is wanted at all.
+/// Whether the case needs a judge's run.
 pub(super) fn is_wanted(expect: Option<&Expect>) -> bool {
     expect.is_some_and(|expect| expect.judge.is_some())
 }
 
-/// One gate, with the models and the policies of the pipeline under test.
+/// Builds a pipeline with one gate, and the models and policies of the pipeline under test.
 fn pipeline(suite: &Suite, wanted: &Spanned<String>) -> Pipeline {
     let tested = suite.pipeline();
     let named = |name: &str| Spanned::new(name.to_owned(), wanted.span);
@@ -104,7 +104,7 @@ fn pipeline(suite: &Suite, wanted: &Spanned<String>) -> Pipeline {
     }
 }
 
-/// Why the judge is not content; `None`: it is. `is_unanswered`: there was no reply for it, and no model was asked.
+/// Returns why the judge rejects the result; `None`: it accepts. `is_unanswered`: the judge had no reply, and no model was called.
 pub(super) fn complaint(events: &[Event], is_unanswered: bool) -> Option<String> {
     if is_unanswered {
         return Some(format!(

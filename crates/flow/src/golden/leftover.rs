@@ -1,6 +1,6 @@
-//! Replies and mocks that nobody asked for.
+//! Unused replies and mocks.
 //!
-//! What a case writes itself must be used in it; what is in the file for all cases, in one of them.
+//! Replies and mocks of a case must be used in that case; those of the file for all cases must be used in at least one case.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::journal::Record;
 use crate::model::{Judging, Pipeline, ReplyBody, ReplySet, step_path};
 use crate::source::Span;
 
-/// Replies of a list that were left over in one trial.
+/// Returns replies of a list that one trial did not use up.
 pub(super) fn of_trial(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Complaint> {
     let mut complaints = vec![];
     for (step, set) in suite.test.cases[trial.case].replies.iter() {
         let used = played.noted.replies_used.get(step).copied().unwrap_or(0);
-        // A list nobody asked for is reported once, by `of_suite`.
+        // An entirely unused list is reported once, by `of_suite`.
         let ReplySet::InTurn(list) = set else { continue };
         if let Some(left) = list.get(used as usize).filter(|_| used > 0) {
             let number = used + 1;
@@ -29,14 +29,14 @@ pub(super) fn of_trial(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Com
     complaints
 }
 
-/// Which limit ended a dialogue, so that a reply was not needed.
+/// Returns a hint if a limit ended a dialogue, so that a reply was not needed.
 fn ended_by_limit(played: &Played, step: &str) -> String {
     let record = played.record.iter().flat_map(|record| &record.steps).find(|found| found.step == step);
     let reason = record.filter(|found| found.output["ended"] == "limit").and_then(|found| found.output["reason"].as_str());
     reason.map(|reason| format!(", since a limit ended the dialogue ({}); remove the reply", visible(reason))).unwrap_or_default()
 }
 
-/// Criteria that a used reply fails, and that no judge was asked about at its gate: they changed nothing.
+/// Returns complaints about criteria that a used reply fails although no judge was called for them at the gate, so that they had no effect.
 pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Complaint> {
     let mut complaints = vec![];
     let Some(record) = &played.record else { return complaints };
@@ -45,7 +45,7 @@ pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
         let replies = match set {
             ReplySet::Every(reply) if used > 0 => std::slice::from_ref(reply),
             ReplySet::InTurn(list) => &list[..used.min(list.len())],
-            // Which of them answered is not known.
+            // It is unknown which of them answered.
             ReplySet::Every(_) | ReplySet::Matching(_) => continue,
         };
         let judged = verdicts(record, path);
@@ -64,7 +64,7 @@ pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     complaints
 }
 
-/// The criteria of a gate, in all rounds and elements, and whether it judged them at all.
+/// Returns the criteria of a gate, in all rounds and elements, and whether each was judged.
 fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeMap<&'r str, bool> {
     let is_it = |step: &str| step_path::written_for(step, |name| name == path).is_some();
     let judged = record.steps.iter().filter(|step| is_it(&step.step)).flat_map(|step| step.details().verdicts());
@@ -86,10 +86,10 @@ fn has_check(pipeline: &Pipeline, id: &str) -> bool {
     named.peek().is_some() && named.all(|criterion| matches!(criterion.judging, Judging::Checks(_)))
 }
 
-/// Replies and mocks that no trial asked for; each goes to the first trial that has it. Trials are those of one suite, all of them, and
-/// what became of each; `None`: it was not run, or did not end as expected, so that nothing can be said about it.
+/// Returns replies and mocks that no trial used; each is reported for the first trial that has it. `trials` are all trials of one suite
+/// with their results; `None`: the trial was not run, or did not end as expected, so nothing is known about it.
 pub(super) fn of_suite(suite: &Suite, trials: &[(&Trial, Option<&Played>)]) -> Vec<(usize, Complaint)> {
-    // The first trial that has it, and whether any used it.
+    // The first trial that has it, and whether any trial used it.
     let mut written: BTreeMap<(Span, &str, &str), (usize, bool)> = BTreeMap::new();
     for (index, (trial, played)) in trials.iter().enumerate() {
         let case = &suite.test.cases[trial.case];
@@ -117,7 +117,7 @@ pub(super) fn of_suite(suite: &Suite, trials: &[(&Trial, Option<&Played>)]) -> V
     complaints.collect()
 }
 
-/// Where replies stand; `None`: there are none in the list.
+/// Returns the position of replies; `None`: the list is empty.
 fn place(set: &ReplySet) -> Option<Span> {
     match set {
         ReplySet::Every(reply) => Some(reply.span),

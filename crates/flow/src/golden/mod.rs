@@ -1,22 +1,22 @@
-//! `flow test`: finds cases, runs each on each of its channels in virtual time, compares with what is expected and with goldens.
+//! `flow test`: finds cases, runs each on each of its channels in virtual time, and compares the results with expectations and goldens.
 //!
 //! | file | what |
 //! |---|---|
-//! | `suite` | which files hold tests; a checked one, its trials (one a case and channel), and how they are run |
-//! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
-//! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
-//! | `calls` | what steps sent to models and services |
-//! | `judge` | a model that judges what a run gave |
-//! | `mutate` | outputs that are broken on purpose: does a gate notice? |
+//! | `suite` | finds files with tests; a checked test file, its trials (one per case and channel), and options for running them |
+//! | `play` | runs one trial with its own clock and without external calls |
+//! | `expect`, `leftover` | expectations of the author; unused replies and mocks |
+//! | `calls` | calls that steps made to models and services |
+//! | `judge` | a model that judges the result of a run |
+//! | `mutate` | deliberately broken outputs, to test whether a gate rejects them |
 //! | `reworded`, `negation` | texts with a wrong figure, subject, person, or meaning |
-//! | `baseline` | what became worse since somebody last looked |
-//! | `facts` | what plays of one trial came to, and what changed between them |
+//! | `baseline` | results that have become worse since they were stored |
+//! | `facts` | results of the plays of one trial, and the differences between them |
 //! | `taping` | recordings of cases |
 //! | `file` | golden files |
-//! | `run` | all trials, on several threads |
-//! | `outcome` | what they gave |
-//! | `report` | drawing: for people, JSON, JUnit, a summary in Markdown |
-//! | `markdown` | texts of others in Markdown |
+//! | `run` | runs all trials on several threads |
+//! | `outcome` | results of trials |
+//! | `report` | output: for people, JSON, JUnit, a summary in Markdown |
+//! | `markdown` | foreign texts in Markdown |
 //!
 //! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
 

@@ -1,6 +1,6 @@
-//! Outputs that are broken on purpose, one way at a time: does a gate notice?
+//! Deliberately broken outputs, one mutation at a time, to test whether a gate rejects them.
 //!
-//! How to add a way: a variant of [`OutputMutation`] with its words and what would notice it, and its arm in `broken`.
+//! How to add a mutation: a variant of [`OutputMutation`] with its description and a hint, and its arm in `broken`.
 
 use serde_json::Value;
 use strum::{EnumMessage, IntoEnumIterator};
@@ -12,22 +12,22 @@ use crate::engine::{PassedGate, Run};
 use crate::event::{Event, StepPath};
 use crate::model::Channel;
 
-/// What a text is broken with.
+/// Texts that are inserted to break an output.
 const SENTENCE: &str = "There is always more to say about this than anybody wants to read in one message. ";
 const SPANISH: &str = "Esta semana ha trabajado muchas horas en varios proyectos y todavía le faltan algunas para llegar a su objetivo.";
 const ENGLISH: &str = "You have worked many hours on several projects this week, and some are still missing to reach your target.";
-/// A text that would have to be longer than this to be too long is left alone, in bytes.
+/// Maximum length, in bytes, of a text that is made too long; no longer text is made.
 const LONGEST: usize = 1 << 20;
 const OTHER_LANGUAGE: &str = "the text is in neither English nor Spanish";
 
-/// How an output is broken.
+/// A way to break an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::EnumIter, strum::EnumMessage)]
 pub enum OutputMutation {
     #[strum(message = "a message that is too long", detailed_message = "fits_channel: true")]
     TooLong,
     #[strum(message = "a text of which something is left out", detailed_message = "expression: not value.shortened")]
     CutShort,
-    /// That the channel cannot show.
+    /// Markdown that the channel cannot show.
     #[strum(
         message = "Markdown that the channel cannot show",
         detailed_message = "expression: not value.markdown_removed, or of an unformatted text markdown: none"
@@ -46,7 +46,7 @@ pub enum OutputMutation {
     MailAddress,
     #[strum(message = "a link", detailed_message = "links: none, or a list of hosts")]
     Link,
-    /// Where there are none.
+    /// An emoji in a text without emojis.
     #[strum(message = "an emoji where there are none", detailed_message = "fits_channel: true, or emojis: 0")]
     Emoji,
     #[strum(message = "another language", detailed_message = "language, such as language: en")]
@@ -77,7 +77,7 @@ pub enum OutputMutation {
     /// The whole text three times.
     #[strum(message = "the text three times", detailed_message = "an expression that no sentence is in text twice")]
     Repeated,
-    /// That of somebody the text is not for. [`OutputMutation::Name`] is the person's own.
+    /// The name of a person whom the text is not for. [`OutputMutation::Name`] is the person's own name.
     #[strum(
         message = "another person's name",
         detailed_message = "an expression that no names but those of the data are in text, or regex with the words that a text may have"
@@ -86,29 +86,29 @@ pub enum OutputMutation {
 }
 
 impl OutputMutation {
-    /// For people.
+    /// Returns the description for people.
     pub fn words(self) -> &'static str {
         self.get_message().unwrap_or_default()
     }
 
-    /// What would notice it.
+    /// Returns a hint to a criterion that would reject it.
     pub fn hint(self) -> &'static str {
         self.get_detailed_message().unwrap_or_default()
     }
 }
 
-/// What became of one broken output.
+/// The result of one broken output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Noticed {
     /// These criteria are not met.
     By(Vec<String>),
-    /// Every check passes: the text as it would have gone out.
+    /// All checks pass; with the text that would have been sent.
     Nobody(String),
-    /// There is nothing to break this way: why.
+    /// The mutation cannot be applied, with the reason.
     NotApplicable(&'static str),
 }
 
-/// One way to break what one gate judged.
+/// One mutation of the value that one gate judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mutant {
     pub gate: String,
@@ -116,8 +116,8 @@ pub struct Mutant {
     pub noticed: Noticed,
 }
 
-/// Breaks what each gate let through in a run with these events, in every way. `again` is that run before its first event. Of a gate that runs
-/// again in a second try, the last text counts.
+/// Applies every mutation to what each gate passed in a run with these events. `again` is that run before its first event. If a gate runs
+/// again in a second try, its last text counts.
 pub(super) fn mutants(mut again: Run, events: &[Event]) -> Vec<Mutant> {
     let mut gates: Vec<(StepPath, Vec<Mutant>)> = vec![];
     again.revisit_gates(events, &mut |run, path, gate| {
@@ -138,7 +138,7 @@ pub(super) fn mutants(mut again: Run, events: &[Event]) -> Vec<Mutant> {
     gates.into_iter().flat_map(|(_, mutants)| mutants).collect()
 }
 
-/// The value a gate would judge, broken in one way; or why it cannot be.
+/// Returns the value of a gate with one mutation, or why the mutation cannot be applied.
 fn broken(run: &Run, gate: &PassedGate, way: OutputMutation) -> Result<Output, &'static str> {
     if !gate.output.value().is_string() && gate.draft.is_none() {
         return Err("the gate judges no text");
@@ -216,7 +216,7 @@ fn most_length(channel: Option<&Channel>) -> Result<usize, &'static str> {
     usize::try_from(most).ok().filter(|most| *most < LONGEST).ok_or("the channel has no longest message")
 }
 
-/// Markdown that a channel does not know.
+/// Returns Markdown that a channel does not support.
 fn foreign_markdown(channel: Option<&Channel>) -> Result<&'static str, &'static str> {
     let known = channel.map(|channel| channel.markdown.words()).ok_or("there is no channel")?;
     let samples = [
@@ -230,7 +230,7 @@ fn foreign_markdown(channel: Option<&Channel>) -> Result<&'static str, &'static 
     foreign.map(|(_, sample)| sample).ok_or("the channel shows all Markdown")
 }
 
-/// An output with more text in it, also in its first part and in what is sent of that.
+/// Returns an output with text added, also to its first part and the content that is sent for it.
 fn grown(output: &Output, more: &str) -> Output {
     match output {
         Output::Plain(Value::String(text)) => Output::Plain(Value::String(text.clone() + more)),
@@ -250,7 +250,7 @@ fn grown(output: &Output, more: &str) -> Output {
     }
 }
 
-/// Adds to the last text of what is sent.
+/// Appends to the last text of the content that is sent.
 fn grow_last(content: &mut Value, more: &str) -> bool {
     match content {
         Value::String(text) => {

@@ -1,5 +1,5 @@
-//! An English text of which one sentence says the opposite. Only what is certain: a sentence with a condition, a question or several
-//! negations is left alone.
+//! Negates one sentence of an English text. Only clear sentences are changed: those with a condition, a question or several negations are
+//! not.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,44 +8,44 @@ use regex::Regex;
 
 use super::reworded::{Tongue, has_english_words, tongue};
 
-/// What `not` may follow in a statement. Not `may` and `might`: what may be may also not be.
+/// Verbs that `not` may follow in a statement; not `may` and `might`, whose negation does not contradict them.
 const STATING: &[&str] =
     &["am", "are", "is", "was", "were", "has", "have", "had", "can", "could", "will", "would", "shall", "should", "must"];
-/// What has a `not` behind it that can go.
+/// Verbs from which a following `not` can be removed.
 const NEGATED: &[&str] = &[
     "am", "are", "is", "was", "were", "has", "have", "had", "can", "could", "will", "would", "shall", "should", "must", "may", "might",
     "do", "does", "did",
 ];
-/// Ends of words that stand for one of these.
+/// Contracted forms of these verbs.
 const SHORT: &[&str] = &["'ve", "'re", "'ll", "'m"];
 const SHORT_IS: &[&str] = &["it's", "that's", "there's", "he's", "she's"];
-/// Words that deny something by themselves.
+/// Words that are negations by themselves.
 const DENYING: &[&str] =
     &["not", "no", "never", "nothing", "none", "nobody", "neither", "nor", "cannot", "without", "hardly", "barely", "rarely"];
-/// What begins a clause that states nothing by itself.
+/// Words that start a clause without its own statement.
 const SUBORDINATE: &[&str] = &[
     "if", "when", "whenever", "whether", "which", "who", "whom", "whose", "that", "what", "how", "why", "where", "because", "since",
     "while", "as", "until", "unless", "before", "after", "although", "though", "than",
 ];
-/// Behind these, a word of [`STATING`] is a noun, an infinitive, or announces something.
+/// After these, a word of [`STATING`] is a noun or an infinitive, or introduces something.
 const NOT_BEHIND: &[&str] = &["to", "a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "here", "or"];
-/// Before these, `not` says something else, or the sentence is turned round.
+/// Before these, `not` has another meaning, or the sentence is inverted.
 const NOT_BEFORE: &[&str] = &[
     "only", "just", "merely", "even", "exactly", "least", "necessarily", "better", "because", "until", "i", "you", "he", "she", "it", "we",
     "they", "also", "longer",
 ];
-/// Before these, `have` is a verb of its own.
+/// Before these, `have` is a main verb.
 const HAD: &[&str] = &["a", "an", "the", "my", "your", "his", "her", "our", "their", "some"];
-/// Words behind a negation, and what they are without it.
+/// Words after a negation, and their replacements without it.
 const POLAR: [(&str, &str); 5] =
     [("any", "some"), ("anything", "something"), ("anybody", "somebody"), ("anyone", "someone"), ("yet", "already")];
-/// Behind `no`, these are set phrases.
+/// After `no`, these form set phrases.
 const PHRASES: &[&str] = &["longer", "one", "later", "sooner", "earlier", "doubt", "matter", "more", "less", "fewer", "way", "wonder"];
 
 static SENTENCE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?m)\S[^\n]*?(?:[.!?;:](?:\s|$)|$)").ok());
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\S+").ok());
 
-/// A text of which one sentence says the opposite, one with a figure if there is one.
+/// Returns the text with one sentence negated, preferably one with a figure.
 pub(super) fn negated(text: &str) -> Option<String> {
     if tongue(text) != Tongue::English {
         return None;
@@ -66,9 +66,9 @@ pub(super) fn negated(text: &str) -> Option<String> {
 /// A word of a sentence.
 struct Word {
     at: Range<usize>,
-    /// Without marks, in small letters, with straight apostrophes.
+    /// Lowercase, without punctuation, with straight apostrophes.
     core: String,
-    /// It has no capital letter and no mark.
+    /// Whether it has no capital letter and no punctuation.
     is_plain: bool,
 }
 
@@ -82,7 +82,7 @@ fn words(sentence: &str) -> Vec<Word> {
 
 fn opposite(sentence: &str) -> Option<String> {
     let is_statement = !sentence.trim_end().ends_with('?') && !sentence.starts_with(['#', '|', '>', '`']);
-    // What is quoted is not said.
+    // Quoted text is not part of the statement.
     let said = sentence.split(['"', '“', '”', '„', '«', '»', '`']).next().filter(|_| is_statement)?;
     let all = words(sentence);
     let denying: Vec<usize> = all.iter().enumerate().filter(|(_, word)| denies(&word.core)).map(|(at, _)| at).collect();
@@ -101,7 +101,7 @@ fn denies(core: &str) -> bool {
     DENYING.contains(&core) || core.ends_with("n't")
 }
 
-/// A statement with a `not`. `own` are its words before any that it only mentions.
+/// Adds a `not` to a statement. `own`: the words before any quotation or subordinate clause.
 fn denied(sentence: &str, own: &[Word], all: &[Word]) -> Option<String> {
     own.iter().enumerate().find_map(|(at, word)| {
         let (before, after) = (at.checked_sub(1).and_then(|at| all.get(at)), all.get(at + 1)?.core.as_str());
@@ -124,7 +124,7 @@ fn denied(sentence: &str, own: &[Word], all: &[Word]) -> Option<String> {
     })
 }
 
-/// A statement without its only negation, which is the word with this number.
+/// Removes the only negation of a statement, the word at this index.
 fn affirmed(sentence: &str, all: &[Word], at: usize) -> Option<String> {
     let word = all.get(at)?;
     let before = at.checked_sub(1).and_then(|at| all.get(at)).map_or("", |word| &word.core);

@@ -1,4 +1,4 @@
-//! What trials gave.
+//! Results of trials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use crate::event::{NOT_STARTED, RunEnd, Usage};
 use crate::model::Expect;
 use crate::report::Diff;
 
-/// How it ended.
+/// How a trial ended.
 pub(super) enum TrialEnding {
-    /// The channel, the inputs or the person are not what the pipeline asks for: why, a line each.
+    /// The channel, the inputs or the person do not match the pipeline; one line per reason.
     NotStarted(Vec<String>),
     Over(Box<RunEnd>),
-    /// It does not end.
+    /// The run does not end.
     Endless(String),
 }
 
@@ -28,7 +28,7 @@ impl Default for TrialEnding {
 }
 
 impl TrialEnding {
-    /// Whether a run ended as its case wants it to. That it does not start is wanted by `exit` alone.
+    /// Whether a run ended as its case expects. A run that does not start is only expected by `exit`.
     pub(super) fn is_as_expected(&self, expect: Option<&Expect>) -> bool {
         match self {
             TrialEnding::Over(end) => end.status.word() == wanted_status(expect),
@@ -40,51 +40,51 @@ impl TrialEnding {
     }
 }
 
-/// The status that a case wants.
+/// Returns the status that a case expects.
 pub(super) fn wanted_status(expect: Option<&Expect>) -> &str {
     expect.and_then(|expect| expect.status.as_ref()).map_or("succeeded", |status| status.as_str())
 }
 
-/// What is wrong with a trial.
+/// A failed expectation or another problem of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
     pub message: String,
-    /// The line of the test file it is about.
+    /// The line of the test file that it refers to.
     pub line: Option<usize>,
-    /// What the old side is called, and how the new one differs.
+    /// The name of the old side, and the differences of the new one.
     pub diff: Option<(String, Diff)>,
 }
 
 impl Complaint {
-    /// A sentence alone.
+    /// Creates a complaint with a message only.
     pub(super) fn new(message: impl Into<String>) -> Complaint {
         Complaint { message: message.into(), line: None, diff: None }
     }
 }
 
-/// A golden, and how it compares.
+/// A golden and its comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoldenFile {
     pub path: PathBuf,
     pub state: Golden,
-    /// From what it was to what this run sent.
+    /// The difference from the golden to the result of this run.
     pub diff: Option<Diff>,
 }
 
-/// How a golden compares with what a run sent.
+/// The result of the comparison of a golden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Golden {
-    /// It is as it was.
+    /// It is unchanged.
     Same,
-    /// It is as this run, and changed since the commit that was named.
+    /// It matches this run, and has changed since the named commit.
     Accepted,
     /// `--update` wrote it.
     Written,
-    /// It is missing or differs; the complaints tell.
+    /// It is missing or differs; the complaints give the details.
     Wrong,
 }
 
-/// What became of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// The test file.
@@ -92,24 +92,24 @@ pub struct Outcome {
     pub case: String,
     pub line: usize,
     pub channel: Option<String>,
-    /// The model that every agent asked; `None`: its own.
+    /// The model that replaces that of every agent; `None`: agents use their own.
     pub model: Option<String>,
-    /// `FILE/CASE/CHANNEL`, with `@MODEL` where there is one.
+    /// `FILE/CASE/CHANNEL`, with `@MODEL` if there is one.
     pub name: String,
-    /// What is wrong; nothing: it passed.
+    /// Problems; empty: it passed.
     pub complaints: Vec<Complaint>,
     /// Its golden; `None`: it has none.
     pub golden: Option<GoldenFile>,
-    /// Where its calls were recorded.
+    /// The folder of its recordings, if it was recorded.
     pub recorded: Option<PathBuf>,
-    /// What its plays came to.
+    /// The tally of its plays.
     pub tally: Tally,
-    /// Its outputs, broken on purpose, if it passed.
+    /// The results of broken outputs, if it passed.
     pub mutants: Vec<Mutant>,
 }
 
 impl Outcome {
-    /// Of a trial that was not run yet.
+    /// Creates the outcome of a trial that has not been run yet.
     pub(super) fn from_trial(suite: &Suite, trial: &Trial) -> Outcome {
         let case = &suite.test.cases[trial.case];
         Outcome {
@@ -124,59 +124,59 @@ impl Outcome {
     }
 }
 
-/// What all plays of a trial came to.
+/// The tally of all plays of a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    /// How often it was played.
+    /// The number of plays.
     pub plays: usize,
-    /// How often nothing was wrong.
+    /// The number of plays without problems.
     pub passed: usize,
-    /// Tokens and money of all plays.
+    /// Tokens and cost of all plays.
     pub usage: Usage,
-    /// How long models were waited for, in all plays.
+    /// Time spent waiting for models in all plays.
     pub waited: Duration,
-    /// For each route how often it chose which case.
+    /// For each route, how often each case was chosen.
     pub routes: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
-/// A file that could not be run because of its mistakes.
+/// A file that could not be run because of its errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// The file, as it is named on the command line.
+    /// The file as named on the command line.
     pub file: String,
-    /// Its mistakes as `flow validate` draws them.
+    /// Its errors as `flow validate` prints them.
     pub drawn: String,
-    /// One line a mistake.
+    /// One line per error.
     pub lines: Vec<String>,
 }
 
-/// What all trials gave.
+/// The results of all trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// In the order of files, cases and channels.
     pub outcomes: Vec<Outcome>,
-    /// Goldens and recordings that belong to no case.
+    /// Goldens and recordings without a case.
     pub orphans: Vec<PathBuf>,
-    /// Files with mistakes.
+    /// Files with errors.
     pub broken: Vec<Broken>,
 }
 
-/// What all cases came to on one model.
+/// The results of all cases on one model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ComparedModel<'r> {
     pub name: &'r str,
-    /// Cases that ran on it, each channel counted.
+    /// Number of cases, counted per channel.
     pub cases: usize,
-    /// Those of them that passed.
+    /// Number of cases that passed.
     pub passed: usize,
-    /// Tokens and money, without what judges used.
+    /// Tokens and cost, without those of judges.
     pub usage: Usage,
-    /// How long it was waited for.
+    /// Time spent waiting for it.
     pub waited: Duration,
 }
 
 impl Report {
-    /// What each model came to that cases were compared on, in the order of the test files.
+    /// Returns the results of each compared model, in the order of the test files.
     pub fn models(&self) -> Vec<ComparedModel<'_>> {
         let mut models: IndexMap<&str, ComparedModel> = IndexMap::new();
         for (name, outcome) in self.outcomes.iter().filter_map(|outcome| Some((outcome.model.as_deref()?, outcome))) {
@@ -189,13 +189,13 @@ impl Report {
         models.into_values().collect()
     }
 
-    /// How many trials passed and failed.
+    /// Returns how many trials passed and failed.
     pub fn counts(&self) -> (usize, usize) {
         let passed = self.outcomes.iter().filter(|outcome| outcome.complaints.is_empty()).count();
         (passed, self.outcomes.len() - passed)
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     pub fn is_good(&self) -> bool {
         self.counts().1 == 0 && self.orphans.is_empty() && self.broken.is_empty()
     }

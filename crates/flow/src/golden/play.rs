@@ -1,4 +1,4 @@
-//! Runs one trial in virtual time. Tables and files are really read; nothing else goes outside.
+//! Runs one trial in virtual time. Tables and files are really read; no other external call is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ use crate::model::{HistoryBounds, JUDGE_REPLY, Mock, PastMessage, Pipeline, Prog
 use crate::port::{Clock, Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event, told_from_project};
 
-/// The time of a test that has no `now`: a Monday morning.
+/// The time of a test without `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
 
-/// What became of a trial.
+/// The result of a play.
 #[derive(Default)]
 pub(super) struct Played {
     pub(super) ending: TrialEnding,
@@ -37,21 +37,21 @@ pub(super) struct Played {
     pub(super) record: Option<Record>,
     pub(super) is_refined: bool,
     pub(super) noted: Noted,
-    /// What it sent.
+    /// The calls that it made.
     pub(super) calls: PlayedCalls,
-    /// Where its calls were recorded.
+    /// The folder of its recordings, if it was recorded.
     pub(super) recorded: Option<PathBuf>,
-    /// What is wrong with its recordings.
+    /// Problems with its recordings.
     pub(super) untaped: Vec<Complaint>,
-    /// What a judge has against what it gave.
+    /// Why a judge rejects its result.
     pub(super) misjudged: Option<String>,
-    /// How long models were waited for.
+    /// Time spent waiting for models.
     pub(super) waited: Duration,
-    /// Its outputs, broken on purpose.
+    /// The results of broken outputs.
     pub(super) mutants: Vec<Mutant>,
 }
 
-/// Runs a trial to its end. `number` counts its plays: from the second on, waits and the order in which answers come are others.
+/// Runs a trial to its end. `number` counts its plays: from the second on, delays and the order of replies vary.
 pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOptions, number: u64) -> Played {
     let case = &suite.test.cases[trial.case];
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
@@ -123,7 +123,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     }
 }
 
-/// How the run of a trial begins, and the mocks that told whom it is for. Errors: why it does not begin.
+/// Returns the first event of a trial's run, and the mocks that defined the person. Errors: why it does not start.
 fn first(
     suite: &Suite,
     trial: &Trial,
@@ -160,7 +160,7 @@ fn first(
     Ok(start)
 }
 
-/// Why nobody can be told whom a case is for.
+/// Why the person of a case cannot be determined.
 #[derive(Debug, thiserror::Error)]
 enum CasePersonError {
     #[error(transparent)]
@@ -169,7 +169,7 @@ enum CasePersonError {
     Mock,
 }
 
-/// Who the run is for, and the mocks that said so: `person` stands for the table of people, unless a step has that name.
+/// Returns the person of the run, and the mocks that defined it: `person` mocks the table of people, unless a step has that name.
 fn find_person(
     pipeline: &Pipeline,
     case: &TestCase,
@@ -192,20 +192,20 @@ fn find_person(
     (found.map_err(CasePersonError::from), used)
 }
 
-/// What a trial may reach.
+/// The external calls that a trial may make.
 struct TrialStage<'a> {
     world: &'a Blocking,
     sent: Vec<SentMessage>,
     tape: Arc<dyn Tape>,
-    /// Models may be asked over the network.
+    /// Models may be called over the network.
     goes_live: bool,
     clock: SystemClock,
-    /// How long models were waited for.
+    /// Time spent waiting for models.
     waited: Duration,
 }
 
 impl TrialStage<'_> {
-    /// Whether a search may be made: it may ask for vectors.
+    /// Checks whether a search is allowed; it may call a model for vectors.
     fn searched(&self, search: &SearchRequest) -> Result<(), Failure> {
         if self.goes_live || !matches!(search.embed, Some(Embedding::Endpoint(_))) {
             return Ok(());
@@ -214,7 +214,7 @@ impl TrialStage<'_> {
         Err(Failure::new(FailureKind::Denied, message))
     }
 
-    /// Asks a model.
+    /// Calls a model.
     fn ask(&mut self, call: u64, request: CallRequest) -> CallResult {
         let from = self.clock.elapsed();
         let answer = self.world.carry_out(call, request, Some(&self.tape));
@@ -236,7 +236,7 @@ impl TrialStage<'_> {
             | CallRequest::Python(_)
             | CallRequest::List { .. }
             | CallRequest::Open { .. } => world.carry_out(call, request, None),
-            // Nobody has agreed to what a test starts, so it is shut in, whatever the file's policy says.
+            // Nobody has consented to the programs of a test, so they run in the sandbox regardless of the file's policy.
             CallRequest::Program(program) => {
                 let shut_in = ProgramCall { sandbox: SandboxMode::Required, network: ProgramNetwork::None, ..*program };
                 world.carry_out(call, CallRequest::Program(Box::new(shut_in)), None)
@@ -255,7 +255,7 @@ impl TrialStage<'_> {
                 prompt.program.sandbox = SandboxMode::Required;
                 self.ask(call, CallRequest::Agent(prompt))
             }
-            // The engine lets none of these out; a new way outside would end here.
+            // The engine does not issue these in a test; a new kind of external call would be rejected here.
             CallRequest::Model(_)
             | CallRequest::Agent(_)
             | CallRequest::Recall { .. }
@@ -270,7 +270,7 @@ impl TrialStage<'_> {
     }
 }
 
-/// The `send` step behind a call, and its receiver.
+/// Returns the `send` step of a call, and its receiver.
 fn sender(events: &[Event], call: u64) -> (String, String) {
     let called = events.iter().rev().find_map(|event| match &event.happening {
         Happening::ToolCalled { step, call: known, tool, .. } if *known == call => Some((step.to_string(), tool.clone())),

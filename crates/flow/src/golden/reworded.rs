@@ -1,4 +1,4 @@
-//! A text as a model might get it wrong, and no rule of form sees it: other figures, another subject, another person, a negation.
+//! Texts with errors that a model might make and no rule of form detects: other figures, another subject, another person, a negation.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 use whatlang::{Lang, Script, detect};
 
-/// Friendly sentences on subjects that few texts are about, without figures.
+/// Friendly sentences, without figures, on subjects that few texts are about.
 const ENGLISH_TOPICS: [&str; 2] = [
     "The roses behind the castle are in bloom, and the bakery by the pond brings fresh pies for everybody who strolls along.",
     "The choir sings old sailor songs in the lighthouse, and everybody who likes music is welcome to join them for soup.",
@@ -16,17 +16,17 @@ const SPANISH_TOPICS: [&str; 2] = [
     "Las rosas detrás del castillo están en flor, y la panadería del estanque trae tartas recientes para quien pasee por allí.",
     "El coro canta viejas canciones de marineros en el faro, y quien ama la música está invitado a quedarse para la sopa.",
 ];
-/// Persons that nobody wrote about.
+/// Names of people who occur in no data.
 const NAMES: [&str; 3] = ["Nora Lindqvist", "Felix Moreau", "Ingrid Castell"];
-/// Words of nearly every English text that the languages near it do not have.
+/// Words of nearly every English text that related languages do not have.
 const ENGLISH_WORDS: [&str; 12] = ["the", "you", "your", "you've", "and", "this", "that", "there", "our", "they", "from", "with"];
-/// Fewer letters than this say too little about their language.
+/// Minimum number of letters needed to detect a language.
 const FEWEST_LETTERS: usize = 30;
 
-/// The language of a text, as far as texts are made here.
+/// The language of a text, as far as this module can generate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tongue {
-    /// Also a text that is too short to tell.
+    /// English, or a text that is too short to decide.
     English,
     Spanish,
     Another,
@@ -42,12 +42,12 @@ pub(super) fn tongue(text: &str) -> Tongue {
     }
 }
 
-/// Whether a text has words that stand in hardly any text of another language.
+/// Whether a text has words that are rare in texts of other languages.
 pub(super) fn has_english_words(text: &str) -> bool {
     text.to_lowercase().split(|c: char| !c.is_alphabetic() && c != '\'').any(|word| ENGLISH_WORDS.contains(&word))
 }
 
-/// A text about something else.
+/// Returns a text about another subject.
 pub(super) fn other_topic(text: &str) -> Option<&'static str> {
     let topics = match tongue(text) {
         Tongue::English => ENGLISH_TOPICS,
@@ -61,14 +61,14 @@ pub(super) fn other_topic(text: &str) -> Option<&'static str> {
     topics.into_iter().min_by_key(shared)
 }
 
-/// A text that has the figures of another one, too.
+/// Returns `topic` with the figures of `text` added.
 pub(super) fn with_figures(topic: &str, text: &str) -> Option<String> {
     let found: Vec<&str> = own_figures(text, &WRITTEN).into_iter().filter_map(|range| text.get(range)).collect();
     let (ask, and) = if tongue(text) == Tongue::Spanish { ("Pregunte por", " y ") } else { ("Ask for", " and ") };
     (!found.is_empty()).then(|| format!("{topic} {ask} {}.", found.join(and)))
 }
 
-/// Another person's name where the text has the one of `person`, in full or its first word; else in a sentence of its own.
+/// Replaces the name of `person` (in full or its first word) with another name; if the text has none, adds a sentence with one.
 pub(super) fn other_name(text: &str, person: &str, data: &Value) -> Option<String> {
     let known = format!("{text} {person} {data}").to_lowercase();
     let other = NAMES.into_iter().find(|name| name.to_lowercase().split(' ').all(|part| !known.contains(part)))?;
@@ -82,7 +82,7 @@ pub(super) fn other_name(text: &str, person: &str, data: &Value) -> Option<Strin
     Some(format!("{}\n\n{is_for} {other}.\n", text.trim_end()))
 }
 
-/// Replaces what stands between two letters of other words nowhere.
+/// Replaces whole words only.
 fn replace_words(text: &str, old: &str, new: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -99,7 +99,7 @@ fn replace_words(text: &str, old: &str, new: &str) -> String {
 
 /// A figure in a text, with its decimals.
 static FIGURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9]+(?:[.,:][0-9]+)*").ok());
-/// A figure as a whole: also a date, and a number with blanks between its thousands.
+/// A figure as a whole, including dates and numbers with spaces between thousands.
 static WRITTEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"[0-9]{4}-[0-9]{2}(?:-[0-9]{2})?|[0-9]{1,3}(?:[\u{a0}\u{202f} ][0-9]{3}\b)+(?:[.,][0-9]+)?|[0-9]+(?:[.,:][0-9]+)*").ok()
 });
@@ -108,12 +108,12 @@ fn matches(text: &str, pattern: &Option<Regex>) -> Vec<Range<usize>> {
     pattern.as_ref().map(|pattern| pattern.find_iter(text).map(|found| found.range()).collect()).unwrap_or_default()
 }
 
-/// All figures of a text.
+/// Returns all figures of a text.
 pub(super) fn figures(text: &str) -> Vec<Range<usize>> {
     matches(text, &FIGURE)
 }
 
-/// Those that are no numbers of a list.
+/// Returns the figures that do not number a list.
 fn own_figures(text: &str, pattern: &Option<Regex>) -> Vec<Range<usize>> {
     let is_own = |range: &Range<usize>| {
         let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
@@ -123,7 +123,7 @@ fn own_figures(text: &str, pattern: &Option<Regex>) -> Vec<Range<usize>> {
     matches(text, pattern).into_iter().filter(is_own).collect()
 }
 
-/// The first figure that is no number of a list, as another one that occurs nowhere in the data or the text.
+/// Replaces the first figure that does not number a list with one that occurs neither in the data nor in the text.
 pub(super) fn changed(draft: &str, data: &Value) -> Option<String> {
     let found = own_figures(draft, &FIGURE).into_iter().next()?;
     let data = data.to_string();
@@ -135,7 +135,7 @@ pub(super) fn changed(draft: &str, data: &Value) -> Option<String> {
     Some(text)
 }
 
-/// The first two different figures exchanged; of those that say the same in any order ("rooms 2 and 3"), only one counts.
+/// Exchanges the first two different figures. Of an enumeration in which the order does not matter ("rooms 2 and 3"), only one is used.
 pub(super) fn swapped(text: &str) -> Option<String> {
     let figures = own_figures(text, &WRITTEN);
     let written = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
@@ -158,7 +158,7 @@ pub(super) fn swapped(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether two figures with this between and behind them are two of a list: "2 and 3", "8 hours and 7 hours".
+/// Whether two figures with these texts between and after them form an enumeration: "2 and 3", "8 hours and 7 hours".
 fn is_row(between: &str, after: &str) -> bool {
     let between = between.trim();
     let unit = [" and", " or", " y", " o", ",", ";", "&", "+"].iter().find_map(|joint| between.strip_suffix(joint.trim_start()));

@@ -1,4 +1,4 @@
-//! Runs all trials, on several threads, and puts together what they gave.
+//! Runs all trials on several threads and combines their results.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,9 +17,9 @@ use crate::driver::Blocking;
 use crate::report::Diff;
 use crate::runtime::STACK;
 
-/// Most bytes of a golden.
+/// Maximum size of a golden in bytes.
 const MOST_GOLDEN: u64 = 64 * 1024 * 1024;
-/// Most threads.
+/// Maximum number of threads.
 const MOST_THREADS: usize = 8;
 
 /// Runs the trials of these suites.
@@ -28,7 +28,7 @@ pub fn run(suites: &[Suite], options: &TrialOptions) -> Report {
     let is_wanted = |trial: &Trial| options.filter.is_none_or(|text| trial.name.contains(text));
     let wanted: Vec<&Trial> = all.iter().filter(|trial| is_wanted(trial)).collect();
     let mut results = on_threads(suites, &wanted, options).into_iter();
-    // By place in `all`; those that were filtered out have none.
+    // Results by index in `all`; filtered-out trials have none.
     let mut results: Vec<Option<Tried>> = all.iter().map(|trial| if is_wanted(trial) { results.next() } else { None }).collect();
     for (index, suite) in suites.iter().enumerate() {
         let places: Vec<usize> = (0..all.len()).filter(|place| all[*place].suite == index).collect();
@@ -74,11 +74,11 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Ve
         }
     };
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2)).min(MOST_THREADS).min(trials.len());
-    // Connections belong to the thread that opened them.
+    // A connection belongs to the thread that opened it.
     let threads = if options.live.is_some() { 0 } else { threads };
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            // With fewer threads than wished for the others do the work; with none, this one does.
+            // If threads cannot be started, the others do the work; if there are none, this thread does.
             let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
         }
     });
@@ -94,13 +94,13 @@ fn fault(suite: &Suite, trial: &Trial, message: String) -> Tried {
     Tried { outcome, played: None, ended_well: false }
 }
 
-/// One trial; a fault of `flow` in it fails it alone.
+/// Runs one trial; a panic in it fails only this trial.
 fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     catch_unwind(AssertUnwindSafe(|| try_one(suite, trial, world, options)))
         .unwrap_or_else(|_| fault(suite, trial, "internal error of flow; please report it with the lines above".into()))
 }
 
-/// All plays of a trial.
+/// Plays a trial as often as requested.
 fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     let mut first = play_one(suite, trial, world, options, 0);
     let facts = |tried: &mut Tried| (tried.played.as_ref().map(Facts::from_played), std::mem::take(&mut tried.outcome.complaints));
@@ -132,7 +132,7 @@ impl Tried {
     }
 }
 
-/// Where the golden of a trial stands.
+/// Returns the path of the golden of a trial.
 fn golden_path(suite: &Suite, trial: &Trial, has_sent: bool) -> PathBuf {
     let case = &suite.test.cases[trial.case];
     let extension = suite.channel(trial.channel.as_deref()).map_or("txt", |channel| channel.body.extension());
@@ -162,7 +162,7 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
         return Some(GoldenFile { path, state: Golden::Same, diff: None });
     }
     let diff = Diff::between(&file::compared(before.as_deref().unwrap_or_default()), &file::compared(&now));
-    // A run that is not as expected is nothing to compare later ones with.
+    // A failed run is not stored as a golden.
     if update && complaints.is_empty() {
         let state = match suite.may_hold(&path).and_then(|()| file::write(&path, &now)) {
             Ok(()) => Golden::Written,
@@ -184,7 +184,7 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
     Some(GoldenFile { path, state: Golden::Wrong, diff })
 }
 
-/// The goldens that belong to a trial. One that was not run, or went wrong, may have either.
+/// Returns the goldens that belong to a trial. A trial that was not run, or failed, may have either name.
 fn owned(suite: &Suite, trial: &Trial, tried: &Option<Tried>) -> Vec<PathBuf> {
     let has_sent = |tried: &Tried| tried.played.as_ref().is_some_and(|played| !played.sent.is_empty());
     match tried {

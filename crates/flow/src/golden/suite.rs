@@ -1,4 +1,4 @@
-//! Which files hold tests; a checked one, its trials, and how they are run.
+//! Finds files with tests; a checked test file, its trials, and options for running them.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -20,13 +20,13 @@ use crate::source::{FileId, SourceFile, Sources, Span};
 pub struct Suite {
     /// The file; goldens are beside it.
     pub path: PathBuf,
-    /// What its author wrote.
+    /// The parsed test file.
     pub test: TestFile,
-    /// The texts that its findings point into.
+    /// The source texts of the files, for findings.
     pub sources: Sources,
-    /// The plan of the file that is tested.
+    /// The plan of the file under test.
     pub plan: Arc<Plan>,
-    /// Whether the settings gave a model to a file that has none called `default`.
+    /// Whether the settings supplied the model for a file without one called `default`.
     pub is_given_model: bool,
 }
 
@@ -35,33 +35,33 @@ pub struct Suite {
 pub(super) struct Trial {
     pub(super) suite: usize,
     pub(super) case: usize,
-    /// The channel; `None`: the pipeline lists none.
+    /// The channel; `None`: the pipeline has none.
     pub(super) channel: Option<String>,
-    /// The model that every agent asks; `None`: its own.
+    /// The model that replaces that of every agent; `None`: agents use their own.
     pub(super) model: Option<String>,
-    /// `FILE/CASE/CHANNEL`, with `@MODEL` where there is one, for people and filters.
+    /// `FILE/CASE/CHANNEL`, with `@MODEL` if there is one, for people and filters.
     pub(super) name: String,
 }
 
 impl Suite {
-    /// From a file that was loaded and has no errors; `None`: it holds no tests.
+    /// Creates a suite from a loaded file without errors; `None`: it holds no tests.
     pub fn new(path: &Path, loaded: Loaded, plan: Arc<Plan>, is_given_model: bool) -> Option<Suite> {
         let test = loaded.tests?;
         let has_pipeline = !plan.program.pipelines.is_empty();
         has_pipeline.then(|| Suite { path: path.to_path_buf(), test, sources: loaded.sources, plan, is_given_model })
     }
 
-    /// The pipeline under test.
+    /// Returns the pipeline under test.
     pub(super) fn pipeline(&self) -> &Pipeline {
         &self.plan.program.pipelines[0]
     }
 
-    /// Whether what is written there lies in the project, or at least beside the test file: no link leads out. Errors: a link leads out.
+    /// Checks that a path is in the project, or at least beside the test file, and that no link leads out of it. Errors: it is outside.
     pub(super) fn may_hold(&self, path: &Path) -> std::io::Result<()> {
         stays_in(&self.pipeline().project, path).or_else(|_| stays_in(self.path.parent().unwrap_or(Path::new("")), path))
     }
 
-    /// Each case on each of its channels and models, in the order of the file. `compares`: models are really asked, so that they can be compared.
+    /// Returns each case on each of its channels and models, in the order of the file. `compares`: models are called live and compared.
     pub(super) fn trials(&self, suite: usize, compares: bool) -> Vec<Trial> {
         let mut trials = vec![];
         let models: Vec<Option<String>> = match self.test.models.as_slice() {
@@ -84,7 +84,7 @@ impl Suite {
         trials
     }
 
-    /// The channels a case runs on.
+    /// Returns the channels that a case runs on.
     pub(super) fn channels(&self, case: &TestCase) -> Vec<Option<String>> {
         match &case.channels {
             Channels::Named(names) => names.iter().map(|name| Some(name.value.clone())).collect(),
@@ -92,12 +92,12 @@ impl Suite {
         }
     }
 
-    /// A channel of the pipeline by its name.
+    /// Returns a channel of the pipeline by its name.
     pub(super) fn channel(&self, name: Option<&str>) -> Option<&Channel> {
         self.pipeline().channels.iter().find(|channel| Some(channel.name.as_str()) == name).map(|channel| &**channel)
     }
 
-    /// `FILE:LINE` of what stands in another file than the test's own: a row of `cases_from`.
+    /// Returns `FILE:LINE` of a span in a file other than the test file: a row of `cases_from`.
     pub(super) fn row(&self, span: Span) -> Option<String> {
         (span.file != self.test.pipeline.span.file).then(|| format!("{}:{}", self.sources.file(span.file).name, self.line(span)))
     }
@@ -107,47 +107,47 @@ impl Suite {
     }
 }
 
-/// How trials are run.
+/// Options for running trials.
 pub struct TrialOptions<'a> {
-    /// Only trials with this text in `FILE/CASE/CHANNEL`.
+    /// Runs only trials whose `FILE/CASE/CHANNEL` contains this text.
     pub filter: Option<&'a str>,
-    /// Write goldens instead of comparing with them.
+    /// Writes goldens instead of comparing with them.
     pub update: bool,
-    /// Tables and files, and models that are asked live.
+    /// Access to tables and files, and to models that are called live.
     pub ports: Ports,
-    /// What they would reject of what is not sent.
+    /// Rules by which the ports would reject requests that are not sent.
     pub rules: PortRules,
-    /// How often each trial is played; 0 counts as 1.
+    /// Number of plays per trial; 0 counts as 1.
     pub repeat: usize,
-    /// Breaks what gates let through, and asks them again.
+    /// Breaks what gates passed, and runs the gates again.
     pub mutate: bool,
-    /// Asks models that have no scripted reply.
+    /// Calls models that have no scripted reply.
     pub live: Option<LiveModels>,
 }
 
-/// Models that are really asked, and what that takes.
+/// Options for models that are called live.
 #[derive(Default)]
 pub struct LiveModels {
-    /// The environment of the runs.
+    /// The environment variables of the runs.
     pub env: BTreeMap<String, Secret>,
-    /// What `FLOW_MODEL…` put in the place of the model called `default`.
+    /// The model that `FLOW_MODEL…` sets in place of the one called `default`.
     pub default_model: Option<Model>,
-    /// What the user allows at most.
+    /// The user's policy.
     pub policy: Option<Policy>,
-    /// The model of the settings, for files that have none called `default`.
+    /// The model of the settings, for files without one called `default`.
     pub settings_model: Option<Model>,
-    /// Whether what they answer is kept. Else recordings that are there are not looked at.
+    /// Whether their answers are recorded. If false, existing recordings are ignored.
     pub keeps: bool,
 }
 
 impl TrialOptions<'_> {
-    /// Whether models are asked for what they answer now, so that they can be compared.
+    /// Whether models are called live without recordings, so that they can be compared.
     pub fn compares(&self) -> bool {
         self.live.as_ref().is_some_and(|live| !live.keeps)
     }
 }
 
-/// A path that was named is no file or folder.
+/// Why the tests in a path cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
     /// A file or folder cannot be read.
@@ -158,8 +158,8 @@ pub enum DiscoverError {
     Missing(PathBuf),
 }
 
-/// Files with tests: those that are named, and in folders `*.test.yaml` and pipelines with `tests` of their own. Sorted, each once.
-/// Errors: a path does not exist.
+/// Returns the files with tests: those named, and in folders `*.test.yaml` and pipelines with their own `tests`. Sorted, each once. Errors:
+/// a path does not exist.
 pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
     let mut found = vec![];
     for path in paths {
@@ -178,7 +178,7 @@ pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
     Ok(each_once(found))
 }
 
-/// Files of these folders with cases of tests that [`discover`] passes over by their names, each with its right name.
+/// Returns files with test cases in these folders that [`discover`] skips because of their names, each with a correct name.
 pub fn misnamed(folders: &[PathBuf]) -> Vec<(PathBuf, String)> {
     let files = folders.iter().filter(|path| path.is_dir()).flat_map(|path| yaml_of_project(path));
     let others: Vec<PathBuf> = each_once(files.filter(|file| !is_test_name(file)).collect());
@@ -195,7 +195,7 @@ fn holds_tests(file: &Path) -> bool {
     is_test_name(file) || has_own_tests(file)
 }
 
-/// Whether a file has `name` and `tests` at its outermost level. What it really is, its reader says.
+/// Whether a file has `name` and `tests` at its top level. Loading the file determines its actual kind.
 fn has_own_tests(file: &Path) -> bool {
     DiskFiles.read_text(file).is_ok_and(|text| text.contains("tests") && has_keys(&text, &["flow", "name", "tests"]))
 }

@@ -1,6 +1,6 @@
-//! Recordings of cases: where they stand, and the tape of a trial.
+//! Recordings of cases: their folders, and the tape of a trial.
 //!
-//! A case whose folder `cassettes/<test file>/<case>/<channel>` is there is answered from it wherever it has no scripted reply.
+//! If the folder `cassettes/<test file>/<case>/<channel>` exists, calls of the case without a scripted reply are answered from it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::model::{Limits, Replies, TestCase};
 use crate::port::{Secret, Tape};
 use crate::runtime::Taping;
 
-/// The folder of a test file's recordings.
+/// Returns the folder of a test file's recordings.
 fn home(test: &Path) -> PathBuf {
     test.with_file_name("cassettes").join(test.file_stem().unwrap_or_default())
 }
 
-/// The folder of a trial's recordings.
+/// Returns the folder of a trial's recordings.
 fn folder(suite: &Suite, trial: &Trial) -> PathBuf {
     let case = &suite.test.cases[trial.case].id.value;
     home(&suite.path).join(case).join(trial.channel.as_deref().unwrap_or("run"))
@@ -34,7 +34,7 @@ pub(super) struct TrialTape<'a> {
     taping: Taping,
     tape: Cassette,
     pub(super) door: Door,
-    /// What no event and no request holds.
+    /// Secrets that must not appear in events and requests.
     hidden: Vec<Secret>,
     live: Option<&'a LiveModels>,
 }
@@ -57,12 +57,12 @@ impl<'a> TrialTape<'a> {
         Arc::new(self.tape.clone())
     }
 
-    /// Whether models may be asked over the network.
+    /// Whether models may be called over the network.
     pub(super) fn goes_live(&self) -> bool {
         self.live.is_some()
     }
 
-    /// What the run is given. Only where models are really asked, the environment counts, and what the user allows.
+    /// Returns the settings of the run. The environment and the user's policy apply only if models are called live.
     pub(super) fn settings(&self, suite: &Suite, case: &TestCase, every_model: Option<String>, rules: &PortRules) -> RunSettings {
         let (live, is_replay) = (self.live, self.taping.is_replay());
         let by_step = case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect();
@@ -73,7 +73,7 @@ impl<'a> TrialTape<'a> {
             hidden: self.hidden.clone(),
             env,
             default_model: match &self.taping {
-                // What the settings gave then counts, whatever they give now.
+                // The model that the settings supplied when it was recorded counts, not the current one.
                 Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced || head.default_model_given) => {
                     self.taping.model()
                 }
@@ -91,7 +91,7 @@ impl<'a> TrialTape<'a> {
         }
     }
 
-    /// Writes what was recorded; gives the folder if there was anything, and what is wrong.
+    /// Writes the recordings; returns their folder, if there were any, and the problems.
     pub(super) fn finish(&self, suite: &Suite, told: &str) -> (Option<PathBuf>, Vec<Complaint>) {
         let misses = self.tape.misses();
         let mut wrong: Vec<String> = misses.iter().filter(|miss| *miss != told).map(|miss| format!("not recorded: {miss}")).collect();
@@ -119,7 +119,7 @@ impl<'a> TrialTape<'a> {
     }
 }
 
-/// Folders of recordings that belong to no case and channel.
+/// Returns folders of recordings without a case and channel.
 pub(super) fn orphans(suites: &[Suite], trials: &[Trial]) -> Vec<PathBuf> {
     let owned: BTreeSet<PathBuf> = trials.iter().map(|trial| folder(&suites[trial.suite], trial)).collect();
     let tests: BTreeSet<PathBuf> = suites.iter().map(|suite| home(&suite.path)).collect();

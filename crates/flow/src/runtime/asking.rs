@@ -1,4 +1,4 @@
-//! A person is asked what they must decide, one question after the other, while the other steps of the run go on.
+//! Asks people for decisions, one question after the other, while the other steps of the run continue.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -24,26 +24,26 @@ pub struct RunQuestion {
     pub run: String,
     /// The step.
     pub step: String,
-    /// Which of the step's questions it is: the number of the event that asked.
+    /// Identifies the question among those of its step: the number of the event that asked it.
     pub number: u64,
     /// The question, with everything that the call would do; secrets are masked, personal values are not.
     pub text: String,
     /// For an `approval` step: its form, and what it shows.
     pub form: Option<FormRequest>,
-    /// When the time for an answer ends; `None`: never.
+    /// When the time to answer ends; `None`: never.
     pub until: Option<DateTime<Utc>>,
-    /// It is about a call that has not been made.
+    /// It is about a call that was not made yet.
     is_call: bool,
-    /// The run is cancelled for good, so that no other process can continue with an answer.
+    /// The run is cancelled for good, so no other process can continue it with an answer.
     is_last: bool,
-    /// How often its answer was not taken.
+    /// How often its answer was rejected.
     round: u32,
-    /// It is asked in the middle of a call that only this process knows, and no event tells of it.
+    /// It is asked during a call that only this process knows; there is no event for it.
     pub is_unrecorded: bool,
 }
 
 impl RunQuestion {
-    /// The question that an event asks, if it asks one.
+    /// Returns the question of an event, if it asks one.
     pub(crate) fn from_event(event: &Event) -> Option<RunQuestion> {
         let Happening::ApprovalRequested { step, question, act, form } = &event.happening else { return None };
         Some(RunQuestion {
@@ -58,7 +58,7 @@ impl RunQuestion {
         })
     }
 
-    /// What an agent program asks in the middle of its call.
+    /// Creates the question that an agent program asks during its call.
     fn of_program(run: &str, asked: &ProgramQuestion) -> RunQuestion {
         RunQuestion {
             run: run.to_owned(),
@@ -71,7 +71,7 @@ impl RunQuestion {
         }
     }
 
-    /// What events have asked and nobody has decided yet.
+    /// Returns the questions that events asked and nobody has answered yet.
     pub fn open(events: &[Event]) -> Vec<RunQuestion> {
         let (mut open, mut is_ending) = (vec![], false);
         for event in events {
@@ -81,27 +81,27 @@ impl RunQuestion {
         open
     }
 
-    /// Whether a server asks in the middle of a call, which ends with the process.
+    /// Whether a server asks during a call, which ends with the process.
     fn is_live(&self) -> bool {
         self.live().is_some()
     }
 
-    /// The name of that call.
+    /// Returns the name of that call.
     fn live(&self) -> Option<&str> {
         self.form.as_ref().and_then(|form| form.live.as_deref())
     }
 
-    /// Whether nobody can answer in another process.
+    /// Whether only this process can take the answer.
     fn is_now_or_never(&self) -> bool {
         self.is_live() || self.is_last
     }
 
-    /// Whether the time for an answer is up.
+    /// Whether the time to answer has ended.
     pub fn is_late(&self, now: DateTime<Utc>) -> bool {
         self.until.is_some_and(|until| now >= until)
     }
 
-    /// Whether an answer fits the form; whoever says no fills in none.
+    /// Whether an answer matches the form; a no needs no fields.
     fn takes(&self, answer: &Answer) -> bool {
         let filled = answer.fields.clone().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         !answer.approved || self.form.as_ref().is_none_or(|form| answered(&form.fields, filled).is_ok())
@@ -125,7 +125,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Nobody has answered; empty: nobody could be asked.
+    /// Creates an answer for a question that nobody answered; empty: nobody could be asked.
     pub fn of_nobody(why: &str) -> Answer {
         Answer { nobody: true, comment: why.to_owned(), ..Answer::default() }
     }
@@ -142,29 +142,29 @@ impl From<bool> for Answer {
     }
 }
 
-/// A decision, when it is there; `None`: nobody decides now.
+/// A future decision; `None`: nobody decides now.
 pub type Decided<'a> = Pin<Box<dyn Future<Output = Option<Answer>> + 'a>>;
 
-/// Whoever decides what a person must decide.
+/// Decides in place of a person.
 pub trait Decide {
-    /// A person must decide; other steps may go on meanwhile. It is given up when the question is not open any more. Without an answer nobody is
-    /// asked again, and the run ends for now when there is nothing else to do; a server that asks in the middle of a call is told so at once.
+    /// Asks for a decision while other steps may continue. The future is dropped when the question is closed. After `None` nobody is asked
+    /// again: the run pauses when nothing else is left to do, and a server that asks during a call is informed at once.
     fn decide(&mut self, question: RunQuestion) -> Decided<'_>;
 
-    /// The same for a question of which no event tells: only who sees it can answer.
+    /// Like [`Decide::decide`], for a question without an event: only whoever receives it here can answer.
     fn decide_unrecorded(&mut self, _: RunQuestion) -> Decided<'_> {
         Box::pin(ready(None))
     }
 }
 
-/// What an agent program asks a person in the middle of its call.
+/// A question that an agent program asks a person during its call.
 pub(super) struct ProgramQuestion {
     step: String,
     text: String,
     answer: oneshot::Sender<PersonAnswer>,
 }
 
-/// Who asks a person for a program, and where the questions arrive.
+/// Creates the port through which programs ask a person, and the receiver of their questions.
 pub(super) fn asker() -> (AskPerson, UnboundedReceiver<ProgramQuestion>) {
     let (ask, asked) = unbounded_channel();
     let asker = AskPerson::new(move |step, text| {
@@ -175,7 +175,7 @@ pub(super) fn asker() -> (AskPerson, UnboundedReceiver<ProgramQuestion>) {
     (asker, asked)
 }
 
-/// Nobody is there.
+/// Answers no question.
 pub struct Nobody;
 
 impl Decide for Nobody {
@@ -184,7 +184,7 @@ impl Decide for Nobody {
     }
 }
 
-/// What is asked now, told to whoever asks.
+/// The open questions, sent to whoever asks them.
 pub(super) struct OpenQuestions {
     questions: Vec<RunQuestion>,
     is_cancelled: bool,
@@ -192,7 +192,7 @@ pub(super) struct OpenQuestions {
 }
 
 impl OpenQuestions {
-    /// What the events of a run that continues have left open; who is late is not asked. `state`: of the run before it continues.
+    /// Collects the open questions of a resumed run, except those whose time has ended. `state`: the run before it resumes.
     pub(super) fn new(before: &[Event], state: &RunState, now: DateTime<Utc>) -> (OpenQuestions, watch::Receiver<Vec<RunQuestion>>) {
         let mut questions = RunQuestion::open(before);
         questions.retain(|question| !question.is_late(now) && state.question_when_resumed(&question.step) == Some(question.number));
@@ -200,9 +200,9 @@ impl OpenQuestions {
         (OpenQuestions { questions, is_cancelled: false, told }, heard)
     }
 
-    /// Sees what an event means for the questions.
+    /// Updates the questions with an event.
     pub(super) fn take(&mut self, event: &Event) {
-        // What a run that ends cancels, nobody needs to answer here.
+        // Questions that are cancelled with the run need no answer here.
         self.is_cancelled |= matches!(event.happening, Happening::CancelRequested { by: Canceller::Person, .. });
         if follow(&mut self.questions, event, false) {
             self.questions.iter_mut().for_each(|question| question.is_last = self.is_cancelled);
@@ -210,24 +210,24 @@ impl OpenQuestions {
         }
     }
 
-    /// Asks all of it again: nothing else is left to do, and whoever asks waits. So an answer was not taken, or a question was not heard of yet.
+    /// Asks all questions again when only they are left: an answer was rejected, or a question was not received yet.
     pub(super) fn ask_again(&mut self) {
         self.questions.iter_mut().for_each(|question| question.round += 1);
         let _ = self.told.send(self.questions.clone());
     }
 
-    /// Whether nothing is asked.
+    /// Whether no question is open.
     pub(super) fn is_empty(&self) -> bool {
         self.questions.is_empty()
     }
 
-    /// Whether each question can wait for another process.
+    /// Whether every question can be answered in another process.
     pub(super) fn can_wait(&self) -> bool {
         !self.questions.iter().any(RunQuestion::is_now_or_never)
     }
 }
 
-/// Keeps the open questions as they are after an event; whether it changes them.
+/// Updates the open questions with an event; returns whether they changed.
 fn follow(questions: &mut Vec<RunQuestion>, event: &Event, is_ending: bool) -> bool {
     let before = questions.len();
     questions.retain(|question| !ends_question(event, &question.step, question.is_call, is_ending));
@@ -237,33 +237,33 @@ fn follow(questions: &mut Vec<RunQuestion>, event: &Event, is_ending: bool) -> b
     has_changed
 }
 
-/// What the run of a question knows.
+/// The run as the asker of its questions knows it.
 pub(super) trait AskingRun {
-    /// Its id.
+    /// Returns its id.
     fn id(&self) -> &str;
-    /// Somebody else wants the run to end.
+    /// Whether somebody else has requested the end of the run.
     fn is_ending(&self) -> bool;
-    /// The call in whose middle a server asks has ended.
+    /// Whether the call during which a server asks has ended.
     fn has_ended(&self, call: &str) -> bool;
-    /// Whoever asks has nothing to ask, or asks.
+    /// Sets whether the asker waits, since it has no question to ask.
     fn waits(&self, waits: bool);
 }
 
-/// How often to check whether the call in whose middle a server asks has ended.
+/// How often to check whether the call during which a server asks has ended.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What became of a question.
+/// The result of a question.
 enum QuestionEnd {
     Answered(Answer),
     /// Nobody decides now.
     Alone,
-    /// It is not open any more.
+    /// It is no longer open.
     Over,
-    /// The call in whose middle it was asked has ended.
+    /// The call during which it was asked has ended.
     CallEnded,
 }
 
-/// Asks about each open question, as long as somebody decides. What events had asked before the process began is in `open` from the beginning.
+/// Asks each open question as long as somebody decides. Questions from before the process started are in `open` from the start.
 pub(super) async fn ask_each(
     mut open: watch::Receiver<Vec<RunQuestion>>,
     mut programs: UnboundedReceiver<ProgramQuestion>,
@@ -272,7 +272,7 @@ pub(super) async fn ask_each(
     nobody: watch::Sender<bool>,
     run: &dyn AskingRun,
 ) {
-    // Calls of an earlier process have ended with it.
+    // Calls of an earlier process ended with it.
     for question in open.borrow().iter().filter(|question| question.is_live()) {
         let _ = decisions.send(Answer::of_nobody("its process ended before an answer").input(question.clone()));
     }
@@ -282,10 +282,10 @@ pub(super) async fn ask_each(
             return;
         }
     }
-    // The round of each question in which it was answered.
+    // For each question, the round in which it was answered.
     let mut answered = HashMap::new();
     loop {
-        // A question that was answered is open until its answer is kept.
+        // An answered question stays open until its answer is stored.
         let is_answered = |question: &RunQuestion| answered.get(&question.number).is_some_and(|round| question.round <= *round);
         let is_next = |question: &&RunQuestion| !is_answered(question) && (question.is_now_or_never() || !*nobody.borrow());
         let next = open.borrow_and_update().iter().find(is_next).cloned();
@@ -303,7 +303,7 @@ pub(super) async fn ask_each(
         let answer = match if *nobody.borrow() { QuestionEnd::Alone } else { ask(&question, &mut open, decide, run).await } {
             QuestionEnd::Over => continue,
             QuestionEnd::Answered(answer) if !question.takes(&answer) => continue,
-            // Whoever wants the run to end was first.
+            // The request to end the run came first.
             QuestionEnd::Answered(_) if run.is_ending() => {
                 while run.is_ending() {
                     tokio::time::sleep(LOOK).await;
@@ -325,7 +325,7 @@ pub(super) async fn ask_each(
     }
 }
 
-/// Asks what a program asks, as long as its call waits. Without an answer it hears that nobody is there.
+/// Asks the question of a program while its call waits. Without an answer, the program is informed that nobody is there.
 async fn ask_for_program(mut asked: ProgramQuestion, decide: &mut dyn Decide, run: &dyn AskingRun) {
     let mut decided = decide.decide_unrecorded(RunQuestion::of_program(run.id(), &asked));
     let said = tokio::select! {

@@ -1,4 +1,4 @@
-//! What has changed in the files of a run since it began, and which of its steps that touches.
+//! Changes in the files of a run since it started, and the steps that they affect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,14 +10,14 @@ use crate::report::Diff;
 use crate::source::{FileId, SourceFile};
 use crate::syntax;
 
-/// Keys of a pipeline that no step's result rests on.
+/// Keys of a pipeline that do not affect the result of any step.
 const BESIDE: [&str; 6] = ["description", "outputs", "on_failure", "finally", "limits", "tests"];
-/// Keys whose entries steps and one another name.
+/// Keys with entries that steps and other entries refer to.
 const NAMED: [&str; 4] = ["agents", "models", "scorecards", "tools"];
-/// Most files whose differences are shown.
+/// Maximum number of files whose differences are shown.
 const MOST_SHOWN: usize = 5;
 
-/// Files of a run that have changed since it began.
+/// Files of a run that have changed since it started.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ChangedFiles {
@@ -25,14 +25,14 @@ pub struct ChangedFiles {
     pub run: String,
     /// Each file, relative to the project's folder, with its change in a few words.
     pub files: Vec<(String, &'static str)>,
-    /// The differences of the texts, where the old text is known; first files only.
+    /// The differences of the texts, if the old text is known; for the first files only.
     pub differences: Vec<(String, Diff)>,
     /// The finished steps that the change affects; `None`: unknown, since the old files were not stored.
     pub touched: Option<Vec<String>>,
 }
 
 impl ChangedFiles {
-    /// Which files are not what they were by their hashes.
+    /// Finds the changed files by their hashes.
     pub(super) fn between(run: &str, before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> ChangedFiles {
         let files = all_names(before, now).into_iter().filter_map(|name| match (before.get(name), now.get(name)) {
             (Some(before), Some(now)) if before == now => None,
@@ -43,7 +43,7 @@ impl ChangedFiles {
         ChangedFiles { run: run.to_owned(), files: files.collect(), ..ChangedFiles::default() }
     }
 
-    /// The same, where it is known what was in the files. `root` is the name of the pipeline's own; `ended` are steps of it that have ended.
+    /// Adds the differences, if the old texts are known. `root` is the name of the pipeline's own file; `ended`: its steps that have ended.
     pub(super) fn with_texts(
         self,
         before: &BTreeMap<String, String>,
@@ -76,7 +76,7 @@ fn all_names<'a>(before: &'a BTreeMap<String, String>, now: &'a BTreeMap<String,
     before.keys().chain(now.keys()).collect()
 }
 
-/// Which steps of a pipeline a change touches: what they are, or what they use, is not what it was. In doubt a step is touched.
+/// The steps of a pipeline that a change affects: they, or things they use, have changed. In doubt a step counts as affected.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     all: bool,
@@ -84,7 +84,7 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Compares the files of a run, each by its name.
+    /// Compares the files of a run, by name.
     pub(super) fn between(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, root: &str) -> Touched {
         let others = all_names(before, now).into_iter().filter(|name| *name != root);
         if others.into_iter().any(|name| before.get(name) != now.get(name)) {
@@ -96,7 +96,7 @@ impl Touched {
         }
     }
 
-    /// Whether a step of the pipeline is touched.
+    /// Whether a change affects a step of the pipeline.
     pub(super) fn is_touched(&self, step: &str) -> bool {
         self.all || self.steps.contains(step)
     }
@@ -118,7 +118,7 @@ impl Touched {
     }
 }
 
-/// The entries of these sections that changed, or name one that did. `None`: the default model did, or a section is no list of entries.
+/// Returns the entries that changed or refer to one that did. `None`: the default model changed, or a section is not a map.
 fn changed_names(sections: &[(&Value, &Value)]) -> Option<BTreeSet<String>> {
     const DEFAULT: &str = "default";
     let mut changed = BTreeSet::new();
@@ -142,7 +142,7 @@ fn changed_names(sections: &[(&Value, &Value)]) -> Option<BTreeSet<String>> {
     (!changed.contains(DEFAULT)).then_some(changed)
 }
 
-/// Whether a text in a value is one of these names, or a part of what it names (`server.tool`).
+/// Whether a text in a value is one of these names, or refers to a part of one (`server.tool`).
 fn names_any(value: &Value, names: &BTreeSet<String>) -> bool {
     match value {
         Value::String(text) => names.contains(text) || text.split_once('.').is_some_and(|(name, _)| names.contains(name)),
@@ -159,7 +159,7 @@ fn keys(text: &str) -> Map<String, Value> {
     }
 }
 
-/// The steps by their ids; those without one by the key of the list.
+/// Returns the steps by their ids; a step without an id has the empty key.
 fn steps(keys: &Map<String, Value>) -> BTreeMap<&str, &Value> {
     let all = keys.get("steps").and_then(Value::as_array).into_iter().flatten();
     all.map(|step| (step.get("id").and_then(Value::as_str).unwrap_or_default(), step)).collect()

@@ -1,4 +1,4 @@
-//! The conversation that a run is part of: its turn in it, what was said before, and what is kept of the run.
+//! The conversation of a run: its turn, the earlier messages, and the messages stored from the run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use crate::journal::spoken;
 use crate::model::{HistoryBounds, newest};
 use crate::port::{Conversations, EarlierMessages, Store, StoreError};
 
-/// How long a run that waits sleeps between two looks at the queue.
+/// Time between two checks of the queue while a run waits.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// The file of conversations beside a journal.
+/// Returns the file of conversations beside a journal.
 pub fn conversations_file(journal: &Path) -> PathBuf {
     journal.with_file_name("conversations.db")
 }
 
-/// A run's place in its conversation. When it is dropped, the next one has its turn.
+/// A run's place in its conversation. Dropping it gives the turn to the next run.
 pub(crate) struct ConversationTurn {
     store: SharedConversations,
     of: String,
@@ -33,11 +33,11 @@ pub(crate) struct ConversationTurn {
     sealing: Sealing,
 }
 
-/// What came of waiting for a turn.
+/// The result of waiting for a turn.
 pub(super) enum Waited {
     /// It is this run's turn.
     Over,
-    /// Somebody wanted the run to end.
+    /// The end of the run was requested.
     Stopped(Canceller),
 }
 
@@ -56,7 +56,7 @@ impl ConversationTurn {
         Ok(ConversationTurn { store, of: own.of.clone(), run: run.to_owned(), journal: journal.to_path_buf(), sealing: sealing.clone() })
     }
 
-    /// Waits until the runs that came before have ended; `waits` is told for which, and what process has it.
+    /// Waits until the earlier runs have ended; `waits` receives the run ahead and its process.
     pub(super) async fn wait(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str, &str)) -> Result<Waited, StoreError> {
         let mut told = None;
         while let Some(ahead) = self.store.store().ahead(&self.run)? {
@@ -72,18 +72,18 @@ impl ConversationTurn {
         Ok(Waited::Over)
     }
 
-    /// Lets others have their turn: a person is asked.
+    /// Gives up the turn while a person is asked.
     pub(super) fn pause(&mut self) -> Result<(), StoreError> {
         self.store.store().leave(&self.run)
     }
 
-    /// Goes to the end of the queue after a pause, and waits there.
+    /// Returns to the end of the queue after a pause, and waits there.
     pub(super) async fn come_back(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str, &str)) -> Result<Waited, StoreError> {
         self.store.store().arrive(&self.of, &self.run)?;
         self.wait(stop, waits).await
     }
 
-    /// What was said before, within these bounds, and what these agents were asked and said, if they see it; from now on the run is part of the conversation.
+    /// Loads earlier messages within these bounds, and the history of agents that see their own. The run now belongs to the conversation.
     pub(super) fn begin(
         &mut self,
         bounds: HistoryBounds,
@@ -113,7 +113,7 @@ impl ConversationTurn {
         self.store.store().begin(&self.of, &self.run)
     }
 
-    /// Continues with a run that is part of the conversation already.
+    /// Resumes a run that already belongs to the conversation.
     pub(super) fn go_on(&mut self) -> Result<(), StoreError> {
         self.catch_up()?;
         self.store.store().go_on(&self.run)
@@ -123,15 +123,15 @@ impl ConversationTurn {
         catch_up(self.store.store(), &self.journal, &self.sealing, Some(&self.of), Some(&self.run))
     }
 
-    /// Keeps what was said in a run that has ended.
+    /// Stores the messages of a run that has ended.
     pub(super) fn end(mut self, events: &[Event]) -> Result<(), StoreError> {
         let messages = spoken(&self.run, events);
         if messages.is_empty() { Ok(()) } else { self.store.store().settle(&self.run, &messages) }
     }
 }
 
-/// Keeps what was said in runs of a conversation, or of all, whose process ended between their last event and this. Everything that looks at messages, or
-/// removes some, does so first: else they would come back with the next run. `own`: a run that this process has.
+/// Stores the messages of runs (of one conversation, or of all) whose process ended before it could. Call it before reading or removing
+/// messages: otherwise they would reappear with the next run. `own`: a run of this process.
 pub fn catch_up(
     store: &mut SqliteConversations,
     journal: &Path,
@@ -144,7 +144,7 @@ pub fn catch_up(
         if !is_own && RunLock::is_held(journal, &run) {
             continue;
         }
-        // A record that cannot be read keeps nobody from talking, and one that is not here may be elsewhere.
+        // An unreadable record must not block the conversation, and a missing one may be elsewhere.
         let events = SqliteStore::existing(journal, sealing).and_then(|mut store| store.events(&run)).unwrap_or_default();
         let messages = spoken(&run, &events);
         if !messages.is_empty() || !events.is_empty() && !is_own {
@@ -156,7 +156,7 @@ pub fn catch_up(
 
 impl Drop for ConversationTurn {
     fn drop(&mut self) {
-        // One that could not leave has left when its process ends.
+        // If this fails, the end of the process removes the run from the queue.
         let _ = self.store.store().leave(&self.run);
     }
 }

@@ -1,4 +1,4 @@
-//! A new run that begins with what another one has done.
+//! A new run that reuses the finished steps of another one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,21 +19,21 @@ use crate::event::{Event, Happening, RunOrigin, RunStart, VERSION};
 use crate::model::{Limits, Pipeline, with_inner};
 use crate::port::{EventLog, Store};
 
-/// What a new run begins from.
+/// The origin of a new run.
 pub struct ForkFrom<'a> {
     /// The run.
     pub run: &'a str,
-    /// The store that has the earlier run.
+    /// The store of the earlier run.
     pub store: &'a mut SqliteStore,
-    /// The step that runs anew, and all that waits for it.
+    /// The step that runs again, with all steps that depend on it.
     pub step: &'a str,
-    /// Inputs that are others.
+    /// Inputs that differ.
     pub inputs: Map<String, Value>,
 }
 
 impl RunSession {
-    /// A new run with what another one has done up to a step, and the steps that are taken over.
-    /// Errors: there is no such step, or what would be taken over is not what the run would do now.
+    /// Creates a new run that reuses the steps of another one up to a step, and returns the reused steps. Errors: the step does not exist,
+    /// or a reused step would now have a different result.
     pub fn fork(on: Surroundings, from: ForkFrom<'_>) -> Result<(RunSession, BTreeSet<String>), RunError> {
         let ForkFrom { run: origin, store, step, inputs: given } = from;
         let events = store.events(origin)?;
@@ -74,8 +74,7 @@ impl RunSession {
     }
 }
 
-/// A new run that begins with these events of another one.
-/// Errors: it cannot be stored.
+/// Creates a new run that starts with these events of another one. Errors: it cannot be stored.
 pub(super) fn begun_with(mut on: Surroundings, mut first: RunStart, origin: &str, taken: &[Event]) -> Result<RunSession, RunError> {
     let refused = |why: String| RunError::CannotResume(vec![format!("run {origin} cannot be continued in a new one: {why}")]);
     begun(&on, &mut first);
@@ -97,7 +96,7 @@ pub(super) fn begun_with(mut on: Surroundings, mut first: RunStart, origin: &str
     Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: 0 }, before, log: Box::new(log), lock: Some(lock), turn: None })
 }
 
-/// Events of another run as those of this one: the same order and moments of the run's own clock, all made now.
+/// Copies events of another run to this one: in order and with the times of the run's own clock, dated now.
 fn renamed(id: &str, first: RunStart, taken: &[Event], time: chrono::DateTime<chrono::Utc>) -> Vec<Event> {
     let run: std::sync::Arc<str> = id.into();
     let first = Event { v: VERSION, seq: 1, time, at_ms: 0, run: run.clone(), happening: Happening::RunStarted(Box::new(first)) };
@@ -116,7 +115,7 @@ fn unknown(error: &UnknownStepError) -> RunError {
     RunError::usage(format!("--from {}: {}{hint}", visible(&error.step), visible(&error.to_string())))
 }
 
-/// Errors: a step that would be taken over is not what it was, or what it was is not known.
+/// Errors: a reused step has changed, or its earlier definition is unknown.
 pub(super) fn unchanged(
     on: &Surroundings,
     run: &str,
@@ -136,7 +135,7 @@ pub(super) fn unchanged(
     Err(RunError::Changed(Box::new(changed.with_texts(&before, &now, loaded.root_name(), &taken))))
 }
 
-/// The inputs of a run with those that are others, and the names of those.
+/// Returns the inputs of a run with the changed ones, and the names of those.
 fn merged(pipeline: &Pipeline, start: &RunStart, given: Map<String, Value>) -> Result<(Map<String, Value>, BTreeSet<String>), RunError> {
     let mut all: Map<String, Value> = start.inputs.as_object().cloned().unwrap_or_default();
     all.retain(|_, value| !value.is_null());
@@ -147,7 +146,7 @@ fn merged(pipeline: &Pipeline, start: &RunStart, given: Map<String, Value>) -> R
     Ok((inputs, changed))
 }
 
-/// Whether a step may read an input: in its own texts, or in those that are no step's (an agent's instructions, a scorecard, a tool).
+/// Whether a step may read an input: in its own texts, or in texts outside steps (an agent's instructions, a scorecard, a tool).
 fn reads(pipeline: &Pipeline, step: &str, input: &str) -> bool {
     let mut is_read = false;
     let mut visit = |authored: crate::model::Authored<'_>| {

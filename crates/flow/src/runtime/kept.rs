@@ -1,4 +1,4 @@
-//! Where the records of runs are stored (`.flow` in the project, or a folder of the user for all projects), and with which key they are encrypted.
+//! Where records of runs are stored (`.flow` in the project, or a folder of the user for all projects), and the key to encrypt them.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The file of the journal; `None`: there is none.
+    /// Returns the file of the journal; `None`: there is none.
     pub(super) fn journal(&self, project: &Path) -> Result<Option<PathBuf>, RunError> {
         match self {
             Storage::Memory => Ok(None),
@@ -40,7 +40,7 @@ impl Storage {
     }
 }
 
-/// A log that keeps nothing.
+/// A log that stores nothing.
 pub(super) struct Unkept;
 
 impl EventLog for Unkept {
@@ -53,11 +53,11 @@ impl EventLog for Unkept {
     }
 }
 
-/// What to do where nothing can be written in the project.
+/// Help for a project that is not writable.
 const HELP: &str = "cannot write in the project; set FLOW_STATE_DIR to a writable folder, and runs are stored there";
 
-/// The folder of the project's runs: journal, cache, locks. In the user's folder each project has one, named by where the project really is.
-/// Errors: the user's settings have mistakes, or name no whole path.
+/// Returns the folder of the project's runs: journal, cache, locks. In the user's folder each project has a subfolder, named after its
+/// canonical path. Errors: the user's settings have errors, or name a relative path.
 pub(crate) fn folder(project: &Path) -> Result<PathBuf, RunError> {
     let Some(home) = home()? else {
         let own = project.join(".flow");
@@ -74,7 +74,7 @@ pub(crate) fn folder(project: &Path) -> Result<PathBuf, RunError> {
     Ok(home.join(format!("{name}-{hash}")))
 }
 
-/// The folder that the user named for the runs of all projects: `FLOW_STATE_DIR`, else `state_dir` of his own settings. Errors: as [`folder`].
+/// Returns the user's folder for all runs: `FLOW_STATE_DIR`, else `state_dir` of the user's settings. Errors: as [`folder`].
 pub(crate) fn home() -> Result<Option<PathBuf>, RunError> {
     match environment::state_folder() {
         Some(named) => whole(named, "FLOW_STATE_DIR").map(Some),
@@ -82,7 +82,7 @@ pub(crate) fn home() -> Result<Option<PathBuf>, RunError> {
     }
 }
 
-/// A relative one would be another folder in each place where flow is started.
+/// Rejects a relative path, which would depend on where flow is started.
 fn whole(named: PathBuf, what: &str) -> Result<PathBuf, RunError> {
     match named.is_absolute() {
         true => Ok(named),
@@ -90,18 +90,18 @@ fn whole(named: PathBuf, what: &str) -> Result<PathBuf, RunError> {
     }
 }
 
-/// The journal of a project. Errors: as [`folder`].
+/// Returns the journal of a project. Errors: as [`folder`].
 pub fn journal_file(project: &Path) -> Result<PathBuf, RunError> {
     Ok(folder(project)?.join("runs.db"))
 }
 
-/// Records what a person does outside a run, before it is done. A project without an audit gets none for it.
-/// Errors: the audit cannot be written.
+/// Records an action of a person outside a run, before the action. A project without stored runs has no audit, and none is created. Errors:
+/// the audit cannot be written.
 pub fn audit(project: &Path, action: AuditAction, run: &str, target: &str) -> Result<(), RunError> {
     audit_all(project, action, [(run, target)])
 }
 
-/// The same of several runs or targets at once.
+/// Like [`audit`], for several runs or targets at once.
 pub fn audit_all<'a>(project: &Path, action: AuditAction, all: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), RunError> {
     let journal = journal_file(project)?;
     if !journal.parent().is_some_and(Path::is_dir) {
@@ -117,14 +117,14 @@ pub fn audit_all<'a>(project: &Path, action: AuditAction, all: impl IntoIterator
     done.map_err(|error| with_help(error, project))
 }
 
-/// Adds what to do where nothing can be written in the project.
+/// Adds help to an error if the project is not writable.
 pub fn with_help(error: StoreError, project: &Path) -> RunError {
     let folder = project.join(".flow");
     let folder = if folder.exists() { folder.as_path() } else { project };
     RunError::Store { error, help: files::is_closed(folder).then_some(HELP) }
 }
 
-/// How new runs are encrypted, and with which key others were. Errors: they must be encrypted and there is no key, or the key is none.
+/// Returns how new runs are encrypted, with the key of existing ones. Errors: encryption is required without a key, or the key is invalid.
 pub fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
     let sealing = sealing(settled)?;
     if sealing.is_on && sealing.key.is_none() {
@@ -135,12 +135,12 @@ pub fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
     Ok(sealing)
 }
 
-/// The key at hand, for runs that are there. Settings with mistakes name none. Errors: the key is none.
+/// Returns the key for existing runs. Settings with errors supply none. Errors: the key is invalid.
 pub fn of_kept_runs(project: &Path) -> Result<Sealing, RunError> {
     sealing(&settings::read(project).unwrap_or_default())
 }
 
-/// How what is added without a run is encrypted. Errors: as [`of_new_runs`], or the settings have mistakes.
+/// Returns how additions outside a run are encrypted. Errors: as [`of_new_runs`], or the settings have errors.
 pub fn of_additions(project: &Path) -> Result<Sealing, RunError> {
     of_new_runs(&settings::read(project)?)
 }
@@ -151,7 +151,7 @@ fn sealing(settled: &Settled) -> Result<Sealing, RunError> {
     Ok(Sealing { key: key.transpose()?, is_on: settled.encrypt })
 }
 
-/// The results that are used again lie beside the journal.
+/// Returns the file of cached results, beside the journal.
 pub fn cache_file(journal: &Path) -> PathBuf {
     journal.with_file_name("cache.db")
 }

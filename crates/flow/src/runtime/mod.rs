@@ -1,20 +1,20 @@
-//! Runs pipelines, for programs: what `flow run`, `flow test` and `flow mcp` do around a run, without a terminal.
+//! Runs pipelines for programs: what `flow run`, `flow test` and `flow mcp` do around a run, without a terminal.
 //!
 //! | file | what |
 //! |---|---|
 //! | `workflow`, `runner` | a checked file; how its runs are made |
-//! | `running`, `outcome` | a run that continues in a thread of its own; what it gave |
+//! | `running`, `outcome` | a run in its own thread; its outcome |
 //! | `consent` | what a file uses, and whether that is allowed |
 //! | `surroundings`, `session`, `stored` | what a run needs; one run from start to end; a run loaded from its record |
 //! | `stepped` | a run that another loop drives |
-//! | `changed` | changes in a run's files since it began, and the steps that they affect |
+//! | `changed` | changes in a run's files since it started, and the steps that they affect |
 //! | `conversation` | its place in a conversation |
-//! | `observed` | its spans, and the trace that its calls are part of |
+//! | `observed` | its spans, and the trace of its calls |
 //! | `virtual_time`, `replay` | a run with a virtual clock, for tests; a run replayed against its own record |
 //! | `fork`, `retry` | a new run that reuses the finished steps of another one; or all but its failed elements |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
 //! | `unset` | variables that a file reads and that are not set |
-//! | `settings` | what the project and the user have set |
+//! | `settings` | settings of the project and the user |
 //! | `kept`, `tape` | the record of runs; recordings |
 //! | `project` | the project of a file; files of this language in a folder |
 //!
@@ -76,5 +76,5 @@ pub use crate::driver::Ports;
 pub use crate::model::{Limits, Policy, Price};
 pub use crate::plan::{Wish, Wishes};
 
-/// Stack of a thread that holds the engine and all template work, in bytes.
+/// Stack of a thread that runs the engine and templates, in bytes.
 pub const STACK: usize = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! A run that somebody observes: its spans and measurements, and the trace that its calls are part of.
+//! An observed run: its spans and measurements, and the trace of its calls.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::journal::RunMask;
 use crate::port::{Secret, SharedTelemetry};
 use crate::telemetry::RunSpans;
 
-/// What observes one run.
+/// The observer of one run.
 pub(super) struct ObservedRun {
     to: SharedTelemetry,
     spans: RunSpans,
     trace: Arc<RunTrace>,
-    /// Whether the caller wants its trace recorded.
+    /// Whether the caller wants its trace to be recorded.
     is_sampled: bool,
 }
 
-/// What calls of a run tell of its trace, and what observes the run. Nothing, if nobody observes it and nobody called it with a trace.
+/// Returns the trace for the calls of a run, and its observer. Both are `None` if nobody observes it and its caller has no trace.
 pub(super) fn observed(
     id: &str,
     start: Option<&RunStart>,
@@ -44,7 +44,7 @@ pub(super) fn observed(
 }
 
 impl ObservedRun {
-    /// Tells what the next event completes.
+    /// Reports the spans that the next event completes.
     pub(super) fn see(&mut self, event: &Event, mask: RunMask<'_>) {
         let facts = match &event.happening {
             Happening::ModelReplied { call, .. } | Happening::ToolReplied { call, .. } | Happening::ServerAsked { call, .. } => {

@@ -30,25 +30,25 @@ pub struct RunOutcome {
     pub channel: Option<String>,
     /// The pipeline's outputs: an object with the names of its `outputs`, or one value.
     pub outputs: Arc<Value>,
-    /// What steps with `send: stdout` printed: the parts of each message.
+    /// The messages that steps with `send: stdout` printed, in parts.
     pub printed: Vec<String>,
     /// Why it failed, or is [partial](RunStatus::Partial).
     pub failure: Option<StepFailure>,
-    /// Tokens and cost, as far as known.
+    /// Tokens and cost, as far as they are known.
     pub usage: Usage,
-    /// Models were scripted: their replies came from a file.
+    /// Whether models were scripted: their replies came from a file.
     pub is_scripted: bool,
     /// All events.
     pub events: Vec<Event>,
     /// An error of the storage during the run; then the run has no complete record.
     pub loss: Option<StoreError>,
-    /// Neither its record nor its conversation has what was said in it.
+    /// Whether its messages are in neither its record nor its conversation.
     pub is_forgotten: bool,
     /// The [recording](super::Runner::record), or why it could not be written.
     pub recorded: Result<Option<Recorded>, RunError>,
     /// Calls without a recording in [a replay](super::Runner::replay), one sentence each.
     pub misses: Vec<String>,
-    /// Who ended it before it began, or ended for good what nobody could continue with; of others its events say it.
+    /// Who ended it before it started, or ended it for good because nobody could resume it; for other runs, see the events.
     pub ended_by: Option<Canceller>,
 }
 
@@ -65,7 +65,7 @@ pub enum RunEnding {
 }
 
 impl RunOutcome {
-    /// What events tell; `end`: the run has ended.
+    /// Creates the outcome from events; `end`: set if the run has ended.
     pub(super) fn from_events(run: &str, events: Vec<Event>, end: Option<RunEnd>) -> RunOutcome {
         let start = start_of(&events);
         let (channel, is_scripted) = (start.and_then(|start| start.channel.clone()), start.is_some_and(|start| start.scripted));
@@ -94,13 +94,13 @@ impl RunOutcome {
         }
     }
 
-    /// Of a run that did not begin, since this machine lacks something.
+    /// Creates the outcome of a run that did not start because something is missing on this machine.
     pub fn lacking(failure: Failure) -> RunOutcome {
         let failure = Some(StepFailure { step: StepPath::default(), failure });
         RunOutcome { ending: RunEnding::Over(RunStatus::Failed), failure, ..RunOutcome::from_events("", vec![], None) }
     }
 
-    /// Its status, if it has ended.
+    /// Returns its status, if it has ended.
     pub fn status(&self) -> Option<RunStatus> {
         if let RunEnding::Over(status) = self.ending { Some(status) } else { None }
     }
@@ -110,7 +110,7 @@ impl RunOutcome {
         self.misses.is_empty() && matches!(self.status(), Some(RunStatus::Succeeded | RunStatus::Partial))
     }
 
-    /// Who ended it; `None`: nobody did.
+    /// Returns who ended it; `None`: nobody did.
     pub fn cancelled_by(&self) -> Option<Canceller> {
         let asked = self.events.iter().rev().find_map(|event| match event.happening {
             Happening::CancelRequested { by, .. } => Some(by),
@@ -119,7 +119,7 @@ impl RunOutcome {
         self.ended_by.or(asked)
     }
 
-    /// The outputs as `flow run` prints them: one output as its text, several as a JSON object; `None`: no outputs.
+    /// Returns the outputs as `flow run` prints them: one output as its text, several as a JSON object; `None`: no outputs.
     pub fn text(&self) -> Option<String> {
         let shown = match &*self.outputs {
             Value::Object(named) if named.len() <= 1 => named.values().next()?,
@@ -133,7 +133,7 @@ impl RunOutcome {
     }
 }
 
-/// An error of the system or of the caller's values, with its causes ([`source`](std::error::Error::source)).
+/// An error of the system or in the caller's values, with its causes ([`source`](std::error::Error::source)).
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a run did not start; no step ran.
@@ -157,7 +157,7 @@ pub enum RunError {
     /// The record of runs cannot be used.
     #[error("{error}{}", .help.map(|help| format!("\n{help}")).unwrap_or_default())]
     Store {
-        /// Why.
+        /// The cause.
         #[source]
         error: StoreError,
         /// How to fix it.
@@ -182,7 +182,7 @@ impl RunError {
         RunError::Usage(cause.into())
     }
 
-    /// The machine did not let it: a file, a lock, a store.
+    /// Creates an error of the system: a file, a lock, a store.
     pub fn system(cause: impl Into<Cause>) -> RunError {
         RunError::System(cause.into())
     }
@@ -222,7 +222,7 @@ impl fmt::Display for Untrusted {
     }
 }
 
-/// The mistakes of a file of settings, drawn for people.
+/// Formats the errors of a settings file for people.
 pub fn drawn(found: &LoadedSettings) -> String {
     report::human(&Findings::new(&found.sources, &found.diagnostics), report::Look::default()).trim_end().to_string()
 }

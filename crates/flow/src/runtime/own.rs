@@ -1,4 +1,4 @@
-//! What no step of a run reads or writes: the places that only its caller, the settings and the checked files tell.
+//! Files that no step of a run may read or write, as far as only the caller, the settings and the checked files determine them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use crate::load::load;
 use crate::model::{Program, StartedBy, is_code, is_data, is_table};
 use crate::port::Secret;
 
-/// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand; `journal`: where the run
-/// is recorded, if that is no folder of flow's own.
-/// Errors: the user's settings have mistakes.
+/// Returns the protected files of a project and, with `checked`, of the program that runs with this environment. `env_file`: a file with
+/// variables; `journal`: the journal of the run, if it is outside flow's own folders.
+/// Errors: the user's settings have errors.
 pub fn own_files(
     project: &Path,
     checked: Option<(&Checked, &BTreeMap<String, Secret>)>,
@@ -53,19 +53,19 @@ pub fn own_files(
     Ok(Arc::new(own))
 }
 
-/// A file of SQLite, and those that it keeps beside it.
+/// Returns a SQLite file and the files that SQLite keeps beside it.
 fn parts(file: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display())))
 }
 
-/// What servers of all pipelines of a project run.
+/// Returns the files that servers of all pipelines of a project run.
 fn of_others(project: &Path) -> OwnFiles {
     let mut own = OwnFiles { project: project.to_path_buf(), ..OwnFiles::default() };
     let env = environment::variables(None).unwrap_or_default();
     let mut files = vec![];
-    // A pipeline that the project excludes runs its servers all the same.
+    // Servers of a pipeline that the project excludes can run all the same.
     find_all(project, &mut files);
-    // Also those that no search finds, if somebody trusted them: in a hidden folder, of another name, in a project below.
+    // Includes trusted files that the search does not find: in a hidden folder, with another name, in a nested project.
     let trusted = environment::trusted_folder().ok().and_then(|folder| Trusted::new(folder).all().ok()).map(|(entries, _)| entries);
     let home = real(project);
     files.extend(trusted.unwrap_or_default().into_iter().map(|entry| entry.file).filter(|file| file.starts_with(&home)));
@@ -73,17 +73,17 @@ fn of_others(project: &Path) -> OwnFiles {
         let program = load(&file, project, &DiskFiles).program;
         of_servers(named(&program, &env), &program, &mut own);
     }
-    // A script that lies in a folder of all is kept itself: that pipeline alone keeps the whole folder from its own steps.
+    // A folder that contains the project is not protected here, only the script in it: its own pipeline protects the whole folder.
     let project = real(project);
     own.fixed.retain(|place| !project.starts_with(real(place)));
     own
 }
 
-/// What servers run, or would run if it were there.
+/// Adds the files that servers run, or would run if they existed.
 fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     let works: Vec<PathBuf> =
         program.pipelines.iter().flat_map(|pipeline| [&pipeline.folder, &pipeline.project]).map(|place| real(place)).collect();
-    // The script loads what lies beside it. A file that is only read is kept itself, and one that is not there keeps no more than its own folder.
+    // A script loads files beside it, so its folder is protected, as is that of a missing one. A data file is protected alone.
     let is_above = |folder: &Path| works.iter().any(|work| work.starts_with(folder));
     let is_run = |path: &Path| is_code(path) != Some(false);
     let beside = |path: &Path| path.parent().map(Path::to_path_buf);
@@ -95,7 +95,7 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     own.fixed.extend(named.files);
     own.fixed.extend(named.kept);
     own.fixed.extend(named.settings);
-    // What has an ending would be a file: it is kept itself. A name without one may become a folder of data.
+    // A name with an extension would be a file and is protected itself. A name without one may become a folder of data.
     own.fixed.extend(named.missing.iter().filter(|path| is_data(path).is_some() && !is_table(path)).cloned());
     let loaded = named.loaded.into_iter().filter(|(folder, depth)| *depth == Depth::All && !is_above(folder)).map(|(folder, _)| folder);
     let loaded: Vec<PathBuf> = loaded.collect();
@@ -103,23 +103,23 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     own.code_in.extend(loaded);
     own.code_in.extend(named.folders);
     own.code_in.extend(named.missing);
-    // What a program may change by its author's word, and what it names there, is data, unless it is code already.
+    // Folders that the author lets a program write are data, unless the file is already code.
     let written: Vec<PathBuf> =
         program.pipelines.iter().flat_map(|pipeline| pipeline.written_folders()).map(|folder| real(folder)).collect();
     let is_written = |place: &PathBuf| written.iter().any(|folder| real(place).starts_with(folder));
     own.fixed.retain(|place| place.is_file() && is_code(place) != Some(false) || !is_written(place));
     own.code_in.retain(|place| !is_written(place));
-    // The folder that an agent program works in is data.
+    // The working folder of an agent program is data.
     let starts = program.pipelines.iter().filter(|pipeline| pipeline.commands().iter().any(|command| command.by != StartedBy::Model));
     own.starts.extend(starts.map(|pipeline| pipeline.folder.clone()));
 }
 
-/// Where a folder is, or would be if it were there.
+/// Returns the canonical path of a folder, whether or not it exists.
 fn real(folder: &Path) -> PathBuf {
     real_folder(folder).unwrap_or_else(|_| files::real(folder))
 }
 
-/// Whether a file with this text would be one of this language.
+/// Whether a file with this text is one of this language.
 fn is_of_the_language(text: &str) -> bool {
     has_keys(text, &["flow"])
 }

@@ -13,15 +13,15 @@ use crate::port::Files;
 use crate::source::{FileId, SourceFile, from_folder};
 use crate::syntax;
 
-/// The project of a file: as named, else the nearest folder upwards with `flow.toml`, else the current one. Below the current folder it is named from
-/// there, as the files are, so that one file has one name; of a file with a whole path it is a whole path, too, so that a policy finds its files in it.
+/// Returns the project of a file: as named, else the nearest parent folder with `flow.toml`, else the current folder. Below the current
+/// folder the path is relative, so that a file has one name; for an absolute file it is absolute, so that a policy matches its files.
 pub fn project(path: &Path, named: Option<&Path>) -> PathBuf {
     let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let found = named.map(Path::to_path_buf).unwrap_or_else(|| project_of(path, &current, &DiskFiles));
     if path.is_absolute() {
         return std::path::absolute(&found).unwrap_or(found);
     }
-    // Of a file outside a whole path tells both: `../shop.yaml` in a project that has no `..`.
+    // For a file outside the current folder, the absolute path shows both: `../shop.yaml` in a project without `..`.
     let is_outside =
         || place_of(path).parent().is_some_and(|folder| !folder.starts_with(found.canonicalize().unwrap_or_else(|_| found.clone())));
     if found == current && is_outside() {
@@ -39,13 +39,13 @@ pub fn project(path: &Path, named: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The inputs of a run that a person gives in this folder, or a test in its own: their paths are told from the project, so that each names one file,
-/// whoever opens it. One that is outside is whole.
+/// Rewrites paths in the inputs of a run, relative to this folder or a test's folder, to be relative to the project, so that each names one
+/// file regardless of who opens it. Paths outside become absolute.
 pub fn told_from_project(pipeline: &Pipeline, from: &Path, mut inputs: Map<String, Value>) -> Map<String, Value> {
     let place = |folder: &Path| if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.canonicalize().ok();
     let (Some(project), Some(from)) = (place(&pipeline.project), place(from)) else { return inputs };
     let tell = |path: &str| {
-        // Behind a name, `..` is above the folder that the name leads to, which may be a link.
+        // After a name, `..` is relative to the target of that folder, which may be a link.
         let mut parts = Path::new(path).components();
         let turns_back = parts.by_ref().any(|part| matches!(part, Component::Normal(_))) && parts.any(|part| part == Component::ParentDir);
         let is_whole = Path::new(path).is_absolute();
@@ -67,16 +67,16 @@ pub fn told_from_project(pipeline: &Pipeline, from: &Path, mut inputs: Map<Strin
     inputs
 }
 
-/// Whether a YAML text has these keys at its outermost level, however they are written.
+/// Whether a YAML text has these keys at its top level, however they are written.
 pub(crate) fn has_keys(text: &str, keys: &[&str]) -> bool {
     let tree = syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
     tree.as_map().is_some_and(|map| keys.iter().all(|key| map.get(key).is_some()))
 }
 
-/// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.
+/// Maximum number of bytes that are checked for the language marker in a file that cannot be parsed.
 const MOST_LOOKED_AT: u64 = 16 << 20;
 
-/// Where a file is, however it was named. A link keeps its own name.
+/// Returns the canonical place of a file, however it was named. A link keeps its own name.
 pub fn place_of(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.canonicalize(), path.file_name()) {
@@ -85,8 +85,8 @@ pub fn place_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Each file once, in order, though it was named in several ways. Where some names begin here, those of all files below this folder do: so a file
-/// that two of them bring in has one name, too.
+/// Returns each file once, in order, even if it was named in several ways. If any path is relative, all files below the current folder
+/// become relative, so that a file that two of them include has one name.
 pub fn each_once(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let is_from_here = |path: &PathBuf| path.is_relative() && path.as_os_str() != "-";
     if paths.iter().any(is_from_here)
@@ -105,8 +105,8 @@ pub fn each_once(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-/// The YAML files in a folder that belong to its project: `exclude` of its `flow.toml` leaves out the others. Who names a folder that is left out wants what
-/// is in it.
+/// Returns the YAML files in a folder that belong to its project, without those that `exclude` of its `flow.toml` matches. Naming an
+/// excluded folder directly includes its files.
 pub(crate) fn yaml_of_project(folder: &Path) -> Vec<PathBuf> {
     let mut found = yaml_files(folder);
     let Ok(place) = folder.canonicalize() else { return found };
@@ -119,25 +119,25 @@ pub(crate) fn yaml_of_project(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files in a folder that are ours, and belong to its project.
+/// Finds the files of this language in a folder that belong to its project.
 pub fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     found.extend(yaml_of_project(folder).into_iter().filter(|path| is_ours(path)));
 }
 
-/// The files in a folder that are ours, whatever `exclude` says.
+/// Finds the files of this language in a folder, regardless of `exclude`.
 pub fn find_all(folder: &Path, found: &mut Vec<PathBuf>) {
     found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));
 }
 
-/// A YAML file of a project that does not say that it is of this language.
+/// A YAML file of a project that is not marked as one of this language.
 pub struct SkippedFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Whether it has steps, agents, scorecards or cases as files of this language have.
+    /// Whether it has steps, agents, scorecards or cases like files of this language.
     pub has_own_parts: bool,
 }
 
-/// The YAML files in a folder that belong to its project and are not ours, since nothing in them says so.
+/// Finds the YAML files of the project in a folder that are not marked as files of this language.
 pub fn skipped(folder: &Path, found: &mut Vec<SkippedFile>) {
     let others = yaml_of_project(folder).into_iter().filter(|path| !is_ours(path));
     found.extend(others.map(|path| {
@@ -147,7 +147,7 @@ pub fn skipped(folder: &Path, found: &mut Vec<SkippedFile>) {
 }
 
 fn is_ours(path: &Path) -> bool {
-    // What cannot be read as text is reported where it must be ours: a test, or in a folder of ours.
+    // An unreadable file is reported if it must be of this language: a test, or a file in one of its folders.
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
     match DiskFiles.read_text(path) {
         Ok(text) => in_our_folder(path) || is_test_name(path) || says_flow(&text),

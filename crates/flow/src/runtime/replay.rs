@@ -1,4 +1,4 @@
-//! A run again, against its own record: what models and tools answered then is what they answer now, and nothing outside is touched.
+//! Replays a run against its own record: models and tools return the recorded answers, and no external call is made.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -16,37 +16,37 @@ use crate::journal::{Record, record};
 use crate::model::{Limits, step_path};
 use crate::port::{ModelReply, ModelRequest};
 
-/// What a replay came to.
+/// The result of a replay.
 pub struct ReplayedRun {
-    /// How the run ended then, and how it does now.
+    /// How the run ended originally, and in the replay.
     pub status: [Option<RunStatus>; 2],
-    /// The first place where it is not what it was, with what was there and what is; `None`: all is equal.
+    /// The first difference: its place, the original value and the new one; `None`: everything is equal.
     pub difference: Option<(String, Value, Value)>,
-    /// What the record does not say, so that the replay proves nothing: a sentence each.
+    /// Facts that the record does not contain, so that the replay proves nothing; one sentence each.
     pub missing: Vec<String>,
-    /// The steps whose outputs were taken from the record, since they call something themselves.
+    /// Steps whose outputs were taken from the record because they make external calls.
     pub given: BTreeSet<String>,
 }
 
-/// Answers of models by step, in their order, each with the number of its event: calls that are out at once are answered in the order of then,
-/// since the numbers of what they call in turn follow from it.
+/// Answers of models by step, in order, each with the number of its event. Calls that are open at once are answered in the original order,
+/// because it determines the numbers of later calls.
 type Answers = HashMap<StepPath, VecDeque<(u64, ModelAnswer, Usage)>>;
 
-/// What a record has to answer with.
+/// The answers that a record contains.
 #[derive(Default)]
 struct RunAnswers {
     answers: Answers,
-    /// How the steps ended that called something themselves, and what tools gave.
+    /// The ends of the steps that made external calls, and the results of tools.
     recorded: RecordedRun,
-    /// Those of these steps that were cancelled: when, in the time of a replay, is not known.
+    /// Those of these steps that were cancelled: their time in the replay is unknown.
     cut: BTreeSet<String>,
     given: BTreeSet<String>,
-    /// Steps that failed since nothing was scripted for them.
+    /// Steps that failed because no reply was scripted for them.
     unanswered: BTreeSet<StepPath>,
     missing: Vec<String>,
 }
 
-/// Runs again what a record tells of. Errors: it has no beginning, or the run does not end.
+/// Replays a record. Errors: it has no start event, or the run does not end.
 pub fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunError> {
     let refused = |why: &str| RunError::CannotResume(vec![format!("this run cannot be replayed: {why}")]);
     let start = start_of(events).ok_or_else(|| refused("its record has no start event"))?;
@@ -117,14 +117,14 @@ pub fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunErr
     Ok(ReplayedRun { status: [before.status, Some(end.status)], difference, missing, given })
 }
 
-/// The first difference between a run and its replay: where it is, as it was and as it is.
+/// Returns the first difference between a run and its replay: its place, the original value and the new one.
 fn difference(before: &Record, now: &Record, end: &RunEnd, given: &BTreeSet<String>) -> Option<(String, Value, Value)> {
     let outputs = |record: &Record| -> BTreeMap<String, Value> {
         let steps = record.steps.iter();
         steps.map(|step| (step.step.clone(), serde_json::json!({ "status": step.status, "output": step.output }))).collect()
     };
     let (was, is) = (outputs(before), outputs(now));
-    // A step whose output was taken from the record has none inside it.
+    // A step whose output was taken from the record has no inner steps in the replay.
     let is_inside = |step: &str| given.iter().any(|whole| step_path::leads_into(step, whole));
     let mut names = before.steps.iter().chain(&now.steps).map(|step| step.step.as_str()).filter(|step| !is_inside(step));
     let of_step = names.find(|step| was.get(*step) != is.get(*step)).map(|step| {
@@ -143,7 +143,7 @@ fn difference(before: &Record, now: &Record, end: &RunEnd, given: &BTreeSet<Stri
     of_step.or_else(of_outputs).or_else(of_status)
 }
 
-/// The events that count: what a run did between a signal that ended it and its resumption was taken back.
+/// Returns the events that count: those between a signal that ended the run and its resumption were undone.
 fn counted(events: &[Event]) -> Vec<&Event> {
     let mut counted: Vec<&Event> = vec![];
     let mut ended = None;
@@ -162,7 +162,7 @@ fn unrecorded() -> Failure {
     Failure::new(FailureKind::Unavailable, "the record has no answer for this")
 }
 
-/// The steps by the numbers of their calls, as far as the events were read.
+/// The steps by the numbers of their calls, for the events read so far.
 #[derive(Default)]
 struct Callers {
     read: usize,
@@ -170,7 +170,7 @@ struct Callers {
 }
 
 impl Callers {
-    /// The step whose call that is.
+    /// Returns the step that made a call.
     fn step(&mut self, events: &[Event], call: u64) -> StepPath {
         for event in events.get(self.read..).unwrap_or_default() {
             if let Happening::ModelCalled { step, call, .. }
@@ -186,7 +186,7 @@ impl Callers {
     }
 }
 
-/// What a model said then, with the names of the tools as they are offered now.
+/// Returns the recorded answer of a model, with the names of the tools as they are offered now.
 fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -> CallResult {
     let plain = |name: &str| -> String { name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect() };
     let offered = |call: ToolCall| {
@@ -207,13 +207,13 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
 }
 
 impl RunAnswers {
-    /// Steps that called something themselves have their outputs from the record; tools of agents what they gave.
+    /// Collects the outputs of steps that made external calls, and the results of agents' tools.
     fn from_events(events: &[&Event]) -> RunAnswers {
         let mut all = RunAnswers::default();
-        // `None`: it was cancelled.
+        // `None`: the step was cancelled.
         let mut ended: BTreeMap<String, Vec<Option<RecordedEnd>>> = BTreeMap::new();
         let mut calls: BTreeMap<String, Vec<Result<Value, Failure>>> = BTreeMap::new();
-        // The last answers with calls of tools, and the calls of them that were made.
+        // The last answers with tool calls, and those of their calls that were made.
         let mut asked: HashMap<StepPath, &[ToolCall]> = HashMap::new();
         let mut made: HashSet<(&StepPath, u64)> = HashSet::new();
         for event in events {
@@ -226,7 +226,7 @@ impl RunAnswers {
                 }
                 Happening::ToolCalled { step, call, asked: Some(_), .. } => drop(made.insert((step, *call))),
                 Happening::ToolReplied { step, call, failure, result, asked: Some(place), .. } => {
-                    // What was not made is found again: what is wrong with a call, and what a pipeline behind a tool gives.
+                    // Results of calls that were not made are reproduced: an invalid call, and the output of a pipeline used as a tool.
                     let is_made = made.contains(&(step, *call));
                     let Some(asked) = asked.get(step).and_then(|asked| asked.get(*place)).filter(|_| is_made) else { continue };
                     let gave = failure.clone().map_or_else(|| Ok(result.clone().unwrap_or_default()), Err);
@@ -237,7 +237,7 @@ impl RunAnswers {
                 | Happening::ApprovalRequested { step, form: Some(_), .. }
                 | Happening::CacheAsked { step, .. } => drop(all.given.insert(step.to_string())),
                 Happening::StepSucceeded { step, output, details } => {
-                    // What an earlier run did is taken from the record, too.
+                    // Results from an earlier run are taken from the record, too.
                     if StepDetails::of(details).is_kept() {
                         all.given.insert(step.to_string());
                     }

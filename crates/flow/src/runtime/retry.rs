@@ -1,4 +1,4 @@
-//! A new run that runs the failed elements of another one again, and nothing that succeeded.
+//! A new run that repeats only the failed elements of another one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::event::{Event, RunOrigin, RunStart, VERSION};
 use crate::port::{RunFilter, Store};
 
 impl RunSession {
-    /// A new run with all that another one did, but for the elements that failed, and what that is. What succeeded is not done again, and what runs
-    /// again has the idempotency keys that it had. `acts_again`: whether steps that acted and cannot be kept may act again. Everything that it needs to know of the other run is in its own first events.
+    /// Creates a new run that repeats only the failed elements of another one, with their idempotency keys. All facts it needs are in its
+    /// own first events. `acts_again`: whether steps that acted and cannot be kept may act again. Also returns what is retried.
     ///
     /// # Errors
     /// Fails if the run was retried before, its files have changed, or the new one cannot be stored.
@@ -71,15 +71,15 @@ impl RunSession {
     }
 }
 
-/// A later run that retried a run.
+/// A later run that retried this run, or may have.
 enum LaterRetry {
-    /// This one.
+    /// It retried this run.
     OfThis(String),
-    /// One that is no longer kept, with the inputs of this one: a retry of it may have been between them.
+    /// It has the inputs of this run and retried a deleted run, which may have been a retry of this one.
     OfGone(String),
 }
 
-/// The run that retried this one, or may have.
+/// Returns the run that retried this one, or may have.
 fn retried_by(store: &mut SqliteStore, origin: &str, events: &[Event]) -> Result<Option<LaterRetry>, RunError> {
     let Some((first, start)) = events.first().zip(start_of(events)) else { return Ok(None) };
     let filter = RunFilter { pipeline: Some(start.pipeline.clone()), since: Some(first.time), ..RunFilter::default() };

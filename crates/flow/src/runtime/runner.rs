@@ -30,55 +30,55 @@ pub struct Runner {
     /// Variables that templates and models may read.
     pub env: BTreeMap<String, Secret>,
     pub(super) takes_environment: bool,
-    /// A file with more of them.
+    /// A file with more variables.
     pub env_file: Option<PathBuf>,
     pub(super) takes_user_settings: bool,
     pub(super) storage: Storage,
-    /// Open as long as there is a runner of the same origin.
+    /// Shared open stores; they stay open as long as any clone of this runner exists.
     pub journals: Arc<SharedStores>,
-    /// Limits beside those of the file; the lower one holds.
+    /// Limits in addition to those of the file; the lower one applies.
     pub limits: Limits,
     pub(super) policies: Vec<Policy>,
     pub(super) consent: Consent,
-    /// In place of what consent would find out.
+    /// Consent that was already determined; replaces the lookup.
     pub agreed: Option<Arc<Agreed>>,
-    /// `None`: the first of the pipeline.
+    /// The channel; `None`: the first of the pipeline.
     pub channel: Option<String>,
-    /// `None`: what the clock says, or said when it was recorded.
+    /// The time of the run; `None`: the current time or, in a replay, the recorded time.
     pub now: Option<DateTime<Utc>>,
-    /// In place of what the variables say.
+    /// Overrides the model of the environment variables.
     pub(super) default_model: Option<Model>,
     pub(super) default_model_from: &'static str,
     pub(super) model_price: Option<Price>,
-    /// What is recorded or replayed.
+    /// Whether and where calls are recorded or replayed.
     pub taping: Taping,
-    /// In place of what the pipeline says of its conversation.
+    /// Overrides the pipeline's settings for its conversation.
     pub talk: Option<Talk>,
-    /// A client of `flow mcp` calls it.
+    /// Whether a client of `flow mcp` started it.
     pub is_served: bool,
-    /// Its runs answer messages of a chat.
+    /// Whether its runs answer messages of a chat.
     pub is_chat: bool,
     pub(super) changes: Vec<ChangePorts>,
-    /// Who observes runs.
+    /// The observer of runs.
     pub telemetry: Option<SharedTelemetry>,
-    /// The place in a trace from which runs are called.
+    /// The caller's position in a trace.
     pub caller: Option<TraceContext>,
 }
 
-/// The conversation of runs whose caller says which one it is.
+/// A conversation that the caller selects.
 #[derive(Debug, Clone)]
 pub struct Talk {
     /// The id of the conversation.
     pub id: String,
-    /// The input with what the person typed.
+    /// The input that receives the person's message.
     pub message: String,
-    /// Most messages that a run sees of it.
+    /// Maximum number of its messages that a run sees.
     pub keep: u64,
-    /// An agent of the file answers by itself.
+    /// Whether a single agent of the file answers instead of its pipeline.
     pub is_alone: bool,
 }
 
-/// Puts own ports in the place of some.
+/// Replaces ports.
 type ChangePorts = Arc<dyn Fn(&mut Ports) + Send + Sync>;
 
 impl fmt::Debug for Runner {
@@ -88,7 +88,7 @@ impl fmt::Debug for Runner {
 }
 
 impl Workflow {
-    /// A runner with default options.
+    /// Creates a runner with default options.
     pub fn runner(&self) -> Runner {
         Runner {
             workflow: self.clone(),
@@ -119,7 +119,7 @@ impl Workflow {
 }
 
 impl Runner {
-    /// How much a run sees of its conversation; `None`: it is part of none.
+    /// Returns how much a run sees of its conversation; `None`: it has none.
     pub(super) fn kept_messages(&self) -> Option<HistoryBounds> {
         let of_talk = |talk: &Talk| HistoryBounds { keep: talk.keep, max_tokens: None, is_summarised: false };
         self.talk.as_ref().map(of_talk).or_else(|| self.workflow.pipeline.conversation.as_ref().map(HistoryBounds::of))
@@ -194,7 +194,7 @@ impl Runner {
         self.ports(move |ports| ports.models = client.clone())
     }
 
-    /// Sets the price of the model that the program or a variable sets in place of `default`. Limits on money need it.
+    /// Sets the price of the model that the program or a variable sets in place of `default`. Cost limits need it.
     pub fn model_price(mut self, price: Price) -> Runner {
         self.model_price = Some(price);
         self
@@ -206,13 +206,13 @@ impl Runner {
         self
     }
 
-    /// Sends spans and measurements of runs there; calls of a run then tell others its trace. Default: nowhere. [`Otlp`](super::Otlp) sends to a collector.
+    /// Sends spans and measurements of runs there, and adds trace headers to calls. Default: off. See [`Otlp`](super::Otlp).
     pub fn telemetry(mut self, to: SharedTelemetry) -> Runner {
         self.telemetry = Some(to);
         self
     }
 
-    /// Makes new runs part of a caller's trace: from its span. Default: each run is a trace of its own.
+    /// Makes new runs part of a caller's trace, as children of its span. Default: each run is a separate trace.
     pub fn caller(mut self, caller: TraceContext) -> Runner {
         self.caller = Some(caller);
         self
@@ -266,7 +266,7 @@ impl Runner {
     }
 }
 
-/// The inputs of a run, by name.
+/// Returns the inputs of a run by name.
 pub(super) fn object(inputs: Value) -> Result<Map<String, Value>, RunError> {
     match inputs {
         Value::Object(inputs) => Ok(inputs),

@@ -40,8 +40,8 @@ impl Control {
         let _ = self.stop.send(Canceller::Client);
     }
 
-    /// Gives a person's decision about a step of an `approval_requested` event. It may be given before the question arrives. `true` and `false` are
-    /// [answers](Answer) without a comment.
+    /// Sends a person's decision about a step of an `approval_requested` event. It may be sent before the question arrives. `true` and
+    /// `false` are [answers](Answer) without a comment.
     pub fn answer(&self, step: impl AsRef<str>, answer: impl Into<Answer>) {
         let _ = self.answers.send((step.as_ref().to_owned(), answer.into()));
     }
@@ -57,7 +57,7 @@ impl RunHandle {
         (RunHandle { events, control: Control { stop, answers }, done }, Listening { stopped, told, hearing }, sender)
     }
 
-    /// The handle of a run that failed to start.
+    /// Returns the handle of a run that failed to start.
     pub(super) fn that_failed(mut self, error: RunError) -> RunHandle {
         let (sender, done) = oneshot::channel();
         let _ = sender.send(Err(error));
@@ -65,22 +65,22 @@ impl RunHandle {
         self
     }
 
-    /// The next event; `None` at the end.
+    /// Returns the next event; `None` at the end.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 
-    /// As [`Control::cancel`].
+    /// Cancels the run, as [`Control::cancel`] does.
     pub fn cancel(&self) {
         self.control.cancel();
     }
 
-    /// As [`Control::answer`].
+    /// Answers a question, as [`Control::answer`] does.
     pub fn answer(&self, step: impl AsRef<str>, answer: impl Into<Answer>) {
         self.control.answer(step, answer);
     }
 
-    /// A control to cancel and answer from another place.
+    /// Returns a control to cancel and answer from another place.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
@@ -131,7 +131,7 @@ impl Drop for RunHandle {
     }
 }
 
-/// The run's end of its handle.
+/// The run's side of its handle.
 pub(super) struct Listening {
     stopped: StopReceiver,
     told: EventSender,
@@ -139,18 +139,18 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Tells the handle of events again.
+    /// Sends events to the handle again.
     pub(super) fn repeat(&self, events: Vec<&Event>) {
         events.into_iter().for_each(|event| drop(self.told.0.send(event.clone())));
     }
 
-    /// Plays the run, and tells its handle of it.
+    /// Plays the run, and sends its events to the handle.
     pub(super) fn outcome_of(mut self, session: RunSession) -> RunOutcome {
         session.play(&mut self.stopped, &mut self.told, &mut self.hearing).outcome
     }
 }
 
-/// Who is told of the events.
+/// Sends the events to the handle.
 struct EventSender(UnboundedSender<Event>);
 
 impl Attend for EventSender {
@@ -161,7 +161,7 @@ impl Attend for EventSender {
 
 struct Hearing {
     answered: UnboundedReceiver<(String, Answer)>,
-    /// Answers to what was not asked yet.
+    /// Answers to questions that were not asked yet.
     early: HashMap<String, Answer>,
 }
 

@@ -28,11 +28,11 @@ use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret, StoreError, ToolServers};
 use crate::redact::Redactor;
 
-/// A run that has not begun, or that continues.
+/// A run that has not started, or is being resumed.
 pub struct RunSession {
     /// The id of the run.
     pub id: String,
-    /// What it runs on.
+    /// Its environment: settings, secrets, ports.
     pub on: Surroundings,
     pub(super) run: Run,
     pub(super) begin: Input,
@@ -43,47 +43,47 @@ pub struct RunSession {
     pub(super) turn: Option<ConversationTurn>,
 }
 
-/// Whoever attends a run.
+/// Observes a run.
 pub trait Attend {
-    /// More is known now that must not be shown.
+    /// The set of values that must not be shown has grown.
     fn masks(&mut self, _: &Redactor) {}
 
-    /// The run waits for another one of its conversation, which a process has.
+    /// The run waits for another run of its conversation, which belongs to a process.
     fn waits(&mut self, _ahead: &str, _process: &str) {}
 
-    /// Sees each event once it is kept.
+    /// Receives each event once it is stored.
     fn see(&mut self, event: &Event, mask: RunMask<'_>);
 }
 
-/// What became of a run, and what whoever tells it must know.
+/// The outcome of a run, with what is needed to show it.
 pub struct PlayedRun {
-    /// How it ended, and what it gave.
+    /// How it ended, and its outputs.
     pub outcome: RunOutcome,
     mask: PersonalMask,
-    /// As long as this is kept, no other process continues with it.
+    /// Prevents other processes from resuming the run as long as it is held.
     _lock: Option<RunLock>,
 }
 
 impl PlayedRun {
-    /// What became of a run whose events the mask knows.
+    /// Combines an outcome with the mask that has learned its events.
     pub fn new(outcome: RunOutcome, mask: PersonalMask, lock: Option<RunLock>) -> PlayedRun {
         PlayedRun { outcome, mask, _lock: lock }
     }
 
-    /// What must not be shown.
+    /// Returns the redactor of values that must not be shown.
     pub fn redactor(&self) -> &Redactor {
         self.mask.of(&self.outcome.events).redactor()
     }
 }
 
 impl RunSession {
-    /// A new run.
-    /// Errors: what is given does not fit, the machine lacks something, or the run cannot be kept.
+    /// Creates a new run. Errors: inputs or options do not match the pipeline, something is missing on this machine, or the run cannot be
+    /// stored.
     pub fn begin(mut on: Surroundings, inputs: Map<String, Value>) -> Result<RunSession, RunError> {
         let Workflow { checked, pipeline, file, project } = on.runner.workflow.clone();
         let limits = on.runner.limits.clone();
         let channel = channel(&pipeline, on.runner.channel.as_deref())?;
-        // A client of a server does not stand in a folder.
+        // Paths from a client of a server are not relative to a folder here.
         let inputs = if on.runner.is_served { inputs } else { told_from_project(&pipeline, Path::new(""), inputs) };
         let inputs = check_inputs(&pipeline, inputs).map_err(RunError::Inputs)?;
         if let Some(failure) = lacking(&checked) {
@@ -113,7 +113,7 @@ impl RunSession {
             files: checked.loaded.prints.clone(),
             tape: on.runner.taping.recorded_as(),
             trace: on.runner.caller.clone(),
-            // An agent by itself is no pipeline of its file: nobody could continue with it.
+            // A single agent is not a pipeline of its file, so the run cannot be resumed.
             file: if on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone) { String::new() } else { whole(file) },
             scripted: on.scripted,
             served: on.runner.is_served,
@@ -130,7 +130,7 @@ impl RunSession {
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
                 let log = log.with_files(&id, &on.texts());
-                // A replay is no part of what is said.
+                // A replay does not belong to the conversation.
                 let own = start.conversation.as_deref().filter(|_| !on.runner.taping.is_replay());
                 let turn = own.map(|own| ConversationTurn::arrive(&on.runner.journals, own, &id, &file, &sealing)).transpose()?;
                 (Box::new(log), Some(lock), turn)
@@ -141,7 +141,7 @@ impl RunSession {
         Ok(RunSession { id, on, run, begin: Input::Start(Box::new(start)), before: vec![], log, lock, turn })
     }
 
-    /// Continues with a run from its record. Errors: its files have changed: which.
+    /// Resumes a run from its record. Errors: its files have changed.
     pub fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
         let run = on.as_its_events_tell(&stored.events).map_err(|error| with_texts(error, &on, &stored))?;
         let StoredRun { id, events, store, file, lock } = stored;
@@ -155,7 +155,7 @@ impl RunSession {
         Ok(RunSession { id, on, run, begin, before: events, log, lock: Some(lock), turn })
     }
 
-    /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
+    /// Runs on this thread until the end, or until a decision is needed and nobody decides. `stop` receives requests to end it.
     pub fn play(mut self, stop: &mut StopReceiver, attend: &mut dyn Attend, decide: &mut dyn Decide) -> PlayedRun {
         if let Some(outcome) = self.wait_for_turn(stop, attend) {
             return PlayedRun::new(outcome, PersonalMask::default(), self.lock);
@@ -183,7 +183,7 @@ impl RunSession {
             tokio::select! {
                 driven = playing.play(begin, &mut heard) => driven,
                 never = ended_elsewhere => match never {},
-                // Whoever does not decide is asked no more.
+                // After `None` is returned, the decider is not asked again.
                 never = async {
                     let beside = Beside { id: &id, lock: lock.as_ref(), is_told: &is_told, is_idle: &is_idle, servers: &*on.ports.servers };
                     ask_each(open, of_programs, decide, decides, nobody, &beside).await;
@@ -196,7 +196,7 @@ impl RunSession {
         PlayedRun::new(outcome, mask, lock)
     }
 
-    /// Waits until it is this run's turn in its conversation. What became of a run that has none.
+    /// Waits for this run's turn in its conversation. Returns the outcome if the run was stopped while waiting, or the store failed.
     fn wait_for_turn(&mut self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> Option<RunOutcome> {
         let RunSession { id, on, begin, turn, .. } = self;
         let turn = turn.as_mut()?;
@@ -223,14 +223,14 @@ impl RunSession {
     }
 }
 
-/// The events of a run, and all who see them.
+/// The events of a run, and their observers.
 struct WatchedRun<'p> {
     events: Vec<Event>,
     mask: PersonalMask,
     asked: OpenQuestions,
     observed: Option<ObservedRun>,
     attend: &'p mut dyn Attend,
-    /// The run knows that it is to end.
+    /// Whether the run has received the request to end.
     is_told: &'p Cell<bool>,
 }
 
@@ -265,40 +265,40 @@ impl<'p> WatchedRun<'p> {
     }
 }
 
-/// What a run hears while it is played: who ends it, what people decide, and that nobody decides any more.
+/// The inputs of a run while it is played: requests to end it, decisions, and the fact that nobody decides any more.
 struct Heard {
     stop: StopReceiver,
     decisions: DecisionReceiver,
     is_nobody: watch::Receiver<bool>,
 }
 
-/// How a run was driven; `None`: it waits for a person.
+/// The result of driving a run; `None`: it waits for a person.
 type Driven = Result<Option<RunEnd>, StoreError>;
 
-/// Where a run is that is played. Before, it waits for its turn in its conversation; after, its outcome is put together.
+/// The state of a run that is played. Before that, it waits for its turn in its conversation; afterwards, its outcome is built.
 enum PlayState {
-    /// It goes on with this input.
+    /// It continues with this input.
     Driving(Input),
-    /// Only people can let it go on.
+    /// Only a person's decision lets it continue.
     Asking,
-    /// Nothing happens any more.
+    /// It has stopped.
     Over(Driven),
 }
 
-/// A run that is played.
+/// A run that is being played.
 struct Playing<'p> {
     on: &'p Surroundings,
     run: Run,
     journal: Journal,
     watched: WatchedRun<'p>,
     turn: Option<ConversationTurn>,
-    /// What was decided; the run first hears how long that took.
+    /// The decision; the run first receives how long it took.
     answered: Option<Input>,
     is_idle: &'p Cell<bool>,
 }
 
 impl Playing<'_> {
-    /// Drives the run and asks people in turns, until it has ended or nobody decides.
+    /// Alternates between driving the run and asking people, until it has ended or nobody decides.
     async fn play(&mut self, begin: Input, heard: &mut Heard) -> Driven {
         let mut state = PlayState::Driving(begin);
         loop {
@@ -325,7 +325,7 @@ impl Playing<'_> {
         }
     }
 
-    /// Waits for a person's decision. While nobody but a person lets the run go on, others of its conversation have their turn.
+    /// Waits for a person's decision. While only a person can let the run continue, other runs of its conversation have their turn.
     async fn ask(&mut self, heard: &mut Heard) -> PlayState {
         if self.is_idle.get() && heard.decisions.is_empty() {
             self.watched.asked.ask_again();
@@ -340,7 +340,7 @@ impl Playing<'_> {
             Some(decided) = heard.decisions.recv() => Some(decided),
             _ = heard.is_nobody.wait_for(|is_nobody| *is_nobody), if self.watched.asked.can_wait() => None,
             () = tokio::time::sleep(left.unwrap_or_default()), if left.is_some() => Some(Input::Tick),
-            // A signal leaves the question open; a person who ends the run does not.
+            // A signal leaves the question open; a person who ends the run closes it.
             Some(by) = heard.stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
         };
         let Some(decided) = decided else { return PlayState::Over(Ok(None)) };
@@ -352,7 +352,7 @@ impl Playing<'_> {
                 Err(error) => return PlayState::Over(Err(error)),
             }
         }
-        // A person's time is none of the run's, but where it is bounded.
+        // The time of a person does not count for the run, unless the time to answer is limited.
         if left.is_none() {
             return PlayState::Driving(decided);
         }
@@ -361,7 +361,7 @@ impl Playing<'_> {
     }
 }
 
-/// What became of a run. What was recorded, and what came out, is written whatever becomes of the other. Half a recording is none.
+/// Builds the outcome of a run. Recordings and messages are written independently of each other; incomplete recordings are not written.
 fn closed(
     id: &str,
     on: Surroundings,
@@ -382,7 +382,7 @@ fn closed(
     let loss = match driven {
         Ok(_) => journal.into_loss(),
         Err(error) => {
-            // An end that could not be kept is told all the same, and said in its conversation.
+            // An end that could not be stored is still reported, and stored in the conversation.
             events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
             Some(error)
         }
@@ -393,7 +393,7 @@ fn closed(
     };
     let is_said = matches!(said, Some(Ok(())));
     let mut outcome = RunOutcome {
-        // What the record has is added to the conversation later.
+        // Messages in the record are added to the conversation later.
         is_forgotten: loss.is_some() && !is_said,
         loss: loss.or(said.and_then(Result::err)),
         recorded,
@@ -412,7 +412,7 @@ fn whole(file: PathBuf) -> String {
     std::path::absolute(&file).unwrap_or(file).display().to_string()
 }
 
-/// Sets what the first event of a run says of its files, as they are now.
+/// Sets the fields of a run's first event that describe its files as they are now.
 pub(super) fn begun(on: &Surroundings, start: &mut RunStart) {
     let Workflow { checked, pipeline, file, .. } = &on.runner.workflow;
     start.pipeline.clone_from(&pipeline.name.value);
@@ -423,7 +423,7 @@ pub(super) fn begun(on: &Surroundings, start: &mut RunStart) {
     start.marks = marks(&checked.loaded.program);
 }
 
-/// Says how the files of a run have changed, if the store knows what they were.
+/// Adds the differences of the changed files, if the store has the old texts.
 fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunError {
     match (error, stored.store.files_of(&stored.id)) {
         (RunError::Changed(changed), Ok(Some(before))) => {
@@ -434,7 +434,7 @@ fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunErro
     }
 }
 
-/// What a run knows of those outside it.
+/// The run as the asker of its questions knows it.
 struct Beside<'a> {
     id: &'a str,
     lock: Option<&'a RunLock>,
@@ -461,11 +461,11 @@ impl AskingRun for Beside<'_> {
     }
 }
 
-/// How often a run looks whether another process wants it to end.
+/// How often a run checks whether another process has requested its end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Passes on who wants a run to end: whoever says so through `stop`, or another process by the lock of the run. `for_good`: nobody could continue with the run,
-/// so it ends for good; kept there is who wanted it first.
+/// Passes on requests to end a run, from `stop` or, through the run's lock, from another process. `for_good`: nobody could resume the run,
+/// so it ends for good; the first requester is stored there.
 async fn asked_elsewhere(
     stop: &mut StopReceiver,
     lock: Option<&RunLock>,
@@ -492,7 +492,7 @@ async fn asked_elsewhere(
     }
 }
 
-/// The first event of a run, of a file that nobody names, on a machine that nobody knows.
+/// Creates the first event of a run, without its file and without facts about the machine.
 pub(crate) fn first_event(
     program: &Program,
     pipeline: &Pipeline,
@@ -519,7 +519,7 @@ pub(crate) fn first_event(
     }
 }
 
-/// The channel of a run: the one that is wanted, else the first of the pipeline. Errors: the pipeline has no such channel.
+/// Returns the channel of a run: the requested one, else the first of the pipeline. Errors: the pipeline has no such channel.
 pub fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, RunError> {
     let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
     match wanted {

@@ -1,4 +1,4 @@
-//! Settings: flag, then `FLOW_…` variable, then the project's `flow.toml`, then the user's own file. Bounds only become narrower.
+//! Settings, in this order: flag, `FLOW_…` variable, the project's `flow.toml`, the user's own file. Bounds can only be narrowed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,41 @@ use crate::load::{SettingsOf, load_settings};
 use crate::model::{Limits, Model, Policy, TelemetrySettings, USER_POLICY};
 use crate::port::Secret;
 
-/// What the project and the user have set.
+/// The settings of the project and the user.
 #[derive(Default)]
 pub struct Settled {
-    /// The model called `default` of files that have none.
+    /// The model called `default` for files without one.
     pub model: Option<Model>,
-    /// The one among them that the project gives: unlike what the user has set, it comes along with the files.
+    /// The project's model, if it has one: unlike the user's, it is distributed with the files.
     pub model_of_project: Option<Model>,
     /// The narrowest bounds of both.
     pub limits: Limits,
-    /// What the user allows at most.
+    /// The user's policy.
     pub policy: Option<Policy>,
-    /// Hosts in private networks that the user named.
+    /// Hosts in private networks that the user allows.
     pub(crate) private_hosts: Vec<String>,
-    /// Folders that the user made readable for programs in the sandbox, as they are written.
+    /// Folders that the user made readable for programs in the sandbox, as written.
     pub readable: Vec<String>,
-    /// Runs are kept encrypted.
+    /// Whether stored runs are encrypted.
     pub(crate) encrypt: bool,
-    /// The file of the key, if the user names one.
+    /// The key file, if the user names one.
     pub(crate) key_file: Option<PathBuf>,
     /// The folder for the runs of all projects, if the user names one.
     pub(crate) state_dir: Option<PathBuf>,
-    /// Where the user's telemetry goes.
+    /// The destination of the user's telemetry.
     pub telemetry: TelemetrySettings,
 }
 
 impl Settled {
-    /// Those hosts, and the one of `FLOW_MODEL_BASE_URL`.
+    /// Returns the private hosts, with the host of `FLOW_MODEL_BASE_URL`.
     pub fn hosts_with(&self, env: &BTreeMap<String, Secret>) -> Vec<String> {
         let of_variable = env.get("FLOW_MODEL_BASE_URL").and_then(|url| host(url.reveal()));
         self.private_hosts.iter().cloned().chain(of_variable).collect()
     }
 }
 
-/// The project's file of settings and the user's own; they need not be there.
-/// Errors: `FLOW_CONFIG` names a file that is not there, or what is there cannot be read: with it would go what it forbids.
+/// Returns the settings files of the project and the user; they may be missing. Errors: `FLOW_CONFIG` names a missing file, or a file
+/// cannot be read: ignoring it would also drop what it forbids.
 pub fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunError> {
     let of_user = environment::user_settings().map_err(RunError::usage)?;
     let path = project.join("flow.toml");
@@ -55,12 +55,12 @@ pub fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunError> {
     Ok(std::iter::once(of_project).chain(of_user.map(|path| (path, SettingsOf::User))).collect())
 }
 
-/// Reads the settings of the project and of the user. Errors: they have mistakes, or the user's own file is not where a variable says.
+/// Reads the settings of the project and of the user. Errors: a file has errors, or the user's file is not where a variable says.
 pub fn read(project: &Path) -> Result<Settled, RunError> {
     of_files(files(project)?)
 }
 
-/// Reads the settings of the project alone. Errors: they have mistakes.
+/// Reads the settings of the project alone. Errors: the file has errors.
 pub(crate) fn of_project(project: &Path) -> Result<Settled, RunError> {
     of_files(vec![(project.join("flow.toml"), SettingsOf::Project)])
 }
@@ -91,7 +91,7 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
             }
         }
         settled.encrypt |= settings.journal.encrypt;
-        // From the folder of the file that names it.
+        // Relative to the folder of the file that names it.
         let key_file = settings.journal.key_file.map(|named| path.parent().unwrap_or(Path::new("")).join(named.value));
         settled.key_file = settled.key_file.or(key_file);
         settled.model = settled.model.or(settings.default_model);
@@ -104,7 +104,7 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
     Ok(settled)
 }
 
-/// The host of an address, if it can be read.
+/// Returns the host of an address, if it can be parsed.
 pub(crate) fn host(address: &str) -> Option<String> {
     url::Url::parse(address).ok()?.host_str().map(str::to_owned)
 }

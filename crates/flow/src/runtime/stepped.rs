@@ -1,4 +1,4 @@
-//! A run that another loop drives: a durable workflow, a server, a scheduler of its own. It keeps nothing, calls nothing and waits for nothing.
+//! A run driven by another loop: a durable workflow engine, a server, a scheduler. It stores nothing, makes no calls and never waits.
 
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -13,42 +13,42 @@ use crate::driver::{CallResult, Ports, RunClock, carry_out};
 use crate::engine::{CallRequest, Command, Input, Run};
 use crate::event::{Canceller, Event};
 
-/// A run that does only what it is told; made by [`Runner::stepped`] and [`Runner::stepped_after`].
+/// A run that does only what the caller requests; created by [`Runner::stepped`] and [`Runner::stepped_after`].
 ///
-/// The caller asks for the [next turn](SteppedRun::turn) and does what it says. The run's state follows from its events alone, so a process that keeps
-/// them can end at any time, and another one continues.
+/// The caller requests the [next turn](SteppedRun::turn) and does what it says. The run's state follows from its events alone: if a process
+/// stores them, it can end at any time, and another one can continue.
 pub struct SteppedRun(Sender<Work>);
 
 type Work = Box<dyn FnOnce(&mut Stepping) + Send>;
 
-/// What comes next in a run.
+/// The next action of a run.
 #[derive(Debug)]
 pub enum Turn {
-    /// These events are new. Keep them before the next turn, if the run is to continue after a crash.
+    /// These events are new. Store them before the next turn if the run must continue after a crash.
     Keep(Vec<Event>),
-    /// Carry out this call, here or elsewhere, and hand in its [reply](SteppedRun::reply). The next turn may be another call: they may be out at once.
+    /// Carry out this call anywhere, and pass in its [reply](SteppedRun::reply). The next turn may be another, concurrent call.
     Call(SteppedCall),
     /// The reply to the call of this number is no longer expected.
     Cancel(u64),
-    /// Everything that may be done now has been given out. Come back with a reply or an answer, or after this time; `None`: there is no such time.
+    /// Nothing more can be done now. Come back with a reply or an answer, or after this time; `None`: there is no time limit.
     Wait {
-        /// After this time the run has something to do by itself.
+        /// The time after which the run continues by itself.
         at_most: Option<Duration>,
-        /// What people must decide.
+        /// Questions that people must answer.
         questions: Vec<RunQuestion>,
     },
     /// The run has ended.
     Ended(Box<RunOutcome>),
 }
 
-/// A call that a run wants to be carried out.
+/// A call that a run requests.
 pub struct SteppedCall {
     number: u64,
     request: Box<CallRequest>,
     ports: Box<Ports>,
 }
 
-/// What became of a call.
+/// The result of a call.
 pub struct SteppedReply(CallResult);
 
 impl std::fmt::Debug for SteppedCall {
@@ -58,7 +58,7 @@ impl std::fmt::Debug for SteppedCall {
 }
 
 impl SteppedCall {
-    /// Its number in the run.
+    /// Returns its number in the run.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -70,7 +70,7 @@ impl SteppedCall {
 }
 
 impl Runner {
-    /// Begins a run that the caller drives. Inputs are an object, or null for none. Nothing is stored, whatever the [storage](Runner::storage).
+    /// Starts a run that the caller drives. Inputs are an object, or null for none. It ignores the [storage](Runner::storage).
     ///
     /// # Errors
     /// As for any run that does not start.
@@ -81,11 +81,11 @@ impl Runner {
         })
     }
 
-    /// Continues such a run in another process, from all events that were kept. Calls that were out are made again, unless they act outside; then
-    /// their step fails, or asks, as after any crash.
+    /// Continues such a run in another process, from all stored events. Open calls are repeated, unless they act outside; then their step
+    /// fails or asks, as after any crash.
     ///
     /// # Errors
-    /// The files have changed since, or the events are not those of a run that can continue.
+    /// The files have changed, or the events are not those of a run that can continue.
     pub fn stepped_after(&self, events: Vec<Event>) -> Result<SteppedRun, RunError> {
         SteppedRun::new(self, move |runner| {
             let on = runner.surroundings()?;
@@ -97,7 +97,7 @@ impl Runner {
 }
 
 impl SteppedRun {
-    /// The engine and its templates need a stack of their own.
+    /// Starts a thread, because the engine and its templates need a large stack.
     fn new(runner: &Runner, begin: impl FnOnce(Runner) -> Result<Stepping, RunError> + Send + 'static) -> Result<SteppedRun, RunError> {
         let runner = runner.clone().storage(Storage::Memory);
         let (work, works) = channel::<Work>();
@@ -122,7 +122,7 @@ impl SteppedRun {
         take.recv().ok()
     }
 
-    /// What comes next. It computes for a moment, and never waits.
+    /// Returns the next action. It computes briefly and never waits.
     ///
     /// # Errors
     /// An internal error of flow.
@@ -130,12 +130,12 @@ impl SteppedRun {
         self.ask(Stepping::turn).ok_or_else(|| RunError::system("internal error of flow; please report it"))
     }
 
-    /// Hands in what became of a call. A reply that is not expected is ignored.
+    /// Passes in the result of a call. An unexpected reply is ignored.
     pub fn reply(&mut self, call: u64, outcome: SteppedReply) {
         self.ask(move |stepping| stepping.handle(Input::Reply { call, result: outcome.0 }));
     }
 
-    /// Hands in a person's decision about a step of an open question; `false`: there is no such question.
+    /// Passes in a person's decision about a step with an open question; `false`: there is no such question.
     pub fn answer(&mut self, step: impl Into<String>, answer: impl Into<Answer>) -> bool {
         let (step, answer) = (step.into(), answer.into());
         self.ask(move |stepping| stepping.answer(&step, answer)).unwrap_or(false)
@@ -152,7 +152,7 @@ struct Stepping {
     run: Run,
     ports: Ports,
     events: Vec<Event>,
-    /// How many of them the caller has.
+    /// How many events the caller has received.
     kept: usize,
     time: RunClock,
 }
@@ -186,7 +186,7 @@ impl Stepping {
                     return Turn::Call(SteppedCall { number: call, request, ports: Box::new(self.ports.clone()) });
                 }
                 Command::Cancel { call } => return Turn::Cancel(call),
-                // Results for other runs, and servers that start early, are only for speed.
+                // Cached results and early server starts only improve speed.
                 Command::Keep { .. } | Command::StartServer(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! A run of which there is a record, to be gone on with.
+//! A run with a record, to be resumed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::journal::{PersonalMask, record};
 use crate::model::step_path;
 use crate::port::{Clock, RunMatch, Store, StoreError};
 
-/// A run of which there is a record. No other process continues with it meanwhile.
+/// A run with a record. It locks out other processes that would resume it.
 pub struct StoredRun {
     /// Its id.
     pub id: String,
-    /// All that happened in it.
+    /// All its events.
     pub events: Vec<Event>,
     pub(super) store: SqliteStore,
     /// The file of the journal.
@@ -32,7 +32,7 @@ pub struct StoredRun {
 }
 
 impl StoredRun {
-    /// The run of that id in the storage of a runner. Errors: there is no record, or no such run in it.
+    /// Finds the run with that id in the storage of a runner. Errors: there is no record, or no such run in it.
     pub(super) fn find(runner: &Runner, id: &str) -> Result<StoredRun, RunError> {
         let none = || RunError::CannotResume(vec![format!("no record of run \"{}\"", visible(id))]);
         let file = runner.storage.journal(&runner.workflow.project)?.filter(|file| file.exists()).ok_or_else(none)?;
@@ -43,23 +43,23 @@ impl StoredRun {
         }
     }
 
-    /// A run that the store has. Errors: another process continues with it, or its record is damaged.
+    /// Opens a run of the store. Errors: another process has it, or its record is damaged.
     pub fn open(mut store: SqliteStore, file: PathBuf, id: String) -> Result<StoredRun, StoreError> {
-        // What was lost from the end of a run would be done again.
+        // Events lost from the end of the record would otherwise be repeated.
         store.check_pages()?;
         let lock = RunLock::take(&file, &id)?;
         let events = store.events(&id)?;
         Ok(StoredRun { id, events, store, file, lock })
     }
 
-    /// Its end, if it cannot continue any more. One that a signal, or the client of a server, ended can.
+    /// Returns its end, if it cannot be resumed. A run that a signal or the client of a server ended can be resumed.
     pub fn end(&self) -> Option<&RunEnd> {
         let Happening::RunFinished(end) = &self.events.last()?.happening else { return None };
         asked_to_end(&self.events).is_none_or(|by| by == Canceller::Person).then_some(end)
     }
 
-    /// Keeps what was said in it, and in others of its conversation, if their process ended before it could.
-    /// Errors: the conversations cannot be read or written.
+    /// Stores the messages of this run, and of others of its conversation, if their process ended before it could. Errors: the
+    /// conversations cannot be read or written.
     pub fn keep_messages(&self) -> Result<(), StoreError> {
         let Some(own) = start_of(&self.events).and_then(|start| start.conversation.as_deref()) else { return Ok(()) };
         let file = own.store.as_ref().map_or_else(|| conversations_file(&self.file), PathBuf::from);
@@ -70,8 +70,7 @@ impl StoredRun {
         catch_up(&mut SqliteConversations::existing(&file, sealing)?, &self.file, sealing, Some(&own.of), Some(&self.id))
     }
 
-    /// Ends it for good, and runs nothing for that: what was not over is cancelled, what it asked is not decided any more.
-    /// Errors: the record cannot be written.
+    /// Ends it for good without running anything: open steps are cancelled and open questions closed. Errors: the record cannot be written.
     pub fn cancel(&mut self) -> Result<(), StoreError> {
         let (Some(record), Some(last)) = (record(&self.events), self.events.last()) else { return Ok(()) };
         let (seq, at_ms, run) = (last.seq, last.at_ms, last.run.clone());
@@ -95,7 +94,7 @@ impl StoredRun {
         Ok(())
     }
 
-    /// The recordings that it continues with. One that was being recorded continues without: half a recording is none.
+    /// Returns the recordings to resume with. A run that was being recorded resumes without any: a partial recording is useless.
     pub fn taping(&self) -> Taping {
         match start_of(&self.events).and_then(|start| start.tape.as_ref()) {
             Some(tape) if tape.is_replay => Taping::Replay(PathBuf::from(&tape.folder)),
@@ -103,20 +102,20 @@ impl StoredRun {
         }
     }
 
-    /// The events that ask what is not decided yet.
+    /// Returns the events of open questions.
     pub(super) fn questions(&self) -> Vec<&Event> {
         let open = RunQuestion::open(&self.events);
         self.events.iter().filter(|event| open.iter().any(|asked| asked.number == event.seq)).collect()
     }
 
-    /// The pipeline's own steps that have ended well.
+    /// Returns the pipeline's own steps that succeeded or were skipped.
     pub(super) fn ended_steps(&self) -> Vec<String> {
         let steps = record(&self.events).map(|record| record.steps).unwrap_or_default();
         let done = |status: &str| matches!(status.parse(), Ok(StepStatus::Succeeded | StepStatus::Skipped));
         steps.into_iter().filter(|step| done(&step.status) && step_path::outermost(&step.step) == step.step).map(|step| step.step).collect()
     }
 
-    /// What became of it, as far as it went.
+    /// Returns its outcome so far.
     pub fn played(self) -> PlayedRun {
         let mut mask = PersonalMask::default();
         mask.take(&self.events);
@@ -125,14 +124,14 @@ impl StoredRun {
     }
 }
 
-/// Which files of a run are not what they were when it began; `None`: all are.
+/// Returns the files of a run that have changed since it started; `None`: none has.
 pub fn changed_since(events: &[Event], now: &Checked) -> Option<ChangedFiles> {
     let (start, first) = (start_of(events)?, events.first()?);
     let is_same = now.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == start.hash);
     (!is_same).then(|| ChangedFiles::between(&first.run, &start.files, &now.loaded.prints))
 }
 
-/// Who asked a run to end since it last continued.
+/// Returns who requested the end of a run since it was last resumed.
 pub fn asked_to_end(events: &[Event]) -> Option<Canceller> {
     let since = events.iter().rev().take_while(|event| !matches!(event.happening, Happening::RunResumed { .. }));
     since.filter_map(|event| if let Happening::CancelRequested { by, .. } = event.happening { Some(by) } else { None }).next()

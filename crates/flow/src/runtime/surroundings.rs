@@ -1,4 +1,4 @@
-//! What a run needs besides its beginning: the environment, settings, secrets, ports.
+//! The environment of a run: variables, settings, secrets, ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,16 +34,16 @@ use crate::plan::{Plan, Wishes};
 use crate::port::{PrintError, Printer, Secret};
 use crate::redact::{Redactor, is_recognised};
 
-/// Files that a run has open besides its calls, those of one call over the network, and of one that starts a program: its pipes, its folders and its guards.
+/// Open files of a run besides its calls, of one network call, and of one call that starts a program (pipes, folders, guards).
 const FILES_OF_RUN: u64 = 64;
 const FILES_OF_CALL: u64 = 4;
 const FILES_OF_PROGRAM: u64 = 20;
 
-/// What a run needs besides its beginning.
+/// The environment of a run.
 pub struct Surroundings {
-    /// What was asked for, with the environment and the models filled in, and bounds as narrow as the settings make them.
+    /// The options, with variables and models filled in and bounds narrowed by the settings.
     pub runner: Runner,
-    /// What no text that comes in or is printed may hold.
+    /// Secrets that must not appear in incoming or printed texts.
     pub hidden: Vec<Secret>,
     /// Settings of the project and the user.
     pub settled: Settled,
@@ -52,20 +52,20 @@ pub struct Surroundings {
     /// Whether models are scripted.
     pub scripted: bool,
     pub(super) tape: Cassette,
-    /// What the recordings say of their run.
+    /// The head of the recordings.
     replayed: Option<Head>,
-    /// Whether a file without a model called `default` has one of the settings, and it is a real one.
+    /// Whether the settings supplied the model of a file without one called `default`, and it is not a scripted one.
     is_given: bool,
-    /// What a `send` to standard output prints, where nobody changes the port.
+    /// The output of `send` to standard output, unless the port is replaced.
     pub(super) printed: Arc<KeptPrinter>,
-    /// What calls go out through.
+    /// The ports for calls.
     pub ports: Ports,
     pub(super) runtime: Runtime,
 }
 
 impl Runner {
-    /// For the thread that makes them. Nothing is started.
-    /// Errors: the settings, the environment, the recordings or what was agreed to do not fit, or the system gives no threads.
+    /// Creates the environment of a run, for the current thread. Nothing is started. Errors: invalid settings, variables or recordings,
+    /// missing consent, or the system cannot create threads.
     pub fn surroundings(&self) -> Result<Surroundings, RunError> {
         let mut runner = self.clone();
         let replayed = runner.taping.open()?;
@@ -89,7 +89,7 @@ impl Runner {
             None => consent(&self.consent, checked, file, settled.model_of_project.clone(), env)?,
         };
         let sealing = if self.storage == Storage::Memory { Sealing::default() } else { kept::of_new_runs(&settled)? };
-        // A replay asks the recordings, whatever the settings and the variables here say.
+        // A replay uses the recordings, regardless of current settings and variables.
         let recordings = |is: fn(&Head) -> bool| replayed.as_ref().filter(|head| is(head)).and_then(|_| self.taping.model());
         let of_variables = world::default_model(env)?;
         runner.default_model = runner.default_model.or(of_variables).or_else(|| recordings(|head| head.default_model_replaced));
@@ -113,7 +113,7 @@ impl Runner {
         let logins = if self.takes_user_settings { world::logins() } else { None };
         let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed, logins, command, &settled.readable);
         self.changes.iter().for_each(|change| change(&mut ports));
-        // Without recordings, old or new, nobody needs to know which call is which.
+        // Without recordings, calls need not be identified.
         if scripted || !matches!(runner.taping, Taping::None) || runner.default_model.as_ref().is_some_and(asks_nobody) {
             ports.tape = Some(Arc::new(tape.clone()));
         }
@@ -121,7 +121,7 @@ impl Runner {
         Ok(Surroundings { runner, hidden, settled, sealing, scripted, tape, replayed, is_given, printed, ports, runtime })
     }
 
-    /// What the project, and perhaps the user, have set.
+    /// Reads the settings of the project and, if enabled, of the user.
     pub(super) fn settled(&self) -> Result<Settled, RunError> {
         match self.takes_user_settings {
             true => settings::read(&self.workflow.project),
@@ -136,7 +136,7 @@ impl Surroundings {
         AuditTrail::new(self.hidden.iter().map(Secret::reveal))
     }
 
-    /// A run as its events tell it, to be gone on with. Errors: which.
+    /// Rebuilds a run from its events, to resume it. Errors: why it cannot be resumed.
     pub fn as_its_events_tell(&self, events: &[Event]) -> Result<Run, RunError> {
         let (Some(start), Some(first)) = (start_of(events), events.first()) else {
             return Err(RunError::CannotResume(vec!["the run has no start event".to_string()]));
@@ -154,20 +154,20 @@ impl Surroundings {
         })
     }
 
-    /// How a run continues after these events: nobody has driven it since the last one.
+    /// Returns the input that resumes a run after these events; it was not running since the last one.
     pub(super) fn resumed_after(&self, events: &[Event]) -> Input {
         let away = events.last().map_or(0, |last| (self.ports.clock.now() - last.time).num_milliseconds().max(0));
         Input::Resume { away_ms: away as u64 }
     }
 
-    /// The text of each file of the pipeline, without keys and secrets.
+    /// Returns the text of each file of the pipeline, without keys and secrets.
     pub(super) fn texts(&self) -> BTreeMap<String, String> {
         let mut texts = self.runner.workflow.checked.loaded.texts();
         texts.values_mut().for_each(|text| self.ports.door.text(text));
         texts
     }
 
-    /// The pipeline, with the model that the settings give.
+    /// Returns the pipeline, with the model that the settings supply.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.runner.workflow.pipeline
     }
@@ -176,7 +176,7 @@ impl Surroundings {
         Arc::new(self.runner.workflow.checked.plan.clone())
     }
 
-    /// What was said before in the run that the recordings are of.
+    /// Returns the earlier messages of the recorded run.
     pub(super) fn recorded_conversation(&self) -> ConversationSoFar {
         let of_head = |head: &Head| ConversationSoFar {
             messages: head.conversation.clone(),
@@ -188,7 +188,7 @@ impl Surroundings {
         self.replayed.as_ref().map(of_head).unwrap_or_default()
     }
 
-    /// The agents of which is kept what they were asked and said, and whether they see it.
+    /// Returns the agents whose history is stored, and whether they see it.
     pub(super) fn agents_with_own_history(&self) -> BTreeMap<String, bool> {
         let mut found = BTreeMap::new();
         for step in self.runner.workflow.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.all_steps()) {
@@ -202,7 +202,7 @@ impl Surroundings {
         found
     }
 
-    /// What `run.now` of a run is that begins now. Errors: the recordings name no time.
+    /// Returns `run.now` for a run that starts now. Errors: the recordings have no time.
     pub(super) fn now(&self) -> Result<DateTime<Utc>, RunError> {
         let recorded = self.replayed.as_ref().and_then(|head| head.now.as_deref());
         match (self.runner.now, recorded) {
@@ -215,14 +215,14 @@ impl Surroundings {
         }
     }
 
-    /// Results that are used again are kept as those of this run, encrypted as it is; a run that is recorded or replayed keeps none.
+    /// Stores cached results under this run, encrypted like it; a recorded or replayed run stores none.
     pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path, sealing: &Sealing) {
         if self.runner.taping == Taping::None {
             self.ports.cache = Arc::new(SqliteCache::new(kept::cache_file(journal), run, sealing.clone()));
         }
     }
 
-    /// That a bound on money can be held; a replay asks nobody. Errors: it cannot.
+    /// Checks that cost limits can be enforced; a replay calls no model. Errors: a price is missing.
     pub fn know_prices(&self) -> Result<(), RunError> {
         if self.runner.taping.is_replay() {
             return Ok(());
@@ -231,13 +231,13 @@ impl Surroundings {
         know_prices(&workflow.checked, default_model.as_ref().map(|model| (model, *default_model_from)), limits)
     }
 
-    /// The model that answers for a name: of `default` that of the variables, else that of the file.
+    /// Returns the model with a name; for `default` that of the variables, else that of the file.
     pub fn model(&self, name: &str) -> Option<&Model> {
         let of_variables = self.runner.default_model.as_ref().filter(|_| name == DEFAULT_MODEL);
         of_variables.or_else(|| self.pipeline().models.get(name))
     }
 
-    /// What to tell before the first run of this process: folders of the user's settings that no program gets.
+    /// Returns warnings before the first run of this process: folders of the user's settings that no program can read.
     pub fn unreadable_folders(&self) -> Vec<String> {
         static ARE_TOLD: AtomicBool = AtomicBool::new(false);
         if ARE_TOLD.swap(true, Ordering::Relaxed) {
@@ -249,12 +249,12 @@ impl Surroundings {
         self.settled.readable.iter().filter_map(|written| told(ReadableFolder::of(written))).collect()
     }
 
-    /// What to tell before a run: declared secrets that cannot be told from ordinary text, and what is read and not set.
+    /// Returns warnings before a run: declared secrets that look like ordinary text, and variables that are read but not set.
     pub fn unrecognised(&self) -> Vec<String> {
         let declared = self.runner.workflow.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let unique: BTreeSet<&String> = declared.collect();
         let lines = unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env)).chain(self.fewer_calls());
-        // A replay needs none.
+        // A replay needs no variables.
         if self.runner.taping.is_replay() {
             return lines.collect();
         }
@@ -264,7 +264,7 @@ impl Surroundings {
         lines.chain(of_env).chain(keyless(&workflow.checked, env, of_user)).collect()
     }
 
-    /// The policies of who runs it, which are in force beside those of the file.
+    /// Returns the policies of the user and the caller, which apply in addition to those of the file.
     pub fn user_policies(&self) -> impl Iterator<Item = &Policy> {
         self.settled.policy.iter().chain(&self.runner.policies)
     }
@@ -288,7 +288,7 @@ impl Surroundings {
         }
     }
 
-    /// The most calls for which this process may open files.
+    /// Returns the maximum number of calls for which this process may open files.
     fn most_calls(&self) -> u64 {
         let checked = &self.runner.workflow.checked;
         let is_heavy = !Wishes::of(&checked.plan, self.runner.default_model.as_ref()).programs.is_empty();
@@ -296,7 +296,7 @@ impl Surroundings {
         (open_files().saturating_sub(FILES_OF_RUN) / each).max(1)
     }
 
-    /// That fewer calls are out at once than the file or a setting wants.
+    /// Returns a warning if fewer calls can be open at once than the file or a setting requests.
     fn fewer_calls(&self) -> Option<String> {
         let own = self.runner.workflow.pipeline.limits.max_parallel;
         let wanted = [own, self.runner.limits.max_parallel].into_iter().flatten().min()?;
@@ -306,7 +306,7 @@ impl Surroundings {
         (most < wanted).then(told)
     }
 
-    /// What a cassette of this run says of it.
+    /// Returns the head of a cassette of this run.
     pub(super) fn head(&self, events: &[Event]) -> Head {
         let now = start_of(events).map(|start| start.now.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true));
         let now = now.filter(|_| reads_clock(&self.runner.workflow.checked.loaded.program));
@@ -328,17 +328,17 @@ impl Surroundings {
     }
 }
 
-/// Messages as others may read them.
+/// Masks messages for others.
 fn masked(said: Vec<PastMessage>, redactor: &Redactor) -> Vec<PastMessage> {
     said.into_iter().map(|one| PastMessage { text: redactor.redact(&one.text), person: None, content: None, ..one }).collect()
 }
 
-/// Keeps what a `send` to standard output prints.
+/// Collects the output of `send` to standard output.
 #[derive(Default)]
 pub(crate) struct KeptPrinter(Mutex<Vec<String>>);
 
 impl KeptPrinter {
-    /// What was printed so far.
+    /// Returns what was printed so far.
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *held(&self.0))
     }
@@ -351,7 +351,7 @@ impl Printer for KeptPrinter {
     }
 }
 
-/// The first event of a run.
+/// Returns the first event of a run.
 pub fn start_of(events: &[Event]) -> Option<&RunStart> {
     match &events.first()?.happening {
         Happening::RunStarted(start) => Some(start),
@@ -359,10 +359,10 @@ pub fn start_of(events: &[Event]) -> Option<&RunStart> {
     }
 }
 
-/// The file that a run runs, to run it again.
+/// Returns the file that a run uses, to run it again.
 ///
 /// # Errors
-/// Fails if it runs none, or the file is not there any more.
+/// Fails if it has none, or the file no longer exists.
 pub fn file_of(events: &[Event]) -> Result<PathBuf, String> {
     let file = start_of(events).map(|start| start.file.as_str()).unwrap_or_default();
     match file {
@@ -372,7 +372,7 @@ pub fn file_of(events: &[Event]) -> Result<PathBuf, String> {
     }
 }
 
-/// Values of inputs as far as the file gives them.
+/// Returns the values of inputs that the file defines, as defaults or examples.
 pub fn inputs_of_file(pipeline: &Pipeline) -> Map<String, Value> {
     let given = pipeline.input_fields().iter().filter_map(|field| {
         let value = pipeline.default_of(field).or_else(|| field.example.clone())?;
@@ -381,7 +381,7 @@ pub fn inputs_of_file(pipeline: &Pipeline) -> Map<String, Value> {
     given.collect()
 }
 
-/// What to tell about a secret whose value cannot be told from ordinary text; `None`: it can, or is not set.
+/// Returns a warning about a secret that looks like ordinary text; `None`: it does not, or is not set.
 pub fn unrecognised(name: &str, env: &BTreeMap<String, Secret>) -> Option<String> {
     let value = env.get(name)?.reveal().trim();
     (!value.is_empty() && !is_recognised(value)).then(|| {

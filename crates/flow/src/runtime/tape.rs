@@ -1,4 +1,4 @@
-//! Recordings: where the traffic of a run is kept, or comes from.
+//! Recordings: where the calls of a run are recorded to, or replayed from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::port::Secret;
 /// Where a run's calls are recorded to, or replayed from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Taping {
-    /// Neither is recorded nor replayed.
+    /// No recording or replay.
     #[default]
     None,
     /// Answers are recorded in this folder.
@@ -38,8 +38,8 @@ pub enum TapingError {
 }
 
 impl Taping {
-    /// Makes the folder to record into, or reads what the recordings say of their run.
-    /// Errors: the folder to record into is not empty, the one to replay from holds no recordings.
+    /// Creates the folder to record into, or reads the head of the recordings. Errors: the folder to record into is not empty, or the one
+    /// to replay from has no recordings.
     pub fn open(&self) -> Result<Option<Head>, TapingError> {
         match self {
             Taping::None => Ok(None),
@@ -64,7 +64,7 @@ impl Taping {
         }
     }
 
-    /// What the first event of the run says about it.
+    /// Describes the recordings for the first event of the run.
     pub(crate) fn recorded_as(&self) -> Option<TapeOf> {
         let (Taping::Record(folder) | Taping::Replay(folder)) = self else { return None };
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string();
@@ -76,19 +76,19 @@ impl Taping {
         matches!(self, Taping::Replay(_))
     }
 
-    /// Who answers for a model that has no scripted reply.
+    /// Returns who answers for a model without a scripted reply.
     pub(crate) fn unscripted(&self) -> Unscripted {
         self.recordings().map_or(Unscripted::Live, |folder| Unscripted::Recorded(folder.clone()))
     }
 
-    /// The secrets that pipelines declare. A replay needs none, so one that is not set is stars.
+    /// Returns the secrets that pipelines declare. A replay needs none, so missing ones are replaced with asterisks.
     pub(crate) fn secrets(&self, pipelines: &[Arc<Pipeline>], env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
         let all = pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let stars = all.filter(|_| self.is_replay()).map(|name| (name.clone(), Secret::new("***")));
         stars.chain(declared(pipelines.iter().map(|pipeline| &**pipeline), env)).collect()
     }
 
-    /// The recordings in the place of a model.
+    /// Returns the recordings as a model.
     pub(crate) fn model(&self) -> Option<Model> {
         self.recordings().map(|folder| Model::new(Provider::Replay(folder.clone())))
     }
@@ -97,7 +97,7 @@ impl Taping {
         if let Taping::Replay(folder) = self { Some(folder) } else { None }
     }
 
-    /// Writes what was recorded. `None`: nothing was to be recorded. Errors: the recordings cannot be written.
+    /// Writes the recordings. `None`: nothing was recorded. Errors: they cannot be written.
     pub(crate) fn finish(&self, tape: &Cassette, head: &Head) -> Result<Option<Recorded>, FileError> {
         let Taping::Record(folder) = self else { return Ok(None) };
         let lost = tape.write(folder, head).map_err(cannot("write the recordings in", folder))?;
@@ -109,18 +109,18 @@ impl Taping {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// Where.
+    /// Its folder.
     pub folder: PathBuf,
-    /// How many calls.
+    /// The number of calls.
     pub calls: usize,
     /// Recorded texts that differ from those that were sent, one sentence each.
     pub lost: Vec<String>,
 }
 
-/// What `run` tells besides the clock.
+/// Fields of `run` that do not depend on the clock.
 const NO_CLOCK: [&str; 2] = ["id", "time_zone"];
 
-/// Whether any pipeline, or a reply written for one, reads the clock of the run, so that a replay needs the time of its recording.
+/// Whether any pipeline, or a reply for one, reads the clock of the run, so that a replay needs the recorded time.
 pub(crate) fn reads_clock(program: &Program) -> bool {
     let mut reads = false;
     for pipeline in &program.pipelines {

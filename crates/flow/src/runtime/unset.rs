@@ -1,4 +1,4 @@
-//! Variables and secrets that a file reads and that are not set: the step that reads one would fail.
+//! Variables and secrets that a file reads but that are not set: a step that reads one would fail.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,20 +10,20 @@ use crate::model::{DEFAULT_MODEL, Pipeline, SandboxMode, SecretReader, is_own_va
 use crate::port::Secret;
 use crate::runtime::world;
 
-/// One of them.
+/// A variable or secret that is not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unset {
     /// Whether it is declared under `secrets`.
     pub is_secret: bool,
     name: String,
-    /// What its author says of it.
+    /// Its description by the author.
     about: Option<String>,
-    /// Who reads it, each once.
+    /// Its readers, each once.
     readers: IndexSet<String>,
 }
 
 impl Unset {
-    /// Whether somebody reads it.
+    /// Whether a reader uses it.
     pub fn is_read_by(&self, who: &SecretReader) -> bool {
         self.readers.contains(&who.to_string())
     }
@@ -38,12 +38,12 @@ impl fmt::Display for Unset {
     }
 }
 
-/// Whether a secret is set. A blank value is none.
+/// Whether a secret is set. A blank value does not count.
 pub fn is_secret_set(secret: &str, env: &BTreeMap<String, Secret>) -> bool {
     env.get(secret).is_some_and(|value| !value.reveal().trim().is_empty())
 }
 
-/// Agent programs that get no key: in the sandbox they have no login of a person, either. `of_user`: how the user's own policy shuts programs in.
+/// Returns agent programs without a key: in the sandbox they cannot use a person's login. `of_user`: the user's sandbox mode.
 pub fn keyless(checked: &Checked, env: &BTreeMap<String, Secret>, of_user: Option<SandboxMode>) -> Vec<String> {
     let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
     let of_one = |pipeline: &Pipeline| -> Vec<String> {
@@ -63,7 +63,7 @@ pub fn keyless(checked: &Checked, env: &BTreeMap<String, Secret>, of_user: Optio
     checked.loaded.program.pipelines.iter().flat_map(|pipeline| of_one(pipeline)).collect()
 }
 
-/// Those that somebody reads without `default(…)`, in the order of the files. What the variables put in the place of the model `default` reads nothing.
+/// Returns those that are read without `default(…)`, in file order. A model that variables set in place of `default` reads none.
 pub fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Unset> {
     let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
     let mut found: IndexMap<(bool, &str), Unset> = IndexMap::new();
@@ -75,7 +75,7 @@ pub fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Unset> {
             for read in texts.iter().flat_map(|text| &text.reads).filter(|read| !read.is_guarded) {
                 let [root, name, ..] = read.path.as_slice() else { continue };
                 let is_secret = root == "secrets";
-                // A name that is no secret of the file is an error of the check.
+                // The check reports names that are not secrets of the file.
                 if !is_secret && root != "env"
                     || is_own_variable(name)
                     || if is_secret { is_secret_set(name, env) } else { env.contains_key(name) }

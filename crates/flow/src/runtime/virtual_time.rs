@@ -1,4 +1,4 @@
-//! A run in virtual time: its clock jumps from timer to timer, and each request is answered at once by whoever plays it.
+//! A run in virtual time: its clock jumps from timer to timer, and the player answers each request at once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::event::{Event, RunEnd, RunStart};
 use crate::plan::Plan;
 use crate::port::Tape;
 
-/// Most answers and timers of one run.
+/// Maximum number of answers and timers of one run.
 const MOST_TURNS: usize = 200_000;
 
-/// When a call is answered, of those that are out: given the events so far and its number.
+/// Ranks an open call for the order of answers, from the events so far and its number.
 pub(crate) type Rank<'r> = dyn FnMut(&[Event], u64) -> u64 + 'r;
 
 /// Why a run does not end.
@@ -32,16 +32,16 @@ pub(crate) struct VirtualRun {
     pub(crate) events: Vec<Event>,
     now: DateTime<Utc>,
     ms: u64,
-    /// Calls that are out, oldest first.
+    /// Open calls, oldest first.
     out: VecDeque<(u64, CallRequest)>,
     tape: Arc<dyn Tape>,
     door: Door,
-    /// Which of the calls that are out is answered next: 0 the oldest, else by a row of numbers that begins here.
+    /// Which open call is answered next: 0 the oldest, otherwise by a pseudo-random sequence that starts here.
     order: u64,
 }
 
 impl VirtualRun {
-    /// One that has not begun.
+    /// Creates a run that has not started.
     pub(crate) fn new(
         id: &str,
         plan: Arc<Plan>,
@@ -55,7 +55,7 @@ impl VirtualRun {
         VirtualRun { run, events: vec![], now, ms: 0, out: VecDeque::new(), tape, door, order }
     }
 
-    /// Runs to the end. `answer` is given the events so far, and a request with the number of its call.
+    /// Runs to the end. `answer` receives the events so far, and a request with the number of its call.
     pub(crate) fn play(
         &mut self,
         start: RunStart,
@@ -64,7 +64,7 @@ impl VirtualRun {
         self.play_in_order(start, None, answer)
     }
 
-    /// The same, where the call with the lowest `rank` is answered first; of several the oldest.
+    /// Like [`VirtualRun::play`], but answers the call with the lowest `rank` first; among equals the oldest.
     pub(crate) fn play_in_order(
         &mut self,
         start: RunStart,
@@ -91,7 +91,7 @@ impl VirtualRun {
 
     fn next_out(&mut self, rank: Option<&mut Rank<'_>>) -> Option<(u64, CallRequest)> {
         if self.order > 0 {
-            // Knuth's MMIX numbers: enough to shuffle, and the same each time.
+            // Knuth's MMIX generator: sufficient to shuffle, and reproducible.
             self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) | 1;
             let place = (self.order >> 33) as usize % self.out.len().max(1);
             return self.out.remove(place);

@@ -19,7 +19,7 @@ use crate::report::{self, Findings};
 /// A pipeline without errors, with all files that it imports, as they were when it was checked. Cheap to clone.
 #[derive(Clone)]
 pub struct Workflow {
-    /// What the check found, and what it read.
+    /// The findings of the check, and the loaded files.
     pub checked: Arc<Checked>,
     /// The pipeline of the file.
     pub pipeline: Arc<Pipeline>,
@@ -35,7 +35,7 @@ impl fmt::Debug for Workflow {
     }
 }
 
-/// Why a file is not a [`Workflow`].
+/// Why a file is not a valid [`Workflow`].
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -50,7 +50,7 @@ pub enum CheckError {
     System(#[source] std::io::Error),
 }
 
-/// Like `Display`: a checked file with its imports is long.
+/// Uses `Display`, because a checked file with its imports is long.
 impl fmt::Debug for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -58,7 +58,7 @@ impl fmt::Debug for CheckError {
 }
 
 impl CheckError {
-    /// The errors, each with its code, place and help.
+    /// Returns the errors, each with its code, place and help.
     pub fn findings(&self) -> Vec<Diagnostic> {
         match self {
             CheckError::Findings(checked) => checked.errors(),
@@ -66,7 +66,7 @@ impl CheckError {
         }
     }
 
-    /// The place of a finding: `FILE:LINE:COLUMN`, from 1, columns in characters.
+    /// Returns the place of a finding: `FILE:LINE:COLUMN`, from 1, columns in characters.
     pub fn place(&self, finding: &Diagnostic) -> String {
         match self {
             CheckError::Findings(checked) => checked.loaded.sources.place(finding.span),
@@ -94,8 +94,8 @@ impl Workflow {
         Workflow::check_with(file, project, &DiskFiles)
     }
 
-    /// Like [`Workflow::check_in`], for texts that are elsewhere than on the disk, such as [`MemoryFiles`](crate::port::MemoryFiles). A run reads and
-    /// writes the disk all the same: what its tools, programs and data need must be there.
+    /// Like [`Workflow::check_in`], for texts that are not on disk, such as [`MemoryFiles`](crate::port::MemoryFiles). A run still reads
+    /// and writes the disk: everything that its tools, programs and data need must be there.
     ///
     /// # Errors
     /// As [`Workflow::check`].
@@ -113,7 +113,7 @@ impl Workflow {
         Workflow::from_checked(checked, file, project)
     }
 
-    /// A file that was checked and has no errors. Errors: it is no pipeline.
+    /// Creates a workflow from a checked file without errors. Errors: it is not a pipeline.
     pub fn from_checked(checked: Checked, file: PathBuf, project: PathBuf) -> Result<Workflow, CheckError> {
         let is_pipeline = checked.loaded.kind == FileKind::Pipeline;
         match checked.loaded.program.pipelines.first().filter(|_| is_pipeline).cloned() {
@@ -122,7 +122,7 @@ impl Workflow {
         }
     }
 
-    /// Gives the model of the settings to every file that has none called `default`; tells whether there was one.
+    /// Adds the model of the settings to every file without one called `default`; returns whether there was such a file.
     pub fn give_model(&mut self, model: Option<&Model>) -> bool {
         let Some(model) = model else { return false };
         let checked = Arc::make_mut(&mut self.checked);
@@ -131,39 +131,39 @@ impl Workflow {
         is_given
     }
 
-    /// The pipeline's name.
+    /// Returns the pipeline's name.
     pub fn name(&self) -> &str {
         &self.pipeline.name.value
     }
 
-    /// Warnings, remarks and missing data files: findings that do not prevent a run.
+    /// Returns warnings, remarks and missing data files: findings that do not prevent a run.
     pub fn findings(&self) -> &[Diagnostic] {
         &self.checked.diagnostics
     }
 
-    /// Where a finding is: `FILE:LINE:COLUMN`, from 1, columns in characters.
+    /// Returns the place of a finding: `FILE:LINE:COLUMN`, from 1, columns in characters.
     pub fn place(&self, finding: &Diagnostic) -> String {
         self.checked.loaded.sources.place(finding.span)
     }
 
-    /// The JSON Schema of its inputs.
+    /// Returns the JSON Schema of its inputs.
     pub fn inputs_schema(&self) -> Value {
         crate::engine::inputs_schema(&self.pipeline)
     }
 
-    /// The names of its channels; the first is the default.
+    /// Returns the names of its channels; the first is the default.
     pub fn channels(&self) -> impl Iterator<Item = &str> {
         self.pipeline.channels.iter().map(|channel| channel.name.as_str())
     }
 
-    /// The programs, hosts and secrets that its runs would use, as far as the files and the project's settings name them; [`Consent`](super::Consent)
-    /// is about these.
+    /// Returns the programs, hosts and secrets that its runs would use, as far as the files and the project's settings name them;
+    /// [`Consent`](super::Consent) decides about these.
     pub fn wishes(&self) -> Wishes {
         let of_project = settings::of_project(&self.project).ok().and_then(|settled| settled.model_of_project);
         Wishes::of(&self.checked.plan, of_project.as_ref())
     }
 }
-/// Gives a model to every file that has none called `default`; tells whether there was one.
+/// Adds a model to every file without one called `default`; returns whether there was such a file.
 pub fn give_model(checked: &mut Checked, model: &Model) -> bool {
     let mut is_given = false;
     let Checked { loaded, plan, .. } = checked;

@@ -1,4 +1,4 @@
-//! What a run uses of this machine: adapters, secrets that are set, models whose price is known, SQL engines.
+//! The parts of this machine that a run uses: adapters, secrets, prices of models, SQL engines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,14 +35,14 @@ use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Pipeline, Program, Provide
 use crate::plan::{PipelinePlan, asks_default};
 use crate::port::{Clock, FileToWrite, HttpRequest, Mail, MailHead, Printer, Programs, Secret};
 
-/// Must be the first thing that `main` calls in each program that runs pipelines: `Some` if the process was started as the first stage of a program in a
-/// sandbox, or to read files there; then `main` returns this code. Otherwise it notes that this program can be started so.
+/// Must be called first in `main` of each program that runs pipelines. `Some`: the process was started as the first stage of a sandbox, or
+/// to read files there; `main` then returns this code. Otherwise this program is registered for such starts.
 pub fn first_stage() -> Option<ExitCode> {
     stage().or_else(reader)
 }
 
-/// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
-/// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept; `command`: how a person makes one; `readable`: folders that the user lets programs read.
+/// Creates real ports without a cache. `own`: files that no step may access; `private_hosts`: allowed hosts in private networks; `agreed`:
+/// servers that may start; `logins`: their folder; `command`: makes a login; `readable`: folders that programs may read.
 pub fn ports(
     printer: Arc<dyn Printer>,
     own: Arc<OwnFiles>,
@@ -80,7 +80,7 @@ pub fn ports(
     }
 }
 
-/// What the ports would reject of a request that a test does not send. What stands for a secret or a variable is taken for one that fits.
+/// Returns the rules by which ports reject requests that a test does not send. Placeholders for secrets and variables are accepted.
 pub fn rules_of_ports(own: Arc<OwnFiles>) -> PortRules {
     let known = |text: &str| address_without_stand_ins(text).unwrap_or_else(|| text.to_owned());
     let one = |address: &String| without_stand_ins(address).map_or_else(|| address.clone(), |_| "somebody@example.com".to_owned());
@@ -116,12 +116,12 @@ pub fn rules_of_ports(own: Arc<OwnFiles>) -> PortRules {
     }))
 }
 
-/// Where the user's logins are kept, if there is such a place.
+/// Returns the folder of the user's logins, if there is one.
 pub fn logins() -> Option<PathBuf> {
     environment::logins_folder().ok()
 }
 
-/// How a person logs in to the servers of a file of a project, from where this process was started, with its `--env-file`.
+/// Returns the login command for the servers of a file, for the folder where this process was started, with its `--env-file`.
 pub fn login_command(file: &Path, project: &Path, env_file: Option<&Path>) -> LoginCommand {
     let place =
         |folder: &Path| std::path::absolute(folder).and_then(|folder| folder.canonicalize()).unwrap_or_else(|_| folder.to_path_buf());
@@ -129,13 +129,13 @@ pub fn login_command(file: &Path, project: &Path, env_file: Option<&Path>) -> Lo
     LoginCommand::of(file, if is_found { None } else { Some(project) }, env_file)
 }
 
-/// The same from anywhere, for those who see messages elsewhere.
+/// Like [`login_command`], but valid in any folder, for readers of messages elsewhere.
 pub fn login_command_from_anywhere(file: &Path, project: &Path, env_file: Option<&Path>) -> LoginCommand {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     login_command(&whole(file), &whole(project), env_file.map(whole).as_deref())
 }
 
-/// MCP servers of a file, to be looked at outside of a run.
+/// Creates the MCP servers of a file for use outside a run.
 pub fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>, command: LoginCommand) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock)
@@ -144,13 +144,13 @@ pub fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>, command: LoginCo
         .with_login_command(command)
 }
 
-/// Values of the secrets that pipelines declare, as far as they are set.
+/// Returns the values of the declared secrets that are set.
 pub fn declared<'a>(pipelines: impl IntoIterator<Item = &'a Pipeline>, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
     let names = pipelines.into_iter().flat_map(|pipeline| pipeline.secrets.keys());
     names.filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
 }
 
-/// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.
+/// Returns the model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` set in place of `default`.
 pub fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, RunError> {
     let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
     if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
@@ -162,7 +162,7 @@ pub fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, Ru
     if api == Api::Responses && service.preset().responses.is_none() {
         return Err(RunError::usage("FLOW_MODEL_API is for the provider openai only"));
     }
-    // The value may hold a log-in, and is not shown.
+    // The value may contain a login, so it is not shown.
     if get("FLOW_MODEL_BASE_URL").is_some_and(|url| host(url).is_none()) {
         let what = "FLOW_MODEL_BASE_URL is not a web address; write it with http:// or https://, as http://127.0.0.1:8080/v1";
         return Err(RunError::usage(what));
@@ -182,7 +182,7 @@ pub fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, Ru
     }))
 }
 
-/// The value of a variable that takes one of a few words.
+/// Parses a variable that accepts one of a few words.
 fn one_of<T: FromStr + VariantNames>(name: &str, value: Option<&str>, default: T) -> Result<T, RunError> {
     let Some(value) = value else { return Ok(default) };
     value.parse().map_err(|_| {
@@ -191,7 +191,7 @@ fn one_of<T: FromStr + VariantNames>(name: &str, value: Option<&str>, default: T
     })
 }
 
-/// A bound on money needs the price of every model that may be asked, also of the pipelines that are called. `default_model`: with whom it is from.
+/// Checks that a cost limit has the price of every model that may be called, also in called pipelines. `default_model`: with its source.
 pub fn know_prices(checked: &Checked, default_model: Option<(&Model, &str)>, limits: &Limits) -> Result<(), RunError> {
     let program = &checked.loaded.program;
     let has_bound = program.pipelines.iter().any(|pipeline| pipeline.bounds().max_cost_usd.is_some());
@@ -207,23 +207,23 @@ pub fn know_prices(checked: &Checked, default_model: Option<(&Model, &str)>, lim
     }
 }
 
-/// Whether any model that may be asked is scripted.
+/// Whether any model that may be called is scripted.
 pub(crate) fn is_scripted(program: &Program, default_replaced: bool) -> bool {
     models(program, default_replaced).any(|(_, model)| model.provider.answers_from_a_file())
 }
 
-/// The models of all files, without `default` where a variable stands for it.
+/// Returns the models of all files, without `default` if a variable replaces it.
 fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&str, &Model)> {
     let all = program.pipelines.iter().flat_map(|pipeline| &pipeline.models);
     all.map(|(name, model)| (name.as_str(), model)).filter(move |(name, _)| !(default_replaced && *name == DEFAULT_MODEL))
 }
 
-/// Whether a call of it may cost money that is told here. What a tool spends, nobody tells.
+/// Whether calls of the model may have a cost that is reported. The cost of a tool is never reported.
 fn costs(model: &Model) -> bool {
     !model.provider.answers_from_a_file() && model.provider.tool().is_none()
 }
 
-/// What this machine lacks for a run, which would end therefore.
+/// Returns the failure of a run for which something is missing on this machine.
 pub fn lacking(checked: &Checked) -> Option<Failure> {
     let of_one = |plan: &PipelinePlan| {
         let queries = plan.steps.iter().filter_map(|planned| {

@@ -1,4 +1,4 @@
-//! For programs: one JSON object; JUnit XML, which build servers show (one suite a test file, one test a case and channel).
+//! Output for programs: one JSON object, or JUnit XML for build servers (one suite per test file, one test per case and channel).
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{compared, complaint_text};
 use crate::report::escape::json_text;
 use crate::report::{JunitCase, JunitFailure, JunitSuite, junit_suites};
 
-/// The whole report. Fields may be added; readers ignore those they do not know.
+/// Formats the whole report as JSON. Fields may be added; readers ignore unknown ones.
 pub fn json(report: &Report) -> String {
     let (passed, failed) = report.counts();
     let tests: Value = report
@@ -52,7 +52,7 @@ pub fn json(report: &Report) -> String {
     json_text(&all, false) + "\n"
 }
 
-/// What cases came to on one model.
+/// Formats the results of cases on one model.
 fn of_model(model: &ComparedModel) -> Value {
     json!({
         "model": model.name,
@@ -65,7 +65,7 @@ fn of_model(model: &ComparedModel) -> Value {
     })
 }
 
-/// The outputs that were broken on purpose.
+/// Formats the results of broken outputs.
 fn mutants_of(outcome: &Outcome) -> Value {
     let one = |mutant: &Mutant| {
         let (result, more) = match &mutant.noticed {
@@ -78,7 +78,7 @@ fn mutants_of(outcome: &Outcome) -> Value {
     outcome.mutants.iter().map(one).collect()
 }
 
-/// The whole report.
+/// Formats the whole report as JUnit XML.
 pub fn junit(report: &Report) -> String {
     let suite = |name: &str, cases: Vec<JunitCase>| JunitSuite { name: name.into(), cases, output: vec![] };
     let mut suites: Vec<JunitSuite> = vec![];

@@ -1,5 +1,5 @@
-//! Drawing what `flow test` found: here for people (a line a trial, then what failed, and what gates noticed of outputs that were broken on purpose), beside
-//! it for programs.
+//! Output of `flow test`. This module prints for people: a line per trial, then failures, then what gates noticed of broken outputs.
+//! Submodules format for programs.
 
 mod machine;
 mod summary;
@@ -18,7 +18,7 @@ use crate::diagnostic::{counted, visible};
 use crate::model::step_path;
 use crate::runtime::shown;
 
-/// All lines; with `only_bad`, nothing about what passed.
+/// Formats all lines; with `only_bad`, passed trials are left out.
 pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     let word = |word: &str, code: &str| if colour { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_string() };
     let mut out = String::new();
@@ -62,7 +62,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     out
 }
 
-/// The models that cases were compared on: a line for the columns, then one for each; none if nothing was compared.
+/// Formats the compared models: a header line, then one line per model; empty if nothing was compared.
 fn compared(report: &Report) -> Vec<String> {
     let models = report.models();
     if models.is_empty() {
@@ -79,20 +79,20 @@ fn compared(report: &Report) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// One model: its name, passed of cases, cost, tokens, time.
+/// Formats one model: its name, passed cases, cost, tokens, time.
 fn cells(model: &ComparedModel) -> [String; 5] {
     let cost = model.usage.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| format!("{cost:.6}"));
     let passed = format!("{} of {}", model.passed, model.cases);
     [visible(model.name).into_owned(), passed, cost, model.usage.total_tokens().to_string(), format!("{:.1} s", model.waited.as_secs_f64())]
 }
 
-/// The goldens that were written.
+/// Returns the goldens that were written.
 fn written(report: &Report) -> impl Iterator<Item = &PathBuf> {
     let goldens = report.outcomes.iter().filter_map(|outcome| outcome.golden.as_ref());
     goldens.filter(|golden| golden.state == Golden::Written).map(|golden| &golden.path)
 }
 
-/// `12 passed, 1 failed`, and what else there is to count.
+/// Returns `12 passed, 1 failed`, and further counts above 0.
 pub fn summary(report: &Report) -> String {
     let (passed, failed) = report.counts();
     let also = [
@@ -105,7 +105,7 @@ pub fn summary(report: &Report) -> String {
     format!("{passed} passed, {failed} failed{}", also.collect::<String>())
 }
 
-/// A complaint as text: the sentence with its place, then how things differ.
+/// Formats a complaint: the sentence with its place, then the differences.
 fn complaint_text(outcome: &Outcome, complaint: &Complaint, colour: bool) -> String {
     let at = complaint.line.map(|line| format!("{}:{line}: ", outcome.file)).unwrap_or_default();
     let mut text = format!("{at}{}\n", complaint.message);
@@ -115,19 +115,19 @@ fn complaint_text(outcome: &Outcome, complaint: &Complaint, colour: bool) -> Str
     text
 }
 
-/// So much of a text that nobody noticed is shown, in characters.
+/// Maximum length of the shown text of a survivor, in characters.
 const SHOWN: usize = 160;
 
 fn all(report: &Report) -> impl Iterator<Item = (&Outcome, &Mutant)> {
     report.outcomes.iter().flat_map(|outcome| outcome.mutants.iter().map(move |mutant| (outcome, mutant)))
 }
 
-/// How many broken outputs nobody noticed.
+/// Returns how many broken outputs no gate noticed.
 pub fn survived(report: &Report) -> usize {
     all(report).filter(|(_, mutant)| matches!(mutant.noticed, Noticed::Nobody(_))).count()
 }
 
-/// Those that nobody noticed, each with what would; then, unless `only_bad`, a line for each way.
+/// Formats the survivors, each with a hint to a criterion; then, unless `only_bad`, one line per mutation.
 fn mutants(report: &Report, only_bad: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<OutputMutation, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
@@ -144,7 +144,7 @@ fn mutants(report: &Report, only_bad: bool) -> String {
             }
         }
     }
-    // Of elements and rounds that let the same through, the first one.
+    // Equal survivors of elements and rounds are shown once.
     for ((name, ..), (Mutant { gate, way, .. }, text, others)) in survivors {
         let end: String = text.trim_end().chars().rev().take(SHOWN).collect::<Vec<_>>().into_iter().rev().collect();
         let cut = if end.len() < text.trim_end().len() { "… " } else { "" };

@@ -1,19 +1,19 @@
-//! A summary for a pull request: Markdown in which no text of a model, a file or a person is more than a text. Such texts stand in code and in fences only,
-//! where hosts make no links, mentions or markup of them.
+//! A summary for a pull request, in Markdown. Texts of models, files and people appear only in code and in fences, so that hosts render no
+//! links, mentions or markup from them.
 
 use super::super::markdown::{code, fenced};
 use super::super::outcome::{Golden, GoldenFile, Outcome, Report};
 use super::summary;
 use crate::report::Diff;
 
-/// Most bytes: GitHub takes 65,536 characters in a comment, and 1 MiB of all steps in the summary of a job.
+/// Maximum size in bytes: GitHub accepts 65,536 characters in a comment, and 1 MiB for all steps in the summary of a job.
 const MOST: usize = 60_000;
-/// So much of it are tables.
+/// Maximum size of all tables in it.
 const MOST_OF_TABLES: usize = 24_000;
-/// Most bytes of one difference.
+/// Maximum size of one difference in bytes.
 const MOST_OF_DIFF: usize = 8_000;
 
-/// The counts, what failed, and the goldens that this run or the change changes, with how they differ.
+/// Formats the counts, the failures, and the goldens that this run or the change modified, with their differences.
 pub fn markdown(report: &Report) -> String {
     let mut out = format!("## flow test\n\n**{}**\n", summary(report));
     let goldens: Vec<(&Outcome, &GoldenFile, &str)> = report.outcomes.iter().filter_map(changed).collect();
@@ -51,7 +51,7 @@ pub fn markdown(report: &Report) -> String {
     out
 }
 
-/// The golden of a trial, if it changed, and how.
+/// Returns the golden of a trial, if it changed, and how.
 fn changed(outcome: &Outcome) -> Option<(&Outcome, &GoldenFile, &'static str)> {
     let golden = outcome.golden.as_ref()?;
     let word = match golden.state {
@@ -63,7 +63,7 @@ fn changed(outcome: &Outcome) -> Option<(&Outcome, &GoldenFile, &'static str)> {
     Some((outcome, golden, word))
 }
 
-/// A table, as far as there is room for it; none without rows.
+/// Adds a table with as many rows as there is room for; nothing without rows.
 fn table(out: &mut String, head: &str, rows: Vec<String>) {
     if rows.is_empty() {
         return;
@@ -83,7 +83,7 @@ fn table(out: &mut String, head: &str, rows: Vec<String>) {
     }
 }
 
-/// The lines of a difference, as many as there is room for.
+/// Returns the lines of a difference, as many as there is room for.
 fn cut(diff: &Diff) -> String {
     let drawn = diff.draw(false);
     let mut out = String::new();
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Everything that is not code: texts, and which tags there are.
+    /// Returns everything that is not code: the texts and the tags.
     fn active(markdown: &str) -> (String, Vec<String>) {
         let (mut texts, mut marks, mut in_code) = (String::new(), vec![], false);
         for event in Parser::new_ext(markdown, Options::all()) {

@@ -1,8 +1,8 @@
-//! What is trusted of a pipeline: one number that changes with every byte of what it is made of, and with the folders it works in.
+//! The hash of a trusted pipeline: it changes with every byte of the pipeline's content, and with the folders it works in.
 //!
-//! Of its own files counts what the record of a run counts ([`crate::model::Pipeline::hash`]). Beside it: what programs may run of the project
-//! ([`crate::adapter::started`]); the folders that servers are started in, since launchers such as `npx` run what lies there; and the model of the
-//! project's settings.
+//! It covers the pipeline's own files, like the hash in the record of a run ([`crate::model::Pipeline::hash`]); the files of the project
+//! that programs may run ([`crate::adapter::started`]); the folders that servers start in, because launchers such as `npx` run files there;
+//! and the model of the project's settings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::model::{Form, Model, Pipeline, Program, StartedBy, StartedCommand, Te
 use crate::port::{Secret, ServerTransport};
 use crate::runtime::{declared, inputs_of_file};
 
-/// The hash of all of it, in hex. `given`: the model that the project's settings give; `prints`: what programs may run.
-/// Errors: a folder cannot be read.
+/// Returns the hash in hex. `given`: the model that the project's settings supply; `prints`: the files that programs may run. Errors: a
+/// folder cannot be read.
 pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints) -> Result<String, FileError> {
     let mut digest = Sha256::new();
     let mut put = |part: &[u8]| {
@@ -46,7 +46,7 @@ pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints)
     Ok(hex::encode(digest.finalize()))
 }
 
-/// What the programs of servers may run of the project, as far as it is known before a run.
+/// Returns the files of the project that the programs of servers may run, as far as they are known before a run.
 pub(crate) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun {
     let mut found = MayRun::default();
     for pipeline in &program.pipelines {
@@ -58,7 +58,7 @@ pub(crate) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun
     found
 }
 
-/// The programs of a pipeline: as they are written, with every value that an argument may take, and as they are filled in.
+/// Returns the programs of a pipeline: as written, with every possible value of an argument, and as filled in.
 fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
     let inputs = inputs_of_file(pipeline);
     let (folder, project) = (pipeline.folder.clone(), pipeline.project.clone());
@@ -87,7 +87,7 @@ fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
     found
 }
 
-/// A text as it is written, and the values that it reads.
+/// Returns a text as written, and the values that it reads.
 fn words(text: &Text, inputs: &Map<String, Value>, env: &BTreeMap<String, Secret>) -> Vec<String> {
     let mut found = vec![text.source.to_string()];
     for read in text.reads.iter().filter(|_| text.form != Form::Plain) {
@@ -100,7 +100,7 @@ fn words(text: &Text, inputs: &Map<String, Value>, env: &BTreeMap<String, Secret
     found
 }
 
-/// Where a folder really is; an empty path is the current one.
+/// Returns the canonical path of a folder; an empty path is the current folder.
 pub(crate) fn real(folder: &Path) -> Result<PathBuf, FileError> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     std::fs::canonicalize(here).map_err(cannot("read the folder", here))

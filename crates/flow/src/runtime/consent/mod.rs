@@ -1,5 +1,5 @@
-//! Consent: what a file uses ([`Wishes`]), and whether that is allowed. Every start of something in a file is decided here and nowhere else;
-//! the question to a person is in `cli`.
+//! Consent: what a file uses ([`Wishes`]), and whether that is allowed. Only this module decides about starting anything from a file; the
+//! command-line program asks the person.
 //!
 //! How to add a kind of wish: a list in [`Wishes`]; if its effect depends on more than the files of the pipeline, also its part of [`content`].
 
@@ -46,7 +46,7 @@ impl fmt::Debug for Consent {
     }
 }
 
-/// What a file wants, and what its servers may run of the project now.
+/// The programs, hosts and secrets that a file uses, and the files of the project that its servers may run.
 pub struct ConsentRequest<'a> {
     /// The pipeline file.
     pub file: &'a Path,
@@ -58,18 +58,18 @@ pub struct ConsentRequest<'a> {
     prints: Result<Prints, PrintsError>,
 }
 
-/// How a file stands with the user's list.
+/// The entry of a file in the user's list.
 pub struct Standing {
-    /// What the user allowed before.
+    /// The list of what the user allowed.
     pub list: Trusted,
-    /// The hash of all that is trusted of it.
+    /// The hash of the trusted content.
     pub content: String,
     /// Whether the user has allowed this content.
     pub is_known: bool,
 }
 
 impl<'a> ConsentRequest<'a> {
-    /// `of_project`: the model that the project's settings give.
+    /// Creates a request for a checked file. `of_project`: the model that the project's settings supply.
     pub fn from_checked(
         checked: &'a Checked,
         file: &'a Path,
@@ -83,7 +83,7 @@ impl<'a> ConsentRequest<'a> {
         ConsentRequest { file, program, given, wishes, agreed, prints }
     }
 
-    /// What was looked at is what was agreed to, however long a question stood.
+    /// Consents to exactly what was inspected, however long the question was open.
     pub fn agreed(self) -> Arc<Agreed> {
         Arc::new(self.agreed)
     }
@@ -97,13 +97,13 @@ impl<'a> ConsentRequest<'a> {
         Ok(Standing { list, content, is_known })
     }
 
-    /// Allows what is not allowed yet, for later runs too.
+    /// Adds the content to the user's list, for later runs too.
     pub fn keep(&self, standing: &Standing, project: &Path) -> Result<(), RunError> {
         kept::audit(project, AuditAction::FileTrusted, "", &place_in(project, self.file))?;
         standing.list.add(&place(self.file), &standing.content, SystemClock::new().now()).map_err(RunError::system)
     }
 
-    /// That nobody agrees. Whether the rest of the list can be read decides nothing.
+    /// Creates the error of a file without consent. An unreadable list is ignored.
     pub fn refused(&self, list: Option<&Trusted>) -> Untrusted {
         let entries = list.and_then(|list| list.all().ok()).map(|(entries, _)| entries).unwrap_or_default();
         let before = entries.into_iter().rfind(|entry| entry.file == place(self.file)).map(|entry| entry.at);
@@ -111,12 +111,12 @@ impl<'a> ConsentRequest<'a> {
     }
 }
 
-/// All of it, whatever it is.
+/// Allows everything.
 pub fn allowed(checked: &Checked, file: &Path, env: &BTreeMap<String, Secret>) -> Arc<Agreed> {
     Arc::new(Agreed { is_free: true, ..agreed(&checked.loaded.program, file, env).0 })
 }
 
-/// What an embedder's consent allows. Errors: it does not allow what the file wants, or that cannot be looked up.
+/// Applies an embedder's consent. Errors: it does not allow what the file uses, or the user's list cannot be read.
 pub(super) fn consent(
     consent: &Consent,
     checked: &Checked,
@@ -143,17 +143,17 @@ fn agreed(program: &Program, file: &Path, env: &BTreeMap<String, Secret>) -> (Ag
     (Agreed { file: shown(file), named, prints: prints.as_ref().ok().cloned(), is_free: false }, prints)
 }
 
-/// The user's list.
+/// Returns the user's list.
 pub fn trusted() -> Result<Trusted, RunError> {
     environment::trusted_folder().map(Trusted::new).map_err(RunError::system)
 }
 
-/// Where a file is, from its project.
+/// Returns the path of a file relative to its project.
 pub fn place_in(project: &Path, file: &Path) -> String {
     from_project(&real(project).unwrap_or_else(|_| project.to_path_buf()), &place(file))
 }
 
-/// The name that a file is kept under: where it really stands.
+/// Returns the canonical path of a file, which is its key in the list.
 pub fn place(file: &Path) -> PathBuf {
     let folder = file.parent().and_then(|folder| real(folder).ok());
     let found = folder.and_then(|folder| Some(folder.join(file.file_name()?)));
