@@ -1,5 +1,5 @@
-//! What may be written at the cursor. A word that no file holds is put there, the text is read with it, and what the tables say of the
-//! place where it turns up is proposed: so the place is found in a file that is not finished, too.
+//! Completion at the cursor. A placeholder word that occurs in no file is inserted there and the text is parsed; the tables of the language
+//! for the place of the word give the proposals. This finds the place in an unfinished file, too.
 
 use strum::VariantNames;
 
@@ -13,25 +13,25 @@ use crate::model::FieldKind;
 use crate::source::{FileId, SourceFile};
 use crate::syntax::{self, Map, Node};
 
-/// The word that is put at the cursor.
+/// The placeholder word that is inserted at the cursor.
 const LETTERS: &str = "zzcursorzz";
 
-/// Something that may be written.
+/// A proposal.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CompletionItem {
-    /// What is shown and looked for.
+    /// The text that is shown and filtered by.
     pub label: String,
-    /// What is written.
+    /// The text that is inserted.
     pub text: String,
-    /// A few words beside it.
+    /// A short note beside the label.
     pub detail: String,
-    /// What it means.
+    /// The description.
     pub about: String,
-    /// As the protocol numbers them: 10 a key, 12 a value, 18 a name, 3 a filter.
+    /// The item kind of the protocol: 10 a key, 12 a value, 18 a name, 3 a filter.
     pub kind: u8,
 }
 
-/// The proposals at a byte, and the bytes they replace.
+/// Returns the proposals at a byte, and the range of bytes that they replace.
 pub fn complete(source: &SourceFile, at: usize, last: Option<&Checked>, around: &FileContext) -> (Vec<CompletionItem>, (usize, usize)) {
     let text: &str = &source.text;
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -49,7 +49,7 @@ pub fn complete(source: &SourceFile, at: usize, last: Option<&Checked>, around: 
             SpotPart::Key { key, .. } => key.text.contains(LETTERS),
             SpotPart::Value { scalar, .. } => scalar.text.contains(LETTERS),
         };
-        // In a text that breaks off, places may be told wrongly; the letters are there all the same.
+        // In an incomplete text, positions may be wrong; then the placeholder is searched for.
         let there = find(&tree, SpotTarget::Byte(start as u32 + 1)).filter(is_it);
         let Some(spot) = there.or_else(|| find(&tree, SpotTarget::Letters(LETTERS))) else { return };
         match &spot.part {
@@ -77,11 +77,11 @@ fn key_item(label: &str, text: &str, about: &str) -> CompletionItem {
     CompletionItem { label: label.to_owned(), text: text.to_owned(), detail: String::new(), about: about.to_owned(), kind: 10 }
 }
 
-/// The keys that may be beside those that do.
+/// Returns the keys that may be added to those present.
 fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<CompletionItem> {
     let places = &keys.places;
     let is_free = |key: &&KeyRule| map.get(key.name).is_none();
-    // As long as something has no kind, the key of each kind is proposed, and not what only one of them has.
+    // If no kind is chosen yet, the key of each kind is proposed, but no key that only one kind has.
     let of_place = |place: &'static crate::lower::keys::KeyTable| {
         let is_kind = place.keys.first().is_some_and(|key| key.name == place.name) && places.len() > 1;
         let is_open = is_kind && map.get(place.name).is_none();
@@ -89,7 +89,7 @@ fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<CompletionItem> {
     };
     let mut items: Vec<CompletionItem> = vec![];
     let mut free: Vec<&'static KeyRule> = places.iter().flat_map(|place| of_place(place)).filter(is_free).collect();
-    // What is needed comes first, then what gives it a kind.
+    // Required keys come first, then those that choose a kind.
     let is_kind = |key: &KeyRule| places.iter().any(|place| place.name == key.name);
     free.sort_by_key(|key| (!key.is_required, !is_kind(key)));
     for key in free {

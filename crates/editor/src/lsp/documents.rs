@@ -1,4 +1,4 @@
-//! The files that are open in the editor, which stand over those on disk.
+//! The files that are open in the editor, which take precedence over those on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +13,17 @@ use crate::source::{SourceFile, Unit};
 pub struct Document {
     /// Its text with an index of its lines.
     pub source: SourceFile,
-    /// The editor's number of this state.
+    /// The editor's version number of this text.
     pub version: Option<i64>,
 }
 
 impl Document {
-    /// A file as the editor has it.
+    /// Creates a document from the text in the editor.
     pub fn new(path: &Path, text: &str, version: Option<i64>) -> Document {
         Document { source: SourceFile::new(path.to_string_lossy(), text), version }
     }
 
-    /// Applies one change: of a range, or of the whole text.
+    /// Applies one change, to a range or to the whole text.
     pub fn change(&mut self, change: &Value, unit: Unit) {
         let Some(new) = change["text"].as_str() else { return };
         let text = match range(&self.source, &change["range"], unit) {
@@ -39,24 +39,24 @@ impl Document {
     }
 }
 
-/// The bytes of a range; a range that runs backwards is empty.
+/// Returns the bytes of a range; a reversed range is empty.
 pub fn range(source: &SourceFile, range: &Value, unit: Unit) -> Option<(usize, usize)> {
     let at = |place: &Value| Some(source.offset(number(&place["line"])?, number(&place["character"])?, unit));
     let (start, end) = (at(&range["start"])?, at(&range["end"])?);
     Some((start, end.max(start)))
 }
 
-/// A whole number of a message.
+/// Returns a whole number of a message.
 pub fn number(value: &Value) -> Option<usize> {
     value.as_u64().and_then(|number| usize::try_from(number).ok())
 }
 
-/// The path of an address that names a file.
+/// Returns the path of a file URI.
 pub fn path_of(address: &str) -> Option<PathBuf> {
     Url::parse(address).ok()?.to_file_path().ok()
 }
 
-/// The address of a file.
+/// Returns the URI of a file.
 pub(crate) fn address_of(path: &Path) -> Option<String> {
     Url::from_file_path(path).ok().map(String::from)
 }

@@ -1,4 +1,4 @@
-//! Names inside `{{ }}` and bare expressions: what may be written next, and what is at the cursor.
+//! Names inside `{{ }}` and in bare expressions: proposals, and the name at the cursor.
 
 use strum::VariantArray;
 
@@ -12,23 +12,23 @@ use crate::rules::seat::{More, Seat, StepPart as SeatPart, Viewpoint};
 use crate::template;
 use crate::template::types::Type;
 
-/// A name that may be written.
+/// A proposed name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NameProposal {
     /// The name.
     pub name: String,
-    /// What it is.
+    /// Its kind or description.
     pub detail: String,
 }
 
-/// The expression that the end of a text is in, if `{{` is open there.
+/// Returns the unclosed expression at the end of a text.
 pub(crate) fn open_expression(text: &str) -> Option<&str> {
     let start = ["{{", "{%"].into_iter().filter_map(|open| text.rfind(open)).max()?;
     let inside = text.get(start + 2..)?;
     (!inside.contains("}}") && !inside.contains("%}")).then_some(inside)
 }
 
-/// What may follow an expression that ends where a name begins.
+/// Returns the names that may continue an expression.
 pub(crate) fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<NameProposal> {
     let path_start = expression
         .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']')))
@@ -50,7 +50,7 @@ pub(crate) fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -
             let mut ids: Vec<&str> = names.ids().chain(spot.siblings.iter().copied()).filter(|id| spot.ids.last() != Some(id)).collect();
             ids.sort_unstable();
             ids.dedup();
-            // Steps inside a route are seen by those beside them only.
+            // Steps inside a route are visible only to steps beside them.
             let is_seen = |id: &str| names.path(&seat, &["steps".to_owned(), id.to_owned(), "status".to_owned()]).is_ok();
             ids.retain(|id| spot.siblings.contains(id) || is_seen(id));
             ids.into_iter().map(|id| of(id, things::step(id, &[], plan).map_or("step", |step| step.kind.word()))).collect()
@@ -64,7 +64,7 @@ pub(crate) fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -
     }
 }
 
-/// The names that every place knows, where nothing more can be said.
+/// Returns the names that are valid everywhere, for use without a checked file.
 fn roots(parts: &[String]) -> Vec<NameProposal> {
     if !parts.is_empty() {
         return vec![];
@@ -77,7 +77,7 @@ fn parts(path: &str) -> Vec<String> {
     path.split(['.', '[']).map(|part| part.trim_matches([']', '"', '\'']).to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// The path of names that covers a byte of a text, up to the part the byte lies in.
+/// Returns the path of names at a byte of a text, up to the part that contains the byte.
 pub(crate) fn path_at(text: &str, at: usize) -> Option<Vec<String>> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let is_path = |c: char| is_name(c) || matches!(c, '.' | '[' | ']');
@@ -88,14 +88,14 @@ pub(crate) fn path_at(text: &str, at: usize) -> Option<Vec<String>> {
     (!parts.is_empty()).then_some(parts)
 }
 
-/// What a path gives here, in words.
+/// Returns the type of a path's value at this place, in words.
 pub fn words(path: &[String], spot: &Spot, last: &Checked) -> Option<&'static str> {
     let plan = last.plan.pipelines.first()?;
     let names = PipelineNames::new(plan, &last.plan);
     names.path(&seat(spot, plan, &names), path).ok().map(|kind| kind.words())
 }
 
-/// From where the names of a place are seen.
+/// Returns the seat from which the names of a place are resolved.
 fn seat(spot: &Spot, plan: &PipelinePlan, names: &PipelineNames) -> Seat {
     let first = spot.way.first().copied().unwrap_or_default();
     let part = match spot.way.last().copied() {

@@ -1,4 +1,4 @@
-//! Findings as the protocol has them, and the edits that fix them.
+//! Converts findings to the protocol, with the edits that fix them.
 
 use std::path::PathBuf;
 
@@ -8,36 +8,36 @@ use super::documents::address_of;
 use crate::diagnostic::{Diagnostic, Fix, Severity};
 use crate::source::{SourceFile, Sources, Span, Unit};
 
-/// Most findings of one file that an editor is reported.
+/// Maximum number of findings of one file that are sent to an editor.
 pub const MOST: usize = 1_000;
 
-/// Turns findings of one check into messages.
+/// Converts findings of one check to messages.
 pub(crate) struct Drawer<'a> {
     /// The files of the check.
     pub sources: &'a Sources,
-    /// What the editor counts columns in.
+    /// The unit in which the editor counts columns.
     pub unit: Unit,
-    /// Where the pages of the codes stand, if anywhere.
+    /// The base address of the pages of finding codes, if there is one.
     pub pages: Option<&'a str>,
 }
 
 impl Drawer<'_> {
-    /// The path of the file a span lies in.
+    /// Returns the path of the file that contains a span.
     pub fn path(&self, span: Span) -> PathBuf {
         PathBuf::from(&self.sources.file(span.file).name)
     }
 
-    /// A span as a range.
+    /// Converts a span to a range.
     pub fn range(&self, span: Span) -> Value {
         range_of(self.sources.file(span.file), span.start, span.end, self.unit)
     }
 
-    /// A span with its file.
+    /// Converts a span to a location with its file.
     pub fn location(&self, span: Span) -> Option<Value> {
         Some(json!({ "uri": address_of(&self.path(span))?, "range": self.range(span) }))
     }
 
-    /// A finding.
+    /// Converts a finding.
     pub fn diagnostic(&self, found: &Diagnostic) -> Value {
         let message: Vec<&str> = [found.message.as_str()].into_iter().chain(found.help.iter().map(String::as_str)).collect();
         let related: Vec<Value> =
@@ -58,7 +58,7 @@ impl Drawer<'_> {
         diagnostic
     }
 
-    /// The edits that may fix a finding, to be tried: its own, else one for each name that it proposes.
+    /// Returns candidate edits that may fix a finding: its own, else one for each name that it proposes.
     pub fn edits(&self, found: &Diagnostic) -> Vec<(String, Fix)> {
         if let Some(fix) = &found.candidate {
             let title = match fix.edits.as_slice() {
@@ -76,7 +76,7 @@ impl Drawer<'_> {
         names.map(|new| (format!("Write {new}"), edit(new))).collect()
     }
 
-    /// An edit as the protocol has it.
+    /// Converts an edit to a code action.
     pub fn action(&self, found: &Diagnostic, title: &str, fix: &Fix) -> Value {
         let mut changes = serde_json::Map::new();
         for (span, new) in &fix.edits {
@@ -96,7 +96,7 @@ impl Drawer<'_> {
     }
 }
 
-/// A part of a text as a range.
+/// Converts a part of a text to a range.
 pub(crate) fn range_of(source: &SourceFile, start: u32, end: u32, unit: Unit) -> Value {
     let at = |offset| {
         let (line, character) = source.editor_position(offset, unit);
@@ -105,7 +105,7 @@ pub(crate) fn range_of(source: &SourceFile, start: u32, end: u32, unit: Unit) ->
     json!({ "start": at(start), "end": at(end) })
 }
 
-/// The first line of a text, not too long.
+/// Returns the first line of a text, shortened.
 fn short(text: &str) -> String {
     crate::diagnostic::cut(text.trim().lines().next().unwrap_or(""), 60)
 }

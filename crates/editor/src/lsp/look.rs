@@ -1,4 +1,4 @@
-//! Hover and "go to definition": what the name at the cursor means, and where it comes from.
+//! Hover and "go to definition": the meaning of the name at the cursor, and where it is defined.
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,16 @@ use crate::rules::guarantees;
 use crate::source::{FileId, SourceFile, Span};
 use crate::syntax::{self, Node, Scalar};
 
-/// Where something is defined.
+/// The place of a definition.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// In a file that was read by the last check.
+    /// In a file that the last check read.
     Span(Span),
-    /// At the beginning of a file.
+    /// At the start of a file.
     File(PathBuf),
 }
 
-/// What is said about a byte of a file, in Markdown.
+/// Returns the hover text for a byte of a file, in Markdown.
 pub fn hover(source: &SourceFile, at: u32, last: Option<&Checked>, findings: &[&Diagnostic]) -> Option<String> {
     let mut parts: Vec<String> = findings.iter().map(|found| about_finding(found)).collect();
     let tree = parsed(source);
@@ -36,7 +36,7 @@ fn parsed(source: &SourceFile) -> Node {
     syntax::parse(FileId::default(), source, &mut vec![])
 }
 
-/// The message of a finding and the beginning of its page.
+/// Returns the message of a finding and the start of its page.
 fn about_finding(found: &Diagnostic) -> String {
     let lines: Vec<&str> =
         found.code.page().lines().skip(1).skip_while(|line| line.trim().is_empty()).take_while(|line| !line.starts_with("## ")).collect();
@@ -91,7 +91,7 @@ fn about_path(path: &[String], spot: &Spot, last: &Checked) -> Option<String> {
     Some(format!("**{}**: {kind}", path.join(".")))
 }
 
-/// The path of names at a byte of the file, if an expression is there.
+/// Returns the path of names at a byte of the file, if it is in an expression.
 fn path_in(scalar: &Scalar, at: u32, takes: &[&Takes]) -> Option<Vec<String>> {
     let place = scalar.offsets.partition_point(|(_, file)| *file <= at).checked_sub(1)?;
     let (text, file) = scalar.offsets.get(place)?;
@@ -101,7 +101,7 @@ fn path_in(scalar: &Scalar, at: u32, takes: &[&Takes]) -> Option<Vec<String>> {
     (is_bare || is_open()).then(|| path_at(&scalar.text, inside))?
 }
 
-/// Where the name at a byte is defined.
+/// Returns the definition of the name at a byte.
 pub fn definition(source: &SourceFile, at: u32, last: Option<&Checked>, around: &FileContext) -> Option<Goal> {
     let tree = parsed(source);
     let spot = find(&tree, SpotTarget::Byte(at))?;

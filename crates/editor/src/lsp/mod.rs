@@ -1,8 +1,8 @@
-//! The language server: messages of an editor in, messages to it out. It touches nothing: files come through the port, and the stream
-//! belongs to `cli`.
+//! The language server: converts messages of an editor to replies. It makes no I/O: files come through the port, and the command-line
+//! program owns the stream.
 //!
-//! The way of a text: `documents` hold what is open over what is on disk → `check` (the same as `flow validate`) → `findings`. For a place
-//! in a text `spot` walks the tree with `slot`, which goes by the tables of `lower::keys`; `complete` and `look` say what belongs there.
+//! Data flow: `documents` hold open files over those on disk → `check` (as in `flow validate`) → `findings`. For a place in a text, `spot`
+//! walks the tree with `slot`, which uses the tables of `lower::keys`; `complete` and `look` build the replies.
 //!
 //! How to add a request: an arm in `LanguageServer::answer`, its line in the capabilities, a sentence in `tests/it/lsp.rs`.
 

@@ -1,5 +1,5 @@
-//! The state of the server, and what it answers. Changes are only noted when they come; [`LanguageServer::idle`] checks what changed once the
-//! editor has been silent for a moment, so that typing costs no check a letter.
+//! The state of the server, and its replies. Changes are only recorded when they arrive; [`LanguageServer::idle`] checks the changed files
+//! once the editor has been idle for a moment, so that not every keystroke causes a check.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::load::project_of;
 use crate::port::{Files, Overlay};
 use crate::source::{FileId, Unit};
 
-/// The codes of JSON-RPC and of the protocol.
+/// Error codes of JSON-RPC and of the protocol.
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_REQUEST: i64 = -32600;
 const NOT_INITIALIZED: i64 = -32002;
@@ -25,20 +25,20 @@ const NOT_INITIALIZED: i64 = -32002;
 /// A language server.
 pub struct LanguageServer<'f> {
     disk: &'f dyn Files,
-    /// The folder that is the project where no `flow.toml` says otherwise.
+    /// The project's folder, unless a `flow.toml` defines another.
     root: PathBuf,
     unit: Unit,
     pages: Option<String>,
     phase: ServerPhase,
     was_shut_down: bool,
     open: BTreeMap<PathBuf, Document>,
-    /// What the last check of each open file found.
+    /// The last check of each open file.
     checked: BTreeMap<PathBuf, Checked>,
-    /// The last check of each open file that could be read to its end: its names stay known while the file is broken.
+    /// The last complete check of each open file: it keeps names known while the file is broken.
     good: BTreeMap<PathBuf, Checked>,
-    /// Open files that changed, or that use one that did.
+    /// Open files that changed, or use a changed file.
     changed: BTreeSet<PathBuf>,
-    /// Files the editor was told findings of.
+    /// Files whose findings were sent to the editor.
     told: BTreeSet<PathBuf>,
     checks: usize,
 }
@@ -52,7 +52,7 @@ enum ServerPhase {
 }
 
 impl<'f> LanguageServer<'f> {
-    /// A server that has not been spoken to. `root` is the folder it was started in.
+    /// Creates a server that has received no message. `root`: the folder where it was started.
     pub fn new(disk: &'f dyn Files, root: &Path) -> LanguageServer<'f> {
         LanguageServer {
             disk,
@@ -70,32 +70,32 @@ impl<'f> LanguageServer<'f> {
         }
     }
 
-    /// Whether the editor has asked it to end.
+    /// Whether the editor has sent `exit`.
     pub fn has_ended(&self) -> bool {
         self.phase == ServerPhase::Ended
     }
 
-    /// Whether nobody has begun to speak with it.
+    /// Whether no message has been received yet.
     pub fn is_new(&self) -> bool {
         self.phase == ServerPhase::New
     }
 
-    /// Whether it was told to shut down before it was told to end.
+    /// Whether the editor sent `shutdown` before `exit`.
     pub fn was_shut_down(&self) -> bool {
         self.was_shut_down
     }
 
-    /// Whether something waits for [`LanguageServer::idle`].
+    /// Whether [`LanguageServer::idle`] has work to do.
     pub fn is_waiting(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// How many files were checked so far.
+    /// Returns how many files were checked so far.
     pub fn checks(&self) -> usize {
         self.checks
     }
 
-    /// Takes a message and gives the answers.
+    /// Handles a message and returns the replies.
     pub fn handle(&mut self, message: &Value) -> Vec<Value> {
         let Some(method) = message["method"].as_str() else { return vec![] };
         let params = &message["params"];
@@ -155,7 +155,7 @@ impl<'f> LanguageServer<'f> {
         })
     }
 
-    /// `None`: there is no such request. Where nothing is known the answer is empty.
+    /// Returns `None` for an unknown method. The reply is empty if nothing is known.
     fn answer(&mut self, method: &str, params: &Value) -> Option<Value> {
         let answer = match method {
             "textDocument/completion" => self.completion(params),
@@ -207,7 +207,7 @@ impl<'f> LanguageServer<'f> {
         self.changed.insert(path);
     }
 
-    /// Checks one file that changed, and tells what is found now in it and in all files it brings in.
+    /// Checks one changed file, and publishes the findings of this file and of all files it includes.
     pub fn idle(&mut self) -> Vec<Value> {
         let Some(path) = self.changed.pop_first() else { return vec![] };
         let is_ours = self.open.get(&path).is_some_and(|document| document.is_ours(&path));
@@ -225,7 +225,7 @@ impl<'f> LanguageServer<'f> {
         touched.into_iter().filter_map(|file| self.publish(&file)).collect()
     }
 
-    /// The findings of a file: those of its own check if it is open, and those of the files that bring it in.
+    /// Publishes the findings of a file: those of its own check if it is open, and those of the files that include it.
     fn publish(&mut self, path: &Path) -> Option<Value> {
         let mut found: Vec<Value> = vec![];
         let mut known: HashSet<(u32, u32, &str, &str)> = HashSet::new();
@@ -253,7 +253,7 @@ impl<'f> LanguageServer<'f> {
         Drawer { sources: &checked.loaded.sources, unit: self.unit, pages: self.pages.as_deref() }
     }
 
-    /// The open file that a request is about, and the byte it names.
+    /// Returns the open file of a request, and the byte at its position.
     fn place(&self, params: &Value) -> Option<(PathBuf, &Document, usize)> {
         let path = path_of(params["textDocument"]["uri"].as_str()?)?;
         let document = self.open.get(&path)?;
@@ -262,7 +262,7 @@ impl<'f> LanguageServer<'f> {
         Some((path, document, at))
     }
 
-    /// Open files over those on disk.
+    /// Returns the open files over those on disk.
     fn files(&self) -> Overlay<'_> {
         let texts = self.open.iter().map(|(path, document)| (path.clone(), document.source.text.clone()));
         Overlay { below: self.disk, texts: texts.collect() }
@@ -303,7 +303,7 @@ impl<'f> LanguageServer<'f> {
         Some(json!({ "contents": { "kind": "markdown", "value": text } }))
     }
 
-    /// The findings of the last check of a file that touch a stretch of it.
+    /// Returns the findings of the last check of a file that overlap a range.
     fn findings_at(&self, path: &Path, start: u32, end: u32) -> Vec<&Diagnostic> {
         let all = self.checked.get(path).map(|checked| checked.diagnostics.as_slice()).unwrap_or_default();
         let is_here = |found: &&Diagnostic| found.span.file == FileId(0) && found.span.start <= end && start <= found.span.end;
@@ -322,8 +322,8 @@ impl<'f> LanguageServer<'f> {
         }
     }
 
-    /// Edits are offered only for the text they were made for, and only if they hold when they are tried: in this file, and in the open
-    /// ones that read it.
+    /// Offers edits only for the text they were made for, and only if they fix the finding when tried: in this file, and in the open files
+    /// that read it.
     fn actions(&self, params: &Value) -> Option<Value> {
         let path = path_of(params["textDocument"]["uri"].as_str()?)?;
         let (document, checked) = (self.open.get(&path)?, self.checked.get(&path)?);
@@ -348,7 +348,7 @@ impl<'f> LanguageServer<'f> {
     }
 }
 
-/// The files that a check read.
+/// Returns the files that a check read.
 fn files_of(checked: Option<&Checked>) -> BTreeSet<PathBuf> {
     checked.into_iter().flat_map(|checked| checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name))).collect()
 }

@@ -1,4 +1,4 @@
-//! What may be at a place of a file, by the tables of the language.
+//! What a place of a file accepts, according to the tables of the language.
 
 use crate::lower::FileKind;
 use crate::lower::keys::{
@@ -12,7 +12,7 @@ use crate::syntax::Map;
 pub(crate) enum Slot {
     /// The whole file.
     File(FileKind),
-    /// The value of a key, or a part of it.
+    /// The value of a key, or of a part of it.
     Takes(&'static Takes),
     /// An element of a list of steps.
     Step,
@@ -20,12 +20,12 @@ pub(crate) enum Slot {
     Reply,
 }
 
-/// The keys of a list of keys.
+/// The keys that a map accepts.
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
-    /// Those of these places.
+    /// The keys of these tables.
     pub places: Vec<&'static KeyTable>,
-    /// Any other names, each with a value of this kind.
+    /// Any other names, each with a value for this slot.
     each: Option<Slot>,
 }
 
@@ -34,7 +34,7 @@ const LOOSE: &Takes = &Takes::Loose;
 const FIELDS_EACH: &Takes = &Takes::Field;
 
 impl Slot {
-    /// What the elements of a list are here.
+    /// Returns the slot of the elements of a list here.
     pub fn element(self) -> Option<Slot> {
         match self {
             Slot::Takes(Takes::Steps) => Some(Slot::Step),
@@ -46,7 +46,7 @@ impl Slot {
         }
     }
 
-    /// What the keys of a list of keys are here.
+    /// Returns the keys that a map accepts here.
     pub fn keys(self, map: &Map) -> Keys {
         match self {
             Slot::File(kind) => Keys::from_tables(vec![kind.place()]),
@@ -86,7 +86,7 @@ impl Slot {
         }
     }
 
-    /// What a single value takes here; of several forms all that a text may have.
+    /// Returns what a single value accepts here; if there are several forms, all those that a text may have.
     pub fn values(self) -> Vec<&'static Takes> {
         match self {
             Slot::Takes(Takes::Either(several)) => several.iter().flat_map(|takes| Slot::Takes(takes).values()).collect(),
@@ -106,12 +106,12 @@ impl Keys {
         Keys { places: vec![], each: Some(each) }
     }
 
-    /// The rule of a key.
+    /// Returns the rule of a key.
     pub fn rule(&self, name: &str) -> Option<&'static KeyRule> {
         self.places.iter().find_map(|place| place.key(name))
     }
 
-    /// What is under a key.
+    /// Returns the slot of a key's value.
     pub fn under(&self, name: &str) -> Option<Slot> {
         self.rule(name).map(|key| Slot::Takes(&key.takes)).or(self.each)
     }
@@ -121,7 +121,7 @@ fn is_same_table(place: &'static KeyTable, other: &'static KeyTable) -> bool {
     std::ptr::eq(place, other)
 }
 
-/// The keys of something that has one of several kinds; as long as none is chosen, those of all.
+/// Returns the keys of something with one of several kinds; those of all kinds if none is chosen.
 fn of_kind(common: &[&'static KeyTable], kinds: &'static [&'static KeyTable], map: &Map) -> Keys {
     let chosen: Vec<&'static KeyTable> = kinds.iter().copied().filter(|kind| map.get(kind.name).is_some()).collect();
     let kinds = if chosen.is_empty() { kinds.to_vec() } else { chosen };

@@ -1,29 +1,29 @@
-//! What is at the cursor: a key or a value, with the tables that speak of it and the steps it stands in.
+//! The key or value at the cursor, with its tables and the steps around it.
 
 use super::slot::{Keys, Slot};
 use crate::lower::keys::{CASE, Takes};
 use crate::lower::kind_of;
 use crate::syntax::{self, Map, Node, NodeKind, Scalar};
 
-/// What is looked for.
+/// The target of a search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SpotTarget<'a> {
-    /// What covers this byte.
+    /// The key or value that covers this byte.
     Byte(u32),
-    /// The first key or text with these letters in it.
+    /// The first key or text that contains these letters.
     Letters(&'a str),
 }
 
 /// A key or a value.
 #[derive(Debug)]
 pub(crate) struct Spot<'t> {
-    /// Which of the two.
+    /// The key or the value.
     pub part: SpotPart<'t>,
-    /// The keys on the way from the top, the innermost last.
+    /// The keys on the path from the top, innermost last.
     pub way: Vec<&'t str>,
-    /// The ids of the steps and cases around, the outermost first.
+    /// The ids of the surrounding steps and cases, outermost first.
     pub ids: Vec<&'t str>,
-    /// The ids of the list of steps it stands in.
+    /// The ids in the list of steps that contains it.
     pub(crate) siblings: Vec<&'t str>,
 }
 
@@ -34,21 +34,21 @@ pub(crate) enum SpotPart<'t> {
     Key {
         /// The key.
         key: &'t syntax::MapKey,
-        /// Those that may be beside it.
+        /// Keys that the map accepts.
         keys: Keys,
-        /// Those that do.
+        /// The map with the present keys.
         map: &'t Map,
     },
     /// A value.
     Value {
-        /// What it is by the tables, where they say.
+        /// The slot of the value, if the tables define it.
         slot: Option<Slot>,
         /// The value.
         scalar: &'t Scalar,
     },
 }
 
-/// Finds what stands somewhere in a file.
+/// Finds a key or value in a file.
 pub fn find<'t>(tree: &'t Node, target: SpotTarget<'_>) -> Option<Spot<'t>> {
     let mut finder = Finder { target, way: vec![], ids: vec![], siblings: vec![] };
     let part = finder.node(tree, Some(Slot::File(kind_of(tree))))?;

@@ -1,4 +1,4 @@
-//! The server by its messages, without a process.
+//! Tests the server through its messages, without a process.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -88,7 +88,7 @@ impl Editor {
         self.tell("textDocument/didChange", json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": text }] }));
     }
 
-    /// Lets the server check everything; what it published last of each file.
+    /// Lets the server check everything, and returns what it last published for each file.
     fn settle(&mut self) -> Vec<(String, Vec<Value>)> {
         let mut told: Vec<(String, Vec<Value>)> = vec![];
         while self.server.is_waiting() {
@@ -107,7 +107,7 @@ impl Editor {
         told.iter().map(|found| found["code"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The place of `‸` in a text, and the text without it.
+    /// Returns the position of `‸` in a text, and the text without it.
     fn at(name: &str, marked: &str, editor: &Editor) -> (String, Value) {
         let (before, after) = marked.split_once('‸').unwrap();
         let line = before.matches('\n').count();
@@ -116,7 +116,7 @@ impl Editor {
         (format!("{before}{after}"), place)
     }
 
-    /// What is proposed at `‸`, after the good state was checked.
+    /// Returns the proposals at `‸`, after a check of the valid file.
     fn proposed(&mut self, marked: &str) -> Vec<String> {
         self.open("hours.yaml", PIPELINE);
         self.settle();
@@ -143,7 +143,7 @@ impl Editor {
     }
 }
 
-/// The pipeline with one piece of it replaced.
+/// Returns the pipeline with one piece replaced.
 fn with(old: &str, new: &str) -> String {
     assert_eq!(PIPELINE.matches(old).count(), 1, "{old}");
     PIPELINE.replace(old, new)

@@ -1,4 +1,4 @@
-//! What names name: which there are, where each is defined, and what it is in one line.
+//! Named things of a file: their names, definitions and one-line descriptions.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::port::Files;
 use crate::source::Span;
 use crate::syntax::Node;
 
-/// The section that defines such things; of channels and style guides the folder.
+/// Returns the section that defines such things; for channels and style guides, the folder.
 pub fn section(thing: Thing) -> &'static str {
     match thing {
         Thing::Step => "steps",
@@ -26,21 +26,21 @@ pub fn section(thing: Thing) -> &'static str {
     }
 }
 
-/// What such a thing is called, for people.
+/// Returns the word for such a thing, for people.
 pub fn word(thing: Thing) -> &'static str {
     thing.into()
 }
 
-/// The things that a section defines.
+/// Returns the kind of things that a section defines.
 pub(crate) fn of_section(section: &str) -> Option<Thing> {
     [Thing::Agent, Thing::Model, Thing::Tool, Thing::Scorecard, Thing::Policy, Thing::Table, Thing::Knowledge]
         .into_iter()
         .find(|t| self::section(*t) == section)
 }
 
-/// Where a file looks for others.
+/// The places where a file finds other files.
 pub(crate) struct FileContext<'a> {
-    /// The files, open ones over those on disk.
+    /// The files, with open ones over those on disk.
     pub files: &'a dyn Files,
     /// The folder of the file.
     pub folder: &'a Path,
@@ -49,25 +49,25 @@ pub(crate) struct FileContext<'a> {
 }
 
 impl FileContext<'_> {
-    /// The file of a channel or a style guide.
+    /// Returns the file of a channel or a style guide.
     pub(crate) fn named_file(&self, thing: Thing, name: &str) -> Option<PathBuf> {
         let paths = [self.folder, self.project].map(|folder| folder.join(section(thing)).join(format!("{name}.yaml")));
         paths.into_iter().find(|path| self.files.exists(path))
     }
 
-    /// The names of channels or style guides.
+    /// Returns the names of channels or style guides.
     fn named_files(&self, thing: Thing) -> BTreeSet<String> {
         let folders = [self.folder, self.project].map(|folder| folder.join(section(thing)));
         let names = folders.iter().flat_map(|folder| self.files.names(folder));
         names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()
     }
 
-    /// All names of such things that a file may use: those it defines as it stands now, and those of its last good state.
+    /// Returns all names of such things that a file may use: those in its current text, and those of its last valid state.
     pub fn names(&self, thing: Thing, tree: &Node, known: Option<&Pipeline>) -> BTreeSet<String> {
         if matches!(thing, Thing::Channel | Thing::StyleGuide) {
             return self.named_files(thing);
         }
-        // Agents list what they may search among their tools.
+        // The tools of agents include knowledge to search.
         let also = (thing == Thing::Tool).then_some(Thing::Knowledge);
         let sections = [Some(thing), also].into_iter().flatten().filter_map(|thing| tree.as_map()?.get(section(thing))?.as_map());
         let own = sections.flat_map(|map| map.entries.iter().map(|(key, _)| key.text.clone()));
@@ -88,7 +88,7 @@ fn names_of(thing: Thing, pipeline: &Pipeline) -> Vec<String> {
     }
 }
 
-/// Where a thing is defined.
+/// Returns the span of a definition.
 pub fn span(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<Span> {
     match thing {
         Thing::Agent => pipeline.agents.get(name).map(|agent| agent.span),
@@ -101,14 +101,14 @@ pub fn span(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<Span> {
     }
 }
 
-/// The step of an id: the one beside the reader if there are several.
+/// Returns the step with an id; if there are several, the one beside the reader.
 pub fn step<'p>(id: &str, ids: &[&str], plan: &'p PipelinePlan) -> Option<&'p Step> {
     let all = || plan.steps.iter().map(|planned| planned.step.as_ref()).filter(|step| step.id.value == id);
     let own = ids.last().is_some_and(|own| *own == id);
     all().nth(usize::from(own && all().count() > 1)).or_else(|| all().next())
 }
 
-/// What a thing is, in a line or two of Markdown.
+/// Describes a thing in a line or two of Markdown.
 pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
     let head = format!("**{} {name}**", word(thing));
     let rest = match thing {
@@ -146,7 +146,7 @@ pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
     Some(if rest.is_empty() { head } else { format!("{head}\n\n{rest}") })
 }
 
-/// What a step is, in a line of Markdown.
+/// Describes a step in a line of Markdown.
 pub(crate) fn about_step(step: &Step) -> String {
     let needs = step.needs.as_ref().filter(|needs| !needs.is_empty());
     let needs = needs.map(|needs| needs.iter().map(|need| need.value.as_str()).collect::<Vec<_>>().join(", "));

@@ -1,21 +1,21 @@
-//! How messages are on a stream: headers, an empty line, JSON. Whatever comes in, reading continues or ends; it never asks for more memory
-//! than a message may have.
+//! Messages on a stream: headers, an empty line, JSON. On any input, reading continues or ends; it never allocates more memory than a
+//! message may have.
 
 use std::io::{self, BufRead, Read, Write};
 
 use serde_json::{Value, json};
 
-/// Most bytes of one message: a file of 1 MiB, each character escaped, and room for the rest.
+/// Maximum size of one message in bytes: a file of 1 MiB with each character escaped, and the rest of the message.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// Most bytes of one line of the headers.
+/// Maximum size of one header line in bytes.
 const MOST_HEADER: u64 = 4096;
 
-/// What stood on the stream.
+/// The content read from the stream.
 #[derive(Debug, PartialEq)]
 pub enum EditorMessage {
     /// A message.
     Message(Value),
-    /// Something else; reading continues behind it.
+    /// Invalid input; reading continues after it.
     Garbage(String),
 }
 
@@ -63,7 +63,7 @@ pub fn write(stream: &mut impl Write, message: &Value) -> io::Result<()> {
     stream.flush()
 }
 
-/// What is answered to something that cannot be read.
+/// Returns the reply to input that cannot be parsed.
 pub fn parse_error(why: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": why } })
 }

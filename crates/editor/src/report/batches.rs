@@ -1,4 +1,4 @@
-//! What is shown of a `for_each` with many elements: those that failed first, each in a line, and the others counted.
+//! Shows a `for_each` with many elements: failed elements first, one per line, and the counts of the others.
 
 use std::collections::HashSet;
 
@@ -11,51 +11,51 @@ use crate::event::StepStatus;
 use crate::journal::{BatchRecord, OpenElement, Record, SentRecord, StepRecord, reason};
 use crate::model::step_path;
 
-/// Elements that are shown one by one; of more, those that failed.
+/// Maximum number of elements that are all shown; of longer lists only the failed ones are.
 const MOST_LISTED: u64 = 10;
-/// Elements that failed that are shown at most.
+/// Maximum number of failed elements that are shown.
 const MOST_FAILED: usize = 50;
-/// Characters of what an element is about.
+/// Maximum length of an element's name, in characters.
 const MOST_OF_ITEM: usize = 40;
-/// Characters of why it failed.
+/// Maximum length of a reason, in characters.
 const MOST_OF_REASON: usize = 300;
 
-/// The lists of a record that have many elements.
+/// The lists of a record with many elements.
 pub(super) struct Batches<'a> {
     many: Vec<&'a BatchRecord>,
-    /// Paths of the elements that failed or did not run to their end.
+    /// Paths of the elements that failed or did not finish.
     open: HashSet<&'a str>,
 }
 
 impl<'a> Batches<'a> {
-    /// Those of a record; `is_whole`: none, since all of it is shown.
+    /// Collects the long lists of a record; `is_whole`: none, because everything is shown.
     pub(super) fn from_record(record: &'a Record, is_whole: bool) -> Batches<'a> {
         let many: Vec<&BatchRecord> = record.batches.iter().filter(|batch| !is_whole && batch.elements > MOST_LISTED).collect();
         let open = many.iter().flat_map(|batch| &batch.open).map(|element| element.step.as_str()).collect();
         Batches { many, open }
     }
 
-    /// The count of a step with many elements.
+    /// Returns the count of a step with many elements.
     pub(super) fn count(&self, step: &str) -> Option<&'a BatchRecord> {
         self.many.iter().find(|batch| batch.step == step).copied()
     }
 
-    /// The lists with many elements.
+    /// Returns the lists with many elements.
     pub(super) fn many(&self) -> &[&'a BatchRecord] {
         &self.many
     }
 
-    /// Whether a step is an element of such a list, or in one.
+    /// Whether a step is an element of such a list, or inside one.
     pub(super) fn holds(&self, step: &str) -> bool {
         step_path::outermost_element(step).is_some_and(|(list, ..)| self.count(list).is_some())
     }
 
-    /// Whether a step is in an element that went well, so that nobody looks for it.
+    /// Whether a step is in an element that finished without a failure, and is therefore not listed.
     pub(super) fn went_well(&self, step: &str) -> bool {
         self.holds(step) && !self.open.contains(step.split('/').next().unwrap_or(step))
     }
 
-    /// The record without what belongs to elements that went well, and without the steps of all of them.
+    /// Returns the record without the details of succeeded elements, and without the steps of all elements.
     pub(super) fn shortened(&self, record: &Record) -> Record {
         let mut short = record.clone();
         short.steps.retain(|step| !self.holds(&step.step));
@@ -66,7 +66,7 @@ impl<'a> Batches<'a> {
         short
     }
 
-    /// `87 × 1 part to hook (each/out)`: what elements sent, each different thing once.
+    /// Returns what elements sent, grouped by equal messages: `87 × 1 part to hook (each/out)`.
     pub(super) fn sent<'r>(&self, record: &'r Record) -> Vec<(usize, &'r SentRecord)> {
         let mut groups = IndexMap::<_, (usize, &SentRecord)>::new();
         for (at, sent) in record.sent.iter().enumerate() {
@@ -77,7 +77,7 @@ impl<'a> Batches<'a> {
         groups.into_values().collect()
     }
 
-    /// The steps inside elements, each step of the file once, with the count of how they ended, in the order in which they began.
+    /// Returns the steps inside elements, each step of the file once, with a count of the results, in the order in which they started.
     pub(super) fn inside(&self, list: &str, record: &Record) -> Vec<BatchRecord> {
         let mut groups: IndexMap<Vec<&str>, Vec<&StepRecord>> = IndexMap::new();
         for step in &record.steps {
@@ -90,7 +90,7 @@ impl<'a> Batches<'a> {
         groups.into_iter().map(|(ids, runs)| BatchRecord::of_steps(&ids.join("/"), runs)).collect()
     }
 
-    /// Elements that failed or did not run to their end, a line each.
+    /// Formats the elements that failed or did not finish, one per line.
     pub(super) fn failed(&self, record: &Record, look: Look, reach: &str) -> String {
         let mut out = String::new();
         for batch in self.many.iter().filter(|batch| !batch.open.is_empty()) {
@@ -109,13 +109,13 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// `each[12] ticket-12  unknown_outcome at out: no answer within 30 s`.
+/// Formats an element: `each[12] ticket-12  unknown_outcome at out: no answer within 30 s`.
 fn line(element: &OpenElement) -> String {
     let name = item_name(&element.item).map(|name| format!(" {name}")).unwrap_or_default();
     format!("{}{name}  {}", visible(&element.step), why(element))
 }
 
-/// Why an element failed, in one line.
+/// Returns why an element failed, in one line.
 pub(super) fn why(element: &OpenElement) -> String {
     if element.status != StepStatus::Failed {
         return "not finished".to_owned();
@@ -126,7 +126,7 @@ pub(super) fn why(element: &OpenElement) -> String {
     format!("{}{at}: {}", reason(&element.kind), visible(&fit(&message, MOST_OF_REASON)))
 }
 
-/// What an element is about, in a few words: a text or a number as it is, of an object its id, key or name.
+/// Returns a short name of an element: a text or a number as it is; for an object its id, key or name.
 pub(super) fn item_name(item: &Value) -> Option<String> {
     let short = |text: &str| {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! The difference of two texts, for people: changed words inside lines, what cannot be seen as escapes, equal stretches folded.
+//! The difference of two texts, for people: marks changed words in lines, escapes invisible characters, folds equal lines.
 //!
 //! ```text
 //!    1   Hello,
@@ -12,20 +12,20 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::diagnostic::{counted, ends, escaped, is_invisible};
 
-/// Equal lines shown around a change.
+/// Number of equal lines shown around a change.
 const CONTEXT: usize = 2;
-/// Most lines of one difference.
+/// Maximum number of lines of one difference.
 const MOST_LINES: usize = 200;
-/// Longest stretch of equal characters inside a changed line, and how much of a longer one is kept at each end.
+/// Maximum length of equal characters in a changed line, and how much of a longer stretch is kept at each end.
 const LONGEST_EQUAL: usize = 160;
 const KEPT_EQUAL: usize = 60;
-/// The same for changed characters.
+/// These limits for changed characters.
 const LONGEST_CHANGED: usize = 1_000;
 const KEPT_CHANGED: usize = 300;
 /// Texts larger than this, in bytes, are not compared line by line.
 const LARGEST: usize = 1024 * 1024;
 
-/// How two texts differ.
+/// The difference of two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
     lines: Vec<DiffLine>,
@@ -41,7 +41,7 @@ enum DiffLine {
     Note(String),
 }
 
-/// A stretch of a line; `is_changed` when the other side has something else there.
+/// A stretch of a line; `is_changed`: the other side differs here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DiffPiece {
     is_changed: bool,
@@ -49,7 +49,7 @@ struct DiffPiece {
 }
 
 impl Diff {
-    /// Compares; `None` when the texts are equal.
+    /// Compares two texts; `None`: they are equal.
     pub fn between(old: &str, new: &str) -> Option<Diff> {
         if old == new {
             return None;
@@ -80,17 +80,17 @@ impl Diff {
         Some(Diff { lines, removed, added })
     }
 
-    /// How many lines of the old text are not in the new one.
+    /// Returns how many lines of the old text are not in the new one.
     pub fn removed(&self) -> usize {
         self.removed
     }
 
-    /// How many lines of the new text were not in the old one.
+    /// Returns how many lines of the new text were not in the old one.
     pub fn added(&self) -> usize {
         self.added
     }
 
-    /// The lines as text; the same words with and without colour.
+    /// Formats the lines; the text is the same with and without colour.
     pub fn draw(&self, colour: bool) -> String {
         let mut out = String::new();
         for line in &self.lines {
@@ -135,7 +135,7 @@ fn changes(diff: &TextDiff<'_, '_, str>, op: &DiffOp, lines: &mut Vec<DiffLine>)
     let all: Vec<_> = diff.iter_inline_changes_deadline(op, None).collect();
     let side =
         |tag: ChangeTag| -> String { all.iter().filter(|c| c.tag() == tag).flat_map(|c| c.values()).map(|(_, text)| *text).collect() };
-    // Texts that look the same although they differ are written with escapes.
+    // Texts that differ but look alike are shown with escapes.
     let look_alike = op.tag() == DiffTag::Replace && bare(&side(ChangeTag::Delete)) == bare(&side(ChangeTag::Insert));
     for change in &all {
         let number = |index: Option<usize>| index.map_or(0, |index| index + 1);
@@ -150,7 +150,7 @@ fn changes(diff: &TextDiff<'_, '_, str>, op: &DiffOp, lines: &mut Vec<DiffLine>)
     }
 }
 
-/// What a text looks like: without forms and signs that do not show.
+/// Returns the visible form of a text: compatibility forms normalized, invisible characters removed.
 fn bare(text: &str) -> String {
     let is_hidden = |c: &char| is_invisible(*c) || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
     text.nfkc().filter(|c| !is_hidden(c)).map(|c| if c.is_whitespace() { ' ' } else { c }).collect::<String>().trim_end().to_string()
@@ -159,7 +159,7 @@ fn bare(text: &str) -> String {
 fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<DiffPiece> {
     let whole: String = values.iter().map(|(_, text)| *text).collect();
     let line = whole.strip_suffix('\n').unwrap_or(&whole);
-    // Blanks at the end of a line cannot be seen either.
+    // Blanks at the end of a line are invisible, too.
     let blanks_from = line.trim_end_matches(' ').len();
     let is_marked = values.iter().any(|(changed, _)| *changed) && values.iter().any(|(changed, text)| !changed && !text.trim().is_empty());
     let mut pieces: Vec<DiffPiece> = vec![];
@@ -186,7 +186,7 @@ fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<DiffPiece> {
     pieces
 }
 
-/// Characters that cannot be seen, or not be told from a blank, as escapes; with `all`, everything beyond ASCII.
+/// Escapes characters that are invisible or look like a blank; with `all`, all characters beyond ASCII.
 fn with_escapes(text: &str, blanks_from: usize, all: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {

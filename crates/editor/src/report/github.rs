@@ -4,7 +4,7 @@
 use super::Findings;
 use crate::diagnostic::{Severity, visible};
 
-/// One line for each finding: `::error file=…,line=…,col=…,title=F101::text`.
+/// Formats one line per finding: `::error file=…,line=…,col=…,title=F101::text`.
 pub fn github(findings: &Findings<'_>) -> String {
     let line = |d: &crate::diagnostic::Diagnostic| {
         let command = match d.severity() {

@@ -9,7 +9,7 @@ use super::Findings;
 use super::escape::json_text;
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// A list with an object for each finding. A fingerprint names a finding in every commit: it does not change when lines above it do.
+/// Formats a list with one object per finding. A fingerprint identifies a finding across commits: it does not depend on the lines above.
 pub fn gitlab(findings: &Findings<'_>) -> String {
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     let list: Vec<Value> = findings.shown.iter().map(|found| violation(findings, found, &mut alike)).collect();
@@ -18,7 +18,7 @@ pub fn gitlab(findings: &Findings<'_>) -> String {
 
 fn violation(findings: &Findings<'_>, found: &Diagnostic, alike: &mut BTreeMap<String, usize>) -> Value {
     let file = &findings.sources.file(found.span.file).name;
-    // Of the file's own text nothing: what is hidden in it could be guessed from a hash.
+    // Excludes the text of the file, because a hash could help to guess hidden parts of it.
     let own = json!([found.code.id(), file, found.message]).to_string();
     let earlier = alike.entry(own.clone()).or_default();
     let fingerprint = hex::encode(Sha256::digest(format!("{own}{earlier}")));

@@ -1,4 +1,4 @@
-//! `flow explain --guarantees FILE`: what holds for every run of each pipeline, what holds on a condition, and on which ways something is broken.
+//! `flow explain --guarantees FILE`: guarantees that hold for every run of each pipeline, that hold on a condition, or that are broken.
 
 use serde_json::{Value, json};
 use strum::VariantArray;
@@ -11,12 +11,12 @@ use crate::plan::{PipelinePlan, Plan};
 use crate::rules::guarantees::{Exception, GuaranteeVerdict, of};
 use crate::source::{Sources, Span};
 
-/// Changes when a field changes its meaning or goes away; new fields may come at any time.
+/// Changes when a field changes its meaning or is removed; new fields may be added at any time.
 const VERSION: u32 = 1;
-/// Most sentences that a guarantee which holds is followed by.
+/// Maximum number of reasons listed for a guarantee that holds.
 const MOST_REASONS: usize = 12;
 
-/// The guarantees of each pipeline of a plan, those that it calls after it, for people.
+/// Formats the guarantees of each pipeline of a plan, followed by those of called pipelines, for people.
 pub fn guarantees(plan: &Plan, sources: &Sources) -> String {
     let mut out = String::new();
     for (at, planned) in of_files(plan) {
@@ -42,7 +42,7 @@ pub fn guarantees(plan: &Plan, sources: &Sources) -> String {
     out
 }
 
-/// The pipelines that a file holds. What an agent does that others ask belongs to the run of its file.
+/// Returns the pipelines of a file. Agents that other agents call belong to the run of their file.
 fn of_files(plan: &Plan) -> impl Iterator<Item = (usize, &PipelinePlan)> {
     plan.pipelines.iter().enumerate().filter(|(_, planned)| planned.pipeline.asked.is_none())
 }
@@ -55,14 +55,14 @@ fn push_exception(sources: &Sources, exception: &Exception, out: &mut String) {
     out.push_str(&format!("    help: {}\n", visible(&exception.help)));
 }
 
-/// `file:line:column`.
+/// Formats a place as `file:line:column`.
 fn place(sources: &Sources, span: Span) -> String {
     let at = sources.start(span);
     format!("{}:{}:{}", visible(&sources.file(span.file).name), at.line, at.column)
 }
 
-/// The same as one JSON object: `version`, and for each pipeline `name` and `guarantees`, each with `name`, `sentence`, `verdict` (`holds`,
-/// `holds_if`, `broken`), `because` and `exceptions`.
+/// Formats the guarantees as one JSON object: `version`, and for each pipeline `name` and `guarantees`, each with `name`, `sentence`,
+/// `verdict` (`holds`, `holds_if`, `broken`), `because` and `exceptions`.
 pub fn guarantees_json(plan: &Plan, sources: &Sources) -> String {
     let pipelines = of_files(plan).map(|(at, planned)| {
         let list = Guarantee::VARIANTS.iter().map(|guarantee| {

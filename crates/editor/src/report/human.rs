@@ -1,4 +1,4 @@
-//! For people, in a terminal.
+//! Output for people, in a terminal.
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
@@ -7,11 +7,11 @@ use super::picture::{Excerpt, ExcerptMark, excerpts, gutter};
 use super::{Findings, Look};
 use crate::diagnostic::{Diagnostic, Severity, visible};
 
-/// Every finding with its picture and an empty line behind it. The text is the same with and without colour; colours are
-/// ANSI escapes, and nothing else in it is one. In a window lines are cut and texts are wrapped, but never a place (`file:line:column`).
+/// Formats every finding with its excerpt, followed by an empty line. The text is the same with and without colour; colours are its only
+/// ANSI escapes. In a window, lines are cut and texts are wrapped, but never a place (`file:line:column`).
 pub fn human(findings: &Findings<'_>, look: Look) -> String {
     let renderer = if look.is_coloured { Renderer::styled() } else { Renderer::plain() };
-    // Lines are cut before they are drawn, where columns can be kept right.
+    // Lines are cut before drawing, where columns can be kept correct.
     let renderer = renderer.term_width(1000);
     findings.shown.iter().map(|diagnostic| one(findings, diagnostic, &renderer, look)).collect()
 }
@@ -52,8 +52,8 @@ fn one(findings: &Findings<'_>, diagnostic: &Diagnostic, renderer: &Renderer, lo
     text + "\n\n"
 }
 
-/// Takes the labels off an excerpt that have no room beside their marks, with their lines. A label with wide characters that has a mark to
-/// its right is one of them: `annotate-snippets` would draw that mark too far right.
+/// Removes labels without room beside their marks from an excerpt, and returns them with their lines. This includes a label with wide
+/// characters and a mark to its right: `annotate-snippets` would draw that mark too far to the right.
 fn without_room(excerpt: &mut Excerpt, room: Option<usize>) -> Vec<(usize, String)> {
     let last = |line| excerpt.marks.iter().filter(|mark| mark.line == line).map(|mark| mark.place.start).max();
     let has_no_room = |mark: &ExcerptMark| {
@@ -74,7 +74,7 @@ fn drawn(excerpt: &Excerpt) -> Snippet<'_, Annotation<'_>> {
     Snippet::source(excerpt.text.as_str()).line_start(excerpt.first_line).path(excerpt.file.as_str()).annotations(marks)
 }
 
-/// In a line that was cut or holds escapes the library counts columns of what it draws; people need those of the file.
+/// Corrects the column: for a line that was cut or has escapes, the library counts columns of the drawn line, not of the file.
 fn true_column(text: String, excerpt: &Excerpt) -> String {
     let main = excerpt.marks.iter().find(|mark| mark.is_primary).or(excerpt.marks.first());
     match main {

@@ -1,4 +1,4 @@
-//! For programs: JSON, as one object or one line for each finding.
+//! Output for programs: JSON, as one object or as one line per finding.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use super::picture::snippet;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::source::{Sources, Span};
 
-/// Changes when a field changes its meaning or goes away; new fields may come at any time.
+/// Changes when a field changes its meaning or is removed; new fields may be added at any time.
 const VERSION: u32 = 1;
 
-/// One object: `version`, `files`, `errors`, `warnings`, `findings`.
+/// Formats one object: `version`, `files`, `errors`, `warnings`, `findings`.
 pub fn json(findings: &Findings<'_>) -> String {
     let counts = findings.counts();
     let list: Vec<Value> = findings.shown.iter().map(|d| finding(findings, d)).collect();
@@ -25,7 +25,7 @@ pub fn json(findings: &Findings<'_>) -> String {
     json_text(&object, false) + "\n"
 }
 
-/// One finding a line; the last line is `{"summary": …}` with `version`, `files`, `errors` and `warnings`.
+/// Formats one finding per line; the last line is `{"summary": …}` with `version`, `files`, `errors` and `warnings`.
 pub fn jsonl(findings: &Findings<'_>) -> String {
     let counts = findings.counts();
     let summary = json!({
@@ -59,7 +59,7 @@ fn fixed(sources: &Sources, fix: &Fix) -> Value {
     json!({ "safe": fix.safe, "edits": edits })
 }
 
-/// A place, and what is said of it.
+/// Returns a place, with further fields.
 pub(super) fn at(sources: &Sources, span: Span, more: Value) -> Value {
     let (start, end) = (sources.start(span), sources.end(span));
     let mut place = json!({

@@ -11,15 +11,15 @@ pub struct JunitSuite {
     pub name: String,
     /// Its tests.
     pub cases: Vec<JunitCase>,
-    /// What else there is to read.
+    /// Further output.
     pub output: Vec<String>,
 }
 
 /// One test.
 pub struct JunitCase {
-    /// What is tested.
+    /// The name of the test.
     pub name: String,
-    /// What is wrong; `None`: it passed.
+    /// Why it failed; `None`: it passed.
     pub failure: Option<JunitFailure>,
 }
 
@@ -27,13 +27,13 @@ pub struct JunitCase {
 pub struct JunitFailure {
     /// The code of a finding.
     pub code: Option<&'static str>,
-    /// In one line.
+    /// The message in one line.
     pub message: String,
-    /// All of it.
+    /// The full text.
     pub text: String,
 }
 
-/// What a command tested.
+/// Formats the test suites of a command.
 pub fn junit_suites(command: &str, suites: &[JunitSuite]) -> String {
     let (mut out, mut tests, mut failures) = (String::new(), 0, 0);
     for JunitSuite { name, cases, output } in suites {
@@ -59,7 +59,7 @@ pub fn junit_suites(command: &str, suites: &[JunitSuite]) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{command}\" {counts}>\n{out}</testsuites>\n")
 }
 
-/// One failed case for each error; a file without errors is one passed case. Warnings and remarks are in the suite's output.
+/// Formats one failed case per error; a file without errors is one passed case. Warnings and remarks are in the suite's output.
 pub fn junit(findings: &Findings<'_>) -> String {
     let suites: Vec<JunitSuite> = findings.sources.files().map(|(file, source)| suite(findings, file, &source.name)).collect();
     junit_suites("flow validate", &suites)
@@ -78,7 +78,7 @@ fn suite(findings: &Findings<'_>, file: FileId, name: &str) -> JunitSuite {
     JunitSuite { name: name.into(), cases: errors.iter().map(case).chain(passed).collect(), output }
 }
 
-/// `F101 a.yaml:14:13: message; help`.
+/// Formats a finding: `F101 a.yaml:14:13: message; help`.
 fn line(findings: &Findings<'_>, d: &Diagnostic) -> String {
     let at = findings.sources.start(d.span);
     let file = &findings.sources.file(d.span.file).name;

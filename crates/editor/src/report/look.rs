@@ -1,31 +1,31 @@
-//! What a terminal shows: colours, and lines as wide as its window.
+//! Terminal output: colours, and lines as wide as the window.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// How what is printed looks.
+/// The style of printed output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
-    /// With colours.
+    /// Whether to use colours.
     pub is_coloured: bool,
-    /// Columns of the window; `None`: no terminal, so nothing is cut or wrapped.
+    /// Width of the window in columns; `None`: not a terminal, so nothing is cut or wrapped.
     pub width: Option<usize>,
 }
 
-/// Narrower windows are taken for this wide.
+/// Minimum width; narrower windows are treated as this wide.
 const NARROWEST: usize = 20;
 
-/// The most that further lines of a text are indented.
+/// Maximum indentation of the continuation lines of a text.
 const DEEPEST: usize = 12;
 
-/// Columns that a text takes; colours take none.
+/// Returns the width of a text in columns, without colour codes.
 pub fn columns(text: &str) -> usize {
     let mut pieces = text.split("\x1b[");
     let plain = pieces.next().map_or(0, UnicodeWidthStr::width);
     plain + pieces.map(|piece| piece.split_once('m').map_or(0, |(_, rest)| rest.width())).sum::<usize>()
 }
 
-/// The beginning of a text in so many columns; `…` stands for the rest.
+/// Shortens a text to this width at its end, with `…` for the rest.
 pub fn fit(text: &str, most: usize) -> String {
     if columns(text) <= most {
         return text.to_owned();
@@ -35,7 +35,7 @@ pub fn fit(text: &str, most: usize) -> String {
     text.graphemes(true).take_while(fits).chain(["…"]).collect()
 }
 
-/// The end of a text in so many columns.
+/// Shortens a text to this width at its start.
 fn fit_end(text: &str, most: usize) -> String {
     let mut start = 0;
     let pieces: Vec<(usize, &str)> = text.grapheme_indices(true).collect();
@@ -45,7 +45,7 @@ fn fit_end(text: &str, most: usize) -> String {
     format!("…{}", &text[start..])
 }
 
-/// The code of a colour for the status of a run or step.
+/// Returns the colour code for the status of a run or step.
 fn colour_of(status: &str) -> &'static str {
     match status {
         "succeeded" => "32",
@@ -57,33 +57,33 @@ fn colour_of(status: &str) -> &'static str {
 }
 
 impl Look {
-    /// A text in a colour (`1`: bold, `2`: pale, `31`: red).
+    /// Colours a text (`1`: bold, `2`: pale, `31`: red).
     pub fn paint(self, text: &str, code: &str) -> String {
         if self.is_coloured && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// A status in its colour.
+    /// Colours a status.
     pub fn status(self, text: &str) -> String {
         self.paint(text, colour_of(text.trim_end()))
     }
 
-    /// Columns that are left beside so many.
+    /// Returns how many columns are left beside these.
     pub fn room(self, taken: usize) -> Option<usize> {
         self.width.map(|width| width.max(NARROWEST).saturating_sub(taken))
     }
 
-    /// A path in so many columns at most where there is a window: its end says more than its beginning.
+    /// Shortens a path to this width if there is a window, keeping its end, which is more informative.
     pub(super) fn path(self, path: &str, most: usize) -> String {
         if self.width.is_some() && columns(path) > most { fit_end(path, most) } else { path.to_owned() }
     }
 
-    /// The lines of a text beside so many columns, without a line end.
+    /// Wraps a text to the columns beside `taken`, without a line end.
     pub(super) fn behind(self, taken: usize, text: &str) -> String {
         let room = Look { width: self.room(taken), ..self };
         if room.width.is_some() { room.wrapped("", text).trim_end_matches('\n').to_owned() } else { text.to_owned() }
     }
 
-    /// A text behind what its first line begins with, with a line end; further lines begin below the text.
+    /// Puts a text after the start of its first line, with a line end; continuation lines are aligned with the text.
     pub fn wrapped(self, first: &str, text: &str) -> String {
         let Some(width) = self.room(0) else { return format!("{first}{text}\n").trim_end_matches(' ').to_owned() };
         let taken = columns(first);
@@ -128,18 +128,18 @@ impl Look {
 /// A column of a table.
 pub(super) struct Column {
     pub(super) title: &'static str,
-    /// Which column goes first where there is no room: the one with the greatest number. 0 stays.
+    /// Columns with the greatest number are dropped first if there is no room; 0 is never dropped.
     pub(super) rank: usize,
     pub(super) cells: Vec<String>,
 }
 
-/// Columns between two of a table.
+/// Space between two columns of a table.
 const GAP: usize = 2;
-/// The least that is shown of the last column.
+/// Minimum width of the last column.
 const LEAST: usize = 10;
 
-/// A table: on a terminal with a line of titles and without empty columns, no wider than the window; the last column is shortened, and then
-/// others go. `draw` makes a cell of a column, which is padded, what is shown.
+/// Formats a table. On a terminal it has a header line, no empty columns, and the width of the window: the last column is shortened first,
+/// then others are dropped. `draw` formats a padded cell of a column.
 pub(super) fn table(look: Look, mut columns_of: Vec<Column>, draw: impl Fn(&str, &str) -> String) -> String {
     let rows = columns_of.iter().map(|column| column.cells.len()).max().unwrap_or_default();
     let mut out = String::new();

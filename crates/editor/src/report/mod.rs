@@ -1,4 +1,4 @@
-//! Drawing only: one file per format.
+//! Output formats: one file per format, formatting only.
 //!
 //! How to add a format: a file with one function `fn(&Findings) -> String`, a golden test in it, and its name in the
 //! command that offers it.
@@ -39,23 +39,23 @@ pub use wishes::wish_lines;
 use crate::diagnostic::{Diagnostic, Severity, Suppressed, counted, listed};
 use crate::source::Sources;
 
-/// What a check found, for drawing. Nothing is left out or sorted here.
+/// The findings of a check, for output. Nothing is left out or sorted here.
 #[derive(Debug, Clone, Copy)]
 pub struct Findings<'a> {
     /// The files that were checked.
     pub sources: &'a Sources,
-    /// The findings to show, in their order.
+    /// The findings to show, in order.
     pub shown: &'a [Diagnostic],
-    /// Findings an author hid; only `sarif` names them.
+    /// Findings that an author suppressed; only `sarif` includes them.
     pub hidden: &'a [Suppressed],
 }
 
-/// How many findings there are of each kind.
+/// The number of findings of each severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FindingCounts {
     /// Files checked.
     pub files: usize,
-    /// Errors, those by `deny` too.
+    /// Errors, including those from `deny`.
     pub errors: usize,
     /// Warnings.
     pub warnings: usize,
@@ -64,12 +64,12 @@ pub struct FindingCounts {
 }
 
 impl<'a> Findings<'a> {
-    /// Findings to show; nothing hidden.
+    /// Creates findings to show, with none hidden.
     pub fn new(sources: &'a Sources, shown: &'a [Diagnostic]) -> Findings<'a> {
         Findings { sources, shown, hidden: &[] }
     }
 
-    /// Counts the findings shown.
+    /// Counts the shown findings.
     pub fn counts(&self) -> FindingCounts {
         let of = |severity| self.shown.iter().filter(|d| d.severity() == severity).count();
         FindingCounts {
@@ -81,7 +81,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// One line for the end, without line end: `2 errors and 1 warning in 3 files`.
+/// Formats the summary, without a line end: `2 errors and 1 warning in 3 files`.
 pub fn summary(findings: &Findings<'_>) -> String {
     let counts = findings.counts();
     let parts: Vec<String> =

@@ -1,4 +1,4 @@
-//! The lines of a file around a finding, made fit to be drawn: escapes for what cannot be seen, long lines cut.
+//! Prepares the lines of a file around a finding for drawing: invisible characters become escapes, long lines are cut.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,20 +9,20 @@ use unicode_width::UnicodeWidthChar;
 use crate::diagnostic::{escaped, is_invisible, visible};
 use crate::source::{SourceFile, Sources, Span};
 
-/// Columns of a line that are drawn at most.
+/// Maximum width of a drawn line in columns.
 const WIDTH: usize = 160;
-/// Columns of a tab, as `annotate-snippets` draws it.
+/// Width of a tab in columns, as drawn by `annotate-snippets`.
 const TAB: usize = 4;
-/// Lines that one excerpt may reach over; a mark farther away gets an excerpt of its own.
+/// Maximum number of lines of one excerpt; a mark farther away gets a separate excerpt.
 const REACH: usize = 2000;
-/// Lines between two marks up to which they are drawn and not left out.
+/// Maximum number of lines between two marks that are drawn instead of left out.
 const GAP: usize = 3;
 
-/// A stretch of one file with its marks.
+/// A part of one file with its marks.
 #[derive(Debug)]
 pub(super) struct Excerpt {
     pub(super) file: String,
-    /// The line of `text`'s start, from 1.
+    /// The number of the first line of `text`, from 1.
     pub(super) first_line: usize,
     pub(super) text: String,
     pub(super) marks: Vec<ExcerptMark>,
@@ -39,11 +39,11 @@ pub(super) struct ExcerptMark {
     pub(super) line: usize,
     pub(super) column: usize,
     pub(super) shown_column: usize,
-    /// Columns of a terminal up to the end of the mark.
+    /// Width from the start of the line to the end of the mark, in columns of a terminal.
     pub(super) reach: usize,
 }
 
-/// One span that is to be marked, cut to its first line.
+/// A span to mark, cut to its first line.
 struct WantedMark<'a> {
     line: usize,
     /// Bytes of that line.
@@ -52,17 +52,17 @@ struct WantedMark<'a> {
     is_primary: bool,
 }
 
-/// The excerpts for a finding: the one with `span` first, then those of related places too far away or in other files. Lines are cut so
-/// that they and their numbers fit a `window` of so many columns.
+/// Returns the excerpts for a finding: the one with `span` first, then those of related places that are far away or in other files. Lines
+/// are cut so that they and their numbers fit a `window` of this width.
 pub(super) fn excerpts(sources: &Sources, span: Span, related: &[(Span, String)], window: Option<usize>) -> Vec<Excerpt> {
     let farthest = related.iter().map(|(other, _)| sources.start(*other).line).fold(sources.start(span).line, usize::max);
-    // An ellipsis on either side takes a column, too, and so does a mark behind the end.
+    // An ellipsis on either side takes a column, and so does a mark after the end.
     let room = window.map_or(WIDTH, |window| window.saturating_sub(gutter(farthest) + 3).clamp(1, WIDTH));
     let near = |other: Span| {
         let lines = sources.start(span).line.abs_diff(sources.start(other).line);
         other.file == span.file && lines <= REACH
     };
-    // A related place that is the place itself gives the mark its label.
+    // A related place that equals the span gives its mark the label.
     let own = related.iter().find(|(other, _)| *other == span).map(|(_, label)| label.as_str());
     let primary = wanted(sources.file(span.file), span, own, true);
     let close = related
@@ -77,7 +77,7 @@ pub(super) fn excerpts(sources: &Sources, span: Span, related: &[(Span, String)]
     all
 }
 
-/// Columns before the text of a line: its number, a bar, and blanks.
+/// Returns the width before the text of a line: its number, a bar, and blanks.
 pub(super) fn gutter(line: usize) -> usize {
     line.to_string().len() + 3
 }
@@ -111,7 +111,7 @@ fn excerpt(file: &SourceFile, wanted: Vec<WantedMark<'_>>, room: usize) -> Excer
         let focus = wanted.iter().find(|w| w.is_primary).or(wanted.first()).map_or(0..0, |w| w.place.clone());
         let shown = Shown::new(file, line, focus, room);
         let columns = |text: &str| text.chars().map(columns_of).sum::<usize>();
-        // An empty last line is not drawn: its marks are behind the end of the line above it.
+        // An empty last line is not drawn: its marks come after the end of the line above.
         let above = if shown.text.is_empty() { text.lines().last().map_or(0, |line| columns(line) + 1) } else { 0 };
         for one in wanted {
             let place = shown.place(one.place.start)..shown.place(one.place.end);
@@ -136,13 +136,13 @@ fn excerpt(file: &SourceFile, wanted: Vec<WantedMark<'_>>, room: usize) -> Excer
 /// A line as it is drawn.
 struct Shown {
     text: String,
-    /// For each character kept: its byte in the line, and in `text`.
+    /// For each kept character: its byte in the line, and in `text`.
     kept: Vec<(usize, usize)>,
 }
 
 impl Shown {
-    /// Draws a line, with stars where a key stands; if it has more columns than `room`, the part around the bytes `focus`. Only that part is
-    /// looked at: a file may be one line.
+    /// Draws a line, with asterisks in place of keys; if it is wider than `room`, the part around the bytes `focus`. Only that part is
+    /// processed, because a file may be a single line.
     fn new(file: &SourceFile, number: usize, focus: Range<usize>, room: usize) -> Shown {
         let (line, line_start) = (file.line(number), file.line_start(number));
         let drawn = |at: usize, c: char| {
@@ -155,7 +155,7 @@ impl Shown {
             }
         };
         let width = |at: usize, c: char| drawn(at, c).chars().map(columns_of).sum::<usize>();
-        // Where a text that ends at `end` begins if it may have so many columns.
+        // Returns the start of a text that ends at `end` and has this width.
         let begin = |end: usize, mut left: usize| {
             let fits = |(at, c): &(usize, char)| left.checked_sub(width(*at, *c)).map(|now| left = now).is_some();
             line.get(..end).unwrap_or_default().char_indices().rev().take_while(fits).last().map_or(end, |(at, _)| at)
@@ -183,19 +183,19 @@ impl Shown {
         Shown { text, kept }
     }
 
-    /// The byte of `text` for a byte of the line; what was cut off counts as its edge.
+    /// Returns the byte of `text` for a byte of the line; bytes that were cut off map to its edge.
     fn place(&self, at: usize) -> usize {
         let i = self.kept.partition_point(|(byte, _)| *byte < at);
         self.kept.get(i).or(self.kept.last()).map_or(0, |(_, shown)| *shown)
     }
 }
 
-/// Columns that a character takes when it is drawn.
+/// Returns the width of a drawn character in columns.
 fn columns_of(c: char) -> usize {
     if c == '\t' { TAB } else { c.width().unwrap_or_default() }
 }
 
-/// The line a span begins on, for machines: no more than [`WIDTH`] columns around the span.
+/// Returns the line where a span starts, for programs, with at most [`WIDTH`] columns around the span.
 pub(super) fn snippet(sources: &Sources, span: Span) -> String {
     let file = sources.file(span.file);
     let one = wanted(file, span, None, true);

@@ -1,4 +1,4 @@
-//! What `flow plan` shows: the order, what is asked of models at most, and the prompts as far as they are known.
+//! The output of `flow plan`: the order of steps, the maximum use of models, and the prompts as far as they are known.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,100 +7,100 @@ use super::graph::words::time;
 use crate::diagnostic::{counted, grouped, visible, visible_lines};
 use crate::plan::{AgentPart, AgentUse, Cost, Tokens};
 
-/// A run before it begins.
+/// A run before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedRun {
     /// The pipeline.
     pub pipeline: String,
-    /// What it would be given; no value: not known yet.
+    /// The inputs; no value: not known yet.
     #[serde(serialize_with = "as_object")]
     pub inputs: Vec<(String, Option<Value>)>,
     /// Its channel.
     pub channel: Option<String>,
-    /// What it would know of its conversation.
+    /// What it would include of its conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// Its clock.
     pub now: String,
     /// Its lists of steps.
     pub stages: Vec<PlannedStage>,
-    /// What is asked of models.
+    /// The calls of models.
     pub asks: Vec<Ask>,
-    /// Steps that run pipelines, as their work or as tools: the names, and all calls that come of it.
+    /// Steps that run pipelines, as their work or as tools: their names, and all resulting calls.
     pub with_pipelines: Vec<(String, Vec<String>, u64)>,
-    /// Most calls of models in all.
+    /// Maximum number of model calls in total.
     pub model_calls: u64,
-    /// Calls that come on top: how many, for each of what.
+    /// Additional calls: how many, and for each of what.
     pub open_calls: Vec<(u64, Vec<String>)>,
-    /// Most tokens.
+    /// Maximum tokens.
     pub tokens: Tokens,
-    /// Most money.
+    /// Maximum cost.
     pub cost: Cost,
-    /// Time for `steps`, in milliseconds.
+    /// Time limit for `steps`, in milliseconds.
     pub deadline_ms: Option<u64>,
-    /// Time for what comes after them, in milliseconds.
+    /// Time limit for the stages after them, in milliseconds.
     pub more_ms: u64,
-    /// Longest try of one call of a model, in milliseconds.
+    /// Longest attempt of one model call, in milliseconds.
     pub try_ms: u64,
 }
 
 /// A list of steps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedStage {
-    /// `steps`, `on_failure`, `finally`; of a case its id.
+    /// `steps`, `on_failure`, `finally`; for a case its id.
     pub name: String,
-    /// When it runs, for people; empty: always.
+    /// The condition in words; empty: it always runs.
     pub when: String,
     /// Steps that may start together, in order.
     pub waves: Vec<Vec<PlanEntry>>,
 }
 
-/// A step in the order.
+/// A step in the order of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanEntry {
     /// Its path.
     pub step: String,
     /// What it does.
     pub what: Vec<String>,
-    /// Whether it runs at all, as written.
+    /// Its conditions, as written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only_if: Vec<String>,
-    /// The cases of a route: one of them runs. Of a group or a `repeat` its steps, without a name.
+    /// The cases of a route, of which one runs; for a group or a `repeat` its steps, without a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<PlannedStage>,
 }
 
-/// What one step asks of models.
+/// The model calls of one step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ask {
     /// The step.
     pub step: String,
-    /// The called pipeline it stands in: its calls are those of one run of that.
+    /// The called pipeline that contains it: the calls are those of one run of that pipeline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// Which agent, and how often.
+    /// The agent, and how often it is called.
     #[serde(flatten)]
     pub asking: AgentUse,
-    /// 2 where the refinement may run it again.
+    /// 2 if the refinement may run it again.
     pub rounds: u64,
-    /// Most rounds of the `repeat` steps around it.
+    /// Maximum number of rounds of the surrounding `repeat` steps.
     #[serde(skip_serializing_if = "is_one")]
     pub repeats: u64,
-    /// How often `retry` may start it anew.
+    /// How often `retry` may start it again.
     pub restarts: u64,
-    /// Elements of its `for_each`, where their number is known.
+    /// Number of elements of its `for_each`, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
-    /// The list of its `for_each` as written, where their number is not known.
+    /// The list of its `for_each` as written, if the number of elements is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_each: Option<String>,
-    /// Most calls; for each element where their number is not known.
+    /// Maximum number of calls; per element if their number is unknown.
     pub calls: u64,
-    /// Tokens that each call sets aside for its answer; one for each byte that is sent comes on top.
+    /// Tokens that each call reserves for its answer; one token per sent byte is added.
     pub answer_tokens: u64,
     /// The system message.
     pub instructions: Option<String>,
-    /// The prompt; of a judge none, since it is made of what is judged.
+    /// The prompt; `None` for a judge, whose prompt contains the judged text.
     pub prompt: Option<String>,
 }
 
@@ -108,12 +108,12 @@ fn is_one(times: &u64) -> bool {
     *times == 1
 }
 
-/// Pairs as an object, in their order.
+/// Serializes pairs as an object, in order.
 fn as_object<S: serde::Serializer>(pairs: &[(String, Option<Value>)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
-/// The plan for people.
+/// Formats the plan for people.
 pub fn planned(plan: &PlannedRun) -> String {
     let mut out = format!("{}: nothing is started, and no model is asked.\n", visible(&plan.pipeline));
     out.push_str("What stands between ⟨ and ⟩ is known only while it runs.\n\nGiven\n");
@@ -206,7 +206,7 @@ fn asks(out: &mut String, plan: &PlannedRun) {
     out.push_str(&format!("  calls of models in all: {calls}{dearest}\n"));
 }
 
-/// A step, with the called pipeline it stands in.
+/// Formats a step with the called pipeline that contains it.
 fn place(ask: &Ask) -> String {
     let step = visible(&ask.step);
     ask.pipeline.as_ref().map_or_else(|| step.to_string(), |pipeline| format!("{step} in {}", visible(pipeline)))
@@ -217,8 +217,8 @@ fn open_calls((calls, of): &(u64, Vec<String>)) -> String {
     format!("{} {}", grouped(*calls), of.join(" "))
 }
 
-/// `3 tries × 3 answers (the first, 2 sent back for its shape) × 2 rounds`. The next model takes over for good, so its predecessors are
-/// tried once only.
+/// Formats the factors of calls: `3 tries × 3 answers (the first, 2 sent back for its shape) × 2 rounds`. A fallback model takes over for
+/// good, so the models before it are tried only once.
 fn factors(ask: &Ask) -> String {
     let tries: Vec<String> = ask.asking.models.iter().map(|(_, tries)| tries.to_string()).collect();
     let most = ask.asking.models.iter().map(|(_, tries)| *tries).max().unwrap_or(0);
@@ -253,7 +253,7 @@ fn factors(ask: &Ask) -> String {
     factors.join(" × ")
 }
 
-/// Most tokens, in words.
+/// Formats the maximum tokens in words.
 pub(super) fn tokens(tokens: &Tokens) -> String {
     match tokens {
         Tokens::Nothing => "none, no model is asked".into(),
@@ -267,7 +267,7 @@ pub(super) fn tokens(tokens: &Tokens) -> String {
     }
 }
 
-/// Most money, in words.
+/// Formats the maximum cost in words.
 pub(super) fn cost(cost: &Cost) -> String {
     let usd = |usd: f64| if usd < 0.01 { format!("{usd:.4} US dollars") } else { format!("{usd:.2} US dollars") };
     match cost {

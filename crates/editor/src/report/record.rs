@@ -11,10 +11,10 @@ use crate::diagnostic::{all_visible, counted, ends, grouped, shell_word, visible
 use crate::journal::{AgentRecord, AgentStatus, BatchRecord, Record, SentRecord};
 use crate::model::{DialogueTurn, step_path};
 
-/// Most characters of a question in a line.
+/// Maximum length of a question in a line, in characters.
 const MOST_ASKED: usize = 2_000;
 
-/// A question in one line; of a long one how long it is.
+/// Formats a question in one line; for a long one, adds its length.
 fn in_a_line(question: &str) -> String {
     let shown = all_visible(question);
     match shown.char_indices().nth(MOST_ASKED) {
@@ -23,12 +23,12 @@ fn in_a_line(question: &str) -> String {
     }
 }
 
-/// The command that prints all of what a person decides about. `reach`: what it needs to reach the project, ` --project DIR` or nothing.
+/// Returns the command that shows everything for a decision. `reach`: options to reach the project, ` --project DIR` or empty.
 pub fn show_command(run: &str, step: &str, reach: &str) -> String {
     format!("flow approve {run} {} --show{reach}", shell_word(step))
 }
 
-/// What a person must decide about a run, and the command for each answer; empty: nothing. `reach`: as for [`show_command`].
+/// Returns the questions that people must answer, with the command for each answer; empty: none. `reach`: as for [`show_command`].
 pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
     let mut lines = vec![];
     for asked in &record.questions {
@@ -62,12 +62,12 @@ pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
     lines
 }
 
-/// Most characters of a prompt or reply.
+/// Maximum length of a prompt or reply, in characters.
 const SHORT: usize = 300;
-/// Most calls of models that are shown.
+/// Maximum number of model calls that are shown.
 const MOST_CALLS: usize = 20;
 
-/// The beginning and the end of a text, on one line.
+/// Shortens a text to its start and end, on one line.
 fn in_short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short =
@@ -75,7 +75,7 @@ fn in_short(text: &str) -> String {
     visible(&short.unwrap_or(line)).into_owned()
 }
 
-/// A value in short: a text as it is, the only one of an object too.
+/// Shortens a value: a text as it is, also if it is the only value of an object.
 fn value_in_short(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -88,7 +88,7 @@ fn value_in_short(value: &Value) -> String {
     }
 }
 
-/// A time as people say it.
+/// Formats a duration.
 pub(super) fn lasted(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
@@ -98,11 +98,11 @@ pub(super) fn lasted(ms: u64) -> String {
     }
 }
 
-/// What models cost; `None`: none was used. A model without a price is another thing than one that does not tell what it used.
+/// Formats the cost of models; `None`: none was used. It distinguishes a model without a price from one that does not report its usage.
 pub(super) fn cost(tokens: u64, unknown_tokens: u64, usd: Option<f64>) -> Option<String> {
     match usd {
         Some(usd) if usd > 0.0 && usd < 0.0001 => Some("less than 0.0001 USD".to_string()),
-        // Some tell what a call cost, and no tokens.
+        // Some models report the cost of a call, but no tokens.
         Some(usd) if usd > 0.0 => Some(format!("{usd:.4} USD")),
         _ if tokens == 0 && unknown_tokens == 0 => None,
         _ if tokens == 0 => Some("cost unknown".to_string()),
@@ -111,8 +111,8 @@ pub(super) fn cost(tokens: u64, unknown_tokens: u64, usd: Option<f64>) -> Option
     }
 }
 
-/// Draws a record: what was asked and answered, each step, calls of models, verdicts, the cause.
-/// `is_whole`: with each element of a `for_each`, also where there are many that went well.
+/// Formats a record: questions and answers, each step, model calls, verdicts, the cause. `is_whole`: includes each element of a `for_each`,
+/// even if many succeeded.
 pub fn record(record: &Record, look: Look, reach: &str, is_whole: bool) -> String {
     let batches = Batches::from_record(record, is_whole);
     let mut page = RecordPage { look, reach, out: String::new() };
@@ -125,36 +125,36 @@ pub fn record(record: &Record, look: Look, reach: &str, is_whole: bool) -> Strin
     page.out
 }
 
-/// A record that is being drawn.
+/// A record that is being formatted.
 struct RecordPage<'a> {
     look: Look,
     reach: &'a str,
     out: String,
 }
 
-/// Most lines of code of one try that are shown.
+/// Maximum number of lines of code that are shown for one try.
 const MOST_CODE: usize = 30;
 
 impl RecordPage<'_> {
-    /// Adds a text behind what its first line begins with.
+    /// Adds a text after the start of its first line.
     fn line(&mut self, first: &str, text: &str) {
         self.out.push_str(&self.look.wrapped(first, text));
     }
 
-    /// The same, if there is a text.
+    /// Like [`RecordPage::line`], if the text is not empty.
     fn some(&mut self, first: &str, text: &str) {
         if !text.is_empty() {
             self.line(first, text);
         }
     }
 
-    /// The same, below an empty line.
+    /// Like [`RecordPage::line`], after an empty line.
     fn apart(&mut self, first: &str, text: &str) {
         self.out.push('\n');
         self.line(first, text);
     }
 
-    /// What is shown below the steps.
+    /// Adds everything below the steps.
     fn rest(&mut self, record: &Record) {
         for plan in &record.plans {
             let head = format!("\nplan {} of {}: {}. {}\n", plan.round, visible(&plan.step), plan.strategy, visible(&plan.reasoning));
@@ -177,7 +177,7 @@ impl RecordPage<'_> {
             self.line("  ", &format!("{}  {act} {target}  {answer}: {}{by}", visible(who), visible(&decision.rule)));
         }
         self.answers(record);
-        // Commands stay on one line, to be copied.
+        // Commands stay on one line so that they can be copied.
         self.out.extend(how_to_decide(record, self.reach).iter().map(|line| format!("\n{line}")));
         self.out.push_str(if record.questions.is_empty() { "" } else { "\n" });
         for asked in record.interactions.iter().filter(|asked| !asked.readings.is_empty()) {
@@ -187,7 +187,7 @@ impl RecordPage<'_> {
         self.verdicts(record);
     }
 
-    /// What models used, and why a run failed.
+    /// Adds the usage of models, and why a run failed.
     fn end(&mut self, record: &Record) {
         let usage = &record.usage;
         if let Some(cost) = cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd) {
@@ -204,7 +204,7 @@ impl RecordPage<'_> {
         }
     }
 
-    /// Tasks with their tries: what was thought, what ran, and why it was not accepted.
+    /// Adds tasks with their tries: the reasoning, the code, and why it was not accepted.
     fn tasks(&mut self, record: &Record) {
         for task in &record.tasks {
             let tries = counted(task.tries.len(), "try", "tries");
@@ -227,7 +227,7 @@ impl RecordPage<'_> {
         }
     }
 
-    /// Dialogues with their turns, and how they ended.
+    /// Adds dialogues with their turns, and how they ended.
     fn dialogues(&mut self, record: &Record) {
         for dialogue in &record.dialogues {
             let (status, turns) = (dialogue.status.word(), counted(dialogue.turns.len(), "turn", "turns"));
@@ -241,7 +241,7 @@ impl RecordPage<'_> {
         }
     }
 
-    /// What people decided, with what they filled in.
+    /// Adds people's answers with the filled-in fields.
     fn answers(&mut self, record: &Record) {
         self.out.push_str(if record.answers.is_empty() { "" } else { "\nanswers:\n" });
         for answer in &record.answers {
@@ -260,7 +260,7 @@ impl RecordPage<'_> {
         }
     }
 
-    /// How the agents are, while the run goes on, or where not all is well.
+    /// Adds the status of agents, if the run has not ended or an agent is not available.
     fn agents(&mut self, record: &Record) {
         let is_well = record.ended.is_some() && record.agents.iter().all(|agent| agent.status == AgentStatus::Available);
         if is_well || record.agents.is_empty() {
@@ -274,7 +274,7 @@ impl RecordPage<'_> {
         }
     }
 
-    /// What models were asked and what they said, in short.
+    /// Adds shortened prompts and answers of models.
     fn calls(&mut self, record: &Record) {
         for call in record.interactions.iter().take(MOST_CALLS) {
             let asked = call.input.as_array().and_then(|messages| messages.iter().rev().find(|message| message["role"] == "user"));
@@ -291,7 +291,7 @@ impl RecordPage<'_> {
         }
     }
 
-    /// What gates found.
+    /// Adds the verdicts of gates.
     fn verdicts(&mut self, record: &Record) {
         let gate = |id: &str| format!("gate \"{}\": ", visible(id));
         let is_told = |step: &str| record.failures.iter().any(|failure| failure.gate == step);
@@ -339,7 +339,7 @@ impl RecordPage<'_> {
         }
     }
 
-    /// What was asked, how it ended, and what was answered and sent.
+    /// Adds the inputs, the status, and what was answered and sent.
     fn head(&mut self, record: &Record, batches: &Batches<'_>) {
         let status = record.status.map_or("not over", |s| s.word());
         let took = record.duration_ms().map(|ms| format!("  {}", lasted(ms))).unwrap_or_default();
@@ -415,12 +415,12 @@ impl RecordPage<'_> {
     }
 }
 
-/// A moment for people.
+/// Formats a time for people.
 pub fn utc(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// A line of the list of steps.
+/// A line in the list of steps.
 struct StepRow {
     path: String,
     status: String,
@@ -428,7 +428,7 @@ struct StepRow {
     text: String,
 }
 
-/// The steps in lines; what is in many elements of a `for_each` is counted below it.
+/// Returns the lines of the steps; steps in long `for_each` lists are only counted.
 fn rows(record: &Record, batches: &Batches<'_>) -> Vec<StepRow> {
     let mut rows = vec![];
     for step in record.steps.iter().filter(|step| !batches.holds(&step.step)) {
@@ -453,7 +453,7 @@ mod tests {
         let of = |tokens, unknown, usd| cost(tokens, unknown, usd);
         assert_eq!(of(0, 0, None), None);
         assert_eq!(of(0, 300, None).as_deref(), Some("cost unknown"));
-        // A model with a price that never reported what it used is no exception.
+        // This includes a model with a price that never reported its usage.
         assert_eq!(of(0, 300, Some(0.0)).as_deref(), Some("cost unknown"));
         assert_eq!(of(0, 300, Some(0.02)).as_deref(), Some("0.0200 USD"));
         assert_eq!(of(10, 0, None).as_deref(), Some("unpriced"));

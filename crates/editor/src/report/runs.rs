@@ -8,29 +8,29 @@ use crate::journal::RunBrief;
 /// A line of the list.
 #[derive(Debug, Clone, Default)]
 pub struct RunRow {
-    /// Its id, or as much of it as is shown.
+    /// Its id, or the shown part of it.
     pub run: String,
     /// When it started, RFC 3339 in UTC.
     pub started: String,
-    /// How it stands.
+    /// Its status.
     pub state: String,
     /// The pipeline's name.
     pub pipeline: String,
-    /// What else is known of it.
+    /// Its summary.
     pub brief: RunBrief,
-    /// Why nothing else is known of it; empty: it is.
+    /// Why there is no summary; empty: there is one.
     pub unread: String,
 }
 
-/// Columns of a question where there is no window.
+/// Width of a question without a window, in columns.
 const SHORT: usize = 60;
 
-/// Draws a list, a run a line.
+/// Formats a list, one run per line.
 pub fn runs(rows: &[RunRow], look: Look) -> String {
     let all = |cell: &dyn Fn(&RunRow) -> String| {
         rows.iter().map(|row| Some(cell(row)).filter(|cell| !cell.is_empty()).unwrap_or("-".into())).collect()
     };
-    // A window has less room, and a reader who knows the day.
+    // A window has less room, so seconds are left out.
     let started = |row: &RunRow| match look.width {
         Some(_) => row.started.chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect(),
         None => row.started.chars().take(19).collect::<String>(),

@@ -9,14 +9,14 @@ use super::escape::{json_text, uri};
 use crate::diagnostic::{Code, Diagnostic, Fix, Severity, SuppressedBy};
 use crate::source::{FileId, Sources, Span};
 
-/// One run. Paths are relative to `%SRCROOT%`; columns count Unicode characters. Hidden findings among them are marked as suppressed, in the source or
-/// (by settings) elsewhere, with the reason (3.35.2).
+/// Formats one SARIF run. Paths are relative to `%SRCROOT%`; columns count Unicode characters. Hidden findings are included as suppressed,
+/// in the source or (by settings) externally, with the reason (3.35.2).
 pub fn sarif(findings: &Findings<'_>) -> String {
     let mut codes: Vec<Code> = findings.shown.iter().map(|d| d.code).chain(findings.hidden.iter().map(|s| s.diagnostic.code)).collect();
     codes.sort_by_key(|code| code.id());
     codes.dedup();
     let rules: Vec<Value> = codes.iter().map(|code| rule(findings, *code)).collect();
-    // Where one result says whether it is suppressed, all must (3.27.23): an empty list means it is not.
+    // If one result states whether it is suppressed, all must (3.27.23): an empty list means it is not.
     let shown = findings.shown.iter().map(|d| result(findings, d, &codes, json!([])));
     let hidden = findings.hidden.iter().map(|s| {
         let kind = match s.by {
@@ -86,7 +86,7 @@ fn location(sources: &Sources, span: Span) -> Value {
     json!({ "artifactLocation": artifact(&sources.file(span.file).name), "region": region(sources, span) })
 }
 
-/// A path outside the base (absolute, or a Windows drive) stands for itself.
+/// Returns the location of a file. A path outside the base (absolute, or a Windows drive) is kept as it is.
 fn artifact(name: &str) -> Value {
     let path = name.replace('\\', "/");
     if path.starts_with('/') {
@@ -96,7 +96,7 @@ fn artifact(name: &str) -> Value {
     }
 }
 
-/// The end column is the one behind the last character (3.30.8).
+/// Returns the region of a span. The end column is the one after the last character (3.30.8).
 fn region(sources: &Sources, span: Span) -> Value {
     let (start, end) = (sources.start(span), sources.end(span));
     json!({ "startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column })

@@ -7,7 +7,7 @@ use crate::source::{FileId, Span};
 
 const MAIL: &str = "flow: 1\nname: mail\nsteps:\n  - id: draft\n    agent: writer\n    prompt: Write.\n    needs: [review]\n  - id: send\n    send: stdout\n  - id: review\n    agent: critic\n    needs: [draft]\n";
 
-/// The span of the nth (from 0) `what` in a file.
+/// Returns the span of the nth (from 0) `what` in a file.
 fn at(sources: &Sources, file: FileId, what: &str, nth: usize) -> Span {
     let (start, _) = sources.file(file).text.match_indices(what).nth(nth).unwrap();
     Span::new(file, start, start + what.len())
@@ -122,7 +122,7 @@ fn a_long_line_is_cut_around_the_mark() {
     ");
 }
 
-/// A long line with wide characters, a mark with a label, a far one in the same line, and one in another file.
+/// Returns a long line with wide characters, a mark with a label, a far one in that line, and one in another file.
 fn wide_example() -> (Sources, Vec<Diagnostic>) {
     let mut sources = Sources::default();
     let file = sources.add(

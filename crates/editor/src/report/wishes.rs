@@ -1,9 +1,9 @@
-//! What a pipeline wants, for people.
+//! The programs, hosts and secrets that a pipeline uses, for people.
 
 use crate::diagnostic::visible;
 use crate::plan::{Wish, Wishes};
 
-/// Each wish in plain words on one line, for a terminal: what an author wrote cannot deceive there.
+/// Formats each wish on one line for a terminal, with the author's texts escaped so that they cannot deceive.
 pub fn wish_lines(wishes: &Wishes) -> Vec<String> {
     let lists = [("starts a program:", &wishes.programs), ("connects to", &wishes.hosts), ("reads from the environment:", &wishes.secrets)];
     let line = |verb: &str, wish: &Wish| {

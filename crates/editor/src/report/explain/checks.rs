@@ -1,4 +1,4 @@
-//! How a text is checked, and what happens when it does not pass or something breaks.
+//! Explains how texts are checked, and what happens if a check fails or something breaks.
 
 use super::{ended, listed, pipelines, quoted};
 use crate::diagnostic::{counted, grouped};
@@ -9,7 +9,7 @@ use crate::model::{
 use crate::plan::{PipelinePlan, Plan};
 use crate::report::graph::words::source;
 
-/// The gates of a pipeline with their ids.
+/// Returns the gates of a pipeline with their ids.
 fn gates(planned: &PipelinePlan) -> impl Iterator<Item = (&str, &GateStep)> {
     planned.steps.iter().filter_map(|found| {
         let StepKind::Gate(gate) = &found.step.kind else { return None };
@@ -17,7 +17,7 @@ fn gates(planned: &PipelinePlan) -> impl Iterator<Item = (&str, &GateStep)> {
     })
 }
 
-/// Each gate with its criteria.
+/// Explains each gate with its criteria.
 pub(super) fn criteria(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     for (planned, pipeline, whose) in pipelines(plan) {
@@ -42,7 +42,7 @@ pub(super) fn criteria(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// Each task with what its work must meet.
+/// Explains each task with its acceptance criteria.
 fn accepted(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     for (planned, pipeline, whose) in pipelines(plan) {
@@ -71,7 +71,7 @@ fn accepted(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// The criteria of a scorecard, a line each. `judge`: who decides where it names nobody.
+/// Formats the criteria of a scorecard, one per line. `judge`: the judge for criteria that name none.
 fn referenced(card: &ScorecardRef, written: impl Fn(String) -> String, judge: Option<&str>, pipeline: &Pipeline) -> Vec<String> {
     let name = match card {
         ScorecardRef::Written(text) => return vec![written(source(text))],
@@ -147,7 +147,7 @@ fn plain(check: &PlainCheck, pipeline: &Pipeline) -> String {
     }
 }
 
-/// What follows when a gate is not met.
+/// Explains what follows if a gate is not met.
 pub(super) fn not_met(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     for (planned, _, whose) in pipelines(plan) {
@@ -170,7 +170,7 @@ pub(super) fn not_met(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// What follows when a step fails or data cannot be reached.
+/// Explains what follows if a step fails or data cannot be reached.
 pub(super) fn broken(plan: &Plan) -> Vec<String> {
     let Some(planned) = plan.pipelines.first() else { return vec![] };
     let pipeline = &planned.pipeline;

@@ -1,7 +1,7 @@
-//! `flow explain FILE`: a pipeline in plain words, for someone who has to stand up for what it does and never read the file.
+//! `flow explain FILE`: a pipeline in plain words, for people who are responsible for it but do not read the file.
 //!
-//! How to add a topic: a function that gives sentences, in the file it fits, and its heading in [`explain`]. Each tab before a sentence sets it
-//! deeper. A topic without a sentence is left out, but for those whose emptiness says something.
+//! How to add a topic: a function that returns sentences, in the file it fits, and its heading in [`explain`]. Each tab before a sentence
+//! indents it. A topic without sentences is left out, unless its emptiness is informative.
 
 mod checks;
 mod people;
@@ -16,11 +16,11 @@ use crate::model::{Pipeline, STAGE_TIME, Text};
 use crate::plan::{self, PipelineBounds, PipelinePlan, Plan, Wishes};
 use crate::source::Spanned;
 
-/// Columns of a line.
+/// Line width in columns.
 const WIDTH: usize = 100;
 
-/// The first pipeline of a program, told. `None`: it has none. Nothing of the surroundings is looked at: which model a variable would put
-/// in place of the file's is not known here.
+/// Explains the first pipeline of a program. `None`: it has none. The environment is not read, so a model that a variable sets in place of
+/// the file's is unknown here.
 pub fn explain(plan: &Plan) -> Option<String> {
     let planned = plan.pipelines.first()?;
     let pipeline = &planned.pipeline;
@@ -59,7 +59,7 @@ pub fn explain(plan: &Plan) -> Option<String> {
     Some(out)
 }
 
-/// Calls, tokens, money and time.
+/// Explains the limits on calls, tokens, cost and time.
 fn most(plan: &Plan, bounds: &[PipelineBounds], planned: &PipelinePlan) -> Vec<String> {
     let Some(all) = bounds.first().map(|bounds| &bounds.calls) else { return vec![] };
     let limits = planned.pipeline.bounds();
@@ -94,7 +94,7 @@ fn most(plan: &Plan, bounds: &[PipelineBounds], planned: &PipelinePlan) -> Vec<S
     said
 }
 
-/// A sentence on lines of [`WIDTH`] columns; later lines are below the first.
+/// Wraps a sentence to lines of [`WIDTH`] columns; later lines are aligned with the first.
 fn lines(out: &mut String, lead: &str, sentence: &str) {
     let sentence = visible(sentence.trim());
     let below = " ".repeat(lead.chars().count());
@@ -117,22 +117,22 @@ fn lines(out: &mut String, lead: &str, sentence: &str) {
     out.push('\n');
 }
 
-/// `a, b and c`.
+/// Formats names as `a, b and c`.
 fn listed<S: std::borrow::Borrow<str>>(names: &[S]) -> String {
     crate::diagnostic::listed(names, "and")
 }
 
-/// A text in quotes, at most so long.
+/// Returns a text in quotes, shortened.
 fn quoted(text: &Text) -> String {
     format!("“{}”", cut(&source(text), 240))
 }
 
-/// Each pipeline of a file, with how to say that something is in it: nothing for the first.
+/// Returns each pipeline of a file, with the words that locate something in it: empty for the first.
 fn pipelines(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, String)> {
     with_asked(plan).filter(|(_, pipeline, _)| pipeline.asked.is_none())
 }
 
-/// The same, with those that stand for an agent that others ask.
+/// Like [`pipelines`], including the pipelines of agents that other agents call.
 fn with_asked(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, String)> {
     plan.pipelines.iter().enumerate().map(|(at, planned)| {
         let whose = if at == 0 { String::new() } else { format!(" (in pipeline {})", planned.pipeline.name.value) };
@@ -140,19 +140,19 @@ fn with_asked(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, St
     })
 }
 
-/// Names of a list in a file, as [`listed`] writes them; `none` for an empty one.
+/// Formats names of a list in a file like [`listed`]; `none` if it is empty.
 fn named<'a>(names: impl IntoIterator<Item = &'a Spanned<String>>) -> String {
     let names: Vec<&str> = names.into_iter().map(Spanned::as_str).collect();
     if names.is_empty() { "none".into() } else { listed(&names) }
 }
 
-/// With a point at its end, unless it ends with another sign.
+/// Adds a full stop, unless the sentence ends with a punctuation mark.
 fn ended(sentence: &str) -> String {
     let sentence = sentence.trim();
     if sentence.ends_with(['.', '?', '!', '…']) { sentence.to_string() } else { format!("{sentence}.") }
 }
 
-/// Without the point at its end.
+/// Removes the full stop.
 fn clause(sentence: &str) -> &str {
     sentence.trim().trim_end_matches('.')
 }

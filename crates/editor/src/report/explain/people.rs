@@ -1,4 +1,4 @@
-//! What concerns people: inputs, the person, outputs, channels.
+//! Explains what concerns people: inputs, the person, outputs, channels.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::diagnostic::grouped;
 use crate::model::{Channel, Features, Field, FieldKind, Filling, History, Outputs, PersonSource, Pipeline, Shape, Step, StyleGuide};
 use crate::report::graph::words::{filling, source};
 
-/// One sentence an input.
+/// Explains the inputs, one sentence each.
 pub(super) fn inputs(pipeline: &Pipeline) -> Vec<String> {
     match &pipeline.inputs {
         Shape::Schema(_) => vec!["What a JSON Schema describes.".into()],
@@ -44,7 +44,7 @@ fn value_text(value: &Value) -> String {
     }
 }
 
-/// Who a run is for.
+/// Explains who a run is for.
 pub(super) fn person(pipeline: &Pipeline) -> Vec<String> {
     let Some(person) = &pipeline.person else { return vec![] };
     let who = format!("The person with the id {}.", filling(&person.id));
@@ -57,7 +57,7 @@ pub(super) fn person(pipeline: &Pipeline) -> Vec<String> {
     }
 }
 
-/// What its runs remember of each other.
+/// Explains what runs remember of earlier ones.
 pub(super) fn conversation(pipeline: &Pipeline) -> Vec<String> {
     let Some(conversation) = &pipeline.conversation else { return vec![] };
     let steps = pipeline.all_steps();
@@ -91,7 +91,7 @@ pub(super) fn conversation(pipeline: &Pipeline) -> Vec<String> {
     .collect()
 }
 
-/// What a run gives.
+/// Explains the outputs of a run.
 pub(super) fn gives(pipeline: &Pipeline) -> Vec<String> {
     match &pipeline.outputs {
         Outputs::None => vec![],
@@ -106,7 +106,7 @@ pub(super) fn gives(pipeline: &Pipeline) -> Vec<String> {
     }
 }
 
-/// One sentence a channel.
+/// Explains the channels, one sentence each.
 pub(super) fn channels(pipeline: &Pipeline) -> Vec<String> {
     let told = |(place, channel): (usize, &std::sync::Arc<Channel>)| {
         let first = if place == 0 && pipeline.channels.len() > 1 { " Used unless another is named." } else { "" };

@@ -1,4 +1,4 @@
-//! What is reached: data, files, models, hosts, receivers, secrets; and what policies allow of it.
+//! Explains what a pipeline can reach (data, files, models, hosts, receivers, secrets), and what policies allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
 use crate::source::{FileId, Spanned};
 
-/// A pipeline's steps, wherever they stand.
+/// Returns all steps of a pipeline, including nested ones.
 fn steps(planned: &PipelinePlan) -> impl Iterator<Item = &Step> {
     planned.steps.iter().map(|found| &*found.step)
 }
 
-/// Tables, files and folders that are read.
+/// Explains the tables, files and folders that are read.
 pub(super) fn reads(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     let mut tables = BTreeSet::new();
     for (planned, pipeline, whose) in pipelines(plan) {
-        // A table that several pipelines import is told once.
+        // A table that several pipelines import is listed once.
         for (name, data) in pipeline.data.iter().filter(|(name, data)| tables.insert((*name, &data.file.value))) {
             let kind = match data.kind {
                 DataKind::Csv | DataKind::Tsv => "a text file with columns",
@@ -94,22 +94,22 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
     }
 }
 
-/// Documents as their author wrote them, from the folder of the file where possible.
+/// Returns a file pattern as its author wrote it, relative to the folder of the file if possible.
 fn shown_path(files: &FilePattern, pipeline: &Pipeline) -> String {
     let whole = files.whole();
     whole.strip_prefix(&pipeline.folder).unwrap_or(&whole).display().to_string()
 }
 
-/// What an agent is asked for.
+/// The uses of an agent.
 #[derive(Default)]
 struct AgentTask {
     /// The models that may answer.
     models: IndexSet<String>,
-    /// In which steps, and as what.
+    /// The steps, and the roles in them.
     places: Vec<String>,
 }
 
-/// Who answers for each agent, and in which steps it is asked.
+/// Explains which model answers for each agent, and in which steps the agent is called.
 pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
     let mut said = vec![];
     let mut told: BTreeSet<(FileId, String)> = BTreeSet::new();
@@ -144,7 +144,7 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
             ));
         }
         let names: BTreeSet<&String> = asked.values().flat_map(|asked| &asked.models).collect();
-        // An agent that others ask has the models of its file.
+        // An agent that other agents call uses the models of its file.
         let new = names.into_iter().filter(|name| told.insert((pipeline.name.span.file, (*name).clone())));
         let whose = if pipeline.asked.is_some() { "" } else { &whose };
         said.extend(new.map(|name| format!("{}{}.", model(name, pipeline.models.get(name)), whose)));
@@ -173,13 +173,13 @@ fn model(name: &str, model: Option<&Model>) -> String {
     format!("model {name}: {who}{replaced}")
 }
 
-/// Where a model answers; `None`: nowhere.
+/// Returns the address of a model; `None`: it has none.
 fn endpoint(model: &Model) -> Option<String> {
     let preset = model.provider.preset()?;
     Some(model.base_url.as_ref().map_or_else(|| preset.base_url.to_string(), source))
 }
 
-/// Hosts, receivers and files that are written.
+/// Explains the hosts, receivers and files that are written to.
 pub(super) fn outside(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     for (planned, pipeline, whose) in pipelines(plan) {
@@ -271,7 +271,7 @@ fn tool(name: &str, tool: &Tool, sandbox: SandboxMode) -> Option<String> {
     Some(format!("Tool {name}{about}: {does}"))
 }
 
-/// What a program is started with, and what it may do beside reading the project.
+/// Explains the command of a program, and what it may do besides reading the project.
 fn starts(run: &ProgramCommand, sandbox: SandboxMode) -> String {
     let may = run.powers(sandbox);
     let may = if may.is_empty() { String::new() } else { format!("; {}", may.join(", ")) };
@@ -285,18 +285,18 @@ fn command_line(program: &str, args: &[Text], env: &[(Spanned<String>, Text)]) -
     format!("starts the program {program}{args}{env}")
 }
 
-/// Which code is run, and by what.
+/// Explains which code runs, and how.
 fn runs(run: &PythonCode) -> String {
     let code = run.file.as_ref().map_or_else(|| "code of this file".to_owned(), |file| file.value.clone());
     format!("runs {code}{} in a sandbox, without a network", by(&run.needs))
 }
 
-/// The interpreter, where it is not that of `PATH`.
+/// Returns the interpreter, unless it is the one of `PATH`.
 fn by(needs: &PythonNeeds) -> String {
     needs.venv.as_ref().map(|venv| format!(" with the Python of {}", venv.value.display())).unwrap_or_default()
 }
 
-/// What policies allow and forbid.
+/// Explains what policies allow and forbid.
 pub(super) fn policies(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     for (_, pipeline, whose) in pipelines(plan) {
@@ -334,7 +334,7 @@ pub(super) fn policies(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// Declared secrets and variables, with who uses them.
+/// Lists declared secrets and variables with their users.
 pub(super) fn secrets(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     for (planned, pipeline, whose) in pipelines(plan) {

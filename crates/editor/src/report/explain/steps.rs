@@ -1,17 +1,17 @@
-//! What is done, step by step.
+//! Explains the work of a pipeline, step by step.
 
 use crate::model::{OnFailure, Step, StepKind, duration_words};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::report::graph::words;
 
-/// The steps of a pipeline, those inside others below them.
+/// Explains the steps of a pipeline, with nested steps below them.
 pub(super) fn step_lines(plan: &Plan, planned: &PipelinePlan) -> Vec<String> {
     let mut said = vec![];
     block(plan, planned, planned.main, 0, &mut said);
     said
 }
 
-/// The steps of one list.
+/// Explains the steps of one list.
 pub(super) fn block(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx, depth: usize, said: &mut Vec<String>) {
     let list = planned.block(block_ix);
     for wave in list.waves() {

@@ -1,11 +1,11 @@
-//! From the plan of a pipeline to what is drawn.
+//! Builds the graph from the plan of a pipeline.
 
 use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, VERSION, words};
 use crate::model::{Pipeline, Step, StepKind};
 use crate::plan::{self, BlockIx, PipelinePlan, Plan, StepIx};
 use crate::source::Spanned;
 
-/// The graph of a program's first pipeline; `None`: it has none.
+/// Returns the graph of a program's first pipeline; `None`: it has none.
 pub fn graph(plan: &Plan) -> Option<Graph> {
     let planned = plan.pipelines.first()?;
     let pipeline = &planned.pipeline;
@@ -38,7 +38,7 @@ struct GraphBuilder<'a> {
 }
 
 impl GraphBuilder<'_> {
-    /// One list of steps.
+    /// Builds one list of steps.
     fn list(&self, block_ix: BlockIx) -> List {
         let block = self.planned.block(block_ix);
         let nodes = (0..block.len()).map(|place| self.node(StepIx(block.first.0 + place as u32))).collect();
@@ -60,7 +60,7 @@ impl GraphBuilder<'_> {
         List { nodes, edges, is_choice: false }
     }
 
-    /// For what a step stands in: a failure of another, or only an answer that nobody gave.
+    /// Returns the condition under which a step replaces another: its failure, or only a missing answer.
     fn stands_in(&self, first: u32, from: usize, to: usize) -> EdgeKind {
         let step = |place: usize| &self.planned.step(StepIx(first + place as u32)).step;
         let is_its = |(_, name): &(&str, &Spanned<String>)| name.value == step(to).id.value;
@@ -72,7 +72,7 @@ impl GraphBuilder<'_> {
         let step = &self.planned.step(ix).step;
         let path = self.planned.path(ix);
         let Some(each) = &step.for_each else { return self.one(ix, step, path) };
-        // `when` of a repeated step is judged once, unless it reads the element; it stands where its author put it: at the step.
+        // `when` of a repeated step is evaluated once unless it reads the element; it is shown at the step, where its author wrote it.
         let inner = GraphNode { title: title(step, "each element"), when: None, ..self.one(ix, step, path.clone()) };
         GraphNode {
             path,
@@ -102,7 +102,7 @@ impl GraphBuilder<'_> {
         }
     }
 
-    /// The cases of a route, or the steps of a group or a `repeat`. A case that is a step is drawn as one.
+    /// Builds the cases of a route, or the steps of a group or a `repeat`. A case that is a single step is drawn as one.
     fn cases(&self, ix: StepIx, step: &Step, path: &str) -> Option<List> {
         let blocks = &self.planned.step(ix).cases;
         if !matches!(step.kind, StepKind::Route(_)) {
@@ -133,7 +133,7 @@ impl GraphBuilder<'_> {
     }
 }
 
-/// A step's name, if it is written out, else `other`.
+/// Returns a step's name, if it has one, else `other`.
 fn title(step: &Step, other: &str) -> String {
     step.name.as_ref().map_or_else(|| other.to_string(), words::source)
 }

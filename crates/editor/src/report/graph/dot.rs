@@ -5,11 +5,11 @@ use std::fmt::Write;
 use super::label::wrap;
 use super::{EdgeKind, Graph, GraphNode, List};
 
-/// Columns of a label's line, and most lines of one text.
+/// Width of a label's line in columns, and maximum number of lines of one text.
 const COLUMNS: usize = 36;
 const LINES: usize = 3;
 
-/// The graph in the DOT language.
+/// Formats the graph in the DOT language.
 pub fn dot(graph: &Graph) -> String {
     let mut writer = DotWriter { out: String::new(), next: 0 };
     let title: Vec<String> =
@@ -39,11 +39,11 @@ struct DotWriter {
     next: usize,
 }
 
-/// Where arrows of a node end: a node, and the group it stands for.
+/// The ends of arrows at a node, and the group that the node represents.
 struct Ends {
-    /// What arrows into it lead to.
+    /// The target of incoming arrows.
     first: String,
-    /// What arrows out of it leave.
+    /// The source of outgoing arrows.
     last: String,
     group: Option<String>,
 }
@@ -98,7 +98,7 @@ impl DotWriter {
         let _ = writeln!(self.out, "{indent}  label={label}; labeljust=l; fontsize=11; style=\"rounded\"; color=\"#9aa4b1\";");
         let inner = self.list(list, depth + 1);
         let _ = writeln!(self.out, "{indent}}}");
-        // Of cases the longest, so that what follows is below all of them.
+        // Uses the longest case, so that following nodes are below all cases.
         let longest = |place: &usize| list.nodes[*place].inner.as_ref().map_or(1, |list| list.nodes.len());
         let last = (0..inner.len()).max_by_key(|place| (longest(place), *place));
         let first = inner.first().map(|ends| ends.first.clone());
@@ -110,7 +110,7 @@ impl DotWriter {
     }
 }
 
-/// Lines as one quoted label, each set to the left.
+/// Formats lines as one quoted, left-aligned label.
 fn lines(lines: &[String]) -> String {
     let mut out = String::from("\"");
     for line in lines {

@@ -1,23 +1,23 @@
-//! Labels: wrapped, shortened, and nothing in them that cannot be seen.
+//! Labels: wrapped and shortened texts without invisible characters.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::diagnostic::visible;
 
-/// Columns that a text takes.
+/// Returns the width of a text in columns.
 pub(super) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// At most `most` columns of a text, on one line, with `…` where something was left out.
+/// Shortens a text to one line of at most `most` columns, with `…` for omitted parts.
 pub(super) fn short(text: &str, most: usize) -> String {
     wrap(text, most, 1).pop().unwrap_or_default()
 }
 
-/// A text on at most `lines` lines of `columns` each, broken between words where that is possible; `…` where something was left out.
+/// Wraps a text to at most `lines` lines of `columns` each, between words if possible, with `…` for omitted parts.
 pub(super) fn wrap(text: &str, columns: usize, lines: usize) -> Vec<String> {
-    // A text longer than what is shown is not gone through to its end.
+    // Only the part of a long text that may be shown is processed.
     let reach = text.char_indices().nth(columns * lines * 4 + 1).map_or(text.len(), |(at, _)| at);
     let is_cut = reach < text.len();
     let text = text[..reach].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -60,7 +60,7 @@ pub(super) fn wrap(text: &str, columns: usize, lines: usize) -> Vec<String> {
     out
 }
 
-/// A word in pieces that fit into a line: after its dots and the like, else between letters.
+/// Splits a word into pieces that fit into a line: after dots and similar signs, else between letters.
 fn pieces(word: &str, columns: usize) -> Vec<String> {
     if width(word.trim_end()) <= columns {
         return vec![word.to_string()];

@@ -1,32 +1,32 @@
-//! Where everything of a picture stands. Lists lie in lists: what is in a node is laid out first, and the node is as large as that.
+//! The layout of a picture. Lists are nested: the content of a node is laid out first and determines the size of the node.
 
 use super::label::{width, wrap};
 use super::order::{LayerSpot, Layers, layers};
 use super::{EdgeKind, GraphArrow, GraphNode, List};
 
-/// Columns of a title, and its lines.
+/// Width of a title in columns, and its maximum number of lines.
 const TITLE: (usize, usize) = (26, 2);
-/// Columns of a line under it, and how many lines each may take.
+/// Width of a line under the title in columns, and its maximum number of lines.
 const LINE: (usize, usize) = (32, 2);
-/// Pixels of a column of a title and of a line: more than the usual fonts take.
+/// Width of a column of a title and of a line in pixels: more than common fonts need.
 const TITLE_COLUMN: f64 = 8.8;
 const LINE_COLUMN: f64 = 6.9;
-/// Heights of a title's and of another line.
+/// Heights of a title line and of other lines.
 pub(super) const TITLE_HEIGHT: f64 = 19.0;
 pub(super) const LINE_HEIGHT: f64 = 16.0;
-/// Space around texts, between nodes beside and below each other, and inside a group.
+/// Space around texts, between nodes horizontally and vertically, and inside a group.
 pub(super) const PAD: f64 = 11.0;
 const BESIDE: f64 = 26.0;
 const BELOW: f64 = 40.0;
 const INSIDE: f64 = 16.0;
-/// How wide a row of nodes may get before it is broken.
+/// Maximum width of a row of nodes before it is broken.
 const MOST_WIDE: f64 = 1240.0;
-/// Room right of a list for the way back of the refinement.
+/// Space to the right of a list for the arrow back of the refinement.
 const WAY_BACK: f64 = 30.0;
-/// How often places are drawn towards what they hang on.
+/// Number of passes that move nodes towards their neighbours.
 const PULLS: usize = 24;
 
-/// A list with a place for everything, from its own upper left corner.
+/// A list with a position for everything, relative to its upper left corner.
 #[derive(Debug)]
 pub(super) struct PlacedList<'a> {
     pub(super) width: f64,
@@ -35,7 +35,7 @@ pub(super) struct PlacedList<'a> {
     pub(super) edges: Vec<PlacedEdge>,
 }
 
-/// A node with its place and texts.
+/// A node with its position and texts.
 #[derive(Debug)]
 pub(super) struct PlacedNode<'a> {
     pub(super) node: &'a GraphNode,
@@ -45,7 +45,7 @@ pub(super) struct PlacedNode<'a> {
     pub(super) height: f64,
     pub(super) title: Vec<String>,
     pub(super) lines: Vec<String>,
-    /// What is in it, and where.
+    /// Its content, with the position.
     pub(super) inner: Option<(f64, f64, PlacedList<'a>)>,
 }
 
@@ -53,11 +53,11 @@ pub(super) struct PlacedNode<'a> {
 #[derive(Debug)]
 pub(super) struct PlacedEdge {
     pub(super) kind: EdgeKind,
-    /// Where it goes; of the refinement four corners, of others points where it goes straight down.
+    /// Its course: four corners for a refinement, for others the points between which it runs straight down.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Lays a list out.
+/// Lays out a list.
 pub(super) fn place(list: &List) -> PlacedList<'_> {
     let mut nodes: Vec<PlacedNode> = list.nodes.iter().map(sized).collect();
     if list.is_choice {
@@ -93,11 +93,11 @@ pub(super) fn place(list: &List) -> PlacedList<'_> {
         edges.push(PlacedEdge { kind: edge.kind, points });
     }
     let mut width = nodes.iter().map(|node| node.x + node.width).chain(centres.iter().copied()).fold(0.0, f64::max);
-    // Of each way back where it is: its upper and lower end, and where its label ends.
+    // For each arrow back: its upper and lower end, and the right end of its label.
     let mut ways_back: Vec<(f64, f64, f64)> = vec![];
     for edge in list.edges.iter().filter(|edge| edge.kind.is_back()) {
         let (from, to) = (&nodes[edge.from], &nodes[edge.to]);
-        // Right of all that stands between the two, and no farther.
+        // To the right of everything between the two nodes, but no farther.
         let between = nodes.iter().filter(|node| node.y < from.y + from.height && node.y + node.height > to.y);
         let bends = centres.iter().zip(&span).filter(|(_, (top, _))| *top > to.y && *top < from.y).map(|(centre, _)| *centre);
         let (low, high) = (from.y + from.height / 2.0, to.y + to.height / 2.0);
@@ -114,12 +114,12 @@ pub(super) fn place(list: &List) -> PlacedList<'_> {
     PlacedList { width, height: (y - BELOW).max(0.0), nodes, edges }
 }
 
-/// Pixels of a line of text.
+/// Returns the width of a line of text in pixels.
 pub(super) fn width_of(line: &str) -> f64 {
     width(line) as f64 * LINE_COLUMN
 }
 
-/// A node with its texts and size, and what is in it.
+/// Computes the texts and the size of a node, and lays out its content.
 fn sized(node: &GraphNode) -> PlacedNode<'_> {
     let inner = node.inner.as_ref().map(place);
     // A group has room for longer lines.
@@ -142,7 +142,7 @@ fn sized(node: &GraphNode) -> PlacedNode<'_> {
     PlacedNode { node, x: 0.0, y: 0.0, width, height, title, lines, inner }
 }
 
-/// Nodes beside each other, on several rows of about the same width where one would get too wide.
+/// Places nodes beside each other, in several rows of similar width if one would be too wide.
 fn in_rows(mut nodes: Vec<PlacedNode<'_>>) -> PlacedList<'_> {
     let all: f64 = nodes.iter().map(|node| node.width + INSIDE).sum();
     let most = (all / (all / MOST_WIDE).ceil()).max(1.0) + INSIDE;
@@ -159,7 +159,7 @@ fn in_rows(mut nodes: Vec<PlacedNode<'_>>) -> PlacedList<'_> {
     PlacedList { width, height: y + tallest, nodes, edges: vec![] }
 }
 
-/// The middle of each spot: as near as the layer's order and the nodes' widths allow to what it hangs on.
+/// Computes the centre of each spot: as close to its neighbours as the order of the layer and the widths of the nodes allow.
 fn centres(layers: &Layers, nodes: &[PlacedNode]) -> Vec<f64> {
     let half = |spot: usize| nodes.get(spot).map_or(4.0, |node| node.width / 2.0);
     let apart = |left: usize, right: usize| half(left) + half(right) + BESIDE;
@@ -173,7 +173,7 @@ fn centres(layers: &Layers, nodes: &[PlacedNode]) -> Vec<f64> {
     }
     let count = layers.rows.len();
     for pull in 0..PULLS + 1 {
-        // The last goes down and looks up only, so that what simply follows stands exactly below.
+        // The last pass goes down and only considers nodes above, so that simple successors are placed exactly below.
         let is_last = pull == PULLS;
         for step in 0..count {
             let row = &layers.rows[if pull % 2 == 0 { step } else { count - 1 - step }];
@@ -195,7 +195,7 @@ fn centres(layers: &Layers, nodes: &[PlacedNode]) -> Vec<f64> {
     centres.iter().map(|centre| centre - if left.is_finite() { left } else { 0.0 }).collect()
 }
 
-/// Places in order, at least `gaps` apart, with the least squares to the wanted ones (pool adjacent violators).
+/// Returns positions in order, at least `gaps` apart, with the least squared distance to the wanted ones (pool adjacent violators).
 fn nearest(wanted: &[f64], gaps: &[f64]) -> Vec<f64> {
     let mut offsets = vec![0.0];
     gaps.iter().for_each(|gap| offsets.push(offsets.last().copied().unwrap_or(0.0) + gap));

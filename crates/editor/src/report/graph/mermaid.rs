@@ -1,4 +1,4 @@
-//! Mermaid flowchart text (mermaid.js.org, "Flowcharts"): pages that show Markdown draw it by themselves.
+//! Mermaid flowchart text (mermaid.js.org, "Flowcharts"), which many Markdown viewers draw.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -6,13 +6,13 @@ use std::fmt::Write;
 use super::label::{short, wrap};
 use super::{EdgeKind, Graph, GraphNode, List};
 
-/// Columns of a label's line, and most lines of one text.
+/// Width of a label's line in columns, and maximum number of lines of one text.
 const COLUMNS: usize = 28;
 const LINES: usize = 3;
-/// Columns of a group's title.
+/// Width of a group's title in columns.
 const GROUP_COLUMNS: usize = 60;
 
-/// The graph as a Mermaid flowchart, with a box of its own for these lines.
+/// Formats the graph as a Mermaid flowchart, with a separate box for the lines of the legend.
 pub fn mermaid(graph: &Graph, legend: &[String]) -> String {
     let mut writer = MermaidWriter { out: String::from("flowchart TD\n"), ids: HashMap::new(), classes: vec![] };
     let _ = writeln!(writer.out, "  accTitle: {}", plain(&short(&graph.name, 80)));
@@ -52,7 +52,7 @@ const CLASSES: [(&str, &str); 6] = [
 
 struct MermaidWriter {
     out: String,
-    /// Numbers given so far: of nodes by their place in memory, since two lists may have a step of one id.
+    /// Assigned ids, by the address of the node, because two lists may have a step with the same id.
     ids: HashMap<usize, String>,
     classes: Vec<(String, &'static str)>,
 }
@@ -81,7 +81,7 @@ impl MermaidWriter {
         }
     }
 
-    /// `skipped`: lines that stand elsewhere.
+    /// Writes a node. `skipped`: number of lines that are shown elsewhere.
     fn node(&mut self, node: &GraphNode, skipped: usize, depth: usize) {
         let indent = "  ".repeat(depth);
         let id = self.id(node);
@@ -100,7 +100,7 @@ impl MermaidWriter {
             let _ = writeln!(self.out, "{indent}{id}{open}\"{}\"{close}", title.into_iter().chain(text).collect::<Vec<_>>().join("<br/>"));
             return;
         };
-        // A group has room for one line; what more there is to say is in it.
+        // The title of a group has one line; more details are inside it.
         let own = if inner.is_choice { String::new() } else { lines.iter().map(|line| format!(", {line}")).collect() };
         let label = escaped(&short(&format!("{}{own}", node.title), GROUP_COLUMNS));
         let _ = writeln!(self.out, "{indent}subgraph {id}[\"<b>{label}</b>\"]\n{indent}  direction TB");
@@ -137,7 +137,7 @@ fn class(node: &GraphNode) -> Option<&'static str> {
     }
 }
 
-/// A text inside quotes: everything that Mermaid, its Markdown or HTML could read as more than a character becomes its number.
+/// Escapes a text in quotes: every character that Mermaid, its Markdown or HTML could interpret becomes its number.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -152,7 +152,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A text of a line of its own, where no numbers are read.
+/// Returns a text for a separate line, where character numbers are not interpreted.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_alphanumeric() || " ,.-'".contains(c) { c } else { ' ' }).collect()
 }

@@ -1,4 +1,4 @@
-//! A pipeline, or what really ran of it, as a picture: one shape ([`Graph`]) and one file for each format.
+//! A pipeline, or a run of it, as a picture: one data structure ([`Graph`]) and one file for each format.
 //!
 //! How to add a format: a file here with `pub fn NAME(&Graph) -> String` that escapes every label for its format, a golden in
 //! `tests/it/draw.rs`, and its name in `flow graph`. How to show more of a step: a line in `words.rs`.
@@ -22,22 +22,22 @@ pub use mermaid::mermaid;
 pub use ran::{ran, ran_alone};
 pub use svg::svg;
 
-/// Version of the JSON form, `v` in it.
+/// Version of the JSON form, stored as `v`.
 const VERSION: u32 = 1;
 
-/// What is drawn.
+/// The graph of a pipeline or a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Graph {
     /// Version of this form.
     pub v: u32,
     /// The pipeline's name.
     pub name: String,
-    /// Its sentence for people.
+    /// Its description for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Sentences about the whole: what it is given and gives, or how the run ended.
+    /// Sentences about the whole: inputs and outputs, or how the run ended.
     pub notes: Vec<String>,
-    /// Its own steps, then `on_failure` and `finally` where it has them.
+    /// Its own steps, then `on_failure` and `finally` if it has them.
     pub sections: Vec<GraphSection>,
 }
 
@@ -46,31 +46,31 @@ pub struct Graph {
 pub struct GraphSection {
     /// `steps`, `on_failure` or `finally`.
     pub name: &'static str,
-    /// What people read; empty for `steps`.
+    /// The title for people; empty for `steps`.
     pub title: &'static str,
     /// Its steps.
     #[serde(flatten)]
     pub list: List,
 }
 
-/// Steps and how they hang together.
+/// Steps and their connections.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct List {
     /// The steps, in file order.
     pub nodes: Vec<GraphNode>,
-    /// What waits for what.
+    /// The arrows between them.
     pub edges: Vec<GraphArrow>,
-    /// One of them is done, and no other: the cases of a route.
+    /// Exactly one of them runs: the cases of a route.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_choice: bool,
 }
 
-/// A step, or a case of a route that has steps of its own.
+/// A step, or a case of a route with several steps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct GraphNode {
     /// Its path, as in events and tests.
     pub path: String,
-    /// Its title for people, else its id.
+    /// Its title for people, or its id.
     pub title: String,
     /// The kind of step, or `case` or `for_each`.
     pub kind: &'static str,
@@ -79,28 +79,28 @@ pub struct GraphNode {
     /// Its condition, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// What is in it.
+    /// Its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<List>,
-    /// What became of it in a run.
+    /// Its result in a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<NodeState>,
 }
 
-/// What became of a step in a run.
+/// The result of a step in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeState {
     /// Its status; `not run` for one that never started.
     pub status: String,
-    /// How long it took, where the record says so.
+    /// How long it took, if the record has this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Tries, if more than one.
+    /// Number of tries, if more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u64>,
     /// Whether it ran a second time, with feedback.
     pub is_refined: bool,
-    /// More, such as how many elements succeeded.
+    /// Further facts, such as how many elements succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -108,34 +108,34 @@ pub struct NodeState {
 /// One arrow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GraphArrow {
-    /// Place of the node it leaves.
+    /// Index of the source node.
     pub from: usize,
-    /// Place of the node it leads to.
+    /// Index of the target node.
     pub to: usize,
-    /// What it means.
+    /// Its meaning.
     pub kind: EdgeKind,
 }
 
-/// What an arrow means.
+/// The meaning of an arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeKind {
-    /// Runs after it.
+    /// Runs after the source.
     Order,
-    /// Runs only if it failed.
+    /// Runs only if the source failed.
     StandIn,
-    /// Runs only if nobody answered it in time.
+    /// Runs only if nobody answered the source in time.
     NoAnswer,
-    /// Waits for the gate, since the refinement may change what it reads.
+    /// Waits for the gate, because the refinement may change its inputs.
     Wait,
-    /// Back to the step that tries once more.
+    /// Leads back to the step that runs once more.
     Refinement,
-    /// Back to the first step of a `repeat`.
+    /// Leads back to the first step of a `repeat`.
     Round,
 }
 
 impl Graph {
-    /// How many steps it has, with those inside others.
+    /// Returns the number of its steps, including nested ones.
     pub fn count(&self) -> usize {
         self.sections.iter().map(|section| section.list.count()).sum()
     }
@@ -153,7 +153,7 @@ impl EdgeKind {
         matches!(self, EdgeKind::Refinement | EdgeKind::Round)
     }
 
-    /// What is beside the arrow; empty for plain order.
+    /// Returns the label of the arrow; empty for plain order.
     fn label(self) -> &'static str {
         match self {
             EdgeKind::Order => "",
@@ -167,7 +167,7 @@ impl EdgeKind {
 }
 
 impl NodeState {
-    /// `succeeded · 12 ms · 2 tries · refined`.
+    /// Formats the state: `succeeded · 12 ms · 2 tries · refined`.
     fn line(&self) -> String {
         let took = self.duration_ms.map(words::milliseconds);
         let tries = self.attempts.map(|tries| format!("{tries} tries"));
@@ -178,14 +178,14 @@ impl NodeState {
 }
 
 impl GraphNode {
-    /// All lines under the title, the condition and the state too.
+    /// Returns all lines under the title, including the condition and the state.
     fn all_lines(&self) -> impl Iterator<Item = String> + '_ {
         let when = self.when.iter().map(|when| format!("only if {when}"));
         when.chain(self.lines.iter().cloned()).chain(self.state.iter().map(NodeState::line))
     }
 }
 
-/// The graph as JSON: nested as in the file.
+/// Formats the graph as JSON, nested as in the file.
 pub fn json(graph: &Graph) -> String {
     let value = serde_json::to_value(graph).unwrap_or_default();
     super::escape::json_text(&value, false) + "\n"

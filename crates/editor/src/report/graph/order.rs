@@ -1,13 +1,13 @@
-//! Which layer each node of a list is on, and in which order: layers by the longest path, order by barycentres (Sugiyama's way).
+//! Assigns nodes of a list to layers by the longest path, and orders each layer by barycentres (Sugiyama's method).
 
 use std::collections::VecDeque;
 
-/// Most places that arrows over several layers may take; in a larger picture they are drawn straight.
+/// Maximum number of bends of arrows over several layers; in a larger picture these arrows are straight.
 const MOST_BENDS: usize = 20_000;
-/// How often the layers are gone through, down and up again.
+/// Number of passes through the layers, alternately down and up.
 const SWEEPS: usize = 12;
 
-/// A place on a layer: a node, or where an arrow passes.
+/// A place on a layer: a node, or a bend of an arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LayerSpot {
     /// A node of the list.
@@ -19,20 +19,19 @@ pub(super) enum LayerSpot {
 /// The layers of a list.
 #[derive(Debug)]
 pub(super) struct Layers {
-    /// All spots; the nodes come first, so that a node's place is its number here.
+    /// All spots; the nodes come first, so the index of a node is also its index here.
     pub(super) spots: Vec<LayerSpot>,
-    /// Spots from left to right, from top to bottom.
+    /// Spots from left to right, in rows from top to bottom.
     pub(super) rows: Vec<Vec<usize>>,
-    /// What each spot hangs on, one layer up.
+    /// The predecessors of each spot, one layer up.
     pub(super) up: Vec<Vec<usize>>,
-    /// What hangs on each spot, one layer down.
+    /// The successors of each spot, one layer down.
     pub(super) down: Vec<Vec<usize>>,
-    /// For each arrow the spots it goes through, both ends included.
+    /// For each arrow the spots on its path, including both ends.
     pub(super) ways: Vec<Vec<usize>>,
 }
 
-/// Lays `count` nodes onto layers so that every arrow leads down. `widths` and `most` bound how wide a layer gets: a wider one is
-/// broken into several.
+/// Assigns `count` nodes to layers so that every arrow leads down. `widths` and `most` limit the width of a layer: a wider one is split.
 pub(super) fn layers(count: usize, arrows: &[(usize, usize)], widths: &[f64], most: f64) -> Layers {
     let mut rows: Vec<Vec<usize>> = vec![];
     for row in by_longest_path(count, arrows) {
@@ -81,7 +80,7 @@ pub(super) fn layers(count: usize, arrows: &[(usize, usize)], widths: &[f64], mo
     layers
 }
 
-/// Nodes by the length of the longest way that leads to them. Of a circle, which no checked file has, each member once.
+/// Groups nodes by the length of the longest path to them. Each member of a cycle, which no checked file has, is included once.
 fn by_longest_path(count: usize, arrows: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut below = vec![vec![]; count];
     let mut waits = vec![0usize; count];
@@ -106,7 +105,7 @@ fn by_longest_path(count: usize, arrows: &[(usize, usize)]) -> Vec<Vec<usize>> {
 }
 
 impl Layers {
-    /// Orders each layer by the mean place of what its spots hang on, and keeps the order with the fewest crossings.
+    /// Orders each layer by the mean position of the neighbours of its spots, and keeps the order with the fewest crossings.
     fn untangle(&mut self) {
         let mut best = (self.crossings(), self.rows.clone());
         for sweep in 0..SWEEPS {
@@ -144,7 +143,7 @@ impl Layers {
         place
     }
 
-    /// How many pairs of arrows between neighbouring layers cross.
+    /// Returns how many pairs of arrows between adjacent layers cross.
     fn crossings(&self) -> u64 {
         let place = self.places();
         let of_row = |row: &Vec<usize>| {
@@ -160,7 +159,7 @@ impl Layers {
     }
 }
 
-/// How many pairs are in the wrong order, by merging; sorts the list.
+/// Counts the pairs in the wrong order by merge sort; sorts the list.
 fn inversions(list: &mut [usize]) -> u64 {
     if list.len() < 2 {
         return 0;
@@ -201,7 +200,7 @@ mod tests {
 
     #[test]
     fn arrows_that_need_not_cross_do_not() {
-        // Above 0 1 2, below 5 4 3 in file order: sorted, nothing crosses.
+        // Above 0 1 2, below 5 4 3 in file order: after sorting, nothing crosses.
         let found = layers(6, &[(0, 5), (1, 4), (2, 3)], &wide(6), 1000.0);
         assert_eq!(found.crossings(), 0, "{:?}", found.rows);
         let tangled = Layers { rows: vec![vec![0, 1, 2], vec![3, 4, 5]], ..found };

@@ -1,4 +1,4 @@
-//! What really ran, from the record of a run, on the graph of its pipeline or, where that is not to be had, alone.
+//! Shows the record of a run on the graph of its pipeline or, if that is unavailable, alone.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, NodeStat
 use crate::journal::{BatchRecord, Record, StepRecord};
 use crate::model::{PlanStrategy, step_path};
 
-/// Puts what became of each step onto the graph of the pipeline that ran.
+/// Adds the result of each step to the graph of the pipeline.
 pub fn ran(graph: &mut Graph, record: &Record) {
     let known = RecordedSteps::new(record);
     graph.notes = notes(record);
@@ -19,7 +19,7 @@ pub fn ran(graph: &mut Graph, record: &Record) {
     graph.sections.retain(|section| section.name == "steps" || section.list.nodes.iter().any(|node| !is_not_run(node)));
 }
 
-/// The steps of a record, in the order in which they began: for a run whose file has changed since or cannot be read.
+/// Returns the steps of a record in the order in which they started, for a run whose file has changed or cannot be read.
 pub fn ran_alone(record: &Record) -> Graph {
     let known = RecordedSteps::new(record);
     let nodes: Vec<GraphNode> = record
@@ -55,7 +55,7 @@ fn notes(record: &Record) -> Vec<String> {
     notes
 }
 
-/// The step that a gate sent back ran twice. What is repeated is drawn once for all its elements and rounds.
+/// Marks the step that a gate sent back, and the gate, as run twice. A repeated step is drawn once for all elements and rounds.
 fn mark_second_round(list: &mut List, record: &Record) {
     for edge in list.edges.iter().filter(|edge| edge.kind == EdgeKind::Refinement) {
         let gate = list.nodes.get(edge.from).map(|node| node.path.clone()).unwrap_or_default();
@@ -101,7 +101,7 @@ impl<'a> RecordedSteps<'a> {
         RecordedSteps { record, steps: record.steps.iter().map(|step| (step.step.as_str(), step)).collect(), elements }
     }
 
-    /// `chosen`: of a case, whether its route took it.
+    /// Sets the state of a node and its content. `chosen`: for a case, whether its route chose it.
     fn put(&self, node: &mut GraphNode, chosen: Option<bool>) {
         let mut state = match (node.kind, chosen) {
             ("case", Some(true)) => NodeState { status: "chosen".into(), ..empty() },
@@ -120,7 +120,7 @@ impl<'a> RecordedSteps<'a> {
             match kind {
                 "route" => {
                     let id = step_path::last(&inner.path).to_string();
-                    // A route that failed has no details; a case with a record was taken.
+                    // A failed route has no details; a case with a record was chosen.
                     let was_taken = self.steps.keys().any(|step| **step == inner.path || step_path::leads_into(step, &inner.path));
                     self.put(inner, Some(case.as_ref().map_or(was_taken, |case| *case == id)));
                 }
@@ -137,7 +137,7 @@ impl<'a> RecordedSteps<'a> {
         node.state = Some(state);
     }
 
-    /// All runs of a step that is drawn once: of the elements of a `for_each`, or of the rounds around it.
+    /// Combines all runs of a step that is drawn once: the elements of a `for_each`, or the rounds around it.
     fn of_many(&self, path: &str) -> NodeState {
         let Some(elements) = self.elements.get(path) else { return empty() };
         let is_one = elements.iter().all(|element| element.status == elements[0].status);
@@ -173,7 +173,7 @@ impl<'a> RecordedSteps<'a> {
     }
 }
 
-/// The plans that an agent wrote for a step, one below the other.
+/// Returns the plans that an agent wrote for a step, one below the other.
 fn planned(record: &Record, path: &str) -> Option<List> {
     let mut list = List::default();
     for plan in record.plans.iter().filter(|plan| plan.step == path) {

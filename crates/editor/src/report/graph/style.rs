@@ -1,7 +1,7 @@
-//! Colours of the SVG: its own background, so that it can be read on a light and on a dark page. Contrast of texts is above 7 to 1
-//! (WCAG 2.2, criterion 1.4.6); no meaning hangs on a colour alone.
+//! Colours of the SVG. It has its own background, so that it is readable on light and on dark pages. The contrast of texts is above 7 to 1
+//! (WCAG 2.2, criterion 1.4.6); no meaning depends on colour alone.
 
-/// A class with its style on light and on dark ground.
+/// CSS classes with their styles on light and on dark backgrounds.
 const CLASSES: &[(&str, &str, &str)] = &[
     ("page", "fill:#ffffff", "fill:#16191d"),
     ("title,.name", "fill:#1b1f24", "fill:#f2f4f7"),
@@ -22,7 +22,7 @@ const CLASSES: &[(&str, &str, &str)] = &[
     ("under", "fill:#ffffff;fill-opacity:.88", "fill:#16191d;fill-opacity:.88"),
 ];
 
-/// What holds on both grounds.
+/// Styles for both backgrounds.
 const ALWAYS: &str = "\
 text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;font-size:12px}\
 .title{font-size:14px;font-weight:600}\
@@ -35,7 +35,7 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-
 .aside .aside{opacity:1}\
 .aside rect{stroke-dasharray:4 3}";
 
-/// The style sheet. `name` is the class of the picture, so that nothing of the page around it is touched.
+/// Returns the style sheet. `name`: the class of the picture, which keeps the styles from affecting the page around it.
 pub(super) fn sheet(name: &str) -> String {
     let rules = |pick: fn(&(&str, &str, &'static str)) -> String| CLASSES.iter().map(pick).collect::<String>();
     let scoped = |rules: &str| {

@@ -1,4 +1,4 @@
-//! SVG 1.1, drawn without any other program: no script, nothing from elsewhere, every text escaped.
+//! SVG 1.1, written without another program: no script, no external resources, every text escaped.
 
 use std::fmt::Write;
 
@@ -10,14 +10,14 @@ use crate::report::escape::xml;
 
 /// Space around the picture.
 const MARGIN: f64 = 24.0;
-/// Columns of the sentences above the steps.
+/// Width of the sentences above the steps in columns.
 const COLUMNS: usize = 96;
-/// Least width, so that the sentences have room.
+/// Minimum width, so that the sentences have room.
 const LEAST: f64 = 420.0;
-/// The class of the picture.
+/// The CSS class of the picture.
 const CLASS: &str = "flow-graph";
 
-/// The graph as one SVG document.
+/// Formats the graph as one SVG document.
 pub fn svg(graph: &Graph) -> String {
     let mut body = String::new();
     let mut y = MARGIN + 20.0;
@@ -72,7 +72,7 @@ pub fn svg(graph: &Graph) -> String {
     out
 }
 
-/// The picture in sentences, for those who cannot see it.
+/// Describes the picture in sentences, for people who cannot see it.
 fn description(graph: &Graph) -> String {
     let mut said: Vec<String> = graph.description.iter().chain(&graph.notes).map(|line| line.trim_end_matches('.').to_string()).collect();
     for section in &graph.sections {
@@ -109,7 +109,7 @@ fn draw(out: &mut String, placed: &PlacedList, x: f64, y: f64) {
     for node in &placed.nodes {
         draw_node(out, node, x + node.x, y + node.y);
     }
-    // Labels last, so that no arrow runs through them.
+    // Labels are drawn last, so that no arrow crosses them.
     for edge in placed.edges.iter().filter(|edge| !edge.kind.label().is_empty()) {
         label(out, edge, x, y);
     }
@@ -198,7 +198,7 @@ fn label(out: &mut String, edge: &PlacedEdge, x: f64, y: f64) {
     text(out, class, x + left, y + base, label);
 }
 
-/// What the lines mean, as far as they occur.
+/// Adds a legend of the kinds of arrows that occur.
 fn legend(out: &mut String, graph: &Graph, y: &mut f64) {
     let kinds: Vec<EdgeKind> = graph.sections.iter().flat_map(|section| kinds(&section.list)).collect();
     let mut x = MARGIN;

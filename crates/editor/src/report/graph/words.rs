@@ -1,4 +1,4 @@
-//! What steps do, in a few words.
+//! Describes steps in a few words.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::plan::{PipelinePlan, Plan};
 use crate::source::Spanned;
 use crate::sql;
 
-/// What a step does, in a few words.
+/// Describes what a step does in a few words.
 pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
     let one = |line: String| vec![line];
     match &step.kind {
@@ -90,7 +90,7 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
     }
 }
 
-/// The tables of `data` that a query reads, as far as it can be read.
+/// Describes a `plan` step.
 fn plans(own: &PlanStep) -> Vec<String> {
     let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();
     let mut said = vec![
@@ -153,7 +153,7 @@ fn checks(planned: &PipelinePlan, gate: &GateStep) -> Vec<String> {
     lines
 }
 
-/// When a case of a step is taken; of a group, which has no cases, nothing.
+/// Returns the condition of a case; empty for a group, which has no cases.
 pub fn condition(kind: &StepKind, case: &Case) -> String {
     let (_, otherwise) = kind.facts().cases;
     if otherwise.is_some_and(|otherwise| std::ptr::eq(otherwise, case)) {
@@ -174,12 +174,12 @@ pub fn condition(kind: &StepKind, case: &Case) -> String {
     some(&case.unless, "phrases").map_or(fits.clone(), |unless| format!("{fits}, unless {unless}"))
 }
 
-/// What is gone through.
+/// Describes the elements of a `for_each`.
 pub fn elements(each: &ForEach) -> String {
     format!("for each of {}", filling(&each.list))
 }
 
-/// The names of what a pipeline gives.
+/// Returns the names of a pipeline's outputs.
 pub(super) fn gives(outputs: &Outputs) -> String {
     match outputs {
         Outputs::None => String::new(),
@@ -188,14 +188,14 @@ pub(super) fn gives(outputs: &Outputs) -> String {
     }
 }
 
-/// A text as its author wrote it, on one line; of one that is nothing but `{{ … }}` what is in the braces.
+/// Returns a text as its author wrote it, on one line; if it is only `{{ … }}`, the content of the braces.
 pub fn source(text: &Text) -> String {
     let whole = text.source.trim();
     let inner = whole.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).filter(|_| text.form == Form::Sole);
     inner.unwrap_or(whole).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A value as its author wrote it, on one line.
+/// Returns a value as its author wrote it, on one line.
 pub fn filling(value: &Filling) -> String {
     match value {
         Filling::Constant(serde_json::Value::String(text)) => text.clone(),
@@ -210,7 +210,7 @@ pub fn filling(value: &Filling) -> String {
     }
 }
 
-/// A time as people say it: `12 ms`, `3.4 s`, `2 min`.
+/// Formats a duration: `12 ms`, `3.4 s`, `2 min`.
 pub(super) fn milliseconds(ms: u64) -> String {
     match ms {
         0..=999 => format!("{ms} ms"),
@@ -219,7 +219,7 @@ pub(super) fn milliseconds(ms: u64) -> String {
     }
 }
 
-/// A time as people say it: `90 seconds`, `2 minutes`, `1 hour`.
+/// Formats a duration in words: `90 seconds`, `2 minutes`, `1 hour`.
 pub fn time(duration: Duration) -> String {
     let ms = duration.as_millis() as u64;
     for (unit, one, several) in
@@ -232,5 +232,5 @@ pub fn time(duration: Duration) -> String {
     counted(ms, "millisecond", "milliseconds")
 }
 
-/// What a box with boxes beside each other means.
+/// Explains a box with adjacent boxes.
 pub(super) const CHOICE: &str = "Of boxes beside each other under “takes the first case that fits” only one is done.";

@@ -1,4 +1,4 @@
-//! What a page shows at most, and how it says what was left out.
+//! Limits of a page, and the notes about omitted parts.
 
 use std::cell::Cell;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::diagnostic::{counted, grouped};
 use crate::journal::StepRecord;
 
-/// Characters of one text.
+/// Maximum length of one text in characters.
 const MOST_OF_TEXT: usize = 20_000;
-/// Bytes of a text that needs no box of its own.
+/// Maximum size, in bytes, of a text without its own box.
 const SHORT: usize = 80;
-/// Characters of all texts together.
+/// Maximum length of all texts together, in characters.
 const MOST_OF_TEXTS: usize = 3_000_000;
 
-/// The room that is left for texts.
+/// The remaining room for texts.
 pub(super) struct PageRoom<'a> {
     run: &'a str,
     left: Cell<usize>,
@@ -30,7 +30,7 @@ impl<'a> PageRoom<'a> {
         self.run
     }
 
-    /// A text as it was written, with its line ends; a long one is cut.
+    /// Formats a text as written, with its line ends; a long one is cut.
     pub(super) fn text(&self, text: &str) -> Markup {
         let most = MOST_OF_TEXT.min(self.left.get());
         let cut = text.char_indices().nth(most).map(|(at, _)| at);
@@ -46,7 +46,7 @@ impl<'a> PageRoom<'a> {
         }
     }
 
-    /// A value: a text as it is, all else as JSON.
+    /// Formats a value: a text as it is, everything else as JSON.
     pub(super) fn value(&self, value: &Value) -> Markup {
         match value {
             Value::String(text) => self.text(text),
@@ -55,7 +55,7 @@ impl<'a> PageRoom<'a> {
         }
     }
 
-    /// The fields of an object, one below the other; another value as it is.
+    /// Formats the fields of an object, one below the other; another value as it is.
     pub(super) fn fields(&self, value: &Value) -> Markup {
         html! {
             @match value {
@@ -76,13 +76,13 @@ impl<'a> PageRoom<'a> {
         }
     }
 
-    /// Where all of it is.
+    /// Formats a note on where to find the full content.
     pub(super) fn export(&self) -> Markup {
         html! { code { "flow runs export " (self.run) } " has them." }
     }
 }
 
-/// The steps that are shown, in their order: if there are more than `most`, those that did not end well, then those that began first.
+/// Returns the steps to show, in order: if there are more than `most`, those that did not succeed, then the first ones.
 pub(super) fn chosen<'a>(steps: &[&'a StepRecord], most: usize) -> Vec<&'a StepRecord> {
     let mut sorted: Vec<(usize, &StepRecord)> = steps.iter().copied().enumerate().collect();
     sorted.sort_by_key(|(_, step)| matches!(step.status.as_str(), "succeeded" | "skipped"));
@@ -91,7 +91,7 @@ pub(super) fn chosen<'a>(steps: &[&'a StepRecord], most: usize) -> Vec<&'a StepR
     sorted.into_iter().map(|(_, step)| step).collect()
 }
 
-/// What is said of steps that are not shown.
+/// Formats a note about omitted steps.
 pub(super) fn left_out(all: usize, shown: usize, is_where: &Markup) -> Markup {
     html! {
         @if all > shown {

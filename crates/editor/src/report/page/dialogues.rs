@@ -1,4 +1,4 @@
-//! Dialogues: how each ended, and its turns as a talk.
+//! Dialogues: how each ended, and its turns as a conversation.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::journal::{DialogueRecord, Record, TurnRecord};
 use crate::model::DialogueSignal;
 use crate::report::record::lasted;
 
-/// Dialogues that are shown at most.
+/// Maximum number of dialogues that are shown.
 const MOST_DIALOGUES: usize = 20;
 
 pub(super) fn dialogues(record: &Record, room: &PageRoom) -> Markup {
@@ -29,7 +29,7 @@ pub(super) fn dialogues(record: &Record, room: &PageRoom) -> Markup {
 
 fn one(dialogue: &DialogueRecord, room: &PageRoom) -> Markup {
     let turns = &dialogue.turns;
-    // Who spoke first is on the left side, and everybody else on the right.
+    // The first speaker is on the left side, all others on the right.
     let first = turns.first().map(|one| one.turn.from.as_str());
     html! {
         h3 { code { (dialogue.step) } " " (badge(dialogue.status.word())) }

@@ -1,4 +1,4 @@
-//! The elements of a `for_each` that has many: those that failed, a line each, and groups of those that went well, closed.
+//! The elements of a long `for_each`: failed elements, one per line, and closed groups of succeeded ones.
 
 use maud::{Markup, html};
 
@@ -8,12 +8,12 @@ use crate::diagnostic::{counted, grouped};
 use crate::journal::{BatchRecord, OpenElement, StepRecord};
 use crate::report::batches::{Batches, item_name, why};
 
-/// Elements that failed at most.
+/// Maximum number of failed elements that are shown.
 const MOST_FAILED: usize = 200;
-/// Rows or steps of a group of elements that went well at most.
+/// Maximum number of rows or steps in a group of succeeded elements.
 pub(super) const MOST_WELL: usize = 100;
 
-/// Lists with elements that failed or did not run to their end.
+/// Formats lists with elements that failed or did not finish.
 pub(super) fn failed(batches: &Batches<'_>, room: &PageRoom) -> Markup {
     let with_failures: Vec<&BatchRecord> = batches.many().iter().copied().filter(|batch| !batch.open.is_empty()).collect();
     html! {
@@ -39,7 +39,7 @@ fn list(batch: &BatchRecord, room: &PageRoom) -> Markup {
     }
 }
 
-/// The path of an element, how it ended, and what it is about.
+/// Formats the path of an element, its status and its name.
 pub(super) fn named(element: &OpenElement) -> Markup {
     html! {
         code { (element.step) } " " (badge(element.status.word()))
@@ -47,7 +47,7 @@ pub(super) fn named(element: &OpenElement) -> Markup {
     }
 }
 
-/// Those that are looked for, and those in elements that went well, by their list. `is_looked_for`: besides what belongs to no such element.
+/// Splits steps into those to show first and those in succeeded elements, by list. `is_looked_for`: which steps of elements to show first.
 pub(super) fn parted<'a, 'b>(
     steps: Vec<&'a StepRecord>,
     batches: &Batches<'b>,
@@ -61,7 +61,7 @@ pub(super) fn parted<'a, 'b>(
     (first, batches.many().iter().map(of).filter(|(_, own)| !own.is_empty()).collect())
 }
 
-/// A closed group of what belongs to elements that went well.
+/// Formats a closed group for succeeded elements.
 pub(super) fn group(batch: &BatchRecord, all: usize, shown: usize, content: &Markup, room: &PageRoom) -> Markup {
     html! {
         details {

@@ -1,4 +1,4 @@
-//! What a run was asked, what it gave, and what it took.
+//! The question, outputs, duration and usage of a run.
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
@@ -81,7 +81,7 @@ fn delivered(count: usize, sent: &SentRecord, room: &PageRoom) -> Markup {
     }
 }
 
-/// What all calls used; of a run that is not over what is known so far.
+/// Returns the usage of all calls; for a run that has not ended, the usage so far.
 fn total(record: &Record) -> Usage {
     if record.ended.is_some() {
         return record.usage;
@@ -99,7 +99,7 @@ fn usage(usage: &Usage, is_open: bool) -> Markup {
     }
 }
 
-/// Tokens in words; those that nobody reported are said to be unknown.
+/// Formats tokens in words; unreported ones are shown as unknown.
 pub(super) fn tokens(usage: &Usage) -> String {
     let known = format!("{} read, {} written", grouped(usage.input_tokens), grouped(usage.output_tokens));
     match (usage.total_tokens(), usage.unknown_tokens) {
@@ -110,7 +110,7 @@ pub(super) fn tokens(usage: &Usage) -> String {
     }
 }
 
-/// The cost in words.
+/// Formats the cost in words.
 pub(super) fn cost(usage: &Usage) -> String {
     let known = crate::report::record::cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd);
     match known {
@@ -125,12 +125,12 @@ fn fact(name: &str, text: &str) -> Markup {
     html! { div { dt { (name) } dd { (text) } } }
 }
 
-/// A time to the millisecond.
+/// Formats a time with milliseconds.
 pub(super) fn time(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
 }
 
-/// A status: a word, and a colour beside it.
+/// Formats a status as a word with a colour.
 pub(super) fn badge(status: &str) -> Markup {
     let class = match status {
         "succeeded" | "met" | "completed" => "good",

@@ -1,7 +1,7 @@
-//! The page of a run: one HTML file without a script, and nothing from elsewhere.
+//! The page of a run: one HTML file without scripts and external resources.
 //!
-//! What people, models and tools said is text: `maud` escapes what means something in HTML, and at the end every character that cannot be
-//! seen becomes an escape, wherever it is.
+//! Texts of people, models and tools stay texts: `maud` escapes HTML, and finally every invisible character on the page is replaced with an
+//! escape.
 //!
 //! How to show more of a run: a field of the record, and its line in `head.rs` or `steps.rs`.
 
@@ -21,13 +21,13 @@ use super::graph::{Graph, svg};
 use crate::diagnostic::{counted, visible_lines};
 use crate::journal::Record;
 
-/// What a browser may do with the page: apply its own styles, and nothing else.
+/// Content security policy: the page may only apply its own styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const STYLE: &str = include_str!("page.css");
-/// Steps that are drawn as a graph at most.
+/// Maximum number of steps that are drawn as a graph.
 const MOST_DRAWN: usize = 150;
 
-/// The page of a run, from its record as others may read it, and its graph.
+/// Formats the page of a run from its masked record and its graph.
 pub fn page(record: &Record, graph: &Graph) -> String {
     let room = PageRoom::new(&record.run);
     let batches = Batches::from_record(record, false);
@@ -57,11 +57,11 @@ pub fn page(record: &Record, graph: &Graph) -> String {
             }
         }
     };
-    // Escapes of XML and HTML stand in the markup already: what is still there as itself is a text's.
+    // XML and HTML escapes are already in the markup: any invisible character that remains is part of a text.
     visible_lines(&markup.into_string())
 }
 
-/// The graph with the state of each step.
+/// Draws the graph with the state of each step.
 fn drawn(graph: &Graph, room: &PageRoom) -> Markup {
     let count = graph.count();
     html! {
@@ -70,7 +70,7 @@ fn drawn(graph: &Graph, room: &PageRoom) -> Markup {
             @if count > MOST_DRAWN {
                 p.left-out { "Not drawn here: it has " (counted(count, "step", "steps")) ". " code { "flow graph --run " (room.run()) " --format svg" } " draws it." }
             } @else {
-                // Wider than a small window: this part scrolls, also with the arrow keys.
+                // If it is wider than a small window, this part scrolls, also with the arrow keys.
                 div.scroll tabindex="0" role="region" aria-label="Graph of the run" { (PreEscaped(svg(graph))) }
             }
         }

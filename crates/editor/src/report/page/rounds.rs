@@ -10,14 +10,14 @@ use crate::event::Verdict;
 use crate::journal::{FailureRecord, Record};
 use crate::report::batches::Batches;
 
-/// Gates that are shown at most.
+/// Maximum number of gates that are shown.
 const MOST_GATES: usize = 50;
-/// Gates in many elements that are open.
+/// Maximum number of open gates in long lists.
 const MOST_OPEN: usize = 5;
 
 pub(super) fn rounds(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
     let shown = record.failures.iter().take(MOST_GATES);
-    // Of gates in many elements the first are open.
+    // The first gates in long lists are open.
     let (in_many, alone): (Vec<_>, Vec<_>) = shown.partition(|failure| batches.holds(&failure.gate));
     let (open, closed) = in_many.split_at(in_many.len().min(MOST_OPEN));
     html! {
@@ -71,12 +71,12 @@ fn all_met(verdicts: &[Verdict]) -> bool {
     verdicts.iter().all(|verdict| verdict.passed || verdict.skipped)
 }
 
-/// What people read of a text that was made for a channel.
+/// Returns the readable text of a value that was made for a channel.
 fn read(value: &Value) -> &Value {
     value.get("text").filter(|text| text.is_string()).unwrap_or(value)
 }
 
-/// Verdicts, each criterion with its answer: first those that were not met.
+/// Formats verdicts, each criterion with its answer, failed ones first.
 pub(super) fn list(verdicts: &[Verdict]) -> Markup {
     let judged = verdicts.iter().filter(|verdict| !verdict.skipped);
     let (met, all) = (judged.clone().filter(|verdict| verdict.passed).count(), judged.count());

@@ -1,4 +1,4 @@
-//! Each step: its state and times, what its models were asked and said, its calls, verdicts and decisions.
+//! Each step: its state and times, prompts and answers of its models, calls, verdicts and decisions.
 
 use std::collections::HashMap;
 
@@ -18,15 +18,15 @@ use crate::model::step_path;
 use crate::report::batches::Batches;
 use crate::report::record::{lasted, utc};
 
-/// Steps at most.
+/// Maximum number of steps.
 const MOST_STEPS: usize = 400;
-/// Elements that failed at most, and those of them that are open.
+/// Maximum number of failed elements, and how many of them are open.
 const MOST_FAILED: usize = 200;
 const MOST_OPEN: usize = 3;
-/// Calls, tries or decisions of one step at most.
+/// Maximum number of calls, tries or decisions of one step.
 const MOST_CALLS: usize = 50;
 
-/// What belongs to one step.
+/// The activities of one step.
 #[derive(Default)]
 struct Doings<'a> {
     asked: Vec<&'a Interaction>,
@@ -73,7 +73,7 @@ pub(super) fn steps(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> 
     }
 }
 
-/// The step of a call of an agent.
+/// Returns the step of a call of an agent.
 fn step_of(call: &Interaction) -> &str {
     call.action.split_once(' ').map_or("", |(_, step)| step)
 }
@@ -175,7 +175,7 @@ fn verdicts(details: &Value) -> Markup {
     html! { @if !all.is_empty() { h3 { "Verdicts" } (list(&all)) } }
 }
 
-/// What a person is asked, and what people answered.
+/// Formats the questions to people, and their answers.
 fn people(doings: &Doings<'_>, room: &PageRoom) -> Markup {
     html! {
         h3 { "Decided by a person" }

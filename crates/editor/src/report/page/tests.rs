@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::report::graph::ran_alone;
 
-/// What a model, a tool or a person may say to be more than text.
+/// A text of a model, a tool or a person that tries to be more than text.
 const HOSTILE: &str = "<script>alert(1)</script> ]]> </style></pre> <!-- & \" ' \u{1b}[31m \u{202e}evil\u{2066} \u{200b} \0";
 
 fn try_of(from: u32, to: u32, attempt: u32, round: u32) -> Value {
@@ -14,7 +14,7 @@ fn verdict(passed: bool, said: &str) -> Value {
     json!({ "id": "long", "description": said, "expected": said, "passed": passed, "feedback": said, "evidence": said })
 }
 
-/// A run that was refined once; everything that somebody says is `said`.
+/// Returns a run with a refinement, in which all texts are `said`.
 fn refined(said: &str) -> Value {
     let call = |action: &str| {
         json!({
@@ -56,7 +56,7 @@ fn of(record: Value) -> String {
     page(&record, &ran_alone(&record))
 }
 
-/// The page without its graph and its styles.
+/// Returns the page without its graph and its styles.
 fn without_drawing(page: &str) -> String {
     let cut = |text: &str, from: &str, to: &str| {
         let (before, rest) = text.split_once(from).unwrap();
@@ -78,7 +78,7 @@ fn what_others_say_is_text_and_never_markup() {
     }
     assert!(hostile.contains("&lt;script&gt;alert(1)&lt;/script&gt; ]]&gt; &lt;/style&gt;&lt;/pre&gt; &lt;!-- &amp; "), "{hostile}");
     assert!(hostile.contains("\\x1B[31m \\u202Eevil\\u2066 \\u200B \\x00"), "{hostile}");
-    // The same elements, whatever is said.
+    // The elements are equal regardless of the texts.
     let tags = |page: &str| regex::Regex::new("<[^>]*>").unwrap().find_iter(page).map(|tag| tag.as_str().to_owned()).collect::<Vec<_>>();
     let body = |page: &str| page.split_once("<h2 id=\"timeline\">").unwrap().1.to_owned();
     assert_eq!(tags(&body(&hostile)), tags(&body(&plain)));
@@ -191,7 +191,7 @@ fn a_page_of_a_thousand_elements_shows_those_that_failed_first_and_the_others_in
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is not in the page"));
     assert!(place("Elements that failed") < place("id=\"graph\"") && place("<code>each[7]</code>") < place("id=\"graph\""));
     let steps = &page[place("id=\"steps\"")..];
-    // Three of those that failed are open, each with the step that failed.
+    // Three of the failed elements are open, each with its failed step.
     assert_eq!((steps.matches("<details open>").count(), page.matches("<details open>").count()), (6, 6));
     assert!(steps.find("each[907]").unwrap() < steps.find("each[0]").unwrap(), "those that failed come first");
     assert!(steps.contains("990 succeeded, 1,980 steps") && steps.contains("1,880 steps are left out here."), "{steps}");

@@ -1,4 +1,4 @@
-//! When each step ran: a bar a try.
+//! The timeline of the steps: one bar per try.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::journal::{Record, StepRecord, TryRecord};
 use crate::report::batches::Batches;
 use crate::report::record::lasted;
 
-/// Rows at most.
+/// Maximum number of rows.
 pub(super) const MOST_ROWS: usize = 200;
-/// Bars of one row at most.
+/// Maximum number of bars of one row.
 const MOST_BARS: usize = 20;
 
-/// The time that a run took, to place tries in it.
+/// The duration of a run, to position tries in it.
 struct Scale {
     start: DateTime<Utc>,
     ms: f64,
@@ -30,13 +30,13 @@ impl Scale {
         Scale { start: record.started, ms: ((end - record.started).num_microseconds().unwrap_or(i64::MAX) as f64 / 1000.0).max(0.001) }
     }
 
-    /// Per cent of the whole.
+    /// Returns a position in percent of the whole.
     fn place(&self, time: DateTime<Utc>) -> f64 {
         let ms = (time - self.start).num_microseconds().unwrap_or(0) as f64 / 1000.0;
         (ms / self.ms * 100.0).clamp(0.0, 100.0)
     }
 
-    /// Where a try stands, as a style.
+    /// Returns the position of a try as a CSS style.
     fn style(&self, one: &TryRecord) -> String {
         let left = self.place(one.started);
         let right = one.ended.map_or(100.0, |end| self.place(end));
@@ -47,7 +47,7 @@ impl Scale {
 pub(super) fn timeline(record: &Record, room: &PageRoom, batches: &Batches<'_>) -> Markup {
     let scale = Scale::from_record(record);
     let ran: Vec<&StepRecord> = record.steps.iter().filter(|step| !step.tries.is_empty()).collect();
-    // Of many elements those that failed have a row, and what is in them none.
+    // Of many elements only failed ones have a row; steps inside them have none.
     let (ran, well) = parted(ran, batches, |step| !batches.went_well(&step.step) && !step.step.contains('/'));
     let shown = chosen(&ran, MOST_ROWS);
     let whole = lasted(Duration::from_micros((scale.ms * 1000.0) as u64).as_millis() as u64);
@@ -93,7 +93,7 @@ fn class(step: &StepRecord, one: &TryRecord) -> &'static str {
     }
 }
 
-/// The bars of a step in words.
+/// Describes the bars of a step in words.
 fn description(step: &StepRecord) -> String {
     let ms: u64 = step.tries.iter().filter_map(TryRecord::duration_ms).sum();
     let tries = step.tries.len();
