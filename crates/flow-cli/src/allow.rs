@@ -1,4 +1,4 @@
-//! `flow tools allow`: the names of tools in place of `*`, which stands for every tool that there will ever be.
+//! `flow tools allow`: replaces `*` in a list of tools, which also allows future tools, with the names of the tools.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ use crate::syntax::quoted;
 /// A `*` in a list of tools.
 struct WideEntry<'p> {
     entry: &'p Spanned<String>,
-    /// What else its list has.
+    /// The other entries of its list.
     others: &'p [Spanned<String>],
     of: WideList<'p>,
 }
 
-/// The list that a `*` is in.
+/// The list that contains a `*`.
 #[derive(Clone, Copy)]
 enum WideList<'p> {
     /// `allow` of a server.
@@ -35,7 +35,7 @@ enum WideList<'p> {
     Policy(&'p str),
 }
 
-/// The names of each server's tools; of one that cannot be asked, why.
+/// The names of each server's tools; for a server that cannot be called, the reason.
 type ServerNames = BTreeMap<String, Result<Vec<String>, String>>;
 
 /// Writes the names into the files, or shows the edits.
@@ -112,7 +112,7 @@ fn wide_entries(pipeline: &Pipeline) -> Vec<WideEntry<'_>> {
         .collect()
 }
 
-/// Asks each server of the pipeline for its tools.
+/// Requests the tools of each server of the pipeline.
 fn names_of_servers(
     path: &Path,
     checked: &Checked,
@@ -135,7 +135,7 @@ fn names_of_servers(
 }
 
 impl WideEntry<'_> {
-    /// The names that take its place, without those that its list has already. Errors: why they cannot be known.
+    /// Returns the names that replace it, without those already in its list. Errors: why they are unknown.
     fn names(&self, pipeline: &Pipeline, servers: &ServerNames) -> Result<Vec<String>, String> {
         let mut names = match self.of {
             WideList::Server(server) => of_server(server, pipeline.tools.get(server), servers)?,
@@ -155,7 +155,7 @@ impl WideEntry<'_> {
     }
 }
 
-/// The tools of a server that its lists open.
+/// Returns the tools of a server that its lists allow.
 fn of_server(name: &str, tool: Option<&Tool>, servers: &ServerNames) -> Result<Vec<String>, String> {
     match servers.get(name) {
         Some(Ok(names)) => Ok(names.iter().filter(|part| tool.is_none_or(|tool| opens(tool, part, None).is_allowed())).cloned().collect()),
@@ -164,7 +164,7 @@ fn of_server(name: &str, tool: Option<&Tool>, servers: &ServerNames) -> Result<V
     }
 }
 
-/// What a policy calls a tool of the file by.
+/// Returns the names by which a policy refers to a tool of the file.
 fn of_tool(name: &str, tool: &Tool, servers: &ServerNames) -> Result<Vec<String>, String> {
     if tool.is_server() {
         return Ok(of_server(name, Some(tool), servers)?.into_iter().map(|part| format!("{name}.{part}")).collect());
@@ -172,19 +172,19 @@ fn of_tool(name: &str, tool: &Tool, servers: &ServerNames) -> Result<Vec<String>
     if tool.knowledge().is_some() {
         return Ok(vec![Knowledge::tool_name(name)]);
     }
-    // What a policy says of a folder holds for each of its parts.
+    // A policy's rule for a folder applies to each of its parts.
     Ok(match tool.kind.folder() {
         Some(_) => tool.parts().into_iter().map(|part| format!("{name}.{part}")).collect(),
         None => vec![name.to_owned()],
     })
 }
 
-/// Whether a name has no sign that means something in a list of tools.
+/// Whether a name has no character with a special meaning in a list of tools.
 fn is_plain(name: &str) -> bool {
     !name.trim().is_empty() && !name.contains(['*', '?', '[', ']', '{', '}', '(', ')', '!', '\\'])
 }
 
-/// The names as they are written in place of an entry: entries of its list, or a list.
+/// Returns the names as they are written in place of an entry: as entries of its list, or as a list.
 fn in_place(text: &str, span: Span, names: &[String]) -> String {
     let before = &text[..span.start as usize];
     let line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
@@ -199,7 +199,7 @@ fn in_place(text: &str, span: Span, names: &[String]) -> String {
     }
 }
 
-/// A name as YAML reads it as a text.
+/// Writes a name so that YAML reads it as a text.
 fn written(name: &str) -> String {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_of_word);
@@ -207,7 +207,7 @@ fn written(name: &str) -> String {
     if is_word && !is_value { name.to_owned() } else { quoted(name) }
 }
 
-/// The text with the edits, if the file is then as before but for them, and no finding is new: in it and in those that read it.
+/// Returns the text with the edits, if they change nothing else in the file and cause no new finding in it or in files that read it.
 fn tried(path: &Path, checked: &Checked, edits: Vec<(Span, String)>, shared: &SharedOptions) -> Option<String> {
     let project = shared.project_of(path);
     let own: Vec<&Diagnostic> = checked.diagnostics.iter().filter(|found| found.code == Code::PolicyTooWide).collect();

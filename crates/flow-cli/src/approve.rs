@@ -25,10 +25,10 @@ use crate::port::{Clock, Secret, Store};
 use crate::report::show_command;
 use crate::runtime::{RunQuestion, changed_since, file_of, start_of};
 
-/// Most bytes of an output that a person gives.
+/// Maximum size of an output that a person enters, in bytes.
 const LARGEST: u64 = 8 * 1024 * 1024;
 
-/// Shows a question, or writes the decision into the run's journal; `flow runs resume` continues from there.
+/// Shows a question, or writes the decision to the run's journal; `flow runs resume` then continues the run.
 pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let ApproveOptions { run, step, question, show, reject, happened, answer, fields, comment } = options;
     let (mut store, file, run) = runs::open_run(Some(run), shared)?;
@@ -52,10 +52,10 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
         }
         Some(text) => Some(output_of(text, step, &events, shared)?),
     };
-    // From here on the secrets of its pipeline are hidden.
+    // From here on, the secrets of the run's pipeline are masked.
     let door = door(&events, shared)?;
     if *show {
-        // As its person must see it: all of it.
+        // The person must see all of it.
         return Ok(stdout::print(&shown_question(&question)));
     }
     let mut comment = comment.clone();
@@ -71,7 +71,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// What a person says passes it: it lets in no secret of the pipeline that the run is of.
+/// Returns a door that removes the secrets of the run's pipeline from the person's texts.
 fn door(events: &[Event], shared: &SharedOptions) -> Result<Door, Refusal> {
     let file = start_of(events).map(|start| Path::new(&start.file));
     let Some(file) = file.filter(|file| file.is_file()) else { return Ok(Door::default()) };
@@ -81,7 +81,7 @@ fn door(events: &[Event], shared: &SharedOptions) -> Result<Door, Refusal> {
     Ok(Door::new(secrets.iter().map(Secret::reveal)))
 }
 
-/// All of a question, as its person must see it.
+/// Formats the whole question for its person.
 fn shown_question(question: &RunQuestion) -> String {
     let Some(asked) = &question.form else { return format!("{}\n", all_visible(&tell::without_secrets(&question.text))) };
     let mut lines: Vec<String> = asked.show.iter().flat_map(|text| form::lines(text)).collect();
@@ -91,7 +91,7 @@ fn shown_question(question: &RunQuestion) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Errors: the time for an answer is up.
+/// Errors: the time to answer has ended.
 fn in_time(question: &RunQuestion, reach: &str) -> Result<(), Refusal> {
     if !question.is_late(SystemClock::new().now()) {
         return Ok(());
@@ -100,7 +100,7 @@ fn in_time(question: &RunQuestion, reach: &str) -> Result<(), Refusal> {
     Err(refusal!(Usage, "the time to answer \"{step}\" is up; flow runs resume {run}{reach} continues without an answer"))
 }
 
-/// Errors: the files of the run are not what they were, so that it could not continue with an answer.
+/// Errors: the files of the run have changed, so an answer could not continue it.
 fn unchanged(run: &str, step: &str, events: &[Event], reach: &str, shared: &SharedOptions) -> Result<(), Refusal> {
     let Some(file) = start_of(events).map(|start| Path::new(&start.file)).filter(|file| !file.as_os_str().is_empty()) else {
         let why = file_of(events).err().unwrap_or_default();
@@ -120,8 +120,8 @@ fn unchanged(run: &str, step: &str, events: &[Event], reach: &str, shared: &Shar
     Err(Refusal(Exit::Failed, lines))
 }
 
-/// What a person fills in, with the defaults of what they leave out. `None`: there is no form, or the answer is no.
-/// Errors: it does not fit the form, or there is none.
+/// Returns the person's fields, with defaults for omitted ones. `None`: there is no form, or the answer is no. Errors: they do not match
+/// the form, or there is no form.
 fn filled(question: &RunQuestion, answer: Option<&str>, fields: &[String], is_no: bool) -> Result<Option<Value>, Refusal> {
     let Some(asked) = &question.form else {
         if answer.is_some() || !fields.is_empty() {
@@ -157,7 +157,7 @@ fn filled(question: &RunQuestion, answer: Option<&str>, fields: &[String], is_no
     }
 }
 
-/// JSON that is written out, or in a file as `@FILE`.
+/// Parses JSON from an option, written there or in a file given as `@FILE`.
 fn json_of(option: &str, text: &str) -> Result<Value, Refusal> {
     let wrong = |why: String| refusal!(Usage, "{option}: {why}");
     let read = match text.strip_prefix('@') {
@@ -169,8 +169,8 @@ fn json_of(option: &str, text: &str) -> Result<Value, Refusal> {
     read_json(&read).map_err(|error| wrong(format!("{error}; write JSON, a text as '\"text\"', or @FILE")))
 }
 
-/// The open question of a step. `number`: which one is meant.
-/// Errors: it waits for nobody: it was not asked yet, has been decided, or the run has ended; or it may be another question than the one that is meant.
+/// Returns the open question of a step. `number`: the question that is meant. Errors: no question is open (not asked yet, already answered,
+/// or the run has ended), or it is not certain which question is meant.
 fn asked(
     run: &str,
     events: &[Event],
@@ -227,7 +227,7 @@ fn asked(
     }))
 }
 
-/// The output that a person tells, as the steps below read it.
+/// Parses the output that a person reports, as later steps read it.
 fn output_of(text: &str, step: &str, events: &[Event], shared: &SharedOptions) -> Result<Value, Refusal> {
     let wrong = |why: String| refusal!(Usage, "--happened: {why}");
     let value = json_of("--happened", text)?;

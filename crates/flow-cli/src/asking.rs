@@ -1,4 +1,4 @@
-//! A person at a terminal is asked what they must decide, while other steps go on.
+//! Asks a person at a terminal for decisions, while other steps continue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,17 @@ use super::typing::{Said, Typing};
 use crate::report::show_command;
 use crate::runtime::{Answer, Decide, Decided, RunQuestion};
 
-/// Whoever sits at this terminal.
+/// Asks the person at this terminal.
 pub(super) struct AskedAtTerminal {
-    /// What else is shown there waits until the question is answered.
+    /// Its other output waits until the question is answered.
     pub(super) progress: Option<Arc<ProgressDisplay>>,
-    /// What a command needs to reach the project of the run.
+    /// The options that a command needs to reach the project of the run.
     pub(super) reach: String,
-    /// A question was taken back, and none has been shown since.
+    /// Whether a question was withdrawn and none has been shown since.
     was_taken_back: Arc<AtomicBool>,
 }
 
-/// How long the terminal rests before a question in the place of another one, which the person may be answering.
+/// How long the terminal pauses before it replaces a question that the person may be answering.
 const REST: Duration = Duration::from_millis(1_500);
 
 impl AskedAtTerminal {
@@ -30,7 +30,7 @@ impl AskedAtTerminal {
 }
 
 impl Decide for AskedAtTerminal {
-    /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
+    /// Waits for the answer in a separate thread, so that Ctrl-C still ends the run; the run is saved and can be resumed.
     fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
         let show = match asked.is_unrecorded {
             true => "scroll up".to_owned(),
@@ -67,7 +67,7 @@ impl Decide for AskedAtTerminal {
     }
 }
 
-/// The line of a question, which ends when the question is given up.
+/// The input line of a question; it ends when the question is withdrawn.
 struct OpenLine {
     open: Option<Typing>,
     was_taken_back: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! `flow audit`: verifies and exports what runs did.
+//! `flow audit`: verifies and exports the audit of runs.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -19,15 +19,15 @@ use crate::journal::{AuditEnd, AuditEnding};
 use crate::port::StoreError;
 use crate::runtime::kept;
 
-/// Columns of a table, each with its place in a record.
+/// Columns of the table, each with its path in a record.
 const COLUMNS: &str = "record_id timestamp event_type session_id trace_id event step agent_id action target result reason policy_applied \
                        resource_usage/duration_ms resource_usage/input_tokens resource_usage/output_tokens resource_usage/cost_usd \
                        security_context/decided_by security_context/pipeline_hash security_context/origin security_context/served \
                        security_context/scripted previous hash";
-/// Bytes that are printed at once.
+/// Number of bytes printed at once.
 const AT_ONCE: usize = 1 << 16;
 
-/// How many records, in words.
+/// Formats a number of records in words.
 pub(super) fn records(count: u64) -> String {
     counted(count, "record", "records")
 }
@@ -108,7 +108,7 @@ fn verify(audit: &AuditFile, journal: &Path, saved: Option<&str>, earlier: &[Pat
     Ok(stdout::print(&format!("{}, nothing changed; head {}\n", records(head.record_id), head.hash)))
 }
 
-/// Which records are wanted.
+/// Selects records.
 struct Wanted<'a> {
     run: Option<&'a str>,
     since: Option<DateTime<Utc>>,
@@ -163,7 +163,7 @@ fn export(audit: &AuditFile, wanted: &Wanted<'_>, format: AuditFormat) -> Result
     Ok(printed)
 }
 
-/// A cell that no program for tables takes for a formula.
+/// Formats a cell so that no spreadsheet reads it as a formula.
 fn cell(value: Option<&Value>) -> String {
     let text = match value {
         None | Some(Value::Null) => String::new(),
@@ -174,7 +174,7 @@ fn cell(value: Option<&Value>) -> String {
 }
 
 fn row(text: &mut Vec<u8>, cells: impl IntoIterator<Item = String>) {
-    // A vector takes everything.
+    // Writing to a vector cannot fail.
     let _ = csv::Writer::from_writer(text).write_record(cells);
 }
 

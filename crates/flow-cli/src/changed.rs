@@ -1,4 +1,4 @@
-//! `--changed-since`: what a change touches. A file is touched if it has changed, or if its check asked for anything that has.
+//! `--changed-since`: finds the files that a change affects. A file is affected if it, or anything that its check asked for, has changed.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -20,20 +20,20 @@ use crate::port::{AskedFiles, AskedPaths, Overlay};
 use crate::runtime::place_of;
 use crate::source::Span;
 
-/// Longer texts are no paths.
+/// Longer texts are not paths.
 const LONGEST_PATH: usize = 4096;
-/// Most links that are followed on one path.
+/// Maximum number of links that are followed on one path.
 const MOST_LINKS: usize = 40;
 
-/// What has changed since a commit.
+/// The changes since a commit.
 pub(super) struct Changes {
-    /// As it was named.
+    /// The revision as named on the command line.
     revision: String,
     git: GitChanges,
 }
 
 impl Changes {
-    /// What has changed since the commit that the command line names; `None`: it names none. Errors: `git` is missing (exit 6) or cannot say (exit 2).
+    /// Returns the changes since the named commit; `None`: none is named. Errors: `git` is missing (exit 6) or fails (exit 2).
     pub(super) fn from_option(option: &ChangedOption, shared: &SharedOptions) -> Result<Option<Changes>, Refusal> {
         let Some(revision) = &option.since else { return Ok(None) };
         let refused = |error: GitError| {
@@ -47,7 +47,7 @@ impl Changes {
         Ok(Some(Changes { revision: revision.clone(), git }))
     }
 
-    /// Whether a check that asked for this may give something else since the change.
+    /// Whether the result of a check that asked for these paths may differ since the change.
     pub(super) fn touch(&self, asked: &AskedPaths) -> bool {
         let mut names = BTreeSet::new();
         asked.paths.iter().for_each(|path| names_on_the_way(path, &mut names));
@@ -55,22 +55,22 @@ impl Changes {
             || self.git.paths.iter().any(|path| names.contains(path))
             || asked.folders.iter().any(|folder| self.are_in(folder, |_| true))
             || asked.patterns.iter().filter_map(|pattern| Some((pattern, pattern.matcher()?))).any(|(pattern, matcher)| {
-                // Of a repository inside this one only its folder is known.
+                // For a nested repository, only its folder is known.
                 self.are_in(&pattern.root, |inside| matcher.fits(inside))
                     || self.git.paths.iter().any(|path| place(&pattern.root).starts_with(path))
             })
     }
 
-    /// Whether a file that was checked is touched.
+    /// Whether the change affects a checked file.
     pub(super) fn touch_file(&self, path: &Path, checked: &Checked, files: AskedFiles<'_>) -> bool {
-        // A `flow.toml` between the file and its project would be another project.
+        // A new `flow.toml` between the file and its project would change the project.
         let current = std::env::current_dir().unwrap_or_default();
         load::project_of(path, &current, &files);
-        // What is outside is not known to `git`, and nobody knows what a file brings in that breaks off.
+        // `git` does not know files outside the repository, and the imports of a truncated file are unknown.
         !place_of(path).starts_with(&self.git.root) || !checked.loaded.cut_off.is_empty() || self.touch(&files.asked())
     }
 
-    /// Whether a run of these tests may read something that has changed, which no check asks for: a file that is no YAML in or below the folder of the
+    /// Whether a run of these tests may read a changed file that no check asks for: one that is not YAML, in or below the folder of the
     /// test file or of a pipeline. Goldens belong to one test file, whose check lists them.
     pub(super) fn touch_data(&self, path: &Path, checked: &Checked) -> bool {
         let goldens = path.with_file_name("goldens");
@@ -86,8 +86,8 @@ impl Changes {
         folders.into_iter().any(|folder| self.are_in(folder, |inside| is_data(&place(folder).join(inside))))
     }
 
-    /// Whether a path that tests or their pipelines name has changed, or something in a folder that they name: an input, the default of one, what a `read`, a
-    /// program or a `file` tool is given. Of a text with braces counts what stands before them.
+    /// Whether a path that tests or their pipelines name, or something in a folder that they name, has changed: an input or its default, or
+    /// an argument of a `read`, a program or a `file` tool. Of a text with braces, only the part before them counts.
     pub(super) fn touch_named(&self, path: &Path, checked: &Checked) -> bool {
         let loaded = &checked.loaded;
         let of_test = path.parent().unwrap_or(Path::new(""));
@@ -109,7 +109,7 @@ impl Changes {
         named.iter().map(|path| place(path)).any(|path| self.git.paths.iter().any(|changed| changed.starts_with(&path)))
     }
 
-    /// Whether something in or below a folder has changed that is meant.
+    /// Whether a matching path in or below a folder has changed.
     fn are_in(&self, folder: &Path, is_meant: impl Fn(&Path) -> bool) -> bool {
         let folder = place(folder);
         self.git.paths.iter().filter_map(|path| path.strip_prefix(&folder).ok()).any(is_meant)
@@ -120,12 +120,12 @@ impl Changes {
         self.git.paths.binary_search(&place(path)).is_ok()
     }
 
-    /// The text that a file had before the change; `None`: there was none.
+    /// Returns the text of a file before the change; `None`: it did not exist.
     pub(super) fn before(&self, path: &Path) -> Option<String> {
         self.git.before(&place(path))
     }
 
-    /// The files of pipelines that tests ran before the change and perhaps no longer do, since the tests have changed or are gone.
+    /// Returns the files of pipelines that changed or removed tests ran before the change.
     pub(super) fn tested_before(&self, shared: &SharedOptions) -> BTreeSet<PathBuf> {
         let tests = self.git.paths.iter().filter(|path| is_test_name(path)).filter_map(|path| Some((path, self.git.before(path)?)));
         let pipelines = |(path, text): (&PathBuf, String)| {
@@ -136,14 +136,14 @@ impl Changes {
         tests.flat_map(pipelines).collect()
     }
 
-    /// `2 of 14 files are touched by what has changed since main`.
+    /// Returns the summary: `2 of 14 files are touched by what has changed since main`.
     pub(super) fn summary(&self, touched: usize, all: usize) -> String {
         let verb = if touched == 1 { "is" } else { "are" };
         format!("{touched} of {} {verb} touched by what has changed since {}", counted(all, "file", "files"), visible(&self.revision))
     }
 }
 
-/// Texts in a value that may be paths.
+/// Returns texts in a value that may be paths.
 fn texts_in(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
     match value {
         Value::String(text) => {
@@ -155,7 +155,7 @@ fn texts_in(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
     }
 }
 
-/// What a text names as a path before its first braces: all of it, or a folder.
+/// Returns the path before the first braces of a text: the whole text, or a folder.
 fn before_braces(text: &str) -> Option<&str> {
     let named = match text.split_once("{{") {
         Some((before, _)) => before.rsplit_once('/').map_or("", |(folder, _)| folder),
@@ -164,24 +164,24 @@ fn before_braces(text: &str) -> Option<&str> {
     Some(named.trim()).filter(|named| named.len() <= LONGEST_PATH && named.contains(char::is_alphanumeric))
 }
 
-/// The settings of a project count with all that they name.
+/// Returns all paths that the settings of a project depend on.
 pub(super) fn asked_of_settings(path: &Path, of: load::SettingsOf) -> AskedPaths {
     let files = AskedFiles::over(&DiskFiles);
     load::load_settings(path, of, &files);
     files.asked()
 }
 
-/// Where the file is in which something stands.
+/// Returns the file of a span.
 pub(super) fn file_of(checked: &Checked, span: Span) -> PathBuf {
     place(Path::new(&checked.loaded.sources.file(span.file).name))
 }
 
-/// Where a file or folder is, links followed.
+/// Returns the canonical path of a file or folder.
 fn place(path: &Path) -> PathBuf {
     load::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()), &DiskFiles)
 }
 
-/// Everything that the system looks up on the way to a file: folders, links and where they lead, and the file itself.
+/// Collects everything that the system looks up on the way to a file: folders, links and their targets, and the file itself.
 fn names_on_the_way(path: &Path, names: &mut BTreeSet<PathBuf>) {
     let whole = std::path::absolute(if path.as_os_str().is_empty() { Path::new(".") } else { path });
     let whole = whole.unwrap_or_else(|_| path.to_path_buf());

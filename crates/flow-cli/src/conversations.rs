@@ -1,4 +1,4 @@
-//! `flow conversations …`: what people and pipelines said to each other.
+//! `flow conversations …`: stored messages of people and pipelines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::port::{
 use crate::report::escape::json_visible;
 use crate::runtime::{catch_up, conversations_file, kept, shown as shown_path};
 
-/// Lists, shows, writes out or erases conversations.
+/// Lists, shows, exports or erases conversations.
 pub(super) fn run(command: &ConversationsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let journal = kept::journal_file(&shared.current_project())?;
     match command {
@@ -50,7 +50,7 @@ pub(super) fn run(command: &ConversationsCommand, shared: &SharedOptions) -> Res
     }
 }
 
-/// The store. Errors: there is none (exit 4), or it cannot be read.
+/// Opens the store. Errors: there is none (exit 4), or it cannot be read.
 fn open(journal: &Path, store: &StoreOption, shared: &SharedOptions) -> Result<SqliteConversations, Refusal> {
     let file = store.store.clone().unwrap_or_else(|| conversations_file(journal));
     if !file.exists() {
@@ -83,14 +83,14 @@ fn list(store: &mut SqliteConversations, as_json: bool) -> Result<Exit, Refusal>
     Ok(stdout::print(&rows.iter().map(line).collect::<String>()))
 }
 
-/// How many messages of which agents there are.
+/// Formats the numbers of messages by agent.
 fn of_agents(agents: &BTreeMap<String, u64>) -> String {
     let of = |(name, count): (&String, &u64)| format!("{} of {}", counted(*count, "message", "messages"), visible(name));
     agents.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
-/// The messages of a conversation, or of an agent in it; of which other agents there are some is told on standard error.
-/// Errors: there is none of that id, or none of that agent (exit 2), or it cannot be read.
+/// Returns the messages of a conversation, or of an agent in it; other agents with messages are reported on standard error. Errors: the
+/// conversation or the agent has no messages (exit 2), or they cannot be read.
 fn messages(journal: &Path, options: &ConversationOptions, shared: &SharedOptions) -> Result<Vec<KeptMessage>, Refusal> {
     let ConversationOptions { id, agent, store } = options;
     let mut store = open(journal, store, shared)?;
@@ -114,14 +114,14 @@ fn unknown(store: &mut SqliteConversations, id: &str) -> Refusal {
     refusal!(Usage, "conversation \"{}\" not found{others}; see flow conversations list", visible(id))
 }
 
-/// Says how many conversations are encrypted with another key; `None`: none.
+/// Formats how many conversations are encrypted with another key; `None`: none.
 fn of_other_keys(store: &mut SqliteConversations) -> Option<String> {
     let count = store.list().ok()?.iter().filter(|one| one.id.is_none()).count();
     let are = if count == 1 { "is" } else { "are" };
     (count > 0).then(|| format!("{} {are} encrypted with another key", counted(count, "conversation", "conversations")))
 }
 
-/// A line of `add`. `run` is what `export` prints; what is added belongs to no run.
+/// A line of `add`. `run` is accepted because `export` prints it; added messages belong to no run.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AddedMessage {
@@ -143,10 +143,10 @@ struct AddedMessage {
     run: Option<String>,
 }
 
-/// Most bytes of what is added at once.
+/// Maximum size of one addition in bytes.
 const MOST_ADDED: u64 = 64 << 20;
 
-/// Adds messages, all or none. Errors: the file cannot be read, or a line is no message (exit 2); the store cannot be used.
+/// Adds messages, all or none. Errors: the file cannot be read or a line is not a message (exit 2); the store cannot be used.
 fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &SharedOptions) -> Result<Exit, Refusal> {
     if id.trim().is_empty() {
         return Err(Refusal::usage("the id of a conversation must not be empty"));
@@ -171,10 +171,10 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
 }
 
 impl AddedMessage {
-    /// As it is kept; without a time of its own it is said `now`. Errors: what is wrong with it.
+    /// Converts it for the store; `now` is used if it has no time. Errors: why it is invalid.
     fn into_kept(self, batch: &str, now: DateTime<Utc>) -> Result<KeptMessage, &'static str> {
         let AddedMessage { role, text, channel, person, time, agent, content, unanswered, run } = self;
-        // Empty messages that were stored can be exported and added.
+        // Stored empty messages can be exported and added again.
         if text.trim().is_empty() && run.is_none() {
             return Err("the text is empty");
         }
@@ -189,7 +189,7 @@ impl AddedMessage {
     }
 }
 
-/// A message for people, masked.
+/// Formats a message for people, masked.
 fn masked_lines(message: &KeptMessage) -> String {
     let said = &message.said;
     let role: &str = said.role.into();
@@ -205,7 +205,7 @@ fn masked_lines(message: &KeptMessage) -> String {
     format!("{time}{role}{channel}{of}\n{text}\n")
 }
 
-/// A message as JSON on a line, masked; of a summary, which follows from the messages, nothing.
+/// Formats a message as JSON on one line, masked; `None` for a summary, which is derived from the messages.
 pub(super) fn line(message: &KeptMessage) -> Option<String> {
     if matches!(message.thread, MessageThread::Summary { .. }) {
         return None;
@@ -226,23 +226,22 @@ pub(super) fn line(message: &KeptMessage) -> Option<String> {
     Some(format!("{}\n", json_visible(&own.to_string())))
 }
 
-/// Whether a file could define an agent of this name.
+/// Whether an agent could have this name in a file.
 fn is_id(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase()) && name.chars().all(|sign| matches!(sign, 'a'..='z' | '0'..='9' | '_'))
 }
 
-/// Erases a conversation, with the runs that were part of it. What goes first is what only the conversation knows of: so a command that was killed in
-/// the middle is repeated.
-/// Errors: a run of it goes on or waits for a person (exit 2); something of it is left, or records of its runs are not here (exit 6): these are told again
-/// until they are found, or `forget_missing`.
+/// Erases a conversation with its runs. Data that only the conversation refers to is erased first, so that an interrupted command can be
+/// repeated. Errors: a run of it is running or waits for a person (exit 2); a part of it is left, or records of its runs are missing here
+/// (exit 6). Missing ones are reported again until they are found, or `forget_missing` is set.
 fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut conversations = open(journal, store, shared)?;
     if conversations.all(id, None).is_ok_and(|found| found.is_none()) {
-        // What a command that was killed left of it goes all the same.
+        // Parts that an interrupted command left are removed all the same.
         conversations.remove(id, &[])?;
         return Err(unknown(&mut conversations, id));
     }
-    // Nothing of it begins meanwhile.
+    // Prevents new runs of the conversation meanwhile.
     let turn = environment::run_id();
     conversations.arrive(id, &turn)?;
     let erased = erase_in_turn(&mut conversations, journal, id, forget_missing, &turn);
@@ -271,7 +270,7 @@ fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, sh
     Ok(Exit::Ok)
 }
 
-/// How many records of runs were removed, and of which runs there are none here.
+/// Erases a conversation that has the turn; returns the number of removed records, and the runs without a record here.
 fn erase_in_turn(
     conversations: &mut SqliteConversations,
     journal: &Path,

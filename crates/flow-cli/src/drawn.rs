@@ -1,4 +1,4 @@
-//! The graph of a run: what really ran, on the graph of its pipeline if that is still the file that ran.
+//! The graph of a run: its results on the graph of its pipeline, if the file has not changed since.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::check::check_file;
 use crate::journal::Record;
 use crate::report::graph;
 
-/// The graph of a run. `file`: what it ran, if it says so.
+/// Returns the graph of a run. `file`: its pipeline file, if it is recorded.
 pub(super) fn of_run(record: &Record, file: Option<&str>, shared: &SharedOptions) -> graph::Graph {
     let Some(file) = file else { return alone(record, shared, "its file is not recorded") };
     let path = Path::new(file);

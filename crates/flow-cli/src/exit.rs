@@ -1,37 +1,37 @@
-//! Exit codes: one public enum, the table of `docs/cli.md`.
+//! Exit codes: one public enum, as in the table of `docs/cli.md`.
 
 use std::process::ExitCode;
 
 use crate::event::{NOT_STARTED, RunStatus};
 use crate::port::StoreError;
 
-/// All codes, for `--help`.
+/// Formats all codes for `--help`.
 pub(super) fn table() -> String {
     let lines = Exit::TABLE.map(|(_, number, meaning)| format!("  {number:>3}  {meaning}"));
     format!("Exit codes:\n{}", lines.join("\n"))
 }
 
-/// How the program ends, from good to bad: a signal counts most, then what went wrong, then what is only not over.
+/// How the program ends, from good to bad: signals are the most severe, then failures, then incomplete results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exit {
-    /// All is well; a partial run too.
+    /// Success, including a partial run.
     Ok,
     /// Waiting for an answer; the run is saved.
     Waiting,
-    /// There is nothing to work on: no such file or folder, none of ours in it, no test, no run at all.
+    /// There is nothing to work on: no such file or folder, no file of this language in it, no test, no run.
     NothingRan,
-    /// A gate was not met, also when its `otherwise` was delivered.
+    /// A gate was not met, even if its `otherwise` was delivered.
     QualityNotMet,
-    /// The run's time or budget has ended.
+    /// The run's time or budget was exceeded.
     LimitReached,
-    /// What the command line names is wrong or not there (an option's value or file, a run, a step, a channel, inputs, a person), or another
-    /// process holds the run.
+    /// Something named on the command line is wrong or missing (an option's value or file, a run, a step, a channel, inputs, a person), or
+    /// another process holds the run.
     Usage,
     /// Errors in a file (nothing was started), a failed test, a golden that differs.
     Findings,
-    /// The run failed, what it wants is not trusted, the journal cannot be used, or a result cannot be written.
+    /// The run failed, its file is not trusted, the journal cannot be used, or a result cannot be written.
     Failed,
-    /// A fault of this program.
+    /// An internal error of this program.
     Internal,
     /// Ctrl-C.
     Interrupted,
@@ -40,7 +40,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Every code with its number and meaning.
+    /// All codes with their numbers and meanings.
     pub const TABLE: [(Exit, u8, &'static str); 11] = [
         (Exit::Ok, RunStatus::Succeeded.exit_code(), "ok"),
         (Exit::Findings, 1, "errors in a file, failed test, golden differs"),
@@ -55,17 +55,17 @@ impl Exit {
         (Exit::Terminated, 143, "interrupted (SIGTERM)"),
     ];
 
-    /// The number.
+    /// Returns the number.
     pub fn number(self) -> u8 {
         Exit::TABLE.iter().find(|(exit, ..)| *exit == self).map_or(3, |(_, number, _)| *number)
     }
 
-    /// The number as the system wants it.
+    /// Returns the number as an exit code of the process.
     pub fn code(self) -> ExitCode {
         ExitCode::from(self.number())
     }
 
-    /// What it means that the store of runs cannot be used.
+    /// Returns the exit code for an error of the store of runs.
     pub fn of_store(error: &StoreError) -> Exit {
         match error {
             StoreError::Locked { .. } | StoreError::Held { .. } | StoreError::NoKey { .. } | StoreError::OtherKey { .. } => Exit::Usage,
@@ -75,17 +75,17 @@ impl Exit {
         }
     }
 
-    /// This one; if all was well, the other.
+    /// Returns this code, or `other` if this one is `Ok`.
     pub fn or(self, other: Exit) -> Exit {
         if self == Exit::Ok { other } else { self }
     }
 
-    /// This one, or failed if all was well and something could not be written.
+    /// Returns this code, or `Failed` if this one is `Ok` and something could not be written.
     pub fn unless(self, is_lost: bool) -> Exit {
         if is_lost { self.or(Exit::Failed) } else { self }
     }
 
-    /// What a run's status means; `terminated`: it was cancelled by SIGTERM.
+    /// Returns the exit code for a run's status; `terminated`: it was cancelled by SIGTERM.
     pub fn from_status(status: RunStatus, terminated: bool) -> Exit {
         if terminated && status == RunStatus::Cancelled {
             return Exit::Terminated;

@@ -1,5 +1,5 @@
-//! What flow knows of files and of itself: `flow explain` (a pipeline in plain words, the page of a code, a key), `flow graph` (a pipeline as a picture, or what
-//! really ran), `flow schema`, `flow completions`.
+//! Explanations of files and of flow itself: `flow explain` (a pipeline in plain words, the page of a code, a key), `flow graph` (a picture
+//! of a pipeline or of a run), `flow schema`, `flow completions`.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::report::{self, graph};
 use crate::rules::guarantees;
 use crate::runtime::CheckError;
 
-/// Explains what is named: a file if there is one of that name, else a code, else a key.
+/// Explains a file if one of that name exists, else a code, else a key.
 pub(super) fn run(options: &ExplainOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let what = options.what.as_str();
     let path = Path::new(what);
@@ -48,7 +48,7 @@ pub(super) fn run(options: &ExplainOptions, shared: &SharedOptions) -> Result<Ex
     Err(refusal!(Usage, "no file, no code and no key is called \"{}\"{}", visible(what), did_you_mean(what, names)))
 }
 
-/// What keys of one name mean, in each place that they may stand in.
+/// Describes the keys of one name, for each place where they are allowed.
 fn about_keys(keys: &[(&'static KeyTable, &'static KeyRule)]) -> String {
     let mut told: IndexMap<String, IndexSet<&str>> = IndexMap::new();
     for (place, key) in keys {
@@ -62,19 +62,19 @@ fn about_keys(keys: &[(&'static KeyTable, &'static KeyRule)]) -> String {
     told.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints the JSON Schema of a kind of file, or of all.
+/// Prints the JSON Schema of one kind of file, or of all.
 pub(super) fn schema(kind: Option<FileKind>) -> Exit {
     stdout::print(&format!("{:#}\n", json_schema(kind)))
 }
 
-/// Prints what a shell has to read so that it completes the commands and options of `flow`.
+/// Prints the script with which a shell completes the commands and options of `flow`.
 pub(super) fn completions(shell: clap_complete::Shell) -> Exit {
     let mut text = vec![];
     clap_complete::generate(shell, &mut CommandLine::command(), "flow", &mut text);
     stdout::print(&String::from_utf8_lossy(&text))
 }
 
-/// Draws a pipeline.
+/// Draws a pipeline or a run.
 pub(super) fn graph(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut verdicts = vec![];
     let graph = match (&options.file, &options.run) {

@@ -19,7 +19,7 @@ use crate::port::Files;
 use crate::redact::keys_in_source;
 use crate::runtime::{find, shown};
 
-/// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
+/// Applies the safe edits of findings to the files, or shows them. Standard input (`-`) is printed with its edits.
 pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let paths = files(&options.paths, shared)?;
     let input = with_input(&paths)?;
@@ -88,15 +88,15 @@ impl FixCounts {
     }
 }
 
-/// A file, and those that its check reads.
+/// A file, and the files that its check reads.
 type FileReads = (PathBuf, BTreeSet<PathBuf>);
 
-/// Which files the checks of each project's files read.
+/// The files that the checks of each project's files read.
 #[derive(Default)]
 pub(super) struct Readers(RefCell<BTreeMap<PathBuf, Vec<FileReads>>>);
 
 impl Readers {
-    /// The other files of the project whose check reads this one.
+    /// Returns the other files of the project whose check reads this one.
     pub(super) fn others(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
         let Some(own) = DiskFiles.real_path(path) else { return vec![] };
         let mut projects = self.0.borrow_mut();
@@ -125,7 +125,7 @@ pub(super) fn show_difference(path: &Path, before: &str, text: &str) -> Exit {
     stdout::print_file(&drawn)
 }
 
-/// The text of a file with a star for each character of a key.
+/// Returns the text of a file with an asterisk for each character of a key.
 fn without_keys(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     for place in keys_in_source(text).into_iter().rev() {

@@ -1,4 +1,4 @@
-//! A person fills in a form: at a terminal field by field, or on the command line.
+//! Lets a person fill in a form: at a terminal field by field, or on the command line.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::model::{Shape, typed_for};
 use crate::report::utc;
 use crate::runtime::Answer;
 
-/// Asks a person; `None`: nobody can be asked, or nobody answers. `until`: when the time for an answer ends. `show`: the command that prints all of it.
+/// Asks a person; `None`: nobody can be asked, or nobody answers. `until`: end of the time to answer. `show`: shows everything.
 pub(super) fn ask(question: &str, form: &FormRequest, until: Option<DateTime<Utc>>, show: &str, typing: &Typing) -> Option<Answer> {
     if !is_at_terminal() {
         return None;
     }
-    // Lines that are not flow's own have a bar before them, so that no data looks like one that is.
+    // Lines of other origin have a bar before them, so that data cannot imitate lines of flow.
     let barred = |line: &String| tell::as_written(&format!("| {line}"), "\n");
     form.show.iter().for_each(|text| lines(text).iter().for_each(barred));
     if form.names().next().is_some() {
@@ -43,12 +43,12 @@ pub(super) fn ask(question: &str, form: &FormRequest, until: Option<DateTime<Utc
     Some(Answer { approved: true, by: user(), fields: Some(Value::Object(fields)), ..Answer::default() })
 }
 
-/// How long an answer counts.
+/// Formats the end of the time to answer.
 pub(super) fn time_limit(until: DateTime<Utc>) -> String {
     format!("an answer counts until {}", utc(until))
 }
 
-/// One field; outer `None`: nobody answers; inner: it is left out, or its default.
+/// Asks for one field; outer `None`: nobody answers; inner `None`: it is left out or has its default.
 #[expect(clippy::option_option, reason = "nobody, and nothing")]
 fn field(form: &Value, name: &str, typing: &Typing) -> Option<Option<Value>> {
     let rules = &form["properties"][name];
@@ -70,7 +70,7 @@ fn field(form: &Value, name: &str, typing: &Typing) -> Option<Option<Value>> {
     }
 }
 
-/// A value of a form as it is typed. Errors: it has not one meaning.
+/// Parses a typed value of a form. Errors: it is invalid or ambiguous.
 pub(super) fn typed(form: &Value, name: &str, text: &str) -> Result<Value, String> {
     let kind = &form["properties"][name]["type"];
     if kind == "boolean" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "boolean")) {
@@ -83,7 +83,7 @@ pub(super) fn typed(form: &Value, name: &str, text: &str) -> Result<Value, Strin
     typed_for(&Shape::Schema(Arc::new(form.clone())), name, text).map_err(|error| unread(&error))
 }
 
-/// A form in lines: each field, what it is for, what it takes, its default.
+/// Formats a form in lines: each field with its purpose, its values and its default.
 pub(super) fn described(form: &Value) -> Vec<String> {
     let fields = form["properties"].as_object().into_iter().flatten();
     let told = fields.map(|(name, rules)| match rules.get("default") {
@@ -93,7 +93,7 @@ pub(super) fn described(form: &Value) -> Vec<String> {
     told.collect()
 }
 
-/// A field's name, what it is for, and what it takes.
+/// Returns a field's name, its purpose and its values.
 fn about(form: &Value, name: &str) -> String {
     let rules = &form["properties"][name];
     let text = |key: &str| rules.get(key).and_then(Value::as_str);
@@ -129,7 +129,7 @@ fn in_a_line(value: &Value) -> String {
     all_visible(&tell::without_secrets(&text))
 }
 
-/// A text line by line, so that nothing in it is out of sight and nothing in it moves the cursor. Indents stay.
+/// Returns the lines of a text without invisible characters, or characters that move the cursor. Indents stay.
 pub(super) fn lines(text: &str) -> Vec<String> {
     let text = tell::without_secrets(text);
     let line = |line: &str| {
@@ -140,7 +140,7 @@ pub(super) fn lines(text: &str) -> Vec<String> {
     text.lines().map(line).collect()
 }
 
-/// Who sits at this terminal, as the machine knows them.
+/// Returns the name of the person at this terminal, as the system reports it.
 pub(super) fn user() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].into_iter().filter_map(environment::text).find(|name| !name.trim().is_empty());
     named.unwrap_or_else(|| format!("uid {}", environment::user_id()))

@@ -47,7 +47,7 @@ fn refusal(error: ImportError, shared: &SharedOptions) -> Refusal {
     }
 }
 
-/// Writes new files; none, if one of them is there.
+/// Writes new files; none if one of them exists already.
 fn write(folder: &Path, files: &[(PathBuf, String)], shared: &SharedOptions) -> Result<Exit, Refusal> {
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(refusal!(Usage, "nothing was written: {} already exists", shown(path)));

@@ -1,4 +1,4 @@
-//! `flow init`: a first project, with tests, that runs without any key (its files are in `starter/`), or the shipped policies (`policies/`).
+//! `flow init`: creates a first project with tests that runs without a key (files in `starter/`), or the shipped policies (`policies/`).
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -15,7 +15,7 @@ macro_rules! starter {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../../../starter/", $name)))),*] };
 }
 
-/// The files of a first project: where they go, and what is in them.
+/// The files of a first project: their paths and contents.
 pub const STARTER: &[(&str, &str)] = starter![
     "flow.toml",
     "gitattributes",
@@ -35,14 +35,14 @@ macro_rules! policies {
     ($($name:literal),* $(,)?) => { &[$((concat!("policies/", $name), include_str!(concat!("../../../policies/", $name)))),*] };
 }
 
-/// The shipped policies, likewise.
+/// The shipped policies: their paths and contents.
 pub const POLICIES: &[(&str, &str)] = policies!["development_safe.yaml", "production.yaml", "read_only_strict.yaml"];
 
-/// Writes the files of a first project, or the shipped policies. Nothing is written if one of them is there already.
+/// Writes the files of a first project, or the shipped policies. Nothing is written if one of them exists already.
 pub(super) fn run(folder: &Path, only_policies: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let files = if only_policies { POLICIES } else { STARTER };
     let folder = folder.strip_prefix(".").unwrap_or(folder);
-    // The files of git do not act on the repository of flow itself.
+    // The files for git are stored without the dot, so that they do not affect the repository of flow itself.
     let place = |name: &str| folder.join(if name.starts_with("git") { format!(".{name}") } else { name.to_owned() });
     let there: Vec<_> = files.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn run(folder: &Path, only_policies: bool, shared: &SharedOptions) ->
     Ok(Exit::Ok)
 }
 
-/// What was written, to be taken away if the rest cannot be.
+/// Created files and folders, to be removed if the rest cannot be written.
 #[derive(Default)]
 struct Made {
     files: Vec<PathBuf>,
@@ -87,7 +87,7 @@ struct Made {
 }
 
 impl Made {
-    /// A new file, with the folders it stands in; one that has come meanwhile is not touched.
+    /// Writes a new file with its folders; an existing file is not touched.
     fn write(&mut self, path: &Path, text: &str) -> std::io::Result<()> {
         let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
         let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
@@ -100,7 +100,7 @@ impl Made {
         file.write_all(text.as_bytes())
     }
 
-    /// Takes it away; a folder in which something else has come stays.
+    /// Removes the created files and folders; a folder with other content stays.
     fn remove(&self) {
         self.files.iter().for_each(|file| drop(std::fs::remove_file(file)));
         self.folders.iter().rev().for_each(|folder| drop(std::fs::remove_dir(folder)));

@@ -1,4 +1,4 @@
-//! Inputs, bounds and the time from the command line.
+//! Inputs, limits and the time from the command line.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -15,11 +15,11 @@ use crate::diagnostic::{did_you_mean, visible};
 use crate::model::{Field, JsonError, Limits, Pipeline, parse_duration, read_json, typed, typed_for};
 use crate::runtime::shown;
 
-/// Most bytes of a file of inputs (JSON from outside).
+/// Maximum size of a file of inputs in bytes (JSON from outside).
 const MOST_GIVEN: u64 = 8 << 20;
 
-/// Inputs of `--inputs FILE` and `--input name=value`; the latter win. Beside them the channel, if the file names one.
-/// Errors: the file cannot be read or holds something else, or a pair is none (exit 2).
+/// Reads inputs of `--inputs FILE` and `--input name=value`; the latter take precedence. Also returns the channel, if the file names one.
+/// Errors: the file cannot be read or is invalid, or a pair is invalid (exit 2).
 pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -> Result<(Map<String, Value>, Option<String>), Refusal> {
     let wrong = |line: String| Err(Refusal::usage(line));
     let mut given = file.map(of_file).transpose()?.unwrap_or_default();
@@ -58,12 +58,12 @@ fn of_file(file: &Path) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// Required inputs that are not given.
+/// Returns required inputs without a value.
 pub(super) fn missing<'p>(pipeline: &'p Pipeline, given: &Map<String, Value>) -> Vec<&'p Field> {
     pipeline.input_fields().iter().filter(|f| f.is_required && f.default.is_none() && !given.contains_key(&f.name)).collect()
 }
 
-/// What is told of given files and folders that are not there, in a line each. A run may still make them.
+/// Returns a line for each file or folder in the inputs that does not exist. A run may still create them.
 pub(super) fn absent(pipeline: &Pipeline, given: &Map<String, Value>) -> Vec<String> {
     let told = RefCell::new(vec![]);
     for field in pipeline.input_fields() {
@@ -89,8 +89,8 @@ pub(super) fn absent(pipeline: &Pipeline, given: &Map<String, Value>) -> Vec<Str
     told.into_inner()
 }
 
-/// Asks for required inputs that are missing, where a person sits at a terminal. Whoever ends the input is asked no more; Ctrl-C ends the
-/// program as long as what it gives is kept.
+/// Asks for missing required inputs at a terminal, until the person ends the input. As long as the returned value is held, Ctrl-C ends the
+/// program.
 pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option<Attended> {
     let missing = missing(pipeline, given);
     if missing.is_empty() || !is_at_terminal() {
@@ -113,7 +113,7 @@ pub(super) fn unread(error: &JsonError) -> String {
     format!("{error}; correct the JSON, or write a text in double quotes, as '\"text\"'")
 }
 
-/// Limits of flags.
+/// Returns the limits set by flags.
 pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, Refusal> {
     let deadline = deadline.map(parse_duration).transpose().map_err(|what| refusal!(Usage, "--deadline {what}"))?;
     if deadline.is_some_and(|time| time.is_zero()) {
@@ -122,7 +122,7 @@ pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Resul
     Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
 }
 
-/// The time of `--now`.
+/// Parses the time of `--now`.
 pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
     DateTime::parse_from_rfc3339(text)
         .map(|t| t.with_timezone(&Utc))

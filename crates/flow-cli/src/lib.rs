@@ -43,7 +43,7 @@ mod trust;
 mod typing;
 mod validate;
 
-// So that `crate::model` is the same path in each crate.
+// Gives `crate::model` the same path in each crate.
 use flow::{golden, runtime};
 use flow_adapters as adapter;
 use flow_base::{diagnostic, event, journal, model, policy, port, redact, source};
@@ -62,9 +62,9 @@ pub use exit::Exit;
 pub use init::{POLICIES, STARTER};
 use refusal::Refusal;
 
-/// Reads the command line and does what it says.
+/// Parses the command line and runs the command.
 pub fn main() -> std::process::ExitCode {
-    // Before anything else: the process may have been started for a sandbox.
+    // First, because the process may have been started for a sandbox.
     if let Some(code) = first_stage() {
         return code;
     }
@@ -92,7 +92,7 @@ fn command() -> Exit {
             if !error.use_stderr() {
                 return stdout::exit_after(error.print());
             }
-            // It repeats arguments.
+            // The error repeats arguments.
             let told = error.render().to_string();
             match inner_command(&error) {
                 Some(command) => tell::refused(&format!("{}\n\ntip: flow {command}", told.trim_end())),
@@ -106,7 +106,7 @@ fn command() -> Exit {
     exit
 }
 
-/// The command that is meant by its last word alone: `runs resume` by `resume`.
+/// Returns the command whose last word alone was typed: `runs resume` for `resume`.
 fn inner_command(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let all = CommandLine::command();

@@ -21,7 +21,7 @@ use crate::model::Pipeline;
 use crate::port::{Secret, ServerTransport, ToolServer};
 use crate::runtime::{declared, inputs_of_file, kept};
 
-/// A server of this name, and the pipeline that has it.
+/// A server with this name, and its pipeline.
 struct Found {
     server: ToolServer,
     url: String,
@@ -29,7 +29,7 @@ struct Found {
     checked: Arc<Checked>,
 }
 
-/// The server of this name. Errors: there is none, or there are several with other addresses (exit 4).
+/// Finds the server with this name. Errors: there is none, or several have different addresses (exit 4).
 fn find_server(name: &str, paths: &[PathBuf], env: &BTreeMap<String, Secret>, shared: &SharedOptions) -> Result<Found, Refusal> {
     let nothing = |message: String| Refusal::new(Exit::NothingRan, visible(&message));
     let mut all: Vec<Found> = vec![];
@@ -85,7 +85,7 @@ fn sign_in(found: &Found) -> Option<&crate::port::ServerSignIn> {
     }
 }
 
-/// What is said and asked at the terminal.
+/// The dialogue at the terminal.
 struct Terminal {
     name: String,
     opens_browser: bool,
@@ -120,7 +120,7 @@ impl LoginTalk for Terminal {
     }
 }
 
-/// Opens an address, if there is a program for it; the address was printed, so nothing is lost if there is none.
+/// Opens an address in a browser, if possible; the address was printed as well.
 fn open_browser(address: &str) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = std::process::Command::new(program);
@@ -149,7 +149,7 @@ pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// Revokes a login and forgets it.
+/// Revokes a login and removes it.
 pub(super) fn logout(server: &str, paths: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
     let found = find_server(server, paths, &env, shared)?;

@@ -12,17 +12,17 @@ use super::refusal::Refusal;
 use crate::adapter::disk_files::DiskFiles;
 use flow_editor::lsp::{EditorMessage, LanguageServer, parse_error, read, write};
 
-/// How long the editor must be silent before changed files are checked.
+/// How long the editor must be idle before changed files are checked.
 const SILENCE: Duration = Duration::from_millis(150);
-/// Messages that wait to be handled; then reading waits.
+/// Maximum number of messages waiting to be handled; then reading pauses.
 const MOST_WAITING: usize = 256;
 
-/// Speaks with an editor over standard input and output until it says `exit` or goes away.
+/// Serves an editor over standard input and output until it sends `exit` or disconnects.
 pub(super) fn run() -> Result<Exit, Refusal> {
     let root = std::env::current_dir().unwrap_or_default();
     let mut server = LanguageServer::new(&DiskFiles, &root);
     let (sender, receiver) = sync_channel(MOST_WAITING);
-    // It ends with the stream, or with the process.
+    // The thread ends with the stream, or with the process.
     let reading = std::thread::Builder::new().name("messages".into()).spawn(move || {
         let mut stream = BufReader::new(std::io::stdin());
         while let Ok(Some(incoming)) = read(&mut stream) {
@@ -39,7 +39,7 @@ pub(super) fn run() -> Result<Exit, Refusal> {
             true => receiver.recv_timeout(silence),
             false => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        // Once it is silent, all files that wait are checked one after the other, unless it speaks again.
+        // Once the editor is idle, all changed files are checked one after the other, unless a message arrives.
         silence = if matches!(incoming, Err(RecvTimeoutError::Timeout)) { Duration::ZERO } else { SILENCE };
         let answers = match incoming {
             Ok(EditorMessage::Message(message)) => guarded(&message, || server.handle(&message)),
@@ -49,7 +49,7 @@ pub(super) fn run() -> Result<Exit, Refusal> {
             Err(RecvTimeoutError::Disconnected) => return Err(Refusal::new(Exit::Failed, "the editor ended without a shutdown request")),
         };
         if server.has_ended() {
-            // The protocol wants 1.
+            // The protocol requires 1.
             return Ok(if server.was_shut_down() { Exit::Ok } else { Exit::Findings });
         }
         if !answers.iter().all(|answer| write(&mut out, answer).is_ok()) {
@@ -58,7 +58,7 @@ pub(super) fn run() -> Result<Exit, Refusal> {
     }
 }
 
-/// A fault of ours costs one answer, not the server.
+/// Catches a panic, so that it costs one reply and not the server.
 fn guarded(message: &Value, work: impl FnOnce() -> Vec<Value>) -> Vec<Value> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| match message.get("id") {
         Some(id) => {

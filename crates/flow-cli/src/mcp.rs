@@ -1,4 +1,4 @@
-//! `flow mcp`: pipelines as tools of an MCP server. Each call is a run like any other, in a thread of its own.
+//! `flow mcp`: serves pipelines as tools of an MCP server. Each call is an ordinary run in a separate thread.
 
 use std::io::BufReader;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -31,14 +31,14 @@ use crate::serve::{
     Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, tool,
 };
 
-/// Calls that may wait for others to end.
+/// Maximum number of calls that wait for others to end.
 const MOST_WAITING: usize = 64;
-/// Fewest characters of a token: 128 random bits in Base64.
+/// Minimum length of a token in characters: 128 random bits in Base64.
 const SHORTEST_TOKEN: usize = 22;
-/// Holds the token that clients must show.
+/// The variable with the token that clients must send.
 const TOKEN: &str = "FLOW_MCP_TOKEN";
 
-/// Serves pipelines until the client goes away or a signal comes.
+/// Serves pipelines until the client disconnects or a signal arrives.
 pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let limits = inputs::limits(options.deadline.as_deref(), options.max_cost_usd)?;
     let mut served: Vec<Arc<ServedPipeline>> = vec![];
@@ -86,7 +86,7 @@ pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit
     })
 }
 
-/// What clients must show; where `--address` names no other address, it may be left out.
+/// Returns the token that clients must send; it is optional unless `--address` sets another address.
 fn token(shared: &SharedOptions, address: IpAddr) -> Result<Option<Secret>, Refusal> {
     let env = shared.variables()?;
     let token = env.get(TOKEN).cloned();
@@ -107,35 +107,35 @@ fn token(shared: &SharedOptions, address: IpAddr) -> Result<Option<Secret>, Refu
     }
 }
 
-/// The tools, each with the pipeline that it runs.
+/// The tools, each with its pipeline.
 struct Pipelines {
     tools: Vec<Tool>,
     served: Vec<Arc<ServedPipeline>>,
     common: Arc<Common>,
 }
 
-/// What the runs of this process share.
+/// Resources shared by the runs of this process.
 struct Common {
     servers: Arc<SharedServers>,
     journals: Arc<SharedStores>,
     signals: Arc<Attended>,
 }
 
-/// One pipeline, as it was when the server began.
+/// One pipeline, as it was when the server started.
 struct ServedPipeline {
     runner: Runner,
     tool: Tool,
     is_quiet: bool,
-    /// What a command needs to reach the project of its runs.
+    /// The options that a command needs to reach the project of its runs.
     reach: String,
     arrivals: Arrivals,
 }
 
-/// Messages of conversations are answered in the order in which their calls came. The last call that came ends this when it has begun.
+/// Keeps calls of conversations in the order of arrival. Holds the signal that the last arrived call has started.
 #[derive(Default)]
 struct Arrivals(Mutex<Option<Receiver<()>>>);
 
-/// A call of a conversation; when it is dropped, the next one begins.
+/// A call of a conversation; dropping it lets the next one start.
 struct Arrival {
     before: Option<Receiver<()>>,
     _begun: Sender<()>,
@@ -148,7 +148,7 @@ impl Arrivals {
     }
 }
 
-/// One that ends before it has begun does not let the next one overtake those before it.
+/// A call that ends before it has started must not let the next one overtake earlier calls.
 impl Drop for Arrival {
     fn drop(&mut self) {
         self.wait();
@@ -156,7 +156,7 @@ impl Drop for Arrival {
 }
 
 impl Arrival {
-    /// Waits until the call before has begun.
+    /// Waits until the previous call has started.
     fn wait(&self) {
         let _ = self.before.as_ref().map(Receiver::recv);
     }
@@ -177,7 +177,7 @@ impl PipelineService for Pipelines {
         if let Some(served) = self.served.iter().find(|served| served.tool.name == tool).cloned() {
             let common = Arc::clone(&self.common);
             let arrival = served.runner.workflow.pipeline.conversation.is_some().then(|| served.arrivals.arrive());
-            // One that cannot be started, and one that panics, drops the sender.
+            // If the thread cannot be started, or panics, the sender is dropped.
             let _ = std::thread::Builder::new().name("call".into()).stack_size(STACK).spawn(move || {
                 let _ = sender.send(match served.call(arguments, line, &common, arrival) {
                     Ok(given) => Ok(given),
@@ -191,7 +191,7 @@ impl PipelineService for Pipelines {
 }
 
 impl ServedPipeline {
-    /// Checks a file, that it is trusted, and whether its runs could begin.
+    /// Checks a file, its trust, and whether its runs could start.
     fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &SharedOptions) -> Result<ServedPipeline, Refusal> {
         let workflow = pipeline(file, shared)?;
         let agreed = trust::consent(&workflow.checked, file, is_allowed, shared)?;
@@ -219,7 +219,7 @@ impl ServedPipeline {
         common: &Common,
         arrival: Option<Arrival>,
     ) -> Result<ServedOutcome, Refusal> {
-        // What was right when the server began is not the client's mistake.
+        // A problem that arose after the server started is not the client's error.
         let mut on = run::ready(&self.runner).map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
         let private_hosts = on.settled.hosts_with(&on.runner.env);
         let channel = if on.pipeline().channels.is_empty() { None } else { arguments.remove("channel") };
@@ -272,7 +272,7 @@ impl ServedPipeline {
     }
 }
 
-/// A run that a client waits for.
+/// Attends a run that a client waits for.
 struct Called<'a> {
     signals: &'a Attended,
     progress: &'a UnboundedSender<String>,
@@ -295,7 +295,7 @@ fn meta(status: &str) -> Map<String, Value> {
     Map::from_iter([("status".to_owned(), json!(status))])
 }
 
-/// What a run gave: what it printed, its outputs, and why it did not succeed.
+/// Returns the result of a run: what it printed, its outputs, and why it did not succeed.
 fn of_end(outcome: &RunOutcome, status: RunStatus, redactor: &Redactor, reach: &str) -> ServedOutcome {
     let is_error = match status {
         RunStatus::Succeeded | RunStatus::Partial => false,

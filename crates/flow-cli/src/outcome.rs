@@ -1,4 +1,4 @@
-//! What a run prints and writes: its events, its outputs, how it ended.
+//! Output of a run: its events, its outputs, its ending.
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
@@ -20,15 +20,15 @@ use crate::redact::Redactor;
 use crate::report::escape::json_visible;
 use crate::runtime::{PlayedRun, RunOutcome, asked_to_end, shown};
 
-/// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
+/// The outputs of a run: events, results, standard output. Whether they are writable is checked before the run starts.
 pub(super) struct OutputTargets<'a> {
     options: &'a OutputOptions,
     events: Option<Box<dyn Write>>,
-    /// What a command needs to reach the run's project.
+    /// The options that a command needs to reach the run's project.
     pub(super) reach: String,
-    /// Lines stand on the terminal that the reply must be told from.
+    /// Progress lines are on the terminal, so the reply must be set apart from them.
     pub(super) is_below_progress: bool,
-    /// The events could not be written to their end.
+    /// The events could not be written completely.
     is_cut: bool,
 }
 
@@ -39,7 +39,7 @@ impl OutputOptions {
 }
 
 impl OutputTargets<'_> {
-    /// Opens the files. What is in the one of the outputs stays until there are others. Errors: one of them cannot be written.
+    /// Opens the files. An existing output file is kept until there is a new output. Errors: a file cannot be written.
     pub(super) fn open(options: &OutputOptions, reach: String) -> Result<OutputTargets<'_>, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
@@ -57,13 +57,13 @@ impl OutputTargets<'_> {
         Ok(OutputTargets { options, events, reach, is_below_progress: false, is_cut: false })
     }
 
-    /// Whether standard output belongs to something else than what `send` prints.
+    /// Whether standard output is used for something other than the output of `send`.
     pub(super) fn takes_stdout(&self) -> bool {
         self.options.json || self.options.events_on_stdout()
     }
 
-    /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
-    /// any more, that is reported, and the run continues.
+    /// Writes one JSON object per line; texts of prompts and replies are left out, or masked with `--events-content`. If writing fails,
+    /// this is reported, and the run continues.
     pub(super) fn event(&mut self, event: &Event, mask: RunMask<'_>) {
         let Some(out) = &mut self.events else { return };
         let line = json_visible(&crate::journal::public_line(event, mask, self.options.events_content));
@@ -76,13 +76,13 @@ impl OutputTargets<'_> {
         }
     }
 
-    /// Prints the object of a run that waits for a person. `false`: it cannot be printed.
+    /// Prints the object of a run that waits for a person. Returns `false` if it cannot be printed.
     pub(super) fn waits(&self, played: &PlayedRun) -> bool {
         let printed = if self.options.json { Stdout::default().print(&[object(played)]) } else { Ok(()) };
         printed.inspect_err(|why| tell!("{why}")).is_ok()
     }
 
-    /// Prints and writes what a run gave, and gives the exit code.
+    /// Prints and writes the result of a run, and returns the exit code.
     pub(super) fn finish(self, shared: &SharedOptions, played: &PlayedRun, sent: bool) -> Exit {
         let outcome = &played.outcome;
         let (options, on_stdout) = (self.options, self.options.events_on_stdout());
@@ -103,16 +103,16 @@ impl OutputTargets<'_> {
             true => Some(object(played)),
             false => outcome.text().filter(|_| is_printed),
         };
-        // With `--quiet` only why there is no result.
+        // With `--quiet`, only the reason for a missing result is printed.
         let status = outcome.status().unwrap_or(RunStatus::Cancelled);
         let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
         if !is_good {
-            // What is told has the numbers that it has in the record.
+            // Numbers the masked values as in the record.
             played.redactor();
         }
         let line = line_of_end(outcome, &self.reach).or_else(|| line_of_success(outcome));
         line.filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
-        // Last, so that it is found at the end of what the terminal shows.
+        // Printed last, so that it is at the end of the terminal output.
         if text.is_some() && self.is_below_progress {
             tell::gap();
         }
@@ -129,17 +129,17 @@ impl OutputTargets<'_> {
     }
 }
 
-/// Whether a step has written to standard output what the run has to say.
+/// Whether a step has written the run's message to standard output.
 pub(super) fn has_printed(event: &Event) -> bool {
     matches!(&event.happening, Happening::OutputWritten { to, .. } if to == STDOUT)
 }
 
-/// The object of `--json`, as text.
+/// Returns the object of `--json` as text.
 fn object(played: &PlayedRun) -> String {
     stdout::json(&summary(&played.outcome, played.redactor())).trim_end().to_owned()
 }
 
-/// The exit code of a run that was asked for with options.
+/// Returns the exit code of a run with options.
 pub(super) fn exit_of(outcome: &RunOutcome, status: RunStatus, options: &OutputOptions, is_terminated: bool) -> Exit {
     match (own_exit(outcome, status, is_terminated), status) {
         (_, RunStatus::Partial) if options.fail_on_partial => Exit::Failed,
@@ -147,8 +147,8 @@ pub(super) fn exit_of(outcome: &RunOutcome, status: RunStatus, options: &OutputO
     }
 }
 
-/// The exit code of a run: that of its status. Where every call of a model was rejected for its key, nothing that the run gave is what its
-/// author wanted, even if a stand-in answered.
+/// Returns the exit code for a run's status. If every model call was rejected because of its key, the run counts as failed, even if a
+/// stand-in answered.
 pub(super) fn own_exit(outcome: &RunOutcome, status: RunStatus, is_terminated: bool) -> Exit {
     match Exit::from_status(status, is_terminated) {
         Exit::Ok | Exit::QualityNotMet if record(&outcome.events).is_some_and(|record| record.has_no_valid_key()) => Exit::Failed,
@@ -156,7 +156,7 @@ pub(super) fn own_exit(outcome: &RunOutcome, status: RunStatus, is_terminated: b
     }
 }
 
-/// Keys that model endpoints rejected, a line each, but for the one that is the cause of the end.
+/// Returns keys that model endpoints rejected, one per line, except the one that caused the end.
 pub(super) fn rejected_keys(outcome: &RunOutcome) -> Vec<String> {
     let record = record(&outcome.events);
     let keys = record.iter().flat_map(|record| &record.rejected_keys);
@@ -170,7 +170,7 @@ pub(super) fn rejected_keys(outcome: &RunOutcome) -> Vec<String> {
     keys.filter(|key| !is_cause(&key.message)).map(|key| line(&key.agent, &key.model, &key.message)).collect()
 }
 
-/// Puts a text into a file: whole or not at all, where it is one and its folder can be written.
+/// Writes a text to a file, atomically if it is a regular file in a writable folder.
 pub(super) fn put(path: &Path, text: &str) -> std::io::Result<()> {
     if !std::fs::metadata(path)?.is_file() {
         return std::fs::write(path, text);
@@ -181,7 +181,7 @@ pub(super) fn put(path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
-/// What somebody must look at: gates that passed only because their judge could not answer.
+/// Returns what a person should review: gates that passed only because their judge could not answer.
 fn needs_review(outcome: &RunOutcome) -> Option<String> {
     let reviews = record(&outcome.events).map(|record| record.needs_review).unwrap_or_default();
     let told =
@@ -190,7 +190,7 @@ fn needs_review(outcome: &RunOutcome) -> Option<String> {
     (!told.is_empty()).then(|| format!("needs review: {}", visible(&told.join("; "))))
 }
 
-/// What was noted of calls of models, each note once, with the steps that made them.
+/// Returns the notes on model calls, each once, with the steps that made them.
 fn notes(outcome: &RunOutcome) -> Vec<String> {
     let mut steps: IndexMap<&str, IndexSet<&str>> = IndexMap::new();
     for event in &outcome.events {
@@ -204,7 +204,7 @@ fn notes(outcome: &RunOutcome) -> Vec<String> {
     steps.iter().map(line).collect()
 }
 
-/// How a run ended, in one line; `None`: all went well.
+/// Formats how a run ended, in one line; `None`: there is nothing to report.
 pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
     let status = outcome.status()?;
     let record = record(&outcome.events);
@@ -242,20 +242,20 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
     })
 }
 
-/// The counts of a run that succeeded, in one line; `None`: no step of it has elements.
+/// Formats the counts of a run that succeeded, in one line; `None`: no step of it has elements.
 fn line_of_success(outcome: &RunOutcome) -> Option<String> {
     let record = record(&outcome.events).filter(|record| record.status == Some(RunStatus::Succeeded))?;
     Some(format!("succeeded: {}", counted_batches(&record)?))
 }
 
-/// `each: 87 of 100 sent, 13 failed: …`, of every `for_each` with elements.
+/// Formats the counts of every `for_each` with elements: `each: 87 of 100 sent, 13 failed: …`.
 fn counted_batches(record: &Record) -> Option<String> {
     let counted = record.batches.iter().filter(|batch| batch.elements > 0);
     let counted: Vec<String> = counted.map(|batch| format!("{}: {}", batch.step, batch.words())).collect();
     (!counted.is_empty()).then(|| counted.join("; "))
 }
 
-/// Gates that were not met, a sentence each; those in elements of one `for_each` are counted.
+/// Formats gates that were not met, one sentence each; those in elements of one `for_each` are counted.
 fn gates_not_met(record: &Record) -> Vec<String> {
     let mut gates: IndexMap<Vec<&str>, Vec<&FailureRecord>> = IndexMap::new();
     for failure in record.failures.iter().filter(|failure| failure.counts()) {
@@ -272,7 +272,7 @@ fn gates_not_met(record: &Record) -> Vec<String> {
     gates.into_iter().map(sentence).collect()
 }
 
-/// The object of `--json`: the outputs as they are, and what is told of the way there as in a log, masked.
+/// Returns the object of `--json`: the outputs unmasked, everything else masked like a log.
 fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
     let record = record(&outcome.events);
     let step = |step: &StepRecord| json!({ "status": step.status, "details": masked(&step.details, redactor), "error": masked(&json!(step.error), redactor) });
@@ -292,7 +292,7 @@ fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
     })
 }
 
-/// The value with its texts masked. Numbers are counts and times here, even if a personal value is the same number.
+/// Masks the texts of a value. Numbers are counts and times here, so they stay even if a personal value equals one.
 fn masked(value: &Value, redactor: &Redactor) -> Value {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),

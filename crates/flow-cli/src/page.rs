@@ -1,4 +1,4 @@
-//! `flow runs show --html`: the page of a run, into a file or to standard output.
+//! `flow runs show --html`: writes the page of a run to a file or to standard output.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::adapter::files::{self, cannot};
 use crate::journal::Record;
 use crate::report::page;
 
-/// Writes the page of a run: whole or not at all. `ran`: the file it ran, if it says so. Errors: there is no such folder, the file may not be
+/// Writes the page of a run atomically. `ran`: its pipeline file, if it is recorded. Errors: the folder is missing or the file cannot be
 /// written (exit 2), or the disk is full (exit 6).
 pub(super) fn write(record: Record, ran: Option<&str>, to: &Path, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let failed = |why: String| Refusal::new(Exit::Failed, why);
-    // Secrets are looked for in texts as they are, not as HTML writes them.
+    // Secrets are searched in the texts themselves, before HTML escapes them.
     let known = serde_json::to_value(&record).map(tell::without_secrets_in);
     let record: Record = known.and_then(serde_json::from_value).map_err(|error| failed(format!("the record cannot be read: {error}")))?;
     let html = page::page(&record, &drawn::of_run(&record, ran, shared));

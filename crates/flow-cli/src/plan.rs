@@ -1,5 +1,5 @@
-//! `flow plan`, and `flow run --dry-run`: what would run, and the most it can take. Nothing is started and no socket is opened; of
-//! files only the pipeline's own and the table of its person are read.
+//! `flow plan`, and `flow run --dry-run`: shows what would run, and its maximum use. Nothing is started and no socket is opened; only the
+//! pipeline's own files and the table of its person are read.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
     })
 }
 
-/// What the command line gives. An input that is missing is not known; one that breaks its rules is rejected, as by a run.
+/// Reads the inputs from the command line. Missing ones are unknown; invalid ones are rejected as in a run.
 fn preview_inputs(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
     let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     let read = told_from_project(pipeline, Path::new(""), read);
@@ -71,7 +71,7 @@ fn preview_inputs(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInp
     Ok(PreviewInputs { inputs, missing, channel, person: None, now })
 }
 
-/// Who it would be for; `None`: that hangs on an input that is not given, or the table cannot be read.
+/// Returns the person of the run; `None`: it depends on a missing input, or the table cannot be read.
 fn person(pipeline: &Pipeline, given: &PreviewInputs, shared: &SharedOptions) -> Result<Option<Map<String, Value>>, Refusal> {
     let (Some(person), Some(inputs)) = (&pipeline.person, &given.inputs) else {
         return Ok(pipeline.person.is_none().then(Map::new));
@@ -137,7 +137,7 @@ fn work_out(plan: &Plan, given: &PreviewInputs, default_model: Option<&Model>, f
     }
 }
 
-/// The steps of the first pipeline that run others.
+/// Returns the steps of the first pipeline that run other pipelines.
 fn with_pipelines(plan: &Plan, bounds: &PipelineBounds) -> Vec<(String, Vec<String>, u64)> {
     let name = |id: &PipelineId| plan.pipeline(*id).pipeline.name.value.clone();
     let step = |step: &plan::StepBounds| (plan.pipelines[0].path(step.step), step.called.iter().map(name).collect(), step.calls.calls);
@@ -184,14 +184,14 @@ fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx) -> Vec<PlannedStage> {
     found.step.kind.cases().zip(&found.cases).map(stage).collect()
 }
 
-/// Everything that is asked of models: of the pipeline itself, then of those it calls.
+/// Returns all model calls: those of the pipeline itself, then those of called pipelines.
 fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs, default_model: Option<&Model>) -> Vec<Ask> {
     let mut found = vec![];
     for (at, (planned, bounds)) in plan.pipelines.iter().zip(bounds).enumerate() {
         let pipeline = &planned.pipeline;
         let known = match at {
             0 => known_names(pipeline, given),
-            // What it is given is known only while the run continues.
+            // Its inputs are known only during the run.
             _ => {
                 let person = given.person.clone().filter(|_| pipeline.person.is_none());
                 let first = pipeline.channels.first().map(|channel| channel.name.clone());

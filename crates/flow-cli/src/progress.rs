@@ -1,5 +1,5 @@
-//! Progress of a run on standard error: one plain line when a step ends, and what is awaited meanwhile: on a terminal in a line of its own
-//! that is drawn again and again (with the end of an answer that is being written), elsewhere in a plain line after ten seconds of silence.
+//! Progress of a run on standard error: one line when a step ends, and a report of running steps. On a terminal that is a live line (with
+//! the end of a streamed answer); elsewhere it is a plain line after ten seconds of silence.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -22,52 +22,52 @@ use crate::port::{Clock, PrintError, Printer};
 use crate::redact::Redactor;
 use crate::report::Look;
 
-/// How often the live line is drawn again.
+/// Time between updates of the live line.
 const REDRAW: Duration = Duration::from_millis(200);
-/// How long nothing is told before a line says what is awaited.
+/// Time without output after which a line reports the running steps.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Most steps that the live line names.
+/// Maximum number of steps named in the live line.
 const MOST_NAMED: usize = 3;
 
-/// Most characters of an answer that is being written.
+/// Maximum length of the shown end of a streamed answer, in characters.
 const MOST_HEARD: usize = 60;
 
-/// Shows how a run goes; what it shows ends with it.
+/// Shows the progress of a run; dropping it ends the display.
 pub(super) struct ProgressDisplay {
     is_verbose: bool,
     look: Look,
     bar: ProgressBar,
     is_live: bool,
-    /// Standard output is shown on the same terminal.
+    /// Whether standard output is shown on the same terminal.
     is_shared: bool,
     clock: SystemClock,
     awaited: Arc<Mutex<Awaited>>,
     end: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// What is under way.
+/// The work in progress.
 #[derive(Default)]
 struct Awaited {
-    /// Steps that run, each with when it started.
+    /// Running steps, each with its start time.
     running: Vec<(String, Duration)>,
-    /// Calls of models and searches that are out, with the step that makes them and the end of what was heard of the answer.
+    /// Open calls of models and searches, with their step and the end of the answer received so far.
     heard: HashMap<u64, (String, String)>,
-    /// What is personal or secret, as far as it is known.
+    /// Masks the personal and secret values known so far.
     redactor: Redactor,
-    /// Somebody else writes to the terminal.
+    /// Whether other code is writing to the terminal.
     is_aside: bool,
-    /// A person is asked: lines, each with its colour, that are told when they have answered.
+    /// Set while a person is asked: lines with their colours, to be printed after the answer.
     waiting: Option<Vec<(String, &'static str)>>,
-    /// When something was told last.
+    /// When something was printed last.
     told: Duration,
-    /// A line was told.
+    /// Whether a line was printed.
     has_told: bool,
-    /// The reply stands on the terminal: nothing but what went wrong comes below it.
+    /// Whether the reply is on the terminal: only failures are printed below it.
     is_answered: bool,
 }
 
 impl ProgressDisplay {
-    /// Shows the ends of steps and what is awaited; `is_verbose`, every event.
+    /// Shows the ends of steps and the running ones; with `is_verbose`, every event.
     pub(super) fn new(is_verbose: bool, look: Look) -> ProgressDisplay {
         let clock = SystemClock::new();
         let is_live = typing::shows_lines();
@@ -95,13 +95,13 @@ impl ProgressDisplay {
         ProgressDisplay { is_verbose, look, bar, is_live, is_shared, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }
     }
 
-    /// Hears answers while they come; only where there is a live line to show them in.
+    /// Returns a listener for streamed answers; only if there is a live line to show them.
     pub(super) fn heard(&self) -> Option<AnswerListener> {
         let awaited = self.awaited.clone();
         self.is_live.then(|| -> AnswerListener { Arc::new(move |call, so_far| held(&awaited).hear(call, so_far)) })
     }
 
-    /// A printer that leaves the live line alone.
+    /// Wraps a printer so that it hides the live line.
     pub(super) fn beside(&self, printer: Arc<dyn Printer>) -> Arc<dyn Printer> {
         Arc::new(PrinterBesideProgress { printer, bar: self.bar.clone(), awaited: self.awaited.clone(), is_shared: self.is_shared })
     }
@@ -112,14 +112,14 @@ impl ProgressDisplay {
         self.is_shared && awaited.has_told && !awaited.is_answered
     }
 
-    /// Leaves the terminal to a question: what is told meanwhile comes after it.
+    /// Leaves the terminal to a question: other lines are printed after it.
     pub(super) fn hold(self: &Arc<Self>) -> HeldProgress {
         held(&self.awaited).waiting = Some(vec![]);
         clear(&self.bar);
         HeldProgress(Arc::clone(self))
     }
 
-    /// Writes a line with the live line out of its way; after the question that is being asked.
+    /// Prints a line while the live line is hidden; after the current question, if there is one.
     pub(super) fn tell(&self, line: String, colour: &'static str) {
         let mut awaited = held(&self.awaited);
         (awaited.told, awaited.has_told) = (self.clock.elapsed(), true);
@@ -129,7 +129,7 @@ impl ProgressDisplay {
         }
     }
 
-    /// Writes with the live line out of its way.
+    /// Writes while the live line is hidden.
     pub(super) fn suspended(&self, write: impl FnOnce()) {
         held(&self.awaited).is_aside = true;
         clear(&self.bar);
@@ -138,7 +138,7 @@ impl ProgressDisplay {
         (awaited.is_aside, awaited.told) = (false, self.clock.elapsed());
     }
 
-    /// Follows an event in the live line only.
+    /// Updates only the live line with an event.
     pub(super) fn follow(&self, event: &Event, mask: RunMask<'_>) {
         let mut awaited = held(&self.awaited);
         awaited.take(event, self.clock.elapsed());
@@ -147,7 +147,7 @@ impl ProgressDisplay {
         }
     }
 
-    /// Shows what an event means to people.
+    /// Prints the line of an event.
     pub(super) fn show(&self, event: &Event, mask: RunMask<'_>) {
         self.follow(event, mask);
         let colour = colour_of(event);
@@ -158,7 +158,7 @@ impl ProgressDisplay {
     }
 }
 
-/// As long as it is kept, the terminal is left to a question.
+/// Leaves the terminal to a question as long as it is held.
 pub(super) struct HeldProgress(Arc<ProgressDisplay>);
 
 impl Drop for HeldProgress {
@@ -177,7 +177,7 @@ fn draw(bar: &ProgressBar, text: String) {
     bar.tick();
 }
 
-/// Leaves an empty line, and the cursor at its beginning, until the live line is drawn again.
+/// Hides the live line until it is drawn again, with the cursor at the start of an empty line.
 fn clear(bar: &ProgressBar) {
     if let Ok(style) = ProgressStyle::with_template("") {
         bar.set_style(style);
@@ -203,7 +203,7 @@ struct PrinterBesideProgress {
 }
 
 impl Printer for PrinterBesideProgress {
-    /// Nothing is held meanwhile: whoever should read this may not.
+    /// Holds no lock while it prints: the reader of the output may be blocked.
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
         let is_first = {
             let mut awaited = held(&self.awaited);
@@ -234,7 +234,7 @@ impl Awaited {
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
             | Happening::StepCancelled { step, .. } => self.running.retain(|(path, _)| path != &**step),
-            // A search tells how far its index is.
+            // A search reports the progress of its index.
             Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
                 self.heard.insert(*call, (step.to_string(), String::new()));
             }
@@ -245,7 +245,7 @@ impl Awaited {
         }
     }
 
-    /// Keeps the end of an answer that is being written. More than is shown, so that what is masked is seen whole.
+    /// Stores the end of a streamed answer. It is longer than what is shown, so that masked values are complete.
     fn hear(&mut self, call: u64, so_far: &str) {
         if let Some((_, end)) = self.heard.get_mut(&call) {
             let skipped = so_far.char_indices().rev().nth(4 * MOST_HEARD).map_or(0, |(at, _)| at);
@@ -253,7 +253,7 @@ impl Awaited {
         }
     }
 
-    /// ` …the end of the answer`, when one step alone is awaited.
+    /// Returns ` …the end of the answer`, if only one step is running.
     fn writing(&self, path: &str) -> String {
         let Some((_, end)) = self.heard.values().find(|(step, end)| step == path && !end.is_empty()) else { return String::new() };
         let words = self.redactor.redact(end).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -261,7 +261,7 @@ impl Awaited {
         format!(" …{}", visible(&words[skipped..]))
     }
 
-    /// `compose (3s), check (1s)`: the innermost steps that run. Empty: nothing does.
+    /// Returns the innermost running steps: `compose (3s), check (1s)`. Empty: none is running.
     fn text(&self, now: Duration) -> String {
         if self.is_aside || self.waiting.is_some() {
             return String::new();
@@ -281,10 +281,10 @@ impl Awaited {
     }
 }
 
-/// The colour of what goes well.
+/// The colour of regular progress.
 const PALE: &str = "2";
 
-/// The colour of an event's line.
+/// Returns the colour of an event's line.
 fn colour_of(event: &Event) -> &'static str {
     match &event.happening {
         Happening::StepFailed { .. } | Happening::StepBlocked { .. } | Happening::LimitReached { .. } => "31",
@@ -302,11 +302,11 @@ fn colour_of(event: &Event) -> &'static str {
     }
 }
 
-/// The line of an event, if it has one; what people, models and tools said is masked in it.
+/// Returns the line of an event, if it has one; texts of people, models and tools in it are masked.
 pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option<String> {
     let masked = |text: &str| mask.redactor().redact(text);
     Some(match &event.happening {
-        // An earlier run did it: the count of its list says so.
+        // Its result comes from an earlier run: the count of its list includes it.
         Happening::StepSucceeded { details, .. } if StepDetails::of(details).is_kept() && !is_verbose => return None,
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);

@@ -1,4 +1,4 @@
-//! What stops a command before anything is started: mistakes in files, on the command line, and what this machine lacks. A file that was checked.
+//! Errors that stop a command before anything starts: in files, on the command line, or on this machine. Also loads checked files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
 use crate::runtime::{CheckError, RunError, Workflow, drawn, shown};
 
-/// A refusal with this exit code, and a line that is formatted.
+/// Creates a refusal with an exit code and a formatted line.
 macro_rules! refusal {
     ($exit:ident, $($text:tt)*) => { $crate::refusal::Refusal::new($crate::Exit::$exit, format!($($text)*)) };
 }
 
-/// What stops a run before it starts: its exit code and what to say.
+/// Why a run does not start: its exit code and the lines to print.
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
 
 impl Refusal {
@@ -59,26 +59,26 @@ impl From<RunError> for Refusal {
 }
 
 impl SharedOptions {
-    /// The variables of the environment, and those of `--env-file`.
+    /// Returns the environment variables, and those of `--env-file`.
     pub(super) fn variables(&self) -> Result<BTreeMap<String, Secret>, Refusal> {
         environment::variables(self.env_file.as_deref()).map_err(Refusal::usage)
     }
 }
 
-/// Tells a refusal, and gives the exit code.
+/// Prints a refusal, and returns the exit code.
 pub(super) fn report(Refusal(exit, lines): Refusal) -> Exit {
     lines.iter().for_each(|line| tell::refused(line));
     exit
 }
 
-/// A pipeline that may be run or looked at: it has no errors. Nothing is started.
-/// Errors: there is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
+/// Loads a pipeline without errors. Nothing is started. Errors: the file does not exist (exit 4), is not a pipeline (exit 2), or has errors
+/// (exit 1).
 pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, Refusal> {
     let checked = checked(file, shared)?;
     Workflow::from_checked(checked, file.to_path_buf(), shared.project_of(file)).map_err(Refusal::usage)
 }
 
-/// A file of this language without errors. Errors: as those of [`pipeline`].
+/// Loads a file of this language without errors. Errors: as for [`pipeline`].
 pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Refusal> {
     let shown = shown(file);
     if file.is_dir() || !file.exists() {
@@ -100,7 +100,7 @@ pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Re
     Ok(checked)
 }
 
-/// Errors stop the run before it starts; warnings become one line.
+/// Reports findings: errors stop the run before it starts; warnings are summarized in one line.
 pub(super) fn report_findings(checked: &Checked, file: &str, shared: &SharedOptions) -> Result<(), Refusal> {
     let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();

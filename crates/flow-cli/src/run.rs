@@ -1,4 +1,4 @@
-//! `flow run`, and what it shares with those that continue with a run.
+//! `flow run`, and functions for other commands that execute runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::runtime::{
 };
 use flow_lang::plan::surely_asks;
 
-/// What is told where replies come from a file.
+/// The note printed if replies come from a file.
 pub(super) const SCRIPTED: &str = "models are scripted: replies come from a file, no model is called";
 
 /// Runs a pipeline.
@@ -67,7 +67,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     play(session, printed, shared)
 }
 
-/// Checks the file, sees that it is trusted, and gets everything ready for a run whose events are shown; nothing is started.
+/// Checks the file and its trust, and prepares a run whose events are shown; nothing is started.
 pub(super) fn prepared(
     file: &Path,
     printed: &OutputOptions,
@@ -83,7 +83,7 @@ pub(super) fn prepared(
         let what = format!("--record: step \"{}\" asks a person, and nobody can answer here", visible(&step.id.value));
         return Err(refusal!(Usage, "{what}; a recording is of one whole run, so record it at a terminal"));
     }
-    // A replay asks nobody, starts nothing and needs no secret.
+    // A replay needs no consent and no secrets, and starts nothing.
     let agreed = if taping.is_replay() { None } else { Some(trust::consent(&workflow.checked, file, is_allowed, shared)?) };
     let mut runner = shared.runner(&workflow, agreed);
     runner.taping = taping;
@@ -91,7 +91,7 @@ pub(super) fn prepared(
 }
 
 impl SharedOptions {
-    /// Makes runs as the settings, the environment and `--env-file` say, of a file that was agreed to.
+    /// Creates a runner from the settings, the environment and `--env-file`, for a file with consent.
     pub(super) fn runner(&self, workflow: &Workflow, agreed: Option<Arc<Agreed>>) -> Runner {
         let mut runner = workflow.runner().environment().user_settings().storage(Storage::Project);
         runner.env_file.clone_from(&self.env_file);
@@ -100,7 +100,7 @@ impl SharedOptions {
     }
 }
 
-/// The surroundings of a run; what is secret in them is hidden from now on.
+/// Prepares the environment of a run; its secrets are masked from now on.
 pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
     let mut on = runner.surroundings()?;
     on.runner.telemetry = telemetry::observer(&on.settled.telemetry);
@@ -109,7 +109,7 @@ pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
     Ok(on)
 }
 
-/// A run that somebody looks at.
+/// A run shown at the terminal.
 struct AtTerminal<'a> {
     signals: Attended,
     progress: Option<Arc<ProgressDisplay>>,
@@ -133,14 +133,14 @@ impl Attend for AtTerminal<'_> {
     }
 }
 
-/// Tells for which run of its conversation a run waits.
+/// Prints for which run of its conversation a run waits.
 pub(super) fn waits(ahead: &str, process: &str, is_quiet: bool) {
     if !is_quiet {
         tell!("run {ahead} of this conversation is running in process {process}; waiting for it");
     }
 }
 
-/// Plays a run to its end, or until a person must decide, and tells what became of it.
+/// Plays a run to its end, or until a person must decide, and reports the outcome.
 pub(super) fn play(session: RunSession, printed: OutputTargets, shared: &SharedOptions) -> Result<Exit, Refusal> {
     watched(session, printed, shared, |played, printed| {
         let sent = played.outcome.events.iter().any(has_printed);
@@ -148,8 +148,8 @@ pub(super) fn play(session: RunSession, printed: OutputTargets, shared: &SharedO
     })
 }
 
-/// Plays a run to its end, or until a person must decide. `then` is given what became of it and whether its steps print what it has to say;
-/// signals are heard until it has ended: what hangs then can be interrupted, too.
+/// Plays a run to its end, or until a person must decide. `then` receives the outcome and the output targets; signals are handled until it
+/// returns, so that it can be interrupted, too.
 pub(super) fn watched<'a, T>(
     mut session: RunSession,
     printed: OutputTargets<'a>,
@@ -184,7 +184,7 @@ pub(super) fn watched<'a, T>(
     then(played, printed)
 }
 
-/// Tells what became of a run. `sent`: steps have printed what it has to say.
+/// Reports the outcome of a run. `sent`: steps have printed its message.
 pub(super) fn report(mut played: PlayedRun, printed: OutputTargets, sent: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let outcome = &mut played.outcome;
     if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
@@ -205,7 +205,7 @@ pub(super) fn report(mut played: PlayedRun, printed: OutputTargets, sent: bool, 
     let is_lost = loss.is_some();
     loss.iter().flat_map(|Refusal(_, lines)| lines).for_each(|line| tell!("{line}"));
     outcome.recorded?;
-    // A step may get over a missing recording; whoever replays must not.
+    // A step may handle a missing recording; the replay still fails.
     let told = outcome.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
     for miss in outcome.misses.iter().filter(|miss| Some(miss.as_str()) != told) {
         tell!("not recorded: {}", visible(miss));
@@ -213,12 +213,12 @@ pub(super) fn report(mut played: PlayedRun, printed: OutputTargets, sent: bool, 
     Ok(if outcome.misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
 }
 
-/// Whether a run was begun with `--record`.
+/// Whether a run was started with `--record`.
 pub(super) fn is_recorded(events: &[Event]) -> bool {
     start_of(events).and_then(|start| start.tape.as_ref()).is_some_and(|tape| !tape.is_replay)
 }
 
-/// What a person must decide about a run that waits, and how, for others.
+/// Returns the questions of a waiting run with the commands to answer them, masked for others.
 pub(super) fn to_decide(events: &[Event], reach: &str) -> Vec<String> {
     record(events).map(|record| how_to_decide(&masked(record, events), reach)).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! Ctrl-C, SIGTERM and a terminal that is gone (SIGHUP).
+//! Ctrl-C, SIGTERM and a closed terminal (SIGHUP).
 //!
-//! They are heard in a thread of their own: the thread of a run may wait for a pipe that nobody empties, or a disk that does not answer.
+//! A separate thread receives them, because the thread of a run may be blocked by a full pipe or an unresponsive disk.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -13,36 +13,36 @@ use crate::driver::Runtime;
 use crate::event::{Canceller, Event, Happening};
 use crate::model::STAGE_TIME;
 
-/// How long the program may take to end after a signal, whatever hangs. What a run waits for has ended before.
+/// Time limit for the program to end after a signal. The calls of a run have ended before.
 const TO_END: Duration = Duration::from_millis(4_900);
 
-/// What the thread that receives signals is told.
+/// Messages to the thread that receives signals.
 enum News {
-    /// A signal has come: what the record calls it, and how the program ends.
+    /// A signal arrived: its name in the record, and the exit code of the program.
     Signal(Canceller, Exit),
-    /// From now on it ends this run.
+    /// From now on a signal ends this run.
     Run(UnboundedSender<Canceller>),
-    /// It ends this answer of a chat; a second one ends the calls that the answer still waits for.
+    /// From now on a signal ends this answer of a chat; a second one ends the calls that the answer still waits for.
     Answer(UnboundedSender<Canceller>),
-    /// It ends the program in the middle of a line on the terminal.
+    /// From now on a signal ends the program in the middle of a line on the terminal.
     Question,
-    /// It ends the program while a line is edited, after this.
+    /// From now on a signal calls this and ends the program, while a line is edited.
     Edited(Box<dyn FnOnce() + Send>),
-    /// A run that ends has so much time more.
+    /// Extends the time for a run to end.
     Longer(Duration),
-    /// It ends the program: no run is left, and all is written.
+    /// From now on a signal ends the program: no run is left, and everything is written.
     Over,
 }
 
-/// Tells of each signal from now on; it no longer ends the process. A terminal that is gone counts as SIGTERM. `None`: they cannot be heard here, and
-/// do what they always do.
+/// Passes on each signal from now on; it no longer ends the process. A closed terminal counts as SIGTERM. `None`: signals cannot be
+/// received here and keep their default effect.
 fn hear(news: &UnboundedSender<News>) -> Option<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut all = vec![
         (SignalKind::interrupt(), Canceller::Interrupt, Exit::Interrupted),
         (SignalKind::terminate(), Canceller::Terminate, Exit::Terminated),
     ];
-    // Ignored: whoever started the program wants it to outlive its terminal (`nohup`). Where the system does not tell, it is not.
+    // SIGHUP stays ignored if the program was started so (`nohup`). If the system does not report this, it is handled.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     if ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 == 0) {
@@ -55,34 +55,34 @@ fn hear(news: &UnboundedSender<News>) -> Option<()> {
     Some(())
 }
 
-/// From now on a file that may not grow any more (`ulimit -f`) fails what writes to it, and does not end the process.
+/// Makes writes fail if a file reaches its size limit (`ulimit -f`), instead of ending the process.
 pub(super) fn survive_full_files() {
     let Ok(runtime) = Runtime::new() else { return };
     let _inside = runtime.enter();
-    // Once it was heard, its usual effect never comes back.
+    // Once a signal is handled, its default effect does not return.
     let _ = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
-/// What was typed or pasted before a question was seen is no answer to it.
+/// Discards input typed or pasted before a question was visible, because it is not an answer; returns whether there was some.
 pub(super) fn forget_typed() -> bool {
     let has_typed = rustix::io::ioctl_fionread(std::io::stdin()).is_ok_and(|bytes| bytes > 0);
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
     has_typed
 }
 
-/// Waits at most so long for a line that a person types, or the end of what they type.
+/// Waits up to `most` for a typed line or the end of the input.
 pub(super) fn has_typed(most: std::time::Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = std::io::stdin();
     let most = Timespec::try_from(most).ok();
     match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], most.as_ref()) {
         Ok(ready) => ready > 0,
-        // What cannot be waited for is read at once.
+        // If waiting is impossible, the input is read at once.
         Err(error) => error != rustix::io::Errno::INTR,
     }
 }
 
-/// The thread that hears signals; it is started once for the program.
+/// Returns the sender to the thread that receives signals; it is started once.
 fn listener() -> Option<&'static UnboundedSender<News>> {
     static HEARD: OnceLock<Option<UnboundedSender<News>>> = OnceLock::new();
     let heard = HEARD.get_or_init(|| {
@@ -98,7 +98,7 @@ fn listener() -> Option<&'static UnboundedSender<News>> {
     heard.as_ref()
 }
 
-/// During a run the first ends the run; the second one (of an answer the third one), or a run that does not end, ends the program at once.
+/// Handles signals. The first ends the run; the second (for an answer the third), or a run that does not end, ends the program at once.
 async fn attend(mut news: UnboundedReceiver<News>) {
     let (mut meaning, mut first) = (News::Over, None);
     let late = tokio::time::sleep(TO_END);
@@ -143,35 +143,35 @@ fn end_now(exit: Exit) -> ! {
     std::process::exit(i32::from(exit.number()))
 }
 
-/// Standard error may be what hangs.
+/// Prints in a separate thread, because standard error may be blocked.
 fn tell_aside(line: &'static str) {
     let _ = std::thread::Builder::new().name("tell".into()).spawn(move || tell!("{line}"));
 }
 
-/// As long as it is kept, signals mean something else than the end of the program.
+/// Changes the effect of signals as long as it is held.
 pub(super) struct Attended(Option<&'static UnboundedSender<News>>);
 
-/// From now on a signal ends the run that hears of it through this channel.
+/// From now on a signal ends the run that receives it through this channel.
 pub(super) fn listen(run: UnboundedSender<Canceller>) -> Attended {
     Attended::meaning(News::Run(run))
 }
 
-/// From now on a signal ends the answer of a chat that hears of it through this channel.
+/// From now on a signal ends the answer of a chat that receives it through this channel.
 pub(super) fn listen_to_answer(run: UnboundedSender<Canceller>) -> Attended {
     Attended::meaning(News::Answer(run))
 }
 
-/// A question is asked, and there is no run yet: Ctrl-C ends the program.
+/// While a question is asked and no run exists, Ctrl-C ends the program.
 pub(super) fn at_question() -> Attended {
     Attended::meaning(News::Question)
 }
 
-/// A line is edited, which sets the terminal: a signal sets it as it is now, does this, and ends the program.
+/// While a line is edited, a signal restores the terminal, calls `then`, and ends the program.
 pub(super) fn at_edited_line(then: impl FnOnce() + Send + 'static) -> Attended {
     use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
     let before = tcgetattr(std::io::stdin()).ok();
     Attended::meaning(News::Edited(Box::new(move || {
-        // Of a terminal that is gone nothing is left to set.
+        // A closed terminal cannot be restored.
         let _ = before.map(|before| tcsetattr(std::io::stdin(), OptionalActions::Now, &before));
         super::stdout::control(PASTE_AS_TYPED);
         tell!();
@@ -179,18 +179,18 @@ pub(super) fn at_edited_line(then: impl FnOnce() + Send + 'static) -> Attended {
     })))
 }
 
-/// Pasted text comes without brackets again.
+/// Disables bracketed paste.
 const PASTE_AS_TYPED: &str = "\u{1b}[?2004l";
 
-/// What the terminal holds that nobody has read.
+/// Unread input of the terminal.
 pub(super) struct TypedAhead {
-    /// How many bytes, also of a line that has not ended.
+    /// Number of bytes, including those of an incomplete line.
     pub(super) bytes: u64,
-    /// Whether more is there than whole lines: the beginning of one, or Ctrl-D, which is a NUL where the terminal hands over each byte (termios(3)).
+    /// Whether there is more than whole lines: an incomplete line, or Ctrl-D, which is a NUL in non-canonical mode (termios(3)).
     pub(super) goes_on: bool,
 }
 
-/// What was typed while nobody read; `None`: the terminal does not tell.
+/// Returns the unread input; `None`: the terminal does not report it.
 pub(super) fn typed_ahead() -> Option<TypedAhead> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let stdin = std::io::stdin();
@@ -211,7 +211,7 @@ impl Attended {
         attended
     }
 
-    /// Sees the events of a run: a stage that begins while it ends has time of its own.
+    /// Handles an event of a run: a stage that starts while the run ends has its own time limit.
     pub(super) fn watch(&self, event: &Event) {
         if matches!(event.happening, Happening::StageStarted { .. }) {
             self.tell(News::Longer(STAGE_TIME));

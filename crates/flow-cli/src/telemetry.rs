@@ -1,18 +1,18 @@
-//! Who observes the runs of this program: a collector of OpenTelemetry, if an endpoint is set.
+//! The observer of this program's runs: an OpenTelemetry collector, if an endpoint is set.
 
 use crate::adapter::environment::text;
 use crate::event::TraceContext;
 use crate::model::TelemetrySettings;
 use crate::port::SharedTelemetry;
 
-/// How long the end of the program waits for the collector.
+/// How long the program waits for the collector at its end.
 #[cfg(feature = "telemetry")]
 const TO_END: std::time::Duration = std::time::Duration::from_secs(3);
 
 #[cfg(feature = "telemetry")]
 static OBSERVER: std::sync::OnceLock<Option<std::sync::Arc<crate::runtime::Otlp>>> = std::sync::OnceLock::new();
 
-/// Who observes runs, opened once; a setting that cannot be used is told and stops nothing.
+/// Returns the observer of runs, opened once; an invalid setting is reported and ignored.
 #[cfg(feature = "telemetry")]
 pub(super) fn observer(settings: &TelemetrySettings) -> Option<SharedTelemetry> {
     use crate::runtime::{Otlp, OtlpSettings};
@@ -32,7 +32,7 @@ pub(super) fn observer(_: &TelemetrySettings) -> Option<SharedTelemetry> {
     None
 }
 
-/// Sends what is left, at the end of the program, and tells what could not be sent.
+/// Sends the remaining data at the end of the program, and reports data that could not be sent.
 pub(super) fn close(is_quiet: bool) {
     #[cfg(feature = "telemetry")]
     if let Some(lost) = OBSERVER.get().cloned().flatten().and_then(|observer| observer.close(TO_END)).filter(|_| !is_quiet) {
@@ -42,7 +42,7 @@ pub(super) fn close(is_quiet: bool) {
     let _ = is_quiet;
 }
 
-/// The place in a trace that `TRACEPARENT` and `TRACESTATE` name.
+/// Reads the trace context from `TRACEPARENT` and `TRACESTATE`.
 pub(super) fn caller(is_quiet: bool) -> Option<TraceContext> {
     let parent = text("TRACEPARENT").filter(|parent| !parent.is_empty())?;
     let caller = TraceContext::read(&parent, text("TRACESTATE").as_deref());

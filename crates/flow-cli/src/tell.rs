@@ -1,5 +1,5 @@
-//! The one door to standard error: nothing secret, no control characters, and of what runs say nothing personal. Whoever reads it may be
-//! gone, and the disk behind it full: neither ends the program.
+//! Writes to standard error, without secrets, control characters and personal values of runs. A closed reader or a full disk does not end
+//! the program.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,26 +19,26 @@ use crate::port::Secret;
 use crate::redact::{Redactor, Secrets};
 use crate::report::Look;
 
-/// Writes a line about what continues: known secrets and personal values, and what has the shape of one, are masked.
+/// Prints a message that does not stop the command; known secrets and personal values, and texts that look like them, are masked.
 macro_rules! tell {
     () => { $crate::tell::line("") };
     ($($text:tt)*) => { $crate::tell::line(&format!($($text)*)) };
 }
 
-/// Writes a line that repeats what is in files and on the command line: addresses and examples stay as they are written, secrets do not.
+/// Prints a line that repeats content of files or the command line: addresses and examples stay as written, secrets are masked.
 macro_rules! tell_as_written {
     ($($text:tt)*) => { $crate::tell::as_written(&format!($($text)*), "\n") };
 }
 
-/// Writes a line that --quiet leaves out.
+/// Prints a line that --quiet suppresses.
 macro_rules! note {
     ($options:expr, $($text:tt)*) => { if !$options.quiet { tell!($($text)*) } };
 }
 
-/// What must not be printed, as far as it is known in this process.
+/// Values that must not be printed, as far as this process knows them.
 #[derive(Default)]
 struct KnownSecrets {
-    /// Those of each pipeline that this process has opened.
+    /// Secrets of each pipeline that this process has opened.
     texts: BTreeSet<String>,
     secrets: Secrets,
     redactor: Redactor,
@@ -46,7 +46,7 @@ struct KnownSecrets {
 
 static KNOWN: LazyLock<Mutex<KnownSecrets>> = LazyLock::new(Mutex::default);
 
-/// `None`: whoever panicked while holding it asks again.
+/// Returns `None` while panicking if the lock is held.
 fn known() -> Option<MutexGuard<'static, KnownSecrets>> {
     match KNOWN.try_lock() {
         Ok(known) => Some(known),
@@ -55,7 +55,7 @@ fn known() -> Option<MutexGuard<'static, KnownSecrets>> {
     }
 }
 
-/// From now on these are hidden in everything that is printed.
+/// Masks these secrets in all later output.
 pub(super) fn hide_secrets(secrets: &[Secret]) {
     let Some(mut known) = known() else { return };
     let before = known.texts.len();
@@ -66,19 +66,19 @@ pub(super) fn hide_secrets(secrets: &[Secret]) {
     }
 }
 
-/// From now on lines are masked with this: it knows the secrets and personal values of a run.
+/// Masks later lines with this redactor, which knows the secrets and personal values of a run.
 pub(super) fn hide_with(redactor: &Redactor) {
     if let Some(mut known) = known() {
         known.redactor = redactor.clone();
     }
 }
 
-/// The text without known secrets.
+/// Masks known secrets in a text.
 pub(super) fn without_secrets(text: &str) -> Cow<'_, str> {
     known().map_or(Cow::Borrowed(text), |known| known.secrets.hide(text))
 }
 
-/// The value without known secrets.
+/// Masks known secrets in a value.
 pub(super) fn without_secrets_in(mut value: Value) -> Value {
     if let Some(known) = known() {
         known.secrets.hide_in_value(&mut value);
@@ -86,44 +86,44 @@ pub(super) fn without_secrets_in(mut value: Value) -> Value {
     value
 }
 
-/// Writes one line, masked.
+/// Prints one line, masked.
 pub(super) fn line(text: &str) {
     let masked = known().map_or_else(|| Redactor::default().redact(text), |known| known.redactor.redact(text));
     write(&(visible(&masked) + "\n"));
 }
 
-/// Writes a text on one line, and what ends it.
+/// Prints a text on one line, followed by `end`.
 pub(super) fn as_written(text: &str, end: &str) {
     write(&(visible(&without_secrets(text)) + end));
 }
 
-/// Writes a text as written, in a colour and as wide as the window.
+/// Prints a text as written, in a colour and wrapped to the window.
 pub(super) fn in_colour(text: &str, look: Look, code: &str) {
     let lines = look.wrapped("", &visible(&without_secrets(text)));
     write(&(look.paint(lines.trim_end_matches('\n'), code) + "\n"));
 }
 
-/// Writes a text as written and as wide as the window, behind what its first line begins with.
+/// Prints a text as written and wrapped to the window, after the start of its first line.
 pub(super) fn wrapped(first: &str, text: &str, look: Look) {
     write(&look.wrapped(first, &visible(&without_secrets(text))));
 }
 
-/// Writes an empty line.
+/// Prints an empty line.
 pub(super) fn gap() {
     write("\n");
 }
 
-/// Writes what stops a command, as written; it may have several lines.
+/// Prints the lines of an error that stops a command, as written.
 pub(super) fn refused(text: &str) {
     write(&(visible_lines(&without_secrets(text)) + "\n"));
 }
 
-/// Writes something of several lines that was drawn for people, with its colours.
+/// Prints formatted lines with their colours.
 pub(super) fn drawn(text: &str) {
     write(&(visible_drawn(without_secrets(text).trim_end()) + "\n"));
 }
 
-/// Tells of a fault of the program as of everything else. One in a library that reads a damaged file is told as a failure of that file.
+/// Reports a panic like other errors. A panic in a library that reads a damaged file is reported as a failure of that file.
 pub(super) fn panicked(fault: &std::panic::PanicHookInfo<'_>) {
     if is_guarded() {
         return;
@@ -143,16 +143,16 @@ fn write(text: &str) {
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// `FLOW_LOG=spans`: shows the spans of runs from now on, a line each. Errors: it says something else.
+/// `FLOW_LOG=spans`: prints the spans of runs from now on, one per line. Errors: it has another value.
 pub(super) fn show_spans() -> Result<(), String> {
     match environment::text("FLOW_LOG").as_deref() {
         None | Some("") => Ok(()),
         Some("spans") => {
-            // Those of the crates beneath hold headers and addresses.
+            // Spans of other crates contain headers and addresses.
             let ours = Targets::new().with_target("flow", Level::INFO);
             let lines = tracing_subscriber::fmt::layer().without_time().with_span_events(FmtSpan::CLOSE).with_writer(|| MaskedStderr);
             let lines = lines.with_target(false).with_filter(ours);
-            // Nobody else sets one in this program.
+            // No other code in this program sets a subscriber.
             let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
             Ok(())
         }

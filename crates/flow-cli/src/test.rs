@@ -92,7 +92,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     Ok(Exit::Ok)
 }
 
-/// Errors: options that do not go together, or not where CI is set, and a file that would be written over and is no baseline.
+/// Errors: conflicting options, options that are not allowed if CI is set, or a file to be overwritten that is not a baseline.
 fn refuse(options: &TestOptions, baseline: Option<&(&Path, Result<Baseline, impl std::fmt::Display>)>) -> Result<(), Refusal> {
     let in_ci = environment::is_set("CI");
     let refused = [
@@ -113,7 +113,7 @@ fn refuse(options: &TestOptions, baseline: Option<&(&Path, Result<Baseline, impl
     Ok(())
 }
 
-/// The tests of files that the change touches, those that have errors, and how many these are.
+/// Returns the tests of files that the change affects, those with errors, and the number of affected files.
 fn suites(
     paths: &[PathBuf],
     changes: Option<&Changes>,
@@ -154,7 +154,7 @@ fn suites(
     Ok((suites, broken, touched))
 }
 
-/// Tells goldens that are as this run and that the change has changed, with what they were before.
+/// Marks goldens that match this run and were modified by the change, with the difference to their earlier content.
 fn accepted(found: &mut Report, changes: &Changes) {
     let goldens = found.outcomes.iter_mut().filter_map(|outcome| outcome.golden.as_mut());
     for golden in goldens.filter(|golden| golden.state == Golden::Same && changes.has(&golden.path)) {
@@ -169,7 +169,7 @@ fn lost(file: &Path) -> impl FnOnce(std::io::Error) -> Refusal {
     move |error| Refusal::new(Exit::Failed, cannot(error))
 }
 
-/// Writes the reports that are wanted in files.
+/// Writes the reports that are requested as files.
 fn write(found: &Report, options: &TestOptions) -> Result<(), Refusal> {
     if let Some(file) = &options.junit {
         std::fs::write(file, report::junit(found)).map_err(lost(file))?;
@@ -181,7 +181,7 @@ fn write(found: &Report, options: &TestOptions) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Why there is nothing to run.
+/// Returns why there is nothing to run.
 fn no_test(options: &TestOptions) -> String {
     if let Some(text) = &options.filter {
         return format!("no test matches \"{}\"", visible(text));
@@ -191,7 +191,7 @@ fn no_test(options: &TestOptions) -> String {
     format!("no test found in {place}: name test files *.test.yaml, or add tests to a pipeline")
 }
 
-/// Whether a case of a baseline exists no more: it was not run although all of its file was.
+/// Whether a case of a baseline no longer exists: it was not run although its whole file was.
 fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) -> bool {
     let is_in = |file: &str| name.strip_prefix(file).is_some_and(|rest| rest.starts_with('/'));
     let all_was_run =
@@ -199,7 +199,7 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
     all_was_run && !found.broken.iter().any(|broken| is_in(&broken.file)) && found.outcomes.iter().all(|outcome| outcome.name != name)
 }
 
-/// What it takes to ask models, and the hosts in private networks that may be asked: those that the user has named.
+/// Returns the options for calling models, and the hosts in private networks that the user allows.
 fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(Option<LiveModels>, Vec<String>), Refusal> {
     let env = shared.variables()?;
     let default_model = world::default_model(&env)?;
@@ -208,7 +208,7 @@ fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(Option<LiveMod
     Ok((Some(LiveModels { env, default_model, policy: settled.policy, settings_model: settled.model, keeps: options.record }), hosts))
 }
 
-/// The files with tests: of the paths that are named, else of the project.
+/// Returns the files with tests: of the named paths, or else of the project.
 fn files(options: &TestOptions, shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
     let nothing = |error: golden::DiscoverError| Refusal::new(Exit::NothingRan, error);
     let project = [shared.current_project()];

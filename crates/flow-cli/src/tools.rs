@@ -1,4 +1,4 @@
-//! `flow tools`: looking at the tools of MCP servers, and accepting them.
+//! `flow tools`: inspects the tools of MCP servers, and accepts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,19 +23,19 @@ use crate::model::{Pipeline, Tool};
 use crate::port::{INSTRUCTIONS, Secret, ToolServer, ToolServers};
 use crate::runtime::{declared, inputs_of_file, kept, place_of, settings, world};
 
-/// What a look at a server brought.
+/// The result of inspecting a server.
 pub(super) enum Seen {
     /// It answers.
     Is(Box<(ToolServer, ServerLook)>),
-    /// It does not, and why.
+    /// It does not answer, with the reason.
     Fails(String),
-    /// It is optional and does not, and why.
+    /// It is optional and does not answer, with the reason.
     IsAbsent(String),
-    /// What it is started with reads inputs that have no default.
+    /// Its command reads inputs without a default.
     OnlyInARun(String),
 }
 
-/// Starts the servers of a pipeline, all at once, asks for their tools, and ends them.
+/// Starts the servers of a pipeline, all at once, lists their tools, and ends them.
 pub(super) fn look(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, world: &McpServers) -> Vec<(String, Seen)> {
     let found = servers(pipeline, &inputs_of_file(pipeline), &declared([pipeline], env), env);
     if found.is_empty() {
@@ -60,17 +60,17 @@ pub(super) fn look(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, world: &
     })
 }
 
-/// The servers of a file, to be asked outside of a run.
+/// Creates the servers of a file for use outside a run.
 pub(super) fn servers_of(file: &Path, agreed: Arc<Agreed>, env: &BTreeMap<String, Secret>, shared: &SharedOptions) -> McpServers {
     let project = shared.project_of(file);
     let hosts = settings::read(&project).unwrap_or_default().hosts_with(env);
     world::servers(hosts, agreed, world::login_command(file, &project, shared.env_file.as_deref()))
 }
 
-/// The pipelines to look at: those that are named, else all of the project. What is named must hold one. Errors: it does not (exit 4).
+/// Returns the pipelines to inspect: the named ones, or else all of the project. Errors: a named path holds no pipeline (exit 4).
 pub(super) fn pipelines(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<(PathBuf, Checked)>, Refusal> {
     let mut all = vec![];
-    // Of several paths each must hold one.
+    // If several paths are named, each must hold a pipeline.
     for paths in if paths.is_empty() { vec![paths] } else { paths.chunks(1).collect() } {
         let before = all.len();
         for path in files(paths, shared)? {
@@ -89,13 +89,13 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec
     Ok(all)
 }
 
-/// Shows how the tools of servers differ from what was pinned, and accepts them.
+/// Shows how the tools of servers differ from the pinned ones, and accepts them.
 pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
     let pipelines = pipelines(paths, shared)?;
     let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
     tell::hide_secrets(&programs.flat_map(|program| secret_values(program, &env)).collect::<Vec<_>>());
-    // All are asked about before the first server starts.
+    // Consent for all files is requested before the first server starts.
     let mut all_agreed = vec![];
     for (path, checked) in &pipelines {
         let mut tools = checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.tools.values());
@@ -152,7 +152,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     Ok(if faults > 0 || only_check && differences > 0 { Exit::Findings } else { Exit::Ok })
 }
 
-/// Prints how a server's tools differ; how many do.
+/// Prints how a server's tools differ; returns the number of differences.
 fn tell_difference(name: &str, look: &ServerLook) -> usize {
     let difference = &look.difference;
     if difference.is_first {

@@ -1,5 +1,5 @@
-//! Trust: before the first run of a file that wants programs, hosts or secrets, a person is shown what it wants and asked. Every command
-//! that would start something of a file asks [`consent`] before; no other place decides it.
+//! Trust: before the first run of a file that uses programs, hosts or secrets, a person is shown what it uses and asked. Every command that
+//! would start something from a file calls [`consent`] first; no other code decides this.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::report::wish_lines;
 use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, place_in, trusted};
 use crate::runtime::{RunError, kept, settings, shown};
 
-/// What is asked at a terminal.
+/// The question at a terminal.
 const QUESTION: &str = "Trust it until any of it changes?";
 
-/// What a file wants.
+/// Returns what a file uses.
 fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> Result<ConsentRequest<'a>, Refusal> {
     let of_project = settings::read(&shared.project_of(file))?.model_of_project;
     Ok(ConsentRequest::from_checked(checked, file, of_project, &shared.variables()?))
 }
 
-/// Shows what is wanted and asks; what is agreed to is kept.
+/// Asks for consent and stores it.
 fn ask(wanted: &ConsentRequest, standing: &Standing, shared: &SharedOptions) -> Result<(), Refusal> {
     let at_question = at_question();
     let answer = Typing::default().decide(QUESTION).map(|said| matches!(said, Said::Yes));
@@ -39,10 +39,10 @@ fn ask(wanted: &ConsentRequest, standing: &Standing, shared: &SharedOptions) -> 
     }
 }
 
-/// Whether what a file wants may be done: it wants nothing; it is allowed for this call (`--trust`); it was trusted before, and is the same
-/// to the byte; or a person at the terminal says so now, which is kept. Nothing may be started without it, and no program that would
-/// run something else of the project than what is returned.
-/// Errors: nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
+/// Checks the consent for a file: it uses nothing, is allowed for this call (`--trust`), was trusted before and is unchanged, or a person
+/// at the terminal consents now, which is stored. Nothing may be started without it, and no program that would run other files of the
+/// project than those returned. Errors: nobody consented, or the list of trusted files cannot be read or written (exit 6); the settings
+/// have errors (exit 1).
 pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &SharedOptions) -> Result<Arc<Agreed>, Refusal> {
     if is_allowed {
         return Ok(allowed(checked, file, &shared.variables()?));
@@ -74,7 +74,7 @@ pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit
     }
 }
 
-/// Shows what files want and trusts them: at a terminal after a question; elsewhere the command is the consent.
+/// Shows what files use and trusts them: at a terminal after a question; elsewhere the command itself is the consent.
 fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut all = vec![];
     for file in &options.files {
@@ -105,7 +105,7 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
     Ok(if options.json { stdout::print_json(&all) } else { Exit::Ok })
 }
 
-/// Everything that is trusted.
+/// Prints all trusted files.
 fn show_all(as_json: bool) -> Result<Exit, Refusal> {
     let (entries, wrong) = trusted()?.all().map_err(RunError::system)?;
     wrong.iter().for_each(|why| tell!("{}", visible(why)));
@@ -124,7 +124,7 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
     Ok(printed.unless(!wrong.is_empty()))
 }
 
-/// Takes trust back; a file need not be there any more.
+/// Withdraws trust; the file need not exist.
 fn remove(files: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let list = trusted()?;
     for file in files {
@@ -145,7 +145,7 @@ fn say(text: &str) -> Result<(), Refusal> {
     }
 }
 
-/// The list cannot be used; what else can be done.
+/// Adds a hint to an error of the list.
 fn unusable(error: RunError) -> Refusal {
     let Refusal(exit, mut lines) = error.into();
     lines.push("nothing was started; --trust allows it once, without showing the list".into());

@@ -1,4 +1,4 @@
-//! A person at a terminal types answers, line by line.
+//! Reads a person's answers at a terminal, line by line.
 
 use std::io::{BufRead, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,56 +12,56 @@ use crate::adapter::{environment, held};
 use crate::diagnostic::all_visible;
 use crate::port::{PrintError, Printer};
 
-/// Most characters of a question that a terminal shows at once.
+/// Maximum length of a question that a terminal shows at once, in characters.
 const MOST_SEEN: usize = 2_000;
-/// Terminals cut a line after so many bytes, without a word.
+/// Terminals silently cut a line after this many bytes.
 pub(super) const CUT_BY_TERMINAL: usize = 4_095;
-/// How often to check whether a question is over.
+/// How often to check whether a question was closed.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Whether questions can be asked: both ends are a terminal, and it is no build server.
+/// Whether questions can be asked: input and standard error are terminals, and CI is not set.
 pub(super) fn is_at_terminal() -> bool {
     std::io::stdin().is_terminal() && shows_lines()
 }
 
-/// Whether a person sees standard error on a terminal that can draw a line again.
+/// Whether standard error is a terminal that can redraw a line.
 pub(super) fn shows_lines() -> bool {
     std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb()
 }
 
-/// Whether the terminal draws nothing but lines.
+/// Whether the terminal can only print lines.
 pub(super) fn is_dumb() -> bool {
     environment::text("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// What a person says to a question.
+/// A person's answer to a question.
 pub(super) enum Said {
     /// Yes.
     Yes,
-    /// No, and why; empty: no reason.
+    /// No, with the reason; empty: no reason.
     No(String),
 }
 
-/// A person who types an answer. The question may be over before they have answered; then nothing more is read.
+/// An answer that a person is typing. If the question is closed before the answer, nothing more is read.
 #[derive(Clone, Default)]
 pub(super) struct Typing(Arc<AtomicBool>);
 
 impl Typing {
-    /// Ends the question.
+    /// Closes the question.
     pub(super) fn end(&self) {
         self.0.store(true, Ordering::Release);
         *held(&PROMPT) = None;
     }
 
-    /// Whether the question is over.
+    /// Whether the question is closed.
     pub(super) fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Asks a person to allow a call. They see all of it, with personal values, and nothing in it is out of sight; of a long question the last
-    /// line says how long it is and which command prints it.
+    /// Asks a person to allow a call. All of it is shown, including personal values and invisible characters; for a long question the last
+    /// line gives its length and the command that shows it.
     pub(super) fn allow(&self, question: &str, show: &str) -> Option<Said> {
-        // Secrets go first: escapes between their characters would hide them from the search.
+        // Secrets are masked first: escapes between their characters would prevent matches.
         let shown = all_visible(&tell::without_secrets(question));
         let length = shown.chars().count();
         if length <= MOST_SEEN || !is_at_terminal() {
@@ -71,7 +71,7 @@ impl Typing {
         self.decide(&format!("this question has {length} characters; show all of it: {show}"))
     }
 
-    /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers. The reason of a no is on the same line, so that Enter decides.
+    /// Asks a person yes or no; `None`: nobody can be asked or answers. The reason for a no is on the same line, so Enter decides.
     pub(super) fn decide(&self, question: &str) -> Option<Said> {
         if !is_at_terminal() {
             return None;
@@ -84,17 +84,17 @@ impl Typing {
         }
     }
 
-    /// What a person types from now on; what was typed before is dropped. `None`: as for [`Typing::line`].
+    /// Reads a new line; earlier input is dropped. `None`: as for [`Typing::line`].
     pub(super) fn fresh_line(&self, prompt: &str) -> Option<String> {
-        // Before it is shown, so that whoever answers at once is heard.
+        // Dropped before the prompt is shown, so that an immediate answer is received.
         if forget_typed() {
             tell!("what was typed before this question is dropped");
         }
         self.line(prompt)
     }
 
-    /// The line that a person types after a prompt, without its end; `None`: the input has ended, or the question is over. A line that did not
-    /// arrive as it was typed is asked for again.
+    /// Reads a line after a prompt, without its end; `None`: the input has ended, or the question was closed. A line that was cut or is
+    /// invalid is requested again.
     pub(super) fn line(&self, prompt: &str) -> Option<String> {
         loop {
             if self.is_over() {
@@ -103,7 +103,7 @@ impl Typing {
             let open = OpenPrompt::show(prompt);
             while !has_typed(LOOK) && !self.is_over() {}
             if self.is_over() {
-                // Nothing of what was typed at it reaches what reads next.
+                // Input for this question must not reach the next reader.
                 forget_typed();
                 return None;
             }
@@ -125,8 +125,8 @@ impl Typing {
     }
 }
 
-/// One line as the terminal hands it over, without its end; `None`: the input has ended. Ctrl-D hands over what was typed so far, without an end of
-/// the line: that is no answer.
+/// Reads one line from the terminal, without its end; `None`: the input has ended. Ctrl-D sends the input so far without a line end, which
+/// is not an answer.
 fn typed_line() -> Option<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     let given = stdin.fill_buf().ok()?;
@@ -137,7 +137,7 @@ fn typed_line() -> Option<Vec<u8>> {
     line
 }
 
-/// Reads an answer: `yes`, `no`, `no, not before Monday`.
+/// Parses an answer: `yes`, `no`, `no, not before Monday`.
 fn parse_answer(line: &str) -> Option<Said> {
     let line = line.trim();
     let end = line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len());
@@ -150,10 +150,10 @@ fn parse_answer(line: &str) -> Option<Said> {
     }
 }
 
-/// The prompt that stands on the terminal now.
+/// The prompt that is shown on the terminal.
 static PROMPT: Mutex<Option<String>> = Mutex::new(None);
 
-/// As long as it exists, a prompt stands on the terminal.
+/// Marks a prompt as shown, as long as it exists.
 struct OpenPrompt;
 
 impl OpenPrompt {
@@ -171,8 +171,8 @@ impl Drop for OpenPrompt {
     }
 }
 
-/// Standard output, for text of a run. Where that and a question share a terminal, the question is shown again below the text, so that no text can
-/// pass for what is asked.
+/// Standard output for texts of a run. If it shares a terminal with a question, the question is shown again below the text, so that no text
+/// can imitate a question.
 #[derive(Default)]
 pub(super) struct StdoutBesideQuestion(Stdout);
 
@@ -181,9 +181,9 @@ impl Printer for StdoutBesideQuestion {
         let asked = held(&PROMPT).clone().filter(|_| std::io::stdout().is_terminal());
         let Some(prompt) = asked else { return self.0.print(parts) };
         tell!();
-        // Nothing is held meanwhile: whoever should read this may not.
+        // No lock is held meanwhile: the reader of the output may be blocked.
         let printed = self.0.print(parts);
-        // What ended the question may have let this text be printed.
+        // The event that closed the question may have caused this output.
         std::thread::sleep(LOOK);
         let open = held(&PROMPT);
         if open.as_deref() == Some(&*prompt) {

@@ -81,7 +81,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     if !shared.verbose && format == Format::Human {
         shown.retain(|d| d.severity() != Severity::Info);
     }
-    // Code scanning of GitHub reads no suppressions: it would show as open what an author has hidden.
+    // GitHub code scanning ignores suppressions: hidden findings would appear as open.
     let hidden: &[Suppressed] = if options.suppressed && format == Format::Sarif && !options.no_ignore { &several.hidden } else { &[] };
     let findings = Findings { hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
@@ -107,8 +107,8 @@ fn drawn(findings: &Findings, format: Format, shared: &SharedOptions) -> String 
     }
 }
 
-/// Tells which YAML files of the folders were not checked, and why. Those that look like ours are named, the others counted, but for what a checked
-/// file names.
+/// Reports the YAML files in the folders that were not checked, and why. Files that look like ours are named, the others counted; files
+/// that a checked file names are omitted.
 fn tell_skipped(paths: &[PathBuf], read: &BTreeSet<PathBuf>, shared: &SharedOptions) {
     let mut all = vec![];
     if paths.is_empty() {
@@ -132,7 +132,7 @@ fn tell_skipped(paths: &[PathBuf], read: &BTreeSet<PathBuf>, shared: &SharedOpti
     }
 }
 
-/// Whose settings a path holds, if it is a file of settings.
+/// Returns whose settings a file holds, if it is a settings file.
 fn settings_of(path: &Path) -> Option<SettingsOf> {
     match path.file_name()?.to_str()? {
         "flow.toml" => Some(SettingsOf::Project),
@@ -145,7 +145,7 @@ fn default_format() -> Format {
     if is_set("GITHUB_ACTIONS") { Format::Github } else { Format::Human }
 }
 
-/// Why no file is found where there are some: the project does not count them as its own, or they do not say what they are.
+/// Returns why no file was found in a folder with YAML files: the project excludes them, or they are not marked.
 fn why_none(folder: &Path) -> Option<String> {
     let (mut all, mut others) = (vec![], vec![]);
     find_all(folder, &mut all);
@@ -157,7 +157,7 @@ fn why_none(folder: &Path) -> Option<String> {
     Some(format!(": {} does not begin with flow: 1", relative(vec![ours.path]).remove(0).display()))
 }
 
-/// The files to check: as named; of a folder, all that look like ours. Errors: there is none (exit 4).
+/// Returns the files to check: those named; for a folder, all files of this language. Errors: there is none (exit 4).
 pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
     let none = |why: &str| Refusal::new(Exit::NothingRan, visible(&format!("no file found{why}")));
     let mut found = vec![];
@@ -185,14 +185,14 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
     Ok(each_once(found))
 }
 
-/// The files on disk, and standard input as the file `-`, if it is among the paths. Errors: it cannot be read (exit 2).
+/// Returns the files on disk, with standard input as the file `-` if it is among the paths. Errors: it cannot be read (exit 2).
 pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal> {
     let mut files = Overlay { below: &DiskFiles, texts: BTreeMap::new() };
     if let Some(path) = paths.iter().find(|path| is_input(path)) {
         let mut bytes = vec![];
         let cannot = |error: &dyn Display| refusal!(Usage, "cannot read standard input: {error}");
         std::io::stdin().take(MOST_INPUT).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
-        // A text that is too long may be cut inside a character.
+        // A text that is too long may be cut within a character.
         let is_cut = bytes.len() as u64 == MOST_INPUT;
         let text = if is_cut { Ok(String::from_utf8_lossy(&bytes).into_owned()) } else { String::from_utf8(bytes) };
         files.texts.insert(path.clone(), text.map_err(|error| cannot(&error))?.into());
@@ -204,7 +204,7 @@ pub(super) fn is_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The name of a file as one writes it here, whichever way led to it.
+/// Returns the name of a file relative to the current folder.
 fn from_here(name: &str) -> String {
     let path = Path::new(name);
     let (Ok(here), real) = (Path::new(".").canonicalize(), place_of(path)) else { return name.to_owned() };
@@ -219,7 +219,7 @@ fn from_here(name: &str) -> String {
     up.chain(real.components().skip(shared)).collect::<PathBuf>().display().to_string()
 }
 
-/// The name of a file from the root of its repository, as services show it; outside of one, from here.
+/// Returns the name of a file relative to the root of its repository, as services show it; outside a repository, to the current folder.
 fn from_repository(name: &str) -> String {
     let place = place_of(Path::new(name));
     let root = Path::new(".")
@@ -237,5 +237,5 @@ pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths.into_iter().map(|p| p.strip_prefix(&current).or_else(|_| p.strip_prefix(".")).map(Path::to_path_buf).unwrap_or(p)).collect()
 }
 
-/// Most bytes read of standard input: one more than a file may have.
+/// Maximum number of bytes read from standard input: one more than a file may have.
 const MOST_INPUT: u64 = 1024 * 1024 + 1;

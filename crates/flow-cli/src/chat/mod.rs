@@ -1,16 +1,16 @@
-//! `flow chat`: a talk with an agent or a pipeline. Each message is a run, so what holds for runs holds for a talk: its record, its bounds,
-//! its questions to a person, its masks.
+//! `flow chat`: a conversation with an agent or a pipeline. Each message is a run, with the usual record, limits, questions to a person and
+//! masks.
 //!
 //! | file | what |
 //! |---|---|
-//! | `opened` | what is talked with, and which input is the message |
-//! | `typed` | what a person types: messages, commands, lines of a script |
+//! | `opened` | the agent or pipeline, and the input that receives the message |
+//! | `typed` | the person's input: messages, commands, lines of a script |
 //! | `servers` | MCP servers, which outlive a message, and the list of tools |
-//! | `sessions` | conversations that are kept: found, continued, written out |
+//! | `sessions` | stored conversations: finds, continues and exports them |
 //! | `turn` | one message and its answer |
-//! | `streamed` | what of an answer stands on the terminal |
-//! | `view` | what is seen of an answer on its way |
-//! | `told` | what is said about the session |
+//! | `streamed` | the part of an answer that has been printed |
+//! | `view` | shows an answer while it arrives |
+//! | `told` | messages about the session |
 //!
 //! How to add a command: a variant of [`typed::CommandWord`], its arm in [`Chat::act`], a line of `docs/chat.md`.
 
@@ -43,22 +43,22 @@ use sessions::Session;
 use told::ChatTally;
 use typed::{ChatLines, CommandWord, Line, Typed};
 
-/// A talk that goes on.
+/// A chat in progress.
 struct Chat<'a> {
     options: &'a ChatOptions,
     shared: &'a SharedOptions,
     opened: Opened,
     runner: Runner,
-    /// Inputs beside the message.
+    /// Inputs other than the message.
     given: Map<String, Value>,
     session: Session,
     tally: ChatTally,
     servers: ChatServers,
-    /// The time that was set, and when.
+    /// The time set with `--now`, and when it was set.
     set: Option<(DateTime<Utc>, DateTime<Utc>)>,
 }
 
-/// Talks until the person ends it, or the lines of a script do.
+/// Runs the chat until the person, or the script, ends it.
 pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let opened = opened::open(options, shared)?;
     let agreed = trust::consent(&opened.workflow.checked, &options.file, options.trust.is_given, shared)?;
@@ -125,12 +125,12 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
 }
 
 impl Chat<'_> {
-    /// A person sees what went wrong and goes on; a script needs it at the end, the first that was not well.
+    /// Returns the exit code of a script so far: that of its first failed message. A person sees errors and continues.
     fn of_script(&self, so_far: Exit, now: Exit) -> Exit {
         if self.options.no_tty && so_far == Exit::Ok { now } else { so_far }
     }
 
-    /// Begins a session, or continues with one.
+    /// Starts a session, or continues one.
     fn begin(&mut self, resumed: Option<&str>) -> Result<(), Refusal> {
         let session = match (resumed, self.opened.has_own_conversation()) {
             (Some(_), true) => {
@@ -193,13 +193,13 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// The id of the conversation, once it is known.
+    /// Returns the id of the conversation, once it is known.
     fn session_id(&self) -> Option<String> {
         let is_begun = self.tally.messages > 0 || self.tally.has_unanswered;
         Some(self.session.id.clone()).filter(|id| !id.is_empty() && is_begun && !self.is_apart())
     }
 
-    /// Whether nothing joins the messages: a pipeline without a conversation answers.
+    /// Whether the messages are independent: a pipeline without a conversation answers.
     fn is_apart(&self) -> bool {
         self.opened.agent.is_none() && self.opened.workflow.pipeline.conversation.is_none()
     }

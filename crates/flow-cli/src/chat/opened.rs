@@ -1,4 +1,4 @@
-//! What is talked with: a pipeline, or one agent of a file.
+//! The counterpart of a chat: a pipeline, or one agent of a file.
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use crate::port::{Files, Overlay};
 use crate::refusal::{self, Refusal};
 use crate::runtime::{Workflow, shown};
 
-/// What a talk is with.
+/// The counterpart of a chat.
 pub(super) struct Opened {
     pub(super) workflow: Workflow,
-    /// The agent that answers by itself; `None`: the pipeline answers.
+    /// The agent that answers directly; `None`: the pipeline answers.
     pub(super) agent: Option<String>,
-    /// The input with what the person types.
+    /// The input that receives the message.
     pub(super) message: String,
 }
 
 impl Opened {
-    /// Whether the pipeline says which conversation a message belongs to.
+    /// Whether the pipeline determines the conversation of a message.
     pub(super) fn has_own_conversation(&self) -> bool {
         self.agent.is_none() && self.workflow.pipeline.conversation.is_some()
     }
 
-    /// What it is called.
+    /// Returns the name of the agent or pipeline.
     pub(super) fn name(&self) -> &str {
         self.agent.as_deref().unwrap_or_else(|| self.workflow.name())
     }
 }
 
-/// Checks the file, and finds who answers in it.
-/// Errors: as `flow run`; there is no such agent; it is not clear which agent, or which input, is meant (exit 2).
+/// Checks the file and finds the agent or pipeline that answers. Errors: as for `flow run`; the agent does not exist; the agent or input is
+/// ambiguous (exit 2).
 pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Opened, Refusal> {
     let checked = refusal::checked(&options.file, shared)?;
     let project = shared.project_of(&options.file);
@@ -62,7 +62,7 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
     let agent = match (&options.agent, &own[..]) {
         (Some(name), _) if own.contains(name) => name.clone(),
         (None, [only]) => only.clone(),
-        // Imports bring agents, too. They are known where the file is a pipeline.
+        // Imports may add agents. They are known only if the file is a pipeline.
         _ => {
             let all = alone("\"\"").ok_or_else(unreadable)?;
             let all = all.loaded.program.pipelines.first().map(|pipeline| pipeline.agents.keys().cloned().collect()).unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
     Ok(Opened { workflow, agent: Some(agent), message })
 }
 
-/// The agent that was named, else the only one. Errors: there is none, or it is not clear which (exit 2).
+/// Returns the named agent, or else the only one. Errors: there is none, or the choice is ambiguous (exit 2).
 fn chosen(agents: Vec<String>, options: &ChatOptions) -> Result<String, Refusal> {
     let file = shown(&options.file);
     match (&options.agent, &agents[..]) {
@@ -91,7 +91,7 @@ fn chosen(agents: Vec<String>, options: &ChatOptions) -> Result<String, Refusal>
     }
 }
 
-/// The input with the message: that of `conversation.message`, else the only text that must be given.
+/// Returns the input for the message: that of `conversation.message`, or else the only required text.
 fn message_input(pipeline: &Pipeline, given: &[String]) -> Result<String, Refusal> {
     let fields = pipeline.input_fields();
     let given_value = |name: &str| given.iter().any(|pair| pair.split_once('=').is_some_and(|(given, _)| given == name));

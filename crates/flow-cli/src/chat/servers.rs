@@ -1,4 +1,4 @@
-//! MCP servers that live as long as the chat: a message finds them started. Also the list of tools, which asks them.
+//! MCP servers that live as long as the chat, so that a message finds them started. Also lists their tools.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,20 +23,20 @@ use crate::runtime::{Surroundings, declared, inputs_of_file, world};
 use crate::signals::listen;
 use crate::{Exit, tell};
 
-/// A server's name, and what it lists.
+/// A server's name and its tools.
 type ListedServer = (String, Result<ToolList, Failure>);
 
-/// The servers of a chat, on a thread of their own.
+/// The servers of a chat, on a separate thread.
 pub(super) struct ChatServers {
     shared: Arc<SharedServers>,
     on: Handle,
-    /// Dropped: the servers end.
+    /// Dropping it ends the servers.
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ChatServers {
-    /// Starts the thread; a server is started by the first message that needs it. Errors: the system has no more threads or files (exit 6).
+    /// Starts the thread; a server starts with the first message that needs it. Errors: the system has no more threads or files (exit 6).
     pub(super) fn new() -> Result<ChatServers, Refusal> {
         let cannot = |error: std::io::Error| refusal!(Failed, "flow cannot start: {error}");
         let runtime = Runtime::new().map_err(cannot)?;
@@ -54,13 +54,13 @@ impl ChatServers {
         Ok(ChatServers { shared, on, over: Some(over), thread: Some(thread) })
     }
 
-    /// Ends the servers; the next message starts those that it needs. One that is still busy with a call that nobody waits for would not hear the next.
+    /// Ends the servers; the next message starts those it needs. A server busy with an abandoned call would not receive that message.
     pub(super) fn restart(&self) {
         let shared = Arc::clone(&self.shared);
         self.on.spawn(async move { shared.close().await });
     }
 
-    /// The servers as one run sees them.
+    /// Returns the servers for one run.
     pub(super) fn lend(&self, run: &str, on: &Surroundings) -> Lent {
         let workflow = &on.runner.workflow;
         let command = world::login_command(&workflow.file, &workflow.project, on.runner.env_file.as_deref());
@@ -78,8 +78,8 @@ impl Drop for ChatServers {
 }
 
 impl Chat<'_> {
-    /// Lists the tools that are offered, those of servers as the servers list them now, without those that policies always reject. Errors: what a message
-    /// would meet before its run begins.
+    /// Lists the offered tools, including the current tools of servers, without those that policies always reject. Errors: those of a
+    /// message before its run starts.
     pub(super) fn tell_tools(&self) -> Result<(), Refusal> {
         let pipeline = &self.opened.workflow.pipeline;
         let agent = self.opened.agent.as_ref().and_then(|name| pipeline.agents.get(name));
@@ -117,7 +117,7 @@ impl Chat<'_> {
         tell::wrapped("", &format!("{name}{gap}{first}"), self.shared.look_of_stderr());
     }
 
-    /// What the servers of these tools list, all asked at once. Errors: Ctrl-C; see [`Chat::tell_tools`].
+    /// Requests the tools of these servers, all at once. Errors: Ctrl-C; see [`Chat::tell_tools`].
     fn listed(&self, names: &[&str], on: &Surroundings) -> Result<Vec<ListedServer>, Refusal> {
         let pipeline = on.pipeline();
         let mut inputs: Map<_, _> = inputs_of_file(pipeline);
@@ -141,7 +141,7 @@ impl Chat<'_> {
     }
 }
 
-/// What a name that a file writes is shown as: its tools, each with its name and what is said about it.
+/// Returns the tools that a name in the file stands for, each with its name and description.
 fn shown_of<'t>(pipeline: &'t Pipeline, written: &str, listed: &[ListedServer]) -> Vec<(&'t Tool, String, String)> {
     let ToolName { tool: name, part } = ToolName::of(written);
     let Some(tool) = pipeline.tools.get(name) else { return vec![] };

@@ -1,4 +1,4 @@
-//! Sessions that are kept: each is a conversation.
+//! Stored sessions: each is a conversation.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -12,15 +12,15 @@ use crate::refusal::Refusal;
 use crate::report::fit;
 use crate::runtime::{catch_up, conversations_file, kept, shown};
 
-/// Most sessions that are listed.
+/// Maximum number of sessions that are listed.
 const MOST_LISTED: usize = 20;
-/// Most columns of the first words of one.
+/// Maximum width of a session's first words, in columns.
 const MOST_WORDS: usize = 40;
 
-/// A session, with what was said in it before.
+/// A session with its earlier messages.
 #[derive(Default)]
 pub(super) struct Session {
-    /// Empty: the pipeline says which conversation it is.
+    /// Empty: the pipeline determines the conversation.
     pub(super) id: String,
     pub(super) messages: Vec<KeptMessage>,
 }
@@ -30,13 +30,13 @@ impl Session {
         Session { id, messages: vec![] }
     }
 
-    /// What the person said.
+    /// Returns the person's messages.
     pub(super) fn user_texts(&self) -> impl Iterator<Item = &str> {
         self.messages.iter().filter(|message| message.said.role == MessageRole::User).map(|message| message.said.text.as_str())
     }
 }
 
-/// The store; `None`: nothing was kept yet.
+/// Opens the store; `None`: nothing is stored yet.
 fn store(project: &Path) -> Result<Option<SqliteConversations>, Refusal> {
     let journal = kept::journal_file(project)?;
     let file = conversations_file(&journal);
@@ -45,18 +45,18 @@ fn store(project: &Path) -> Result<Option<SqliteConversations>, Refusal> {
     }
     let sealing = kept::of_kept_runs(project)?;
     let mut store = SqliteConversations::existing(&file, &sealing)?;
-    // On a full disk what is there can be read all the same.
+    // Existing messages can be read even if the disk is full.
     let _ = catch_up(&mut store, &journal, &sealing, None, None);
     Ok(Some(store))
 }
 
-/// Whether a conversation is one of a chat: its id is a UUID. Those of pipelines are continued by their pipelines.
+/// Whether a conversation belongs to a chat: its id is a UUID. Conversations of pipelines are continued by their pipelines.
 fn is_session(id: &str) -> bool {
     let fits = |(at, sign): (usize, char)| if matches!(at, 8 | 13 | 18 | 23) { sign == '-' } else { sign.is_ascii_hexdigit() };
     id.len() == 36 && id.chars().enumerate().all(fits)
 }
 
-/// The session of an id, or of its beginning. Errors: there is none, or there are several (exit 2).
+/// Returns the session with an id or a prefix of it. Errors: there is none, or the prefix is ambiguous (exit 2).
 pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
     if id.is_empty() {
         return Err(Refusal::usage("the id of the session to resume is empty; /resume lists those that are kept"));
@@ -72,7 +72,7 @@ pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
     }
 }
 
-/// Lists sessions, the newest first.
+/// Lists sessions, newest first.
 pub(super) fn list(project: &Path) -> Result<(), Refusal> {
     let mut store = store(project)?;
     let mut all = store.as_mut().map(Conversations::list).transpose()?.unwrap_or_default();
@@ -94,8 +94,8 @@ pub(super) fn list(project: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Writes a session to a new file, a JSON object per line, masked as flow conversations export prints it; gives the number of messages.
-/// Errors: the file is there already, or cannot be written.
+/// Writes a session to a new file, one JSON object per line, masked as by `flow conversations export`; returns the number of messages.
+/// Errors: the file exists already, or cannot be written.
 pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refusal> {
     let messages = store(project)?.map(|mut store| store.all(id, None)).transpose()?.flatten().unwrap_or_default();
     let lines: String = messages.iter().filter_map(conversations::line).collect();
@@ -105,7 +105,7 @@ pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refu
         _ => cannot(error),
     })?;
     if let Err(error) = new.write_all(lines.as_bytes()).and_then(|()| new.sync_all()) {
-        // Half a session is none.
+        // An incomplete file is removed.
         let _ = std::fs::remove_file(file);
         return Err(cannot(error));
     }

@@ -1,36 +1,36 @@
-//! What of an answer stands on the terminal. It is kept as whole blocks and compared with what the answer is in the end: a model's text may lose
-//! what was seen of it, where marks around thoughts turn up late.
+//! The printed part of an answer. It is stored as whole blocks and compared with the final answer: a model's text may lose parts that were
+//! shown, if marks around thoughts appear late.
 
-/// The answer that is being written.
+/// The answer that is being streamed.
 #[derive(Default)]
 pub(super) struct StreamedAnswer {
-    /// The call that writes it; `None`: nothing is written now.
+    /// The call that streams it; `None`: nothing is streamed now.
     pub(super) call: Option<u64>,
-    /// Something was printed, also by an earlier call.
+    /// Whether something was printed, also by an earlier call.
     pub(super) has_printed: bool,
     so_far: String,
-    /// The blocks of it that were printed.
+    /// The printed blocks.
     shown: Vec<String>,
 }
 
-/// What is left to print of an answer.
+/// The part of an answer that is left to print.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// All of it was printed.
+    /// Everything was printed.
     Nothing,
-    /// Its end.
+    /// The end of the answer.
     More(String),
-    /// All of it: what was printed is not its beginning.
+    /// The whole answer: the printed blocks are not its start.
     Whole,
 }
 
 impl StreamedAnswer {
-    /// A call begins to write.
+    /// Starts an answer of a call.
     pub(super) fn begins(&mut self, call: u64) {
         *self = StreamedAnswer { call: Some(call), has_printed: self.has_printed, ..StreamedAnswer::default() };
     }
 
-    /// The answer is so long now; gives what is whole and not printed yet.
+    /// Updates the answer so far; returns whole blocks that were not printed yet.
     pub(super) fn grows(&mut self, so_far: &str) -> Option<String> {
         so_far.clone_into(&mut self.so_far);
         let whole = Blocks::parse(so_far).whole;
@@ -39,7 +39,7 @@ impl StreamedAnswer {
         Some(new)
     }
 
-    /// Nothing more is written; gives what came and was not printed.
+    /// Ends an interrupted answer; returns the received part that was not printed.
     pub(super) fn breaks_off(&mut self) -> Option<String> {
         let so_far = std::mem::take(&mut self.so_far);
         if so_far.is_empty() {
@@ -51,7 +51,7 @@ impl StreamedAnswer {
         }
     }
 
-    /// The answer is this; what is left of it counts as printed. Where all of it is left, what was printed before is no part of it.
+    /// Sets the final answer, counted as printed; returns what is left to print. [`Rest::Whole`]: earlier output is not part of it.
     pub(super) fn ends(&mut self, answer: &str) -> Rest {
         let all = Blocks::parse(answer).all();
         let rest = match all.strip_prefix(&*self.shown) {
@@ -65,11 +65,11 @@ impl StreamedAnswer {
     }
 }
 
-/// A text in blocks: an empty line ends one, but not within code.
+/// A text in blocks, which end with an empty line outside code.
 #[derive(Default)]
 struct Blocks {
     whole: Vec<String>,
-    /// No empty line has ended it.
+    /// The last block, which has not ended.
     open: String,
 }
 

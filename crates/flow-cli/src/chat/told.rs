@@ -1,4 +1,4 @@
-//! What is said about a session.
+//! Messages about a session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,58 +17,58 @@ use crate::run::SCRIPTED;
 use crate::runtime::{Surroundings, unset};
 use crate::{Exit, tell};
 
-/// Part of the messages that a model sees from which a warning is given, in percent.
+/// Percentage of the messages that a model sees at which a warning is shown.
 const NEARLY: u64 = 80;
 
-/// Messages that are shown when a session continues.
+/// Number of messages shown when a session is resumed.
 const SHOWN_EARLIER: usize = 4;
 
-/// What a session has come to.
+/// The state of a session.
 #[derive(Default)]
 pub(super) struct ChatTally {
-    /// Of both sides, with those of earlier sittings.
+    /// Messages of both sides, including earlier sittings.
     pub(super) messages: u64,
     pub(super) usage: Usage,
-    /// It was begun in an earlier sitting.
+    /// Whether it was started in an earlier sitting.
     pub(super) is_resumed: bool,
-    /// A message is kept that was not answered.
+    /// Whether a message without an answer is stored.
     pub(super) has_unanswered: bool,
-    /// Answers that were shown and are not kept.
+    /// Number of answers that were shown but not stored.
     pub(super) lost: u64,
-    /// The last answer is in the record of its run, and not in the session yet.
+    /// Whether the last answer is in the record of its run, but not in the session yet.
     pub(super) is_behind: bool,
-    /// Somebody has been told that the oldest messages are left out soon.
+    /// Whether the warning that the oldest messages will be left out was shown.
     pub(super) is_warned: bool,
 }
 
 impl ChatTally {
-    /// Adds what an answer took.
+    /// Adds the usage of an answer.
     pub(super) fn add(&mut self, usage: &Usage, messages: u64) {
         self.messages += messages;
         self.usage.add(usage);
     }
 
-    /// An answer that was shown could not be kept in the session. `for_good`: its run has it neither.
+    /// Records that a shown answer could not be stored in the session. `for_good`: its run did not store it either.
     pub(super) fn loses(&mut self, for_good: bool) {
         self.lost += u64::from(for_good);
         self.is_behind = !for_good;
     }
 
-    /// What of the session is not kept, behind a sentence about what is.
+    /// Returns a clause about the parts of the session that are not stored.
     fn unkept(&self) -> String {
         let lost = (self.lost > 0).then(|| format!("; {} not kept", counted(self.lost, "answer was", "answers were")));
         let behind = self.is_behind.then_some("; the last answer is not in it yet");
         [lost.as_deref(), behind].into_iter().flatten().collect()
     }
 
-    /// What was used for the answers that it counts.
+    /// Returns the usage of the counted answers.
     fn used(&self) -> String {
         let since = if self.is_resumed { "was resumed" } else { "began" };
         format!("{} since this session {since}", tokens(&self.usage))
     }
 }
 
-/// `1,202 + 56 = 1,258 tokens, $0.0012`: of prompts, of answers, both.
+/// Formats tokens of prompts, of answers, and both: `1,202 + 56 = 1,258 tokens, $0.0012`.
 pub(super) fn tokens(usage: &Usage) -> String {
     let cost = usage.cost_usd.map(|cost| match cost {
         cost if cost <= 0.0 => ", $0".to_owned(),
@@ -103,12 +103,12 @@ pub(super) fn channels(opened: &Opened, chosen: Option<&str>) {
 }
 
 impl Chat<'_> {
-    /// Says something about the session, as wide as the window.
+    /// Prints a message about the session, wrapped to the window.
     pub(super) fn line(&self, text: &str) {
         tell::wrapped("", text, self.shared.look_of_stderr());
     }
 
-    /// Who answers, and how to get help.
+    /// Prints the name of the agent or pipeline, and how to get help.
     pub(super) fn greet(&self, lines: &ChatLines, who: &Answering) {
         if self.shared.quiet {
             return;
@@ -116,7 +116,7 @@ impl Chat<'_> {
         let pipeline = &self.opened.workflow.pipeline;
         let help = if lines.is_script() { "" } else { "; /help lists commands, Ctrl-D ends the chat" };
         self.line(&format!("chat with {}{}{help}", self.opened.name(), who.model));
-        // Of an agent the line above says so.
+        // For an agent, the line above says this.
         if self.opened.agent.is_none() && who.is_scripted {
             self.line(SCRIPTED);
         }
@@ -126,7 +126,7 @@ impl Chat<'_> {
         self.tell_earlier();
     }
 
-    /// The end of what was said earlier in this session.
+    /// Prints the last earlier messages of this session.
     pub(super) fn tell_earlier(&self) {
         let messages = &self.session.messages;
         if messages.is_empty() || self.shared.quiet {
@@ -174,7 +174,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// The words of the command line that lead here again.
+    /// Returns the arguments that open this chat again.
     fn reached(&self) -> String {
         let agent = self.options.agent.as_ref().map(|name| format!(" --agent {name}")).unwrap_or_default();
         let file = shell_path(&self.options.file.display().to_string());
@@ -184,7 +184,7 @@ impl Chat<'_> {
         format!("{file}{agent}{inputs}{most}{}", self.shared.reach(&self.opened.workflow.project))
     }
 
-    /// Warns once when a model is near to not seeing the oldest messages any more; where they are summed up, nobody needs to know.
+    /// Warns once before a model no longer sees the oldest messages; not needed if they are summarized.
     pub(super) fn warn(&mut self) {
         let most = match &self.opened.workflow.pipeline.conversation {
             Some(own) if self.opened.agent.is_none() && own.summary.is_some() => return,
@@ -202,13 +202,13 @@ impl Chat<'_> {
         }
     }
 
-    /// Says what the person may want to know later.
+    /// Returns a function that prints the usage, and the command to continue.
     pub(super) fn parting(&self) -> impl FnOnce() + Send + use<> {
         let is_told = !self.shared.quiet;
-        // Those of a single answer stand below it.
+        // The usage of a single answer is shown below it.
         let used = (is_told && self.tally.messages > 2 && self.tally.usage.total_tokens() > 0).then(|| self.tally.used());
         let id = self.session_id().filter(|_| is_told && !self.opened.has_own_conversation());
-        // Not wrapped: it is to be copied.
+        // Not wrapped, so that it can be copied.
         let again = id.map(|id| format!("continue with flow chat {} --resume {id}", self.reached()));
         move || {
             used.iter().for_each(|line| tell!("{line}"));
@@ -217,16 +217,16 @@ impl Chat<'_> {
     }
 }
 
-/// Who answers.
+/// Who answers the messages.
 pub(super) struct Answering {
-    /// The model of an agent that answers by itself, as the first line has it.
+    /// The model of an agent that answers directly, as shown in the first line.
     model: String,
     /// Whether all replies come from a file.
     is_scripted: bool,
 }
 
 impl Answering {
-    /// Finds out. Errors: an agent that each message needs has no model here, or what its model reads is not set: no message could be answered.
+    /// Determines who answers. Errors: a required agent has no model here, or its model reads a variable that is not set.
     pub(super) fn find(opened: &Opened, on: &Surroundings) -> Result<Answering, Refusal> {
         let is_scripted = on.scripted;
         let Some((agent_name, agent)) = opened.agent.as_ref().and_then(|name| on.pipeline().agents.get_key_value(name)) else {
@@ -239,7 +239,7 @@ impl Answering {
     }
 }
 
-/// The agents without which no message is answered: those of steps of the pipeline's own list that always run, and whose failure ends the run.
+/// Returns the agents that every message needs: those of steps in the pipeline's own list that always run, and whose failure ends the run.
 fn always_asked(pipeline: &Pipeline) -> Vec<(&String, &Agent)> {
     let stand_ins: Vec<&str> = pipeline.steps.iter().flat_map(|step| step.stand_ins()).map(|(_, id)| id.value.as_str()).collect();
     let is_needed = |step: &&Arc<Step>| {
@@ -253,7 +253,7 @@ fn always_asked(pipeline: &Pipeline) -> Vec<(&String, &Agent)> {
     asked.collect()
 }
 
-/// The model of an agent. Errors: see [`Answering::of`].
+/// Returns the model of an agent. Errors: see [`Answering::find`].
 fn model_of<'o>(on: &'o Surroundings, agent_name: &str, agent: &'o Agent) -> Result<(&'o str, &'o Model), Refusal> {
     let name = agent.model.as_ref().map_or(DEFAULT_MODEL, |model| model.value.as_str());
     let Some(model) = on.model(name) else {
@@ -281,7 +281,7 @@ fn told_of(name: &str, model: &Model) -> String {
     }
 }
 
-/// A pale line below an answer.
+/// Prints a pale line below an answer.
 pub(super) fn below(text: &str, look: Look) {
     tell::in_colour(text, look, "2");
 }

@@ -24,8 +24,8 @@ use crate::typing::StdoutBesideQuestion;
 use crate::{Exit, refusal, stdout, tell};
 
 impl Chat<'_> {
-    /// Sends a message and shows the answer. What goes wrong is told, and the chat goes on; gives what it means for a script, and whether a signal
-    /// ends the chat: SIGTERM, and in a script Ctrl-C.
+    /// Sends a message and shows the answer. Errors are printed, and the chat continues. Returns the exit code for a script, and whether a
+    /// signal ends the chat: SIGTERM, or in a script Ctrl-C.
     pub(super) fn say(&mut self, text: String) -> (Exit, bool) {
         let mut given = self.given.clone();
         given.insert(self.opened.message.clone(), Value::String(text));
@@ -47,11 +47,11 @@ impl Chat<'_> {
         }
     }
 
-    /// Who looks at an answer, and what it sends.
+    /// Creates the view of an answer, and the printer of its parts.
     fn seen(&self, session: &mut RunSession, signals: Attended) -> (View, Arc<Sent>) {
         let progress = (!self.shared.quiet && !self.shared.no_progress).then(|| ProgressDisplay::new(false, self.shared.look_of_stderr()));
         let agent = self.opened.agent.as_ref().and_then(|name| self.opened.workflow.pipeline.agents.get(name));
-        // An answer that must have a shape is shown when it has it.
+        // An answer with a required shape is shown once it matches.
         let streams = !self.options.no_tty && agent.is_some_and(|agent| agent.output.is_none());
         let view = View::new(signals, progress, streams, self);
         session.on.ports.heard = view.heard();
@@ -89,11 +89,11 @@ impl Chat<'_> {
         let is_answered = !answer.trim().is_empty();
         let is_good = matches!(status, Some(RunStatus::Succeeded | RunStatus::Partial));
         let mut is_lost = loss.is_some();
-        // A run that could not be stored waits for nobody.
+        // A run that could not be stored does not wait for an answer.
         let is_cut = is_lost && status.is_none();
         let unfinished = if is_cut { RunStatus::Failed.word() } else { "waiting" };
         let why = loss.as_ref().filter(|_| is_cut).map(|Refusal(_, lines)| lines.join("; "));
-        // What was not answered is no part of what a model sees.
+        // A message without an answer is not shown to the model.
         let is_said = (is_good || is_answered) && !outcome.is_forgotten;
         self.tally.add(&outcome.usage, if is_said { 2 } else { 0 });
         if self.options.json {
@@ -128,7 +128,7 @@ impl Chat<'_> {
         (exit.unless(is_lost), is_over)
     }
 
-    /// How an answer ended, and what it took.
+    /// Prints how an answer ended, and its usage.
     fn tell_end(&mut self, outcome: &RunOutcome, loss: Option<Refusal>, is_told: bool, (is_good, is_answered): (bool, bool)) {
         match outcome.cancelled_by() {
             Some(Canceller::Interrupt) => tell!("stopped: the message counts as not answered"),
@@ -157,7 +157,7 @@ impl Chat<'_> {
         }
     }
 
-    /// What the run began with: which conversation this is, if the pipeline says so, and how much of it is kept (somebody may have erased it).
+    /// Reads from the first event which conversation this is, if the pipeline sets it, and how many messages it still has.
     fn learn(&mut self, played: &PlayedRun) {
         let own = played.outcome.events.iter().find_map(|event| match &event.happening {
             Happening::RunStarted(start) => start.conversation.as_deref(),
@@ -168,20 +168,20 @@ impl Chat<'_> {
                 self.session.id.clone_from(&own.of);
             }
             self.tally.has_unanswered = !played.outcome.is_forgotten;
-            // What was not in it yet is now.
+            // Messages that were missing are now in the session.
             self.tally.is_behind = false;
             self.tally.messages = own.messages.len() as u64 + own.left_out;
         }
     }
 }
 
-/// What a pipeline without `send` has to say: its first output that is a text, else all of them.
+/// Returns the answer of a pipeline without `send`: its first output that is a text, or else all outputs.
 fn answer_of(outcome: &RunOutcome) -> String {
     let text = outcome.outputs.as_object().and_then(|outputs| outputs.values().find_map(Value::as_str));
     text.map(str::to_owned).or_else(|| outcome.text()).unwrap_or_default()
 }
 
-/// Prints, and keeps what was printed.
+/// Prints parts, and stores what was printed.
 struct Sent {
     printer: Arc<dyn Printer>,
     parts: Mutex<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What a person types: from a line editor at a terminal, or a line for each message from standard input.
+//! The person's input: from a line editor at a terminal, or one line per message from standard input.
 
 use std::io::{BufRead, Read};
 
@@ -15,13 +15,13 @@ use crate::diagnostic::{nearest, visible};
 use crate::refusal::Refusal;
 use crate::{signals, typing};
 
-/// Most characters of a message.
+/// Maximum length of a message, in characters.
 const MOST: usize = 10_000;
 
-/// Most bytes of a line of a script.
+/// Maximum size of a line of a script, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What is typed in the place of a message, with `/` before it.
+/// A command, typed in place of a message with `/` before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantNames, strum::EnumIter)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum CommandWord {
@@ -35,7 +35,7 @@ pub(super) enum CommandWord {
 }
 
 impl CommandWord {
-    /// What may follow it, and what it does.
+    /// Returns its arguments, and what it does.
     pub(super) fn about(self) -> (&'static str, &'static str) {
         match self {
             CommandWord::Help => ("", "shows this list"),
@@ -48,20 +48,20 @@ impl CommandWord {
         }
     }
 
-    /// All of them.
+    /// Returns all commands.
     pub(super) fn all() -> impl Iterator<Item = (&'static str, CommandWord)> {
         CommandWord::iter().map(|word| (word.into(), word))
     }
 }
 
-/// What a line means.
+/// The meaning of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed {
     Nothing,
     Over,
-    /// A command, and what follows it.
+    /// A command and its argument.
     Command(CommandWord, Option<String>),
-    /// A message, and how many control characters were taken out of it.
+    /// A message, and the number of control characters removed from it.
     Message {
         text: String,
         stripped: usize,
@@ -69,9 +69,9 @@ pub(super) enum Typed {
 }
 
 impl Typed {
-    /// Reads a line. Errors: a command that there is not, or a message that is too long: a sentence.
+    /// Parses a line. Errors: an unknown command, or a message that is too long; as a sentence.
     fn parse(line: &str) -> Result<Typed, String> {
-        // A break stays; a tab may be part of what was pasted.
+        // Line breaks and tabs stay: they may be part of a pasted text.
         let kept: String = line.chars().filter(|sign| !is_control(*sign)).collect();
         let stripped = line.chars().filter(|sign| is_control(*sign) && *sign != '\r').count();
         let text = kept.trim();
@@ -81,7 +81,7 @@ impl Typed {
             "exit" | "quit" | "/exit" | "/quit" => return Ok(Typed::Over),
             _ => {}
         }
-        // A path, or two slashes, is text.
+        // A path, or text with two slashes, is a message.
         if let Some(command) = text.strip_prefix('/')
             && !text[1..].split(char::is_whitespace).next().unwrap_or_default().contains('/')
         {
@@ -113,16 +113,16 @@ fn command_of(text: &str) -> Result<Typed, String> {
     Ok(Typed::Command(known, rest.map(str::to_owned)))
 }
 
-/// What came from the person.
+/// Input from the person.
 pub(super) enum Line {
     Typed(Typed),
-    /// What was typed is no message and no command: why.
+    /// The input is neither a message nor a command, with the reason.
     Refused(String),
     /// Ctrl-C at the prompt.
     Interrupted,
 }
 
-/// Where lines come from.
+/// The source of lines.
 pub(super) enum ChatLines {
     Editor(Box<ChatEditor>),
     Script { number: usize },
@@ -138,7 +138,7 @@ fn new_editor() -> Result<ChatEditor, Refusal> {
 }
 
 impl ChatLines {
-    /// Errors: there is no terminal (exit 2).
+    /// Creates the source of lines. Errors: there is no terminal (exit 2).
     pub(super) fn new(is_script: bool) -> Result<ChatLines, Refusal> {
         if is_script {
             return Ok(ChatLines::Script { number: 0 });
@@ -153,7 +153,7 @@ impl ChatLines {
         matches!(self, ChatLines::Script { .. })
     }
 
-    /// The next line; `None`: there are no more. A signal ends the program after `parting`. Errors: the terminal, or standard input, fails.
+    /// Returns the next line; `None`: there are no more. A signal ends the program after `parting`. Errors: reading fails.
     pub(super) fn next(&mut self, parting: impl FnOnce() + Send + 'static) -> Result<Option<Line>, Refusal> {
         match self {
             ChatLines::Editor(editor) => Self::edited(editor, parting),
@@ -164,7 +164,7 @@ impl ChatLines {
     fn edited(editor: &mut ChatEditor, parting: impl FnOnce() + Send + 'static) -> Result<Option<Line>, Refusal> {
         let waiting = signals::typed_ahead();
         if waiting.as_ref().is_some_and(|ahead| ahead.goes_on) {
-            // Ctrl-D during an answer: it ends the chat where it stands among the lines.
+            // Ctrl-D was typed during an answer: it ends the chat at its place among the lines.
             editor.bind_sequence(KeyEvent::new('\0', Modifiers::NONE), Cmd::EndOfFile);
         }
         let edited = {
@@ -178,12 +178,12 @@ impl ChatLines {
             Err(ReadlineError::Interrupted) => Ok(Some(Line::Interrupted)),
             Err(ReadlineError::Eof) => Ok(None),
             Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
-                // The rest of the line is in its buffer.
+                // The rest of the line is in the editor's buffer.
                 let said = std::mem::take(editor.history_mut());
                 *editor = new_editor()?;
                 *editor.history_mut() = said;
                 signals::forget_typed();
-                // The cut may be within a character.
+                // The terminal may have cut within a character.
                 Ok(Some(Line::Refused(if is_full { CUT } else { "it is not UTF-8; it was not sent" }.into())))
             }
             Err(error) => Err(refusal!(Usage, "the terminal cannot be read: {error}")),
@@ -212,14 +212,14 @@ impl ChatLines {
         Ok(Some(line))
     }
 
-    /// The arrow keys no longer bring what was typed before.
+    /// Clears the history of the arrow keys.
     pub(super) fn forget(&mut self) {
         if let ChatLines::Editor(editor) = self {
             let _ = editor.clear_history();
         }
     }
 
-    /// The arrow keys bring these.
+    /// Adds texts to the history of the arrow keys.
     pub(super) fn remember<'s>(&mut self, said: impl Iterator<Item = &'s str>) {
         if let ChatLines::Editor(editor) = self {
             said.for_each(|text| drop(editor.add_history_entry(text)));
@@ -227,10 +227,10 @@ impl ChatLines {
     }
 }
 
-/// Said of a line that the terminal cut.
+/// The message about a line that the terminal cut.
 const CUT: &str = "the line that was typed during the answer is too long: this terminal cuts one after 4095 bytes; it was not sent";
 
-/// Whether the terminal cut a line that was typed while no line was edited. `is_full`: it held as much as it can when the editing began.
+/// Whether the terminal cut a line that was typed before editing started. `is_full`: its buffer was full when editing started.
 fn is_cut(line: &str, is_full: bool) -> bool {
     line.split('\n').any(|line| line.len() == typing::CUT_BY_TERMINAL || is_full && line.len() > typing::CUT_BY_TERMINAL)
 }
@@ -239,12 +239,12 @@ fn read(line: &str) -> Line {
     Typed::parse(line).map_or_else(Line::Refused, Line::Typed)
 }
 
-/// A line that ends in `\` continues on the next one.
+/// Joins a line that ends in `\` with the next one.
 fn unfolded(line: &str) -> String {
     line.replace("\\\n", "\n")
 }
 
-/// Completes commands, and continues lines.
+/// Completes commands and joins lines.
 pub(super) struct ChatHelper;
 
 impl Completer for ChatHelper {

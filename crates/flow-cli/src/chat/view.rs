@@ -1,4 +1,4 @@
-//! What is seen of an answer on its way: tool calls, failures, and the text while it is written.
+//! Shows an answer while it arrives: tool calls, failures, and the streamed text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -21,10 +21,10 @@ use crate::runtime::{Answer, Attend, Decide, Decided, RunOutcome, RunQuestion};
 use crate::signals::Attended;
 use crate::{run, stdout, tell};
 
-/// Most columns of the arguments of a tool call, without `--verbose`.
+/// Maximum width of the arguments of a tool call without `--verbose`, in columns.
 const MOST_ARGUMENTS: usize = 60;
 
-/// Prints a text as Markdown, as wide as the window.
+/// Prints a text as Markdown, wrapped to the window.
 fn print(markdown: &str, look: Look, is_first: bool) {
     let drawn: String = terminal_blocks(&tell::without_secrets(markdown), look.is_coloured)
         .into_iter()
@@ -47,7 +47,7 @@ pub(super) struct ToolUse {
 }
 
 impl ToolUse {
-    /// For `--json`, masked as a log is.
+    /// Formats it for `--json`, masked like a log.
     pub(super) fn to_json(&self, redactor: &Redactor) -> Value {
         let arguments = redactor.redact(&self.arguments.to_string());
         let arguments = serde_json::from_str::<Value>(&arguments).unwrap_or(Value::String(arguments));
@@ -56,27 +56,27 @@ impl ToolUse {
     }
 }
 
-/// Somebody who looks at one answer.
+/// The view of one answer.
 pub(super) struct View {
     pub(super) signals: Attended,
     pub(super) progress: Option<Arc<ProgressDisplay>>,
     stream: Option<Arc<Mutex<StreamedAnswer>>>,
     pub(super) tools: Vec<ToolUse>,
-    /// By call: which of the tools.
+    /// The index of the tool use, by call.
     open: HashMap<u64, usize>,
-    /// By step: the calls that its model asked for last.
+    /// The calls that a step's model requested last, by step.
     wanted: HashMap<String, Vec<ToolCall>>,
     look: Look,
-    /// Of the answer itself.
+    /// The look of the answer itself.
     prints_as: Look,
     is_quiet: bool,
     is_verbose: bool,
-    /// The step whose failure was told last.
+    /// The step whose failure was printed last.
     failed: Option<String>,
 }
 
 impl View {
-    /// `streams`: the text of the agent is shown while it is written.
+    /// Creates a view. `streams`: whether the agent's text is shown while it is written.
     pub(super) fn new(signals: Attended, progress: Option<ProgressDisplay>, streams: bool, seen: &super::Chat) -> View {
         View {
             signals,
@@ -93,7 +93,7 @@ impl View {
         }
     }
 
-    /// Hears answers on their way.
+    /// Returns the listener for streamed answers.
     pub(super) fn heard(&self) -> Option<AnswerListener> {
         let live = self.progress.as_ref().and_then(|progress| progress.heard());
         let Some(stream) = self.stream.clone() else { return live };
@@ -110,18 +110,18 @@ impl View {
         }))
     }
 
-    /// Whether a server has not answered a call.
+    /// Whether a call of a server is open.
     pub(super) fn waits_for_server(&self) -> bool {
         self.open.values().any(|at| self.tools.get(*at).is_some_and(|tool| tool.name.contains('.')))
     }
 
-    /// Whether the failure that ended a run was told when it came.
+    /// Whether the failure that ended a run was already printed.
     pub(super) fn has_told(&self, outcome: &RunOutcome) -> bool {
         outcome.status() == Some(RunStatus::Failed)
             && outcome.failure.as_ref().is_some_and(|end| self.failed.as_deref() == Some(&*end.step))
     }
 
-    /// The answer is known: what is left of it is printed.
+    /// Prints the rest of the answer, once it is complete.
     pub(super) fn prints(&self, answer: &str) {
         let stream = self.stream.clone().unwrap_or_default();
         let mut stream = held(&stream);
@@ -135,7 +135,7 @@ impl View {
         }
     }
 
-    /// Ends the text of a call: what is left of it is printed.
+    /// Ends the text of a call, and prints the rest of it.
     fn end(&self, call: u64, text: Option<&str>) {
         let Some(stream) = self.stream.as_ref().filter(|stream| held(stream).call.take_if(|own| *own == call).is_some()) else { return };
         if let Some(text) = text {
@@ -168,7 +168,7 @@ impl View {
         self.tools.push(ToolUse { name: tool.to_owned(), arguments: with.clone(), status: "running", duration_ms: None, error: None });
     }
 
-    /// A call that is not made: of a tool that there is not, or with arguments that do not fit.
+    /// Shows a call that is not made: of an unknown tool, or with invalid arguments.
     fn not_made(&mut self, wanted: &ToolCall, failure: &Failure, mask: RunMask<'_>) {
         let error = mask.redactor().redact(&failure.message);
         self.line(&format!("  {} not called ({}): {}", visible(&wanted.tool), failure.kind.word(), visible(&error)), "31");
@@ -197,7 +197,7 @@ impl View {
     }
 }
 
-/// `city: "Boston", unit: "C"`.
+/// Formats arguments as `city: "Boston", unit: "C"`.
 fn arguments(with: &Value) -> String {
     match with {
         Value::Object(with) => with.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", "),
@@ -206,7 +206,7 @@ fn arguments(with: &Value) -> String {
     }
 }
 
-/// Writes with the live line out of the way.
+/// Writes while the live line is hidden.
 fn beside(progress: Option<&ProgressDisplay>, write: impl FnOnce()) {
     match progress {
         Some(progress) => progress.suspended(write),
@@ -237,7 +237,7 @@ impl Attend for View {
                 }
                 ModelAnswer::Failed(_) => self.end(*call, None),
             },
-            // Of steps' own calls only those of servers are told: of the others the step's failure says enough.
+            // Calls of steps are shown only for servers; for other steps, the step's failure is sufficient.
             Happening::ToolCalled { call, tool, with, asked, .. } if asked.is_some() || tool.contains('.') || self.is_verbose => {
                 self.called(*call, tool, with, mask);
             }
@@ -248,7 +248,7 @@ impl Attend for View {
             Happening::ToolReplied { call, failure, duration_ms, result, .. } => {
                 self.replied(*call, failure.as_ref(), *duration_ms, result.as_ref(), mask);
             }
-            // What came is shown, and what still comes is not.
+            // The received text is shown, and later text is not.
             Happening::CancelRequested { waits_until_ms, .. } => {
                 let call = self.stream.as_ref().and_then(|stream| held(stream).call);
                 call.iter().for_each(|call| self.end(*call, None));
@@ -269,7 +269,7 @@ impl Attend for View {
     }
 }
 
-/// Whoever sits at the terminal of an agent that answers by itself: nobody could continue with its run later.
+/// Asks the person at the terminal of an agent that answers directly; its run cannot be resumed later.
 pub(super) struct AskedAboutAgent(pub(super) AskedAtTerminal);
 
 impl Decide for AskedAboutAgent {

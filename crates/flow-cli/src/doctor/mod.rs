@@ -1,4 +1,4 @@
-//! `flow doctor`: is everything here that the project needs? The only command that tests the surroundings.
+//! `flow doctor`: checks that everything the project needs is available. It is the only command that tests the environment.
 
 mod models;
 mod programs;
@@ -38,34 +38,34 @@ use crate::tools::{Seen, look, pipelines};
 use crate::{Exit, stdout, tell, trust};
 use flow_lang::plan::asks_default;
 
-/// How long a host may take to answer.
+/// How long to wait for a host to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Sign {
-    /// Whose it is: `project`, or a file.
+    /// The subject: `project`, or a file.
     of: String,
-    /// `ok`, `fault`, or `note`: nothing is wrong, and it is good to know.
+    /// `ok`, `fault`, or `note`: not a fault, but worth knowing.
     is: &'static str,
-    /// What was found.
+    /// The finding.
     what: String,
 }
 
-/// All that was looked at, and what it takes to look.
+/// All results, and the data for the checks.
 struct Examination {
-    /// Whose the next signs are.
+    /// The subject of the next results.
     of: String,
     signs: Vec<Sign>,
     env: BTreeMap<String, Secret>,
     settled: Settled,
-    /// The hosts that were called.
+    /// Results of the hosts that were called.
     hosts: BTreeMap<(String, u16), Result<(), ReachError>>,
-    /// How a person logs in to the servers of the file.
+    /// The command to log in to the servers of the file.
     command: LoginCommand,
 }
 
-/// Looks at the surroundings, or tells where each setting comes from.
+/// Checks the environment, or prints where each setting comes from.
 pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let env = shared.variables()?;
     let project = shared.current_project();
@@ -127,7 +127,7 @@ impl Examination {
         self.sign("fault", what);
     }
 
-    /// The project, its settings, and whether runs can be kept. `refused`: why the settings cannot be used.
+    /// Checks the project, its settings, and whether runs can be stored. `refused`: why the settings cannot be used.
     fn project(&mut self, project: &Path, refused: Option<&Refusal>) {
         self.ok(format!("folder: {}", project.display()));
         for (path, of) in settings::files(project).unwrap_or_default() {
@@ -144,7 +144,7 @@ impl Examination {
         match kept::journal_file(project).map_err(Refusal::from) {
             Ok(file) => self.runs(&file, project),
             Err(Refusal(_, lines)) if refused.is_none() => self.fault(lines.join("\n")),
-            // What the settings would say is not known.
+            // The settings are unknown.
             Err(_) => self.runs(&project.join(".flow/runs.db"), project),
         }
         let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
@@ -152,7 +152,7 @@ impl Examination {
         self.sandbox();
     }
 
-    /// The sandboxes, each by a program that tries to get out.
+    /// Checks each sandbox with a program that tries to escape.
     fn sandbox(&mut self) {
         let sandbox = Sandbox::new(Arc::default(), FirstStage::here());
         let used = sandbox.kind();
@@ -162,7 +162,7 @@ impl Examination {
                     let is_used = if used == Ok(kind) { "" } else { " (not used)" };
                     self.ok(format!("sandbox: {version}{is_used}: a program in it ran, and could not read a file outside"));
                 }
-                // What to do is said where nothing works.
+                // Help is printed only if no sandbox works.
                 Err(why) if used.is_ok() => self.sign("note", format!("sandbox: {} cannot be used: {why}", kind.name())),
                 Err(_) => {}
             }
@@ -174,7 +174,7 @@ impl Examination {
         readable.into_iter().for_each(|(is, what)| self.sign(is, what));
     }
 
-    /// The record of runs, and whether it can be written.
+    /// Checks the record of runs, and whether it can be written.
     fn runs(&mut self, file: &Path, project: &Path) {
         let sealing = self.sealing(project);
         match file.exists().then(|| SqliteStore::existing(file, &sealing).and_then(|mut store| store.check())) {
@@ -194,7 +194,7 @@ impl Examination {
         }
     }
 
-    /// The audit of runs, by its end: all of it is verified by a command of its own.
+    /// Checks the end of the audit; a separate command verifies all of it.
     fn audit(&mut self, audit: &AuditFile) {
         let place = audit.path().display();
         match audit.head() {
@@ -204,7 +204,7 @@ impl Examination {
         }
     }
 
-    /// How records here are encrypted.
+    /// Returns how records here are encrypted.
     fn sealing(&mut self, project: &Path) -> Sealing {
         kept::of_kept_runs(project).map_err(Refusal::from).unwrap_or_else(|Refusal(_, lines)| {
             self.fault(lines.join("\n"));
@@ -212,7 +212,7 @@ impl Examination {
         })
     }
 
-    /// The store that a file names for its conversations.
+    /// Checks the store that a file names for its conversations.
     fn own_conversations(&mut self, checked: &Checked, project: &Path) {
         let own = checked.loaded.program.pipelines.first().and_then(|pipeline| pipeline.conversation.as_ref());
         if let Some(file) = own.and_then(|own| own.store.as_ref()) {
@@ -221,7 +221,7 @@ impl Examination {
         }
     }
 
-    /// A store of conversations, if there is one.
+    /// Checks a store of conversations, if there is one.
     fn conversations(&mut self, file: &Path, sealing: &Sealing) {
         match file.exists().then(|| SqliteConversations::existing(file, sealing).and_then(|mut store| store.check())) {
             None => {}
@@ -230,9 +230,9 @@ impl Examination {
         }
     }
 
-    /// Programs and code of a trusted file, each started in the sandbox.
+    /// Checks programs and code of a trusted file, each started in the sandbox.
     fn programs(&mut self, checked: &Checked, project: &Path, env_file: Option<&Path>) {
-        // Settings that cannot be used are told of the project, and no run would start.
+        // Settings with errors are reported for the project; no run would start.
         let Ok(own) = own_files(project, Some((checked, &self.env)), env_file, None) else { return };
         for pipeline in &checked.loaded.program.pipelines {
             let of_user = self.settled.policy.as_ref().map(|policy| policy.sandbox.unwrap_or_default());
@@ -242,7 +242,7 @@ impl Examination {
         }
     }
 
-    /// A file without errors.
+    /// Checks a file without errors.
     fn pipeline(&mut self, checked: &Checked, trusted: Result<Arc<Agreed>, Refusal>) {
         checked.missing_data().chain(checked.odd_data()).for_each(|found| self.fault(&*found.message));
         lacking(checked).into_iter().for_each(|failure| self.fault(failure.message));
@@ -287,7 +287,7 @@ impl Examination {
         }
     }
 
-    /// What is kept of a server's login; one that has ended is a server that cannot be used.
+    /// Checks the stored login of a server; an expired one makes the server unusable.
     fn login(&mut self, name: &str, server: &ToolServer) {
         let Some(folder) = world::logins() else { return };
         match standing(folder, server) {
@@ -345,7 +345,7 @@ impl Examination {
                 changed.join(", ")
             ));
         }
-        // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
+        // Without `allow`, the file names each tool it uses, and a run reports those that are not pinned.
         let is_open =
             |part: &&String| *part == INSTRUCTIONS || tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).is_allowed());
         let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
@@ -357,7 +357,7 @@ impl Examination {
     }
 }
 
-/// Where the model called `default` comes from, if an agent may ask it.
+/// Returns the source of the model called `default`, if an agent may call it.
 fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settings_model: bool) -> Option<(&'static str, String)> {
     if !asks_default(pipeline) {
         return None;
@@ -376,7 +376,7 @@ fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settin
     })
 }
 
-/// Hosts and ports the pipeline may call; the text of an address of which only a run knows the host.
+/// Returns hosts and ports that the pipeline may call; the text of an address whose host is only known in a run.
 fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: Option<&Model>) -> BTreeSet<Result<(String, u16), String>> {
     let replaced = matches!(world::default_model(env), Ok(Some(_)));
     let own = pipeline.models.iter().filter(|(name, _)| !(replaced && *name == "default")).map(|(_, model)| model);
@@ -391,14 +391,14 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: O
     models.chain(variable).chain(tools).chain(steps).map(|text| host(&text)).collect()
 }
 
-/// Host and port of an address, if they are written out; else its text.
+/// Returns host and port of an address if they are written literally, else its text.
 fn host(text: &str) -> Result<(String, u16), String> {
     let port = |url: &url::Url| url.port_or_known_default().or((url.scheme() == "smtp").then_some(587));
     let found = known_address(text).and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?)));
     found.ok_or_else(|| text.to_string())
 }
 
-/// A setting, its value, and where that comes from.
+/// A setting, its value, and its source.
 #[derive(Debug, Serialize)]
 struct SettingOrigin {
     name: String,
@@ -412,7 +412,7 @@ impl SettingOrigin {
     }
 }
 
-/// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).
+/// Prints the value and the source of each setting. Errors in a settings file are printed on standard error (exit 1).
 fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Result<Exit, Refusal> {
     let mut exit = Exit::Ok;
     let mut origins = of_variables(env);
@@ -437,7 +437,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
     Ok(stdout::print(&drawn.collect::<String>()).or(exit))
 }
 
-/// The variables that are set; no key is shown.
+/// Returns the variables that are set; keys are never shown.
 fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
     let secrets = secret_values(&Program::default(), env);
     let hidden = Secrets::for_logs(secrets.iter().map(Secret::reveal));
@@ -452,7 +452,7 @@ fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
     VARIABLES.into_iter().filter_map(of_one).collect()
 }
 
-/// What a file sets. `has_model`: overridden by a stronger setting.
+/// Returns the settings of a file. `has_model`: whether a stronger setting overrides its model.
 fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingOrigin> {
     let Settings { default_model, limits, policy, private_hosts, state_dir, readable, journal, exclude, lint, telemetry } = settings;
     let mut origins = vec![];

@@ -1,4 +1,4 @@
-//! What is known of the endpoints of a pipeline's models.
+//! Known facts about the endpoints of a pipeline's models.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::runtime::world;
 use flow_lang::plan::asks_default;
 
 impl Examination {
-    /// Names the family of each endpoint, and what requests to it leave out.
+    /// Reports the family of each endpoint, and the fields left out of requests to it.
     pub(super) fn endpoints(&mut self, pipeline: &Pipeline) {
         let of_variables = of_variables(&self.env);
         let is_asked = asks_default(pipeline);
@@ -28,7 +28,7 @@ fn of_variables(env: &BTreeMap<String, Secret>) -> Option<Model> {
     world::default_model(env).ok().flatten()
 }
 
-/// What is known of the endpoint of a model.
+/// Returns the known facts about the endpoint of a model.
 fn known(model: &Model) -> Option<String> {
     let Provider::Service(service) = model.provider else { return None };
     let family = family(model.address()?, Some(service));

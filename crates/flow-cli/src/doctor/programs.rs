@@ -1,4 +1,4 @@
-//! Programs and Python code of a pipeline: whether each would start, in the sandbox that a run would give it.
+//! Checks whether each program and each piece of Python code of a pipeline would start, in the sandbox that a run would use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use crate::model::{Form, Pipeline, PythonNeeds, SandboxMode, StartedBy, StepKind
 use crate::port::{Clock, ProgramBounds, ProgramCall, Python, PythonCall};
 use crate::source::normalised;
 
-/// By which most programs tell their version.
+/// The argument with which most programs print their version.
 const VERSION: &str = "--version";
-/// How long packages may take to be imported: large ones do not hurry.
+/// Time limit for importing packages; large ones are slow.
 const IMPORT_TIME: Duration = Duration::from_secs(120);
-/// Imports what packages bring, by the names of their folders and files.
+/// Imports the modules of packages, by the names of their folders and files.
 const IMPORT: &str = "\
 import importlib
 from importlib import metadata
@@ -41,10 +41,10 @@ for package in packages:
             failed.append('%s: import %s: %s: %s' % (package, name, type(error).__name__, str(error)[:200]))
 ";
 
-/// Whether something is well (`ok`, `note`, `fault`), and what was found.
+/// The result of a check (`ok`, `note`, `fault`), and the finding.
 pub(super) type Found = (&'static str, String);
 
-/// The folders that the user made readable for programs.
+/// Checks the folders that the user made readable for programs.
 pub(super) fn readable(written: &[String]) -> Vec<Found> {
     let told = |written: &String| match ReadableFolder::of(written) {
         ReadableFolder { place: Ok(place), .. } => ("ok", format!("programs in the sandbox may read {written} ({})", place.display())),
@@ -55,8 +55,8 @@ pub(super) fn readable(written: &[String]) -> Vec<Found> {
     written.iter().map(told).collect()
 }
 
-/// Looks at all programs and all Python code of a pipeline. Nothing is installed, and what is started may change nothing and reaches no network.
-/// `mode`: how the policies in force shut programs in; `readable`: see [`readable`].
+/// Checks all programs and all Python code of a pipeline. Nothing is installed; started programs may change nothing and have no network.
+/// `mode`: the sandbox mode of the policies in force; `readable`: see [`readable`].
 pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, readable: &[String]) -> Vec<Found> {
     let (programs, agents, codes) = (programs_of(pipeline), agents_of(pipeline), codes_of(pipeline));
     if programs.is_empty() && agents.is_empty() && codes.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, r
     };
     let sandbox = Sandbox::new(own.clone(), FirstStage::here()).with_readable(readable);
     let mut found = vec![];
-    // Without a sandbox each of them would fail for that reason, which is said of the project.
+    // Without a sandbox each would fail for this reason, which is reported for the project.
     let has_sandbox = sandbox.kind().is_ok();
     let is_tried = has_sandbox || mode == SandboxMode::None;
     let trial = |command: &[String], folder: Option<&PathBuf>| {
@@ -120,7 +120,7 @@ fn list(who: &BTreeSet<String>) -> String {
     who.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Programs of steps and tools, each with who starts it.
+/// Returns the programs of steps and tools, each with its users.
 fn programs_of(pipeline: &Pipeline) -> BTreeMap<&str, BTreeSet<String>> {
     let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for command in pipeline.commands().into_iter().filter(|command| matches!(command.by, StartedBy::Step | StartedBy::Tool)) {
@@ -129,19 +129,19 @@ fn programs_of(pipeline: &Pipeline) -> BTreeMap<&str, BTreeSet<String>> {
     found
 }
 
-/// How an agent program is asked for its version.
+/// How an agent program's version is determined.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct AgentTrial<'p> {
-    /// As a person knows it: with the words behind an interpreter.
+    /// The program for display, with the words after an interpreter.
     program: String,
-    /// The command; its first word is the program, its last one the argument.
+    /// The command: the program first, the version argument last.
     asked: Vec<String>,
-    /// Whether that asks the agent, and not the interpreter or launcher that runs it. One that does not say how it is asked may take the argument for a prompt.
+    /// Whether the command starts the agent, not only its interpreter or launcher. Without `version`, it could be read as a prompt.
     is_asked_itself: bool,
     folder: Option<&'p PathBuf>,
 }
 
-/// Agent programs, each with the models that are it.
+/// Returns the agent programs, each with its models.
 fn agents_of(pipeline: &Pipeline) -> BTreeMap<AgentTrial<'_>, BTreeSet<String>> {
     let mut found: BTreeMap<AgentTrial, BTreeSet<String>> = BTreeMap::new();
     for (name, model) in &pipeline.models {
@@ -161,7 +161,7 @@ fn agents_of(pipeline: &Pipeline) -> BTreeMap<AgentTrial<'_>, BTreeSet<String>> 
     found
 }
 
-/// The scripts that programs are given, as far as they are written out and are not there.
+/// Reports missing scripts of programs, if their paths are written literally.
 fn scripts(pipeline: &Pipeline) -> Vec<Found> {
     let missing = pipeline.commands().into_iter().filter_map(|command| {
         let words: Vec<&str> = command.args.iter().map_while(|text| (text.form == Form::Plain).then_some(&*text.source)).collect();
@@ -173,10 +173,10 @@ fn scripts(pipeline: &Pipeline) -> Vec<Found> {
     missing.collect()
 }
 
-/// An interpreter and the packages that must be there.
+/// An interpreter and the required packages.
 type CodeNeeds<'p> = (Option<&'p PathBuf>, BTreeSet<&'p str>);
 
-/// What Python code of steps and tools needs, each with who needs it.
+/// Returns the requirements of the Python code of steps and tools, each with its users.
 fn codes_of(pipeline: &Pipeline) -> BTreeMap<CodeNeeds<'_>, BTreeSet<String>> {
     let steps = pipeline.all_steps().into_iter().filter_map(|step| {
         let needs = if let StepKind::Python(python) = &step.kind {
@@ -240,7 +240,7 @@ async fn python_found(pipeline: &Pipeline, python: &PythonRuns, (venv, requires)
     }
 }
 
-/// What a program of a step may use: it reads the project, and starts in the folder of the file, or in its own.
+/// Returns what a program of a step may use: it reads the project, and starts in the folder of the file or in its own.
 fn place(pipeline: &Pipeline, folder: Option<&PathBuf>, sandbox: SandboxMode) -> ProgramCall {
     ProgramCall {
         project: pipeline.project.clone(),

@@ -14,14 +14,14 @@ use crate::port::{Clock, Store, StoreError};
 use crate::refusal::Refusal;
 use crate::runtime::{StoredRun, asked_to_end};
 
-/// How long the process that executes a run may take to notice that it is to end, and then to end it: calls that are out have 4 s, `on_failure`
-/// and `finally` their own time each.
+/// Time for the executing process to notice the request, and then to end the run: open calls have 4 s, `on_failure` and `finally` have
+/// their own time limits.
 const TO_NOTICE: Duration = Duration::from_secs(10);
 const TO_END: Duration = Duration::from_secs(10 + 2 * STAGE_TIME.as_secs());
-/// How long it sleeps between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Ends a run, or asks the process that executes it to do so and waits for that.
+/// Ends a run, or requests its end from the executing process and waits.
 pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (store, file, id) = super::open_run(Some(wanted), shared)?;
     match StoredRun::open(store, file.clone(), id.clone()) {
@@ -39,7 +39,7 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
             Err(StoreError::Held { process, .. }) => process,
             Err(error) => return Err(error.into()),
         };
-        // Again each time: a process that has only just begun forgets what was asked before.
+        // The request is repeated, because a process that has just started drops earlier requests.
         RunLock::ask_to_end(&file, &id)?;
         is_noticed = is_noticed || has_noticed(&file, &id, shared)?;
         let allowed = if is_noticed { TO_END } else { TO_NOTICE };
@@ -55,14 +55,14 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
     }
 }
 
-/// Whether the process that executes a run has recorded that it is to end.
+/// Whether the executing process has recorded the request to end.
 fn has_noticed(file: &Path, id: &str, shared: &SharedOptions) -> Result<bool, Refusal> {
     let sealing = crate::runtime::kept::of_kept_runs(&shared.current_project())?;
     let events = SqliteStore::existing(file, &sealing)?.events(id)?;
     Ok(asked_to_end(&events).is_some())
 }
 
-/// Ends a run that no process executes. `was_asked`: one has done so until now.
+/// Ends a run without an executing process. `was_asked`: whether a process executed it until now.
 fn ended(mut run: StoredRun, was_asked: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let by_person = asked_to_end(&run.events) == Some(Canceller::Person);
     match run.end().map(|end| end.status) {

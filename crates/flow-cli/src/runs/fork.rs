@@ -1,4 +1,4 @@
-//! `flow runs fork`: a new run with what another one has done up to a step.
+//! `flow runs fork`: a new run that reuses the steps of another one up to a step.
 
 use crate::arguments::{ForkOptions, SharedOptions};
 use crate::diagnostic::counted;
@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::runtime::{ForkFrom, RunSession, Taping, file_of};
 use crate::{Exit, inputs, run};
 
-/// Begins the new run and plays it to its end.
+/// Starts the new run and plays it to its end.
 pub(super) fn run(options: &ForkOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let ForkOptions { run: wanted, from, inputs: pairs, printed, trust } = options;
     let (mut store, _, origin) = super::open_run(Some(wanted), shared)?;

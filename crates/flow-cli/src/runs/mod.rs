@@ -1,4 +1,4 @@
-//! `flow runs …`: the record of past runs. A run goes with all that it left in the project's `.flow` folder.
+//! `flow runs …`: the records of past runs. Removing a run also removes everything it left in the project's `.flow` folder.
 
 mod cancel;
 mod fork;
@@ -29,7 +29,7 @@ use crate::port::{Clock, MOST_COUNTED, RunFilter, RunMatch, RunSummary, Store, S
 use crate::report::{self, Look, RunRow};
 use crate::runtime::{kept, start_of};
 
-/// The store of the project's runs, and its file. Errors: there is none (exit 4), or it cannot be read.
+/// Opens the store of the project's runs; also returns its file. Errors: there is none (exit 4), or it cannot be read.
 fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
     let project = shared.current_project();
     open_with(&project, &kept::of_kept_runs(&project)?)
@@ -48,14 +48,14 @@ fn nothing(why: &str) -> Refusal {
     refusal!(NothingRan, "no runs yet{why}")
 }
 
-/// The store, its file, and the id of the run that is wanted; without one the newest. Errors: as [`open`] and [`find`].
+/// Returns the store, its file, and the id of the requested run, or else of the newest. Errors: as [`open`] and [`find`].
 pub(super) fn open_run(wanted: Option<&str>, shared: &SharedOptions) -> Result<(SqliteStore, PathBuf, String), Refusal> {
     let (mut store, file) = open(shared)?;
     let id = find(&mut store, wanted, shared)?;
     Ok((store, file, id))
 }
 
-/// The record of a run, masked for others, and the file it ran if it says so. Errors: there is no such run, or it cannot be read.
+/// Returns the record of a run, masked for others, and its pipeline file if it is recorded. Errors: it does not exist or cannot be read.
 pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Record, Option<String>), Refusal> {
     let (mut store, _, run) = open_run(wanted, shared)?;
     let events = store.events(&run)?;
@@ -64,10 +64,10 @@ pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Re
     Ok((masked(record, &events), file))
 }
 
-/// Lists, shows, writes out, removes or continues with runs.
+/// Lists, shows, exports, removes or resumes runs.
 pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let project = shared.current_project();
-    // What is in the list needs no key.
+    // The list itself is not encrypted.
     let keyless = || open_with(&project, &Sealing::default());
     match command {
         RunsCommand::List(options) => list(options, &project, shared),
@@ -121,12 +121,12 @@ struct RunLine {
     unread: String,
 }
 
-/// Events of a run that a list reads at most.
+/// Maximum number of events of a run that a list reads.
 const MOST_READ: u64 = 20_000;
 
-/// Lists the newest runs that are wanted. What each was asked is read from its events, as far as they can be.
+/// Lists the newest matching runs. The question of each is read from its events, if possible.
 fn list(options: &RunsListOptions, project: &Path, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    // A list needs no key: of a run that is encrypted it says that.
+    // A list needs no key: it marks encrypted runs as such.
     let (mut store, file) = open_with(project, &kept::of_kept_runs(project).unwrap_or_default())?;
     let page = store.list(&RunFilter {
         pipeline: options.pipeline.clone(),
@@ -166,7 +166,7 @@ fn line(run: RunSummary, store: &mut SqliteStore) -> RunLine {
     RunLine { run, brief, unread: unread.to_owned() }
 }
 
-/// Characters of an id that a window shows; more where they are needed to tell it from others.
+/// Number of characters of an id that a window shows; more if they are needed to distinguish it.
 const SHORT_ID: usize = 10;
 
 fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<String, Refusal> {
@@ -188,9 +188,9 @@ fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<Str
     Ok(report::runs(&rows, look))
 }
 
-/// Most runs that are named when they were removed.
+/// Maximum number of removed runs that are named.
 const MOST_NAMED: usize = 10;
-/// Fewest characters that name a run to be removed: one that happens to be the only one is not meant by a letter, or by nothing.
+/// Minimum number of characters that identify a run to be removed, so that a single letter or an empty text does not match the only run.
 const LEAST_TO_REMOVE: usize = 6;
 
 fn long_enough(run: &str) -> Result<&str, Refusal> {
@@ -198,7 +198,7 @@ fn long_enough(run: &str) -> Result<&str, Refusal> {
     (run.chars().count() >= LEAST_TO_REMOVE).then_some(run).ok_or_else(|| Refusal::usage(why()))
 }
 
-/// The run whose id begins so; without one the newest. Errors: there is none at all (exit 4), none that begins so, or several do (exit 2).
+/// Returns the run whose id has this prefix, or else the newest. Errors: there is no run (exit 4), or no or several matches (exit 2).
 fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -> Result<String, Refusal> {
     let shown = wanted.map(visible).unwrap_or_default();
     let found = wanted.map_or(Ok(RunMatch::None), |wanted| store.named(wanted))?;
@@ -225,7 +225,7 @@ fn ids(store: &mut SqliteStore, filter: RunFilter) -> Result<BTreeSet<String>, R
     Ok(store.list(&filter)?.runs.into_iter().map(|run| run.run).collect())
 }
 
-/// The time so long ago. Errors: it is no time (exit 2).
+/// Returns the time this long ago. Errors: it is not a duration (exit 2).
 fn ago(time: &str, option: &str) -> Result<DateTime<Utc>, Refusal> {
     if !time.is_empty() && time.bytes().all(|sign| sign.is_ascii_digit()) {
         return Err(refusal!(Usage, "{option} {time} has no unit; write {time}d for days, {time}h for hours, or {time}m for minutes"));
@@ -235,7 +235,7 @@ fn ago(time: &str, option: &str) -> Result<DateTime<Utc>, Refusal> {
     Ok(SystemClock::new().now().checked_sub_signed(time).unwrap_or(DateTime::<Utc>::MIN_UTC))
 }
 
-/// The value of an option: a day, a time, or so long ago.
+/// Parses the value of an option: a day, a time, or a duration before now.
 pub(super) fn time_of(option: &str, text: &str) -> Result<DateTime<Utc>, Refusal> {
     let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(|day| day.and_time(NaiveTime::MIN).and_utc());
     let time = || DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc());
@@ -248,8 +248,8 @@ pub(super) fn time_of(option: &str, text: &str) -> Result<DateTime<Utc>, Refusal
     }
 }
 
-/// Removes runs that no process continues with. `leaves`: the others are told and left; else one of them stops the removal.
-/// Errors: one is being run (exit 2); or something is left of what was removed (exit 6).
+/// Removes runs that no process executes. `leaves`: executed ones are reported and left; otherwise one of them stops the removal. Errors: a
+/// run is being executed (exit 2), or parts of removed runs are left (exit 6).
 fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leaves: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut locks, mut runs, mut held) = (vec![], vec![], vec![]);
     for run in wanted {
@@ -263,7 +263,7 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
         }
     }
     kept::audit_all(&shared.current_project(), AuditAction::RunRemoved, runs.iter().map(|run| (*run, "")))?;
-    // The results that are used again go first: without their run nobody knows whose they are.
+    // Cached results are removed first: without their run they could not be found.
     let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;
     forget_runs(&shared.current_project(), &ids(store, RunFilter::default())?)

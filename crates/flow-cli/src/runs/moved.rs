@@ -1,4 +1,4 @@
-//! `flow runs export --events` and `flow runs import`: all events of a run as JSON lines, to be continued where there was no record of it.
+//! `flow runs export --events` and `flow runs import`: all events of a run as JSON lines, to resume it elsewhere.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -18,14 +18,14 @@ use crate::runtime::consent::place_in;
 use crate::runtime::{kept, settings};
 use crate::{Exit, stdout};
 
-/// Longest line of a log: no event is longer by far.
+/// Maximum size of a line of a log; events are far smaller.
 const LONGEST_LINE: u64 = 256 << 20;
-/// Largest number of a call or a time: no run comes near it.
+/// Maximum number of a call or a time; no run reaches it.
 const MOST_NUMBER: u64 = 1 << 53;
-/// Bytes that are printed at once.
+/// Number of bytes printed at once.
 const AT_ONCE: usize = 1 << 16;
 
-/// Prints the events of a run as they are in its record.
+/// Prints the events of a run as recorded.
 pub(super) fn export(run: Option<&str>, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut store, file, id) = super::open_run(run, shared)?;
     if RunLock::held_beside(&file).contains(&id) {
@@ -46,7 +46,7 @@ pub(super) fn export(run: Option<&str>, shared: &SharedOptions) -> Result<Exit, 
     Ok(printed.or(stdout::print_file(&text)))
 }
 
-/// Takes the events of a run in. Nothing is stored unless all of them can be.
+/// Imports the events of a run. Nothing is stored unless all of them can be.
 pub(super) fn import(log: &Path, file: Option<&Path>, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let name = visible(&log.display().to_string()).into_owned();
     let failed = |why: String| refusal!(Failed, "{name} cannot be imported: {why}");
@@ -69,7 +69,7 @@ pub(super) fn import(log: &Path, file: Option<&Path>, shared: &SharedOptions) ->
     let project = shared.current_project();
     let place = place_in(&project, Path::new(&start.file));
     let (lies_at, is_there) = (visible(&start.file).into_owned(), Path::new(&start.file).is_file());
-    // Whoever made the log named the file: it starts what is of this project alone.
+    // The log determines the file, so it must not start a file outside this project.
     if is_there && Path::new(&place).is_absolute() {
         return Err(failed(format!("its file {lies_at} is not in this project; say with --file where it is here")));
     }
@@ -95,7 +95,7 @@ pub(super) fn import(log: &Path, file: Option<&Path>, shared: &SharedOptions) ->
     Ok(Exit::Ok)
 }
 
-/// The events of a log: of one run, all of them, in their order.
+/// Reads the events of a log: all of one run, in order.
 fn read(mut log: impl BufRead) -> Result<Vec<Event>, String> {
     let mut events: Vec<Event> = vec![];
     for number in 1.. {
@@ -135,7 +135,7 @@ fn read(mut log: impl BufRead) -> Result<Vec<Event>, String> {
     Ok(events)
 }
 
-/// Whether it may be the id of a run: it names locks and folders, too.
+/// Whether a text may be the id of a run; ids are also used as names of locks and folders.
 fn is_id(run: &str) -> bool {
     run.strip_prefix("r_").is_some_and(|rest| rest.len() == 32 && rest.bytes().all(|sign| matches!(sign, b'0'..=b'9' | b'a'..=b'f')))
 }

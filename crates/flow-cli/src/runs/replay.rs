@@ -1,4 +1,4 @@
-//! `flow runs replay`: a run again, against its own record.
+//! `flow runs replay`: replays a run against its own record.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::report::Diff;
 use crate::runtime::{file_of, replay, start_of};
 use crate::{Exit, run, stdout};
 
-/// Runs it again and compares. Nothing outside is touched.
+/// Replays a run and compares the results. No external call is made.
 pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut store, _, id) = super::open_run(Some(wanted), shared)?;
     let events = store.events(&id)?;

@@ -1,4 +1,4 @@
-//! `flow runs resume`: continues with a run, or with all that were cut off.
+//! `flow runs resume`: resumes one run, or all that were interrupted.
 
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
@@ -11,14 +11,14 @@ use crate::refusal::Refusal;
 use crate::runtime::{PlayedRun, RunError, RunQuestion, RunSession, StoredRun, asked_to_end, file_of, start_of};
 use crate::{Exit, run, stdout, tell};
 
-/// Continues with a run whose process has ended.
+/// Resumes a run whose process has ended.
 pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (store, journal, id) = super::open_run(Some(id), shared)?;
     let stored = StoredRun::open(store, journal, id)?;
     let reach = shared.reach(&shared.current_project());
     if stored.end().is_some() {
         stored.keep_messages()?;
-        // Its process ended before it could tell; whether its file is the same does not matter any more.
+        // Its process ended before it could report the outcome; changes of its file no longer matter.
         let printed = OutputTargets::open(output, reach)?;
         let sent = if stored.events.iter().any(has_printed) { "; what it printed is not printed again" } else { "" };
         tell!("run {} has ended; this is its outcome{sent}", stored.id);
@@ -29,7 +29,7 @@ pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &S
     run::play(session(stored, output, is_allowed, shared)?, OutputTargets::open(output, reach)?, shared)
 }
 
-/// A run that has not ended, as it continues. Errors: its file is not there or has changed.
+/// Returns the session of a run that has not ended. Errors: its file is missing or has changed.
 fn session(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<RunSession, Refusal> {
     let failed = |why: String| Refusal::new(Exit::Failed, why);
     let file = file_of(&stored.events).map_err(|why| failed(format!("run {} cannot continue: {why}", stored.id)))?;
@@ -42,7 +42,7 @@ fn session(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: 
     Ok(RunSession::resume(on, stored).inspect_err(|error| show_changes(error, shared))?)
 }
 
-/// How the files of a run have changed, if that is why it cannot continue.
+/// Shows how the files of a run have changed, if this prevents its resumption.
 pub(super) fn show_changes(error: &RunError, shared: &SharedOptions) {
     let RunError::Changed(changed) = error else { return };
     for (name, difference) in &changed.differences {
@@ -50,8 +50,8 @@ pub(super) fn show_changes(error: &RunError, shared: &SharedOptions) {
     }
 }
 
-/// Continues with every run that was cut off, and with those that waited for a person and need not wait any more, oldest first. One that
-/// cannot continue keeps no other from it; a signal ends the run that is under way, and no other begins.
+/// Resumes every interrupted run, and those that no longer need to wait for a person, oldest first. A run that cannot be resumed does not
+/// stop the others; a signal ends the current run, and no other is started.
 pub(super) fn all(since: Option<&str>, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut store, file) = super::open(shared)?;
     let filter = RunFilter {
@@ -84,16 +84,16 @@ pub(super) fn all(since: Option<&str>, output: &OutputOptions, is_allowed: bool,
     Ok(worst)
 }
 
-/// The run, if there is something to continue with.
+/// Opens the run, if it can be resumed.
 fn opened(id: &str, shared: &SharedOptions) -> Result<Option<StoredRun>, Refusal> {
     let (store, file, id) = super::open_run(Some(id), shared)?;
     let stored = StoredRun::open(store, file, id)?;
     Ok((stored.end().is_none() && can_continue(&stored)).then_some(stored))
 }
 
-/// A run that was killed or interrupted can; one that waits can when a person has answered since, or the time for an answer is up.
+/// Whether a run can be resumed: it was killed or interrupted, or it waits and was answered since, or its time to answer has ended.
 fn can_continue(stored: &StoredRun) -> bool {
-    // A message to an agent by itself is sent again, by whoever wants to.
+    // A message to a single agent is not resumed; the person can send it again.
     if start_of(&stored.events).is_none_or(|start| start.file.is_empty()) {
         return false;
     }
@@ -106,7 +106,7 @@ fn can_continue(stored: &StoredRun) -> bool {
     !waits || is_interrupted || events.iter().rev().take_while(|event| !pauses(event)).any(has_answer) || late()
 }
 
-/// Continues with one of several runs: whether that was the last one, its exit code, and how it ended.
+/// Resumes one of several runs. Returns whether it was the last one, its exit code, and how it ended.
 fn continued(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions, reach: &str) -> (bool, (Exit, String)) {
     let (session, printed) = match (session(stored, output, is_allowed, shared), OutputTargets::open(output, reach.to_owned())) {
         (Ok(session), Ok(printed)) => (session, printed),
@@ -129,7 +129,7 @@ fn ended(mut played: PlayedRun, output: &OutputOptions, reach: &str) -> (bool, (
     (is_signal, (exit, visible(&line).into_owned()))
 }
 
-/// A run that cannot continue: the first line says why, what belongs to it goes to standard error.
+/// Reports a run that cannot be resumed: returns the first line as the reason, and prints the others on standard error.
 fn refused(Refusal(exit, lines): Refusal) -> (Exit, String) {
     lines.iter().skip(1).for_each(|line| tell::refused(line));
     let why = lines.first().map(|line| tell::without_secrets(line).into_owned()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `flow runs retry`: a new run of the elements that failed in another one.
+//! `flow runs retry`: a new run of the failed elements of another one.
 
 use crate::adapter::run_lock::RunLock;
 use crate::arguments::{OutputOptions, SharedOptions};
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::runtime::{RunSession, StoredRun, Taping, file_of};
 use crate::{Exit, run};
 
-/// Begins the new run and plays it to its end.
+/// Starts the new run and plays it to its end.
 pub(super) fn run(
     wanted: &str,
     (acts_again, is_allowed): (bool, bool),
@@ -23,7 +23,7 @@ pub(super) fn run(
         return Err(refusal!(Usage, "run {origin} is running in process {holder}; retry it when it has ended"));
     }
     let (own, _, _) = super::open_run(Some(&origin), shared)?;
-    // Until the new run is there, nobody else retries this one.
+    // The lock prevents another retry until the new run is stored.
     let stored = StoredRun::open(own, journal, origin.clone())?;
     if stored.end().is_none() {
         return Err(refusal!(Usage, "run {origin} has not ended; to continue it: flow runs resume {origin}{reach}"));

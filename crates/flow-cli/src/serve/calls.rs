@@ -1,4 +1,4 @@
-//! Calls under way: how many at once, progress, cancelling.
+//! Calls in progress: concurrency, progress, cancelling.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,22 +16,22 @@ use super::{Bounds, CallLine, InvalidArguments, PipelineService, ServedOutcome};
 use crate::adapter::held;
 use crate::event::Canceller;
 
-/// Before the names of what a result says of its run.
+/// Prefix of the metadata about a run in a result.
 const META: &str = "flow/";
 
-/// The server, whichever way it is reached.
+/// The server, independent of the transport.
 pub(super) struct CallServer {
     work: Arc<dyn PipelineService>,
     bounds: Bounds,
     permits: Arc<Semaphore>,
     waiting: Semaphore,
     is_ending: AtomicBool,
-    /// Everything under way, by a number of its own.
+    /// The stop senders of all calls in progress, by a number of their own.
     under_way: Mutex<HashMap<u64, UnboundedSender<Canceller>>>,
     last: AtomicU64,
 }
 
-/// Those who ask, as far as it is remembered: the version, and what they wait for.
+/// The state of a client: the agreed version, and its open requests.
 #[derive(Default)]
 pub(super) struct ClientSession {
     version: Mutex<Option<ProtocolVersion>>,
@@ -42,7 +42,7 @@ pub(super) struct ClientSession {
 #[derive(Clone)]
 struct Running {
     stop: UnboundedSender<Canceller>,
-    /// Whoever cancelled it wants no answer.
+    /// Whether the client cancelled the request, so that no answer is sent.
     is_unwanted: Arc<AtomicBool>,
 }
 
@@ -62,7 +62,7 @@ impl ClientSession {
         *held(&self.version) = Some(version);
     }
 
-    /// Takes a message that wants no answer.
+    /// Handles a message without an answer.
     pub(super) fn notice(&self, method: &str, params: &Map<String, Value>) {
         let id = params.get("requestId").filter(|_| method == "notifications/cancelled");
         if let Some(running) = id.and_then(|id| held(&self.running).remove(&id.to_string())) {
@@ -70,7 +70,7 @@ impl ClientSession {
         }
     }
 
-    /// Ends everything that was asked for here; no answer is wanted.
+    /// Ends all requests of this client without answers.
     pub(super) fn leave(&self) {
         held(&self.running).drain().for_each(|(_, running)| running.cancel());
     }
@@ -80,7 +80,7 @@ impl ClientSession {
     }
 }
 
-/// A call that is on the lists, until it is dropped: from then on it can be cancelled.
+/// A registered call, which can be cancelled until it is dropped.
 pub(super) struct Entered {
     server: Arc<CallServer>,
     session: Arc<ClientSession>,
@@ -95,7 +95,7 @@ impl Drop for Entered {
         held(&self.server.under_way).remove(&self.number);
         let id = self.call.id.to_string();
         let mut running = held(&self.session.running);
-        // One that was cancelled is off the list already, and its id may have been used again.
+        // A cancelled call is already removed, and its id may have been reused.
         if running.get(&id).is_some_and(|running| Arc::ptr_eq(&running.is_unwanted, &self.running.is_unwanted)) {
             running.remove(&id);
         }
@@ -119,7 +119,7 @@ impl CallServer {
         self.work.tools()
     }
 
-    /// Ends all calls and waits until they have ended; no new one begins.
+    /// Ends all calls and waits for them; no new call starts.
     pub(super) async fn end(&self, by: Canceller) {
         self.is_ending.store(true, Ordering::Relaxed);
         for stop in held(&self.under_way).values() {
@@ -129,10 +129,10 @@ impl CallServer {
         let _ = self.permits.acquire_many(all).await;
     }
 
-    /// Puts a call on the lists.
+    /// Registers a call.
     ///
     /// # Errors
-    /// Its id is that of another one, or the server is ending.
+    /// Another call has its id, or the server is ending.
     pub(super) fn enter(self: &Arc<CallServer>, session: &Arc<ClientSession>, call: ServedCall) -> Result<Entered, ErrorData> {
         if self.is_ending.load(Ordering::Relaxed) {
             return Err(fault("flow is shutting down and accepts no more calls"));
@@ -156,14 +156,14 @@ impl CallServer {
 }
 
 impl Entered {
-    /// Carries the call to its end and sends progress and the answer. `ends_with_reader`: it is cancelled when nobody reads any more.
+    /// Executes the call and sends progress and the answer. `ends_with_reader`: whether it is cancelled when the reader disconnects.
     pub(super) async fn carry(mut self, out: Sender<Value>, ends_with_reader: bool) {
         let answer = match self.carried(&out, ends_with_reader).await {
             Ok(Some(given)) => messages::result(&self.call.id, complete(given_result(given), self.call.is_stateless)),
             Ok(None) => return,
             Err(error) => messages::error(Some(&self.call.id), &error),
         };
-        // Whoever has the answer may use the id again.
+        // The client may reuse the id once it has the answer.
         drop(self);
         let _ = out.send(answer).await;
     }
@@ -172,12 +172,12 @@ impl Entered {
         !self.running.is_unwanted.load(Ordering::Relaxed)
     }
 
-    /// It was ended before it began.
+    /// Returns the answer of a call that was ended before it started.
     fn never_began(&self) -> Result<Option<ServedOutcome>, ErrorData> {
         if self.is_wanted() { Err(fault("flow is shutting down; the call was not started")) } else { Ok(None) }
     }
 
-    /// `None`: no answer is wanted.
+    /// Executes the call. `None`: no answer is sent.
     async fn carried(&mut self, out: &Sender<Value>, ends_with_reader: bool) -> Result<Option<ServedOutcome>, ErrorData> {
         let server = Arc::clone(&self.server);
         let permit = match Arc::clone(&server.permits).try_acquire_owned() {
@@ -207,7 +207,7 @@ impl Entered {
             if let Some(token) = &self.call.token {
                 count += 1;
                 let params = json!({ "progressToken": token, "progress": count, "message": text });
-                // Whoever reads so slowly misses a line, not the result.
+                // A slow reader misses progress lines, but not the result.
                 let _ = out.try_send(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }));
             }
         };
@@ -240,7 +240,7 @@ fn fault(what: &str) -> ErrorData {
     ErrorData::new(ErrorCode::INTERNAL_ERROR, what.to_owned(), None)
 }
 
-/// The result of a call.
+/// Formats the result of a call.
 fn given_result(given: ServedOutcome) -> Value {
     let content: Vec<Value> = given.texts.into_iter().map(|text| json!({ "type": "text", "text": text })).collect();
     let mut result = json!({ "content": content, "isError": given.is_error });

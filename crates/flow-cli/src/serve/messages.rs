@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0: a message read, an answer written.
+//! JSON-RPC 2.0: parses messages and formats answers.
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Map, Value, json};
@@ -14,21 +14,21 @@ pub(super) struct ClientRequest {
     pub(super) params: Map<String, Value>,
 }
 
-/// What came.
+/// A received message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ClientMessage {
-    /// It wants an answer.
+    /// It requires an answer.
     Request(ClientRequest),
-    /// It wants none.
+    /// It requires no answer.
     Notice { method: String, params: Map<String, Value> },
-    /// An answer to something that was never asked.
+    /// An answer, although the server sends no requests.
     Answer,
 }
 
-/// Reads a message.
+/// Parses a message.
 ///
 /// # Errors
-/// The answer to what is none.
+/// The answer to an invalid message.
 pub(super) fn read(bytes: &[u8]) -> Result<ClientMessage, Value> {
     let broken = |what: String| refusal(None, ErrorCode::PARSE_ERROR, what);
     let text = std::str::from_utf8(bytes).map_err(|_| broken("this is not JSON: it is not UTF-8".to_owned()))?;
@@ -60,17 +60,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<ClientMessage, Value> {
     }
 }
 
-/// Whether a value may be the id of a request, or a token of progress.
+/// Whether a value may be the id of a request, or a progress token.
 pub(super) fn is_id(value: &Value) -> bool {
     value.is_string() || value.is_i64() || value.is_u64()
 }
 
-/// The answer with a result.
+/// Formats the answer with a result.
 pub(super) fn result(id: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// The answer with an error; without an id where it could not be read.
+/// Formats the answer with an error; without an id if it could not be read.
 pub(super) fn error(id: Option<&Value>, error: &ErrorData) -> Value {
     let mut message = json!({ "jsonrpc": "2.0" });
     if let Some(id) = id {
@@ -80,7 +80,7 @@ pub(super) fn error(id: Option<&Value>, error: &ErrorData) -> Value {
     message
 }
 
-/// The answer with an error of our own.
+/// Formats the answer with an error of this server.
 pub(super) fn refusal(id: Option<&Value>, code: ErrorCode, what: impl Into<String>) -> Value {
     error(id, &ErrorData::new(code, what.into(), None))
 }

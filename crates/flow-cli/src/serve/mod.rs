@@ -1,17 +1,17 @@
-//! Pipelines as tools for others: an MCP server over standard input and output, or over HTTP.
+//! Serves pipelines as tools: an MCP server over standard input and output, or over HTTP.
 //!
 //! | file | what |
 //! |---|---|
-//! | `messages` | JSON-RPC: a message read, an answer written |
-//! | `protocol` | what is asked, in which version, and what is rejected; pure |
+//! | `messages` | JSON-RPC: parses messages, formats answers |
+//! | `protocol` | requests, versions and rejections; pure |
 //! | `tool` | a pipeline as a tool; pure |
-//! | `calls` | calls under way: how many at once, progress, cancelling |
-//! | `stdio` | lines in, lines out |
-//! | `http` | streamable HTTP: who may ask, sessions, streams |
+//! | `calls` | calls in progress: concurrency, progress, cancelling |
+//! | `stdio` | one message per line |
+//! | `http` | streamable HTTP: access, sessions, streams |
 //!
-//! How a call runs is not known here: [`PipelineService`] is given from outside, and in tests it is a stand-in.
+//! This module does not know how a call runs: [`PipelineService`] is passed in, and tests use a stand-in.
 //!
-//! How to add a request of the protocol: its arm in `protocol`, a test there; if it takes time, in `calls`.
+//! How to add a request of the protocol: its arm in `protocol`, a test there; if it takes long, in `calls`.
 
 mod calls;
 mod http;
@@ -35,12 +35,12 @@ pub use rmcp::model::Tool;
 pub use stdio::serve_stdio;
 pub use tool::tool;
 
-/// What is served.
+/// The served tools.
 pub trait PipelineService: Send + Sync + 'static {
-    /// The tools.
+    /// Returns the tools.
     fn tools(&self) -> &[Tool];
 
-    /// Begins a call of one of the tools; it must not block. A sender that is dropped without a word means a fault of ours.
+    /// Starts a call of a tool without blocking. Dropping the sender without a result means an internal error.
     fn begin(
         &self,
         tool: &str,
@@ -49,46 +49,46 @@ pub trait PipelineService: Send + Sync + 'static {
     ) -> oneshot::Receiver<Result<ServedOutcome, InvalidArguments>>;
 }
 
-/// What a call hears and tells while it runs.
+/// The channels of a call while it runs.
 pub struct CallLine {
-    /// Somebody wants it to end, and who: `client`, `interrupt`, `terminate`.
+    /// Receives requests to end it, with the requester: `client`, `interrupt`, `terminate`.
     pub stop: UnboundedReceiver<Canceller>,
-    /// How it goes, a sentence each.
+    /// Sends its progress, one sentence each.
     pub progress: UnboundedSender<String>,
-    /// The place in a trace from which it was called.
+    /// The caller's position in a trace.
     pub caller: Option<TraceContext>,
 }
 
-/// The arguments do not fit, in plain words; nothing was done.
+/// The arguments are invalid, with the reason in plain words; nothing was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidArguments(pub String);
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServedOutcome {
-    /// For people and models.
+    /// Texts for people and models.
     pub texts: Vec<String>,
-    /// For programs.
+    /// The result for programs.
     pub structured: Option<Value>,
-    /// It did not do what it was called for; the last text says why.
+    /// Whether it failed; the last text gives the reason.
     pub is_error: bool,
-    /// What is known of the run: names without prefix.
+    /// Metadata about the run: names without a prefix.
     pub meta: Map<String, Value>,
 }
 
-/// How much is taken at once.
+/// Limits on concurrent work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Calls that run at once; others wait.
+    /// Calls that run concurrently; others wait.
     pub running: usize,
     /// Calls that wait; further ones are rejected.
     pub waiting: usize,
-    /// How long an HTTP client may take for its headers, for its body, and to take anything of an answer; and be idle.
+    /// Time limit for an HTTP client to send headers or a body, to read from an answer, and to be idle.
     pub patience: Duration,
 }
 
-/// [`Bounds::patience`] unless a test says otherwise.
+/// The default for [`Bounds::patience`].
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Most bytes of a message.
+/// Maximum size of a message in bytes.
 pub const LONGEST_MESSAGE: usize = 1 << 20;

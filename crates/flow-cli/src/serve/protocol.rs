@@ -1,7 +1,7 @@
-//! What is asked, in which version of the protocol, and what is rejected.
+//! Requests, versions of the protocol, and rejections.
 //!
-//! Two kinds of versions are spoken at once. In 2026-07-28 each request says in `_meta` what it needs to, and nothing is remembered. In
-//! the older ones `initialize` comes first. A request belongs to the kind that it speaks itself.
+//! Two kinds of versions are supported at once. In 2026-07-28 each request is self-contained with its `_meta`, and the server keeps no
+//! state. In older versions `initialize` comes first. Each request is handled by the kind it uses.
 
 use rmcp::model::{DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, Tool};
 use serde_json::{Map, Value, json};
@@ -10,40 +10,40 @@ use super::messages::{ClientRequest, is_id};
 use crate::diagnostic::did_you_mean;
 use crate::event::TraceContext;
 
-/// The version in which each request is alone.
+/// The version in which each request is self-contained.
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
-/// Where a request says its version.
+/// The keys of `_meta`.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
-/// Tools on one page of the list.
+/// Number of tools on one page of the list.
 const PAGE: usize = 100;
 
-/// What is to be done for a request.
+/// How a request is handled.
 #[derive(Debug)]
 pub(super) enum Todo {
-    /// This is the result.
+    /// Answers with this result.
     Answer(Value),
-    /// The same, and a session in this version begins.
+    /// Answers with this result, and starts a session in this version.
     Agreed(ProtocolVersion, Value),
-    /// A tool is called.
+    /// Calls a tool.
     Call(ServedCall),
 }
 
-/// A call of a tool that is there.
+/// A call of an existing tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ServedCall {
     pub(super) id: Value,
     pub(super) tool: String,
     pub(super) arguments: Map<String, Value>,
-    /// Under which progress is reported.
+    /// The token for progress reports.
     pub(super) token: Option<Value>,
     pub(super) is_stateless: bool,
-    /// The place in a trace from which it was called.
+    /// The caller's position in a trace.
     pub(super) caller: Option<Box<TraceContext>>,
 }
 
-/// Why a request is not done, and the status that HTTP says it with.
+/// Why a request is rejected, and the HTTP status for it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refused {
     pub(super) error: ErrorData,
@@ -56,15 +56,15 @@ impl Refused {
     }
 }
 
-/// The version that a request says in itself.
+/// Returns the version in a request.
 pub(super) fn version_of(params: &Map<String, Value>) -> Option<&Value> {
     params.get("_meta")?.get(VERSION_KEY)
 }
 
-/// What is to be done. `session`: the version that `initialize` agreed on.
+/// Determines how a request is handled. `session`: the version that `initialize` agreed on.
 ///
 /// # Errors
-/// It cannot be done so.
+/// The request is invalid, or not allowed in this state.
 pub(super) fn todo(tools: &[Tool], request: ClientRequest, session: Option<&ProtocolVersion>) -> Result<Todo, Refused> {
     let is_stateless = match version_of(&request.params) {
         Some(version) => {
@@ -95,7 +95,7 @@ pub(super) fn todo(tools: &[Tool], request: ClientRequest, session: Option<&Prot
     }
 }
 
-/// Whether a request that says its version says all that it must.
+/// Checks that a request with a version has all required fields.
 fn stands_alone(version: &Value, params: &Map<String, Value>) -> Result<(), Refused> {
     let malformed = |what: &str| Refused::new(400, ErrorCode::INVALID_PARAMS, what.to_owned());
     let Value::String(version) = version else { return Err(malformed("_meta: the protocol version must be a string")) };
@@ -110,7 +110,7 @@ fn stands_alone(version: &Value, params: &Map<String, Value>) -> Result<(), Refu
     Ok(())
 }
 
-/// All versions that are spoken, newest first.
+/// Returns all supported versions, newest first.
 fn versions() -> Vec<ProtocolVersion> {
     ProtocolVersion::KNOWN_VERSIONS.iter().rev().cloned().collect()
 }
@@ -145,7 +145,7 @@ fn initialize(params: &Map<String, Value>) -> Result<Todo, Refused> {
     Ok(Todo::Agreed(version, json!(result)))
 }
 
-/// A page of the list of tools; a cursor is the number of tools before it.
+/// Returns a page of the list of tools; a cursor is the number of tools before it.
 fn list(tools: &[Tool], params: &Map<String, Value>, is_stateless: bool) -> Result<Value, Refused> {
     let from = match params.get("cursor") {
         None | Some(Value::Null) => Some(0),
@@ -166,7 +166,7 @@ fn list(tools: &[Tool], params: &Map<String, Value>, is_stateless: bool) -> Resu
     Ok(complete(result, is_stateless))
 }
 
-/// A result as its version wants it.
+/// Completes a result as its version requires.
 pub(super) fn complete(mut result: Value, is_stateless: bool) -> Value {
     if is_stateless {
         result["resultType"] = json!("complete");

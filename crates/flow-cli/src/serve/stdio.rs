@@ -1,4 +1,4 @@
-//! Lines in, lines out: one client, one process.
+//! One message per line: one client, one process.
 
 use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::protocol::{self, Todo};
 use super::{Bounds, LONGEST_MESSAGE, PipelineService};
 use crate::event::Canceller;
 
-/// Lines that wait to be handled, and answers that wait to be written; then reading waits.
+/// Maximum number of lines waiting to be handled, and of answers waiting to be written; then reading pauses.
 const MOST_WAITING: usize = 256;
 
-/// A line that came; `None`: one that is too long.
+/// A received line; `None`: it is too long.
 type Line = Option<Vec<u8>>;
 
-/// Serves until the input ends, nobody reads any more, or `stop` says so (then by whom). All calls have ended then.
+/// Serves until the input ends, the reader disconnects, or `stop` requests it (then returns by whom). All calls have ended then.
 ///
 /// # Errors
-/// The machine makes no more threads; nothing was read then.
+/// The system cannot create threads; nothing was read.
 pub async fn serve_stdio(
     work: Arc<dyn PipelineService>,
     bounds: Bounds,
@@ -38,7 +38,7 @@ pub async fn serve_stdio(
         write_lines(output, answers);
         drop(written);
     })?;
-    // It ends with its stream, or with the process.
+    // The thread ends with its stream, or with the process.
     std::thread::Builder::new().name("messages".into()).spawn(move || read_lines(input, &lines))?;
     let (server, session) = (Arc::new(CallServer::new(work, bounds)), Arc::new(ClientSession::default()));
     let mut calls = JoinSet::new();
@@ -65,7 +65,7 @@ pub async fn serve_stdio(
     Ok(by)
 }
 
-/// Takes a line; what is answered at once.
+/// Handles a line; returns an immediate answer.
 fn take(line: Line, server: &Arc<CallServer>, session: &Arc<ClientSession>, out: &Sender<Value>, calls: &mut JoinSet<()>) -> Option<Value> {
     let Some(line) = line else {
         let message = format!("a line has more than {LONGEST_MESSAGE} bytes");
@@ -87,7 +87,7 @@ fn take(line: Line, server: &Arc<CallServer>, session: &Arc<ClientSession>, out:
             session.agree(version);
             messages::result(&id, result)
         }
-        // It is on the lists before the next line is read, so that this can cancel it.
+        // It is registered before the next line is read, so that this line can cancel it.
         Ok(Todo::Call(call)) => match server.enter(session, call) {
             Ok(entered) => {
                 calls.spawn(entered.carry(out.clone(), false));
@@ -99,11 +99,11 @@ fn take(line: Line, server: &Arc<CallServer>, session: &Arc<ClientSession>, out:
     })
 }
 
-/// Reads lines up to their bound; what is longer is passed over.
+/// Reads lines up to their limit; longer ones are skipped.
 fn read_lines(mut input: impl BufRead, lines: &Sender<Line>) {
     loop {
         let mut line = vec![];
-        // One byte more than the bound: the end of the line.
+        // One byte more than the limit, for the end of the line.
         let Ok(1..) = input.by_ref().take(LONGEST_MESSAGE as u64 + 1).read_until(b'\n', &mut line) else { return };
         let is_long = line.pop_if(|last| *last == b'\n').is_none() && line.len() > LONGEST_MESSAGE;
         if is_long && input.skip_until(b'\n').is_err() {

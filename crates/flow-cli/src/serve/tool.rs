@@ -10,7 +10,7 @@ use crate::model::{AgentStep, Field, FieldKind, Filling, Form, Outputs, Pipeline
 use crate::rules::effects_of;
 use flow_lang::plan::Plan;
 
-/// The tool that runs the first pipeline of a plan: its inputs and its channel as arguments, its outputs as the result.
+/// Returns the tool that runs the first pipeline of a plan: its inputs and its channel as arguments, its outputs as the result.
 pub fn tool(plan: &Plan) -> Tool {
     let pipeline = &plan.pipeline(PipelineId(0)).pipeline;
     let name = pipeline.name.value.clone();
@@ -39,7 +39,7 @@ fn input(pipeline: &Pipeline) -> Map<String, Value> {
     schema
 }
 
-/// An argument that may be left out is null only for flow; clients read one type more easily than two.
+/// Removes null from the types of optional arguments, because clients read a single type more easily.
 fn without_null(property: &mut Value) {
     if let Some(Value::Object(fields)) = property.get_mut("properties") {
         fields.values_mut().for_each(without_null);
@@ -54,7 +54,7 @@ fn without_null(property: &mut Value) {
     }
 }
 
-/// An output of a step that did not end well is left out, so that none is promised. A type is told where every run gives it.
+/// Returns the schema of the outputs. None is required, since an unsuccessful step has none. A type is set if every run has it.
 fn output(pipeline: &Pipeline) -> Map<String, Value> {
     let properties: Map<String, Value> = match &pipeline.outputs {
         Outputs::None => Map::new(),
@@ -76,7 +76,7 @@ fn filling_schema(pipeline: &Pipeline, filling: &Filling) -> Value {
     }
 }
 
-/// A text with more than one expression is a text; one that only reads an input that every run has, or what a step gives, is of its type.
+/// Returns the schema of a text: a string, or the type of the value if it only reads an input that every run has, or an output.
 fn of_text(pipeline: &Pipeline, text: &Text) -> Value {
     match text.form {
         Form::Plain | Form::Template => return json!({ "type": "string" }),
@@ -99,7 +99,7 @@ fn of_field(fields: &[Field], name: &str) -> Option<Value> {
     field_type(field.kind).map(|kind| json!({ "type": kind }))
 }
 
-/// What a step gives, where that is certain; a step that does not succeed gives nothing.
+/// Returns the schema of a step's output, if it is certain; an unsuccessful step has no output.
 fn of_step(pipeline: &Pipeline, step: &Step, path: &[&str]) -> Value {
     if step.for_each.is_some() {
         return if path.is_empty() { json!({ "type": "array" }) } else { json!({}) };
@@ -125,7 +125,7 @@ fn of_step(pipeline: &Pipeline, step: &Step, path: &[&str]) -> Value {
     }
 }
 
-/// The type of a field in JSON Schema; `None`: it has no one type.
+/// Returns the JSON Schema type of a field; `None`: it has no single type.
 fn field_type(kind: FieldKind) -> Option<&'static str> {
     Some(match kind {
         FieldKind::Text | FieldKind::File | FieldKind::Folder | FieldKind::Date | FieldKind::Datetime => "string",

@@ -1,4 +1,4 @@
-//! What goes back: a text, a JSON object, or a stream of events.
+//! HTTP responses: a text, a JSON object, or a stream of events.
 
 use std::convert::Infallible;
 use std::task::{Poll, ready};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, interval_at};
 
-/// How often a stream shows that it is alive.
+/// Time between keep-alive comments of a stream.
 const BEAT: Duration = Duration::from_secs(15);
 
 /// The body of an answer.
@@ -39,7 +39,7 @@ fn response(status: u16, kind: Option<&'static str>, body: AnswerBody) -> Respon
     response
 }
 
-/// A sentence for whoever looks.
+/// Returns a response with a sentence for people.
 pub(super) fn text(status: u16, text: &'static str) -> Response<AnswerBody> {
     response(status, Some("text/plain; charset=utf-8"), whole(text))
 }
@@ -52,7 +52,7 @@ pub(super) fn empty(status: u16) -> Response<AnswerBody> {
     response(status, None, AnswerBody::default())
 }
 
-/// A message that wants no answer has come.
+/// Returns the response to a message without an answer.
 pub(super) fn accepted() -> Response<AnswerBody> {
     empty(202)
 }
@@ -70,7 +70,7 @@ pub(super) fn with_session(mut response: Response<AnswerBody>, session: &str) ->
     response
 }
 
-/// One event a message; it ends with the last.
+/// Streams messages, one event each; ends after the last.
 pub(super) fn stream(mut messages: Receiver<Value>) -> Response<AnswerBody> {
     let mut beat = interval_at(Instant::now() + BEAT, BEAT);
     let frames = poll_fn(move |context| {
@@ -81,7 +81,7 @@ pub(super) fn stream(mut messages: Receiver<Value>) -> Response<AnswerBody> {
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     });
     let mut response = response(200, Some("text/event-stream"), StreamBody::new(frames).boxed_unsync());
-    // Whoever stands between passes each event on at once.
+    // Proxies must pass each event on at once.
     response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }

@@ -1,4 +1,4 @@
-//! Who may ask: the name it is asked by, the page that asks, the token; and whether headers say what the message says.
+//! Access control: host name, origin and token of a request; and whether headers match the message.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,17 +13,17 @@ use super::super::messages;
 use super::super::protocol::{Refused, STATELESS, version_of};
 use crate::port::Secret;
 
-/// Who is let in.
+/// The requests that are accepted.
 #[derive(Debug, Clone)]
 pub struct Doors {
-    /// Names with ports by which it may be asked, in small letters.
+    /// Accepted host names with ports, in lowercase.
     hosts: Vec<String>,
-    /// What everyone must show.
+    /// The required token.
     token: Option<Secret>,
 }
 
 impl Doors {
-    /// For a server at this address, also known by these names (`host` or `host:port`).
+    /// Creates the rules for a server at this address, with further names (`host` or `host:port`).
     pub fn new(address: SocketAddr, names: &[String], token: Option<Secret>) -> Doors {
         let port = address.port();
         let own = match address.ip() {
@@ -45,14 +45,14 @@ impl Doors {
         Doors { hosts, token }
     }
 
-    /// Whether a request may come in.
+    /// Checks whether a request is accepted.
     ///
     /// # Errors
-    /// The status that says no, and why.
+    /// The status and the reason of the rejection.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), (u16, &'static str)> {
         let headers = request.headers();
         let is_known = |host: &str| self.hosts.iter().any(|known| *known == host.to_lowercase());
-        // A name that was made to point here must not lead a browser in.
+        // Prevents DNS rebinding: a foreign host name must not let a browser in.
         let mut named = headers.get_all(HOST).iter();
         let host = named.next().and_then(|host| host.to_str().ok());
         let is_named_right = host.is_some_and(is_known) && named.next().is_none();
@@ -61,7 +61,7 @@ impl Doors {
         }
         let is_own =
             |origin: &hyper::header::HeaderValue| origin.to_str().ok().and_then(|o| o.strip_prefix("http://")).is_some_and(is_known);
-        // A browser says `none` of what a person typed. A page beside this one (`same-site`) is another program's, on another port.
+        // A browser sends `none` for an address that a person typed. A page on another port (`same-site`) belongs to another program.
         let is_foreign = !headers.get_all("sec-fetch-site").iter().all(|site| site == "none" || site == "same-origin");
         if is_foreign || !headers.get_all(ORIGIN).iter().all(is_own) {
             return Err((403, "requests from pages of other sites are not allowed"));
@@ -69,7 +69,7 @@ impl Doors {
         if let Some(token) = &self.token {
             let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()).and_then(|shown| shown.split_once(' '));
             let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-            // Hashes are compared, so that the time it takes says nothing of the token.
+            // Hashes are compared, so that the timing reveals nothing about the token.
             if shown.map(Sha256::digest) != Some(Sha256::digest(token.reveal())) {
                 return Err((401, "send the token: Authorization: Bearer …"));
             }
@@ -78,10 +78,10 @@ impl Doors {
     }
 }
 
-/// Whether the headers that repeat parts of a request agree with it.
+/// Checks that the headers that repeat parts of a request match it.
 ///
 /// # Errors
-/// They do not, or one is missing.
+/// They do not match, or one is missing.
 pub(super) fn check_headers(headers: &HeaderMap, request: &messages::ClientRequest) -> Result<(), Refused> {
     let mismatch = |what: String| Refused::new(400, ErrorCode::HEADER_MISMATCH, what);
     let one = |name: &str| {
@@ -121,7 +121,7 @@ pub(super) fn check_headers(headers: &HeaderMap, request: &messages::ClientReque
     Ok(())
 }
 
-/// A value that was written as Base64 because a header could not hold it.
+/// Decodes a value that is in Base64 because a header could not contain it.
 fn decoded(value: &str) -> Result<String, ()> {
     let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else { return Ok(value.to_owned()) };
     let bytes = base64::engine::general_purpose::STANDARD.decode(inner).map_err(|_| ())?;

@@ -1,4 +1,4 @@
-//! Streamable HTTP: each message is a POST to `/mcp`, answered with JSON, or with a stream of events when a tool is called.
+//! Streamable HTTP: each message is a POST to `/mcp`, answered with JSON, or with a stream of events for a tool call.
 
 mod answer;
 mod doors;
@@ -32,14 +32,14 @@ use super::protocol::{self, Refused, Todo};
 use super::{Bounds, LONGEST_MESSAGE, PipelineService};
 use crate::event::{Canceller, TraceContext};
 
-/// Most bytes of all headers.
+/// Maximum size of all headers in bytes.
 const LARGEST_HEAD: usize = 64 << 10;
-/// How long answers have to go out when the server ends.
+/// Time to send remaining answers when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
-/// Messages that wait for a slow reader.
+/// Maximum number of messages waiting for a slow reader.
 const MOST_WAITING: usize = 256;
 
-/// What every connection needs.
+/// Data shared by all connections.
 struct House {
     server: Arc<CallServer>,
     sessions: Sessions,
@@ -47,7 +47,7 @@ struct House {
     patience: Duration,
 }
 
-/// Serves until `stop` says so, and then by whom. All calls have ended then.
+/// Serves until `stop` receives a request to end, and returns who sent it. All calls have ended then.
 pub async fn serve_http(
     work: Arc<dyn PipelineService>,
     bounds: Bounds,
@@ -69,7 +69,7 @@ pub async fn serve_http(
                     Some(seat) => drop(connections.spawn(connection(Arc::clone(&house), stream, seat, closing.clone()))),
                     None => turn_away(stream),
                 },
-                // The system has no more files to give; some connection will end.
+                // The system has no more file handles; retry once a connection has ended.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
         }
@@ -81,11 +81,11 @@ pub async fn serve_http(
     by
 }
 
-/// Every place is taken by a request that is served.
+/// Rejects a connection because all seats are in use.
 fn turn_away(stream: TcpStream) {
     let Ok(mut stream) = stream.into_std() else { return };
     let _ = stream.write_all(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    // What came and was not read would take the answer back.
+    // Unread data would cause a reset that discards the answer.
     let _ = stream.read(&mut [0; 16 << 10]);
 }
 
@@ -99,7 +99,7 @@ async fn connection(house: Arc<House>, stream: TcpStream, seat: RequestSeat, mut
         }
     });
     let mut settings = hyper::server::conn::http1::Builder::new();
-    // It holds for a connection that sends nothing, too, before its first request and between two.
+    // The timeout also applies to an idle connection, before its first request and between requests.
     settings.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(LARGEST_HEAD);
     let mut connection = pin!(settings.serve_connection(TokioIo::new(Impatient::new(stream, patience)), service));
     tokio::select! {
@@ -112,7 +112,7 @@ async fn connection(house: Arc<House>, stream: TcpStream, seat: RequestSeat, mut
 
 type Answered = Response<AnswerBody>;
 
-/// A session that is not known, or not any more.
+/// The session is unknown, or has ended.
 struct Gone;
 
 impl From<Gone> for Answered {
@@ -122,9 +122,9 @@ impl From<Gone> for Answered {
 }
 
 impl House {
-    /// `Err` is an answer too: a refusal.
+    /// `Err` is also an answer: a rejection.
     async fn answer(&self, request: Request<Coming>) -> Result<Answered, Answered> {
-        // The bound of the buffer holds only as long as the headers come in pieces.
+        // The buffer's limit applies only if the headers arrive in pieces.
         if request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() > LARGEST_HEAD {
             return Err(answer::text(431, "the headers are longer than 64 KiB"));
         }
@@ -159,7 +159,7 @@ impl House {
         }
     }
 
-    /// The session that a client says it has.
+    /// Returns the session named by the client.
     fn session(&self, headers: &HeaderMap) -> Result<Option<Arc<ClientSession>>, Gone> {
         let Some(id) = headers.get("mcp-session-id") else { return Ok(None) };
         id.to_str().ok().and_then(|id| self.sessions.get(id)).map(Some).ok_or(Gone)
@@ -196,7 +196,7 @@ impl House {
                 let is_stateless = call.is_stateless;
                 let entered = self.server.enter(&session.unwrap_or_default(), call);
                 let entered = entered.map_err(|error| answer::json(200, &messages::error(Some(&id), &error)))?;
-                // Older versions say that a lost connection cancels nothing; in this one it is how a call is cancelled.
+                // In older versions a lost connection cancels nothing; in this version it cancels the call.
                 tokio::spawn(entered.carry(out, is_stateless));
                 if takes_stream(headers) {
                     return Ok(answer::stream(messages));
@@ -212,7 +212,7 @@ impl House {
     }
 }
 
-/// The place in a trace that the headers name, for calls that name none themselves.
+/// Reads the trace context from the headers, for calls without their own.
 fn caller(headers: &HeaderMap) -> Option<TraceContext> {
     let said = |name: &str| headers.get(name)?.to_str().ok();
     TraceContext::read(said("traceparent")?, said("tracestate"))
@@ -223,7 +223,7 @@ fn takes_stream(headers: &HeaderMap) -> bool {
     accepted.any(|value| value.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream"))
 }
 
-/// The body, up to its bound.
+/// Reads the body, up to its size limit.
 async fn whole(mut body: Coming) -> Result<Vec<u8>, (u16, &'static str)> {
     const TOO_LARGE: (u16, &str) = (413, "a message has at most 1 MiB");
     if body.size_hint().lower() > LONGEST_MESSAGE as u64 {

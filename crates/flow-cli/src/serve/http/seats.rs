@@ -1,5 +1,5 @@
-//! Places of connections: a new one takes that of the one that was idle longest, and none of one that is served; and how long a client may
-//! leave an answer unread.
+//! Seats of connections: a new one takes the seat of the longest idle one, but never of one with an open request. Also limits how long a
+//! client may leave an answer unread.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -17,10 +17,10 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::answer::AnswerBody;
 use crate::adapter::held;
 
-/// Most connections.
+/// Maximum number of connections.
 pub(super) const MOST: usize = 256;
 
-/// All places.
+/// All seats.
 #[derive(Default)]
 pub(super) struct Seats {
     inner: Mutex<SeatCounts>,
@@ -33,27 +33,27 @@ struct SeatCounts {
 }
 
 struct ClientSeats {
-    /// Requests whose answers have not gone out.
+    /// Requests whose answers have not been sent completely.
     requests: usize,
     idle_since: Instant,
     leave: Arc<Notify>,
 }
 
-/// A place, free again when this is dropped.
+/// A seat, released when this is dropped.
 pub(super) struct RequestSeat {
     seats: Arc<Seats>,
     number: u64,
     leave: Arc<Notify>,
 }
 
-/// A request that is served, until its answer has gone out.
+/// A request in progress, until its answer is sent.
 pub(super) struct ServedRequest {
     seats: Arc<Seats>,
     number: u64,
 }
 
 impl Seats {
-    /// A place; if all are taken, that of the one that was idle longest. `None`: all are served.
+    /// Takes a seat; if all are taken, that of the longest idle connection. `None`: all have open requests.
     pub(super) fn take(self: &Arc<Seats>) -> Option<RequestSeat> {
         let mut inner = held(&self.inner);
         if inner.taken.len() >= MOST {
@@ -69,12 +69,12 @@ impl Seats {
 }
 
 impl RequestSeat {
-    /// Waits until another one needs the place.
+    /// Waits until another connection needs the seat.
     pub(super) async fn left(&self) {
         self.leave.notified().await;
     }
 
-    /// A request has come.
+    /// Counts an arrived request.
     pub(super) fn serve(&self) -> ServedRequest {
         if let Some(place) = held(&self.seats.inner).taken.get_mut(&self.number) {
             place.requests += 1;
@@ -98,7 +98,7 @@ impl Drop for ServedRequest {
     }
 }
 
-/// A body that keeps its connection's place as long as it is going out.
+/// A body that keeps its connection's seat until it is sent.
 pub(super) struct Held {
     pub(super) body: AnswerBody,
     pub(super) _served: ServedRequest,
@@ -121,7 +121,7 @@ impl Body for Held {
     }
 }
 
-/// A stream that fails when its other end takes nothing for too long.
+/// A stream that fails if its peer reads nothing for too long.
 pub(in crate::serve) struct Impatient<S> {
     stream: S,
     patience: Duration,

@@ -1,4 +1,4 @@
-//! Clients of older versions, by the number that each was given.
+//! Sessions of clients with older versions, by id.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::super::calls::ClientSession;
 use crate::adapter::{environment, held};
 
-/// Most sessions; then the one that was silent longest is forgotten.
+/// Maximum number of sessions; then the longest idle one is removed.
 const MOST: usize = 1_000;
-/// How long a session may be silent.
+/// How long a session may be idle.
 const LONGEST_SILENCE: Duration = Duration::from_secs(30 * 60);
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// A new one; silent ones are forgotten.
+    /// Starts a session and removes expired ones.
     pub(super) fn begin(&self) -> (String, Arc<ClientSession>) {
         let now = Instant::now();
         let mut sessions = held(&self.by_name);

@@ -1,4 +1,4 @@
-//! The server over HTTP, spoken to by bytes.
+//! Tests the server over HTTP with raw bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Place {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!("{head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
         stream.write_all(head.as_bytes()).await.unwrap();
-        // A server that rejects may close before it has read everything.
+        // A server that rejects a request may close before it has read everything.
         let _ = stream.write_all(body).await;
         stream
     }
@@ -68,7 +68,7 @@ impl Place {
         self.raw(&self.head(more), message.to_string().as_bytes()).await
     }
 
-    /// A request of the stateless version with the headers that it needs.
+    /// Sends a request of the stateless version with the required headers.
     async fn alone(&self, more: &[(&str, &str)], method: &str, params: Value) -> Said {
         let message = alone(1, method, params);
         let name = message["params"]["name"].as_str().unwrap_or_default().to_owned();
@@ -260,7 +260,7 @@ async fn two_calls_run_at_once_and_a_third_waits() {
     let body = |id: u64| alone(id, "tools/call", json!({ "name": "wait" })).to_string();
     let head = place.head(&[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "wait")]);
     let mut streams = vec![];
-    // The same id is no clash between requests that know nothing of each other.
+    // Equal ids do not conflict between independent requests.
     for _ in 0..2 {
         streams.push(place.open(&head, body(1).as_bytes()).await);
         place.begun.recv().await.unwrap();
@@ -286,7 +286,7 @@ async fn whoever_closes_the_stream_cancels_the_call_in_the_newest_version_only()
         place.begun.recv().await.unwrap();
         drop(stream);
     }
-    // Both places are free again, so that these begin.
+    // Both seats are free again, so these calls start.
     let head = place.post(&[], &hello("2025-06-18")).await.1;
     let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
     let mine = place.head(&[("Mcp-Session-Id", &session), STREAM]);
@@ -297,7 +297,7 @@ async fn whoever_closes_the_stream_cancels_the_call_in_the_newest_version_only()
         drop(stream);
     }
     assert_eq!(place.work.log().iter().filter(|line| *line == "wait ends by client").count(), 2, "{:?}", place.work.log());
-    // Such a call continues until it is cancelled by a word.
+    // Such a call continues until a message cancels it.
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     assert_eq!(place.post(&[("Mcp-Session-Id", &session)], &cancel).await.0, 202);
     place.open(&mine, call(3).as_bytes()).await;
@@ -309,7 +309,7 @@ async fn whoever_closes_the_stream_cancels_the_call_in_the_newest_version_only()
     assert_eq!(ends.iter().filter(|line| *line == "wait ends by terminate").count(), 2, "{ends:?}");
 }
 
-/// Waits until the other end has closed; what it had sent.
+/// Waits until the server has closed the connection, and returns what it sent.
 async fn closed(mut stream: TcpStream) -> String {
     let mut bytes = vec![];
     let _ = stream.read_to_end(&mut bytes).await;
@@ -322,7 +322,7 @@ const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\"
 async fn whoever_sends_nothing_too_little_or_takes_nothing_is_left() {
     let mut place = patient(None, Duration::from_millis(300)).await;
     let connect = || TcpStream::connect(place.address);
-    // Nothing at all; half a head; half a body; a request, and then nothing.
+    // Nothing; half a head; half a body; a request, and then nothing.
     assert_eq!(closed(connect().await.unwrap()).await, "");
     let mut half = connect().await.unwrap();
     half.write_all(b"POST /mcp HTTP/1.1\r\nHo").await.unwrap();
@@ -334,7 +334,7 @@ async fn whoever_sends_nothing_too_little_or_takes_nothing_is_left() {
     let mut kept = connect().await.unwrap();
     kept.write_all(format!("{}\r\nContent-Length: {}\r\n\r\n{PING}", place.head(&[]), PING.len()).as_bytes()).await.unwrap();
     assert!(closed(kept).await.starts_with("HTTP/1.1 200"));
-    // A stream that is open and silent is none of these: the call is under way.
+    // An open, silent stream is none of these: the call is in progress.
     let head = place.head(&[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "wait"), STREAM]);
     let waits = place.open(&head, alone(1, "tools/call", json!({ "name": "wait" })).to_string().as_bytes()).await;
     place.begun.recv().await.unwrap();
@@ -369,7 +369,7 @@ async fn a_new_connection_takes_the_place_of_the_one_that_was_idle_longest() {
         assert_eq!(place.post(&[], &request(1, "ping", json!({}))).await.0, 200);
     }
     closed(idle.remove(0)).await;
-    // The newest of them still has its place.
+    // The newest of them still has its seat.
     let mut newest = idle.pop().unwrap();
     newest
         .write_all(format!("{}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{PING}", place.head(&[]), PING.len()).as_bytes())

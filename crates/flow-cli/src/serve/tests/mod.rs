@@ -1,4 +1,4 @@
-//! The server with a stand-in for what it runs.
+//! Tests the server with a stand-in for the service.
 
 mod http;
 mod stdio;
@@ -12,14 +12,14 @@ use tokio::sync::oneshot;
 
 use super::{CallLine, InvalidArguments, PipelineService, ServedOutcome, Tool};
 
-/// Tools that do what a test needs. `wait` ends when it is told to; `go` lets the oldest one end by itself.
+/// Tools for tests. `wait` ends when it is stopped; `go` lets the oldest one end by itself.
 #[derive(Default)]
 pub(super) struct StandIn {
     tools: Vec<Tool>,
-    /// What was begun and by whom it was ended, in order.
+    /// The calls that started, and who ended them, in order.
     pub(super) log: Arc<Mutex<Vec<String>>>,
     waiting: Arc<Mutex<Vec<oneshot::Sender<()>>>>,
-    /// Says when a call began.
+    /// Signals that a call started.
     begun: Option<UnboundedSender<()>>,
 }
 
@@ -92,7 +92,7 @@ impl PipelineService for StandIn {
     }
 }
 
-/// What each request of the stateless version says of itself.
+/// Returns the `_meta` of requests of the stateless version.
 pub(super) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -101,7 +101,7 @@ pub(super) fn meta() -> Value {
     })
 }
 
-/// A request of the stateless version.
+/// Returns a request of the stateless version.
 pub(super) fn alone(id: impl Into<Value>, method: &str, mut params: Value) -> Value {
     let mut meta = meta();
     for (name, value) in params.get("_meta").and_then(Value::as_object).into_iter().flatten() {
@@ -111,7 +111,7 @@ pub(super) fn alone(id: impl Into<Value>, method: &str, mut params: Value) -> Va
     json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })
 }
 
-/// A request of an older version.
+/// Returns a request of an older version.
 pub(super) fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })
 }

@@ -1,4 +1,4 @@
-//! One client over lines.
+//! Tests one client that sends lines.
 
 use crate::event::Canceller;
 use std::io::{BufReader, Read, Write};
@@ -12,7 +12,7 @@ use super::super::protocol::ServedCall;
 use super::super::{Bounds, LONGEST_MESSAGE, PATIENCE, PipelineService, serve_stdio};
 use super::{StandIn, alone, hello, request};
 
-/// Standard input that a test writes.
+/// Standard input written by a test.
 struct Input(std::sync::mpsc::Receiver<Vec<u8>>, Vec<u8>);
 
 impl Read for Input {
@@ -27,7 +27,7 @@ impl Read for Input {
     }
 }
 
-/// Standard output that a test reads, a line a message.
+/// Standard output read by a test, one message per line.
 struct Output(UnboundedSender<Value>, Vec<u8>);
 
 impl Write for Output {
@@ -88,7 +88,7 @@ impl Client {
         self.next().await
     }
 
-    /// Ends the input; what is still said, and how the server ended.
+    /// Ends the input; returns the remaining messages, and how the server ended.
     async fn end(mut self) -> (Vec<Value>, Option<Canceller>) {
         self.input = None;
         let by = self.server.await.unwrap();
@@ -211,7 +211,7 @@ async fn calls_beyond_the_bound_wait_and_further_ones_are_refused() {
         client.begun.recv().await.unwrap();
     }
     client.send(&call(3, "echo"));
-    // The third waits, so that the fourth is the first to be answered.
+    // The third waits, so the fourth is answered first.
     let refused = client.ask(&call(4, "echo")).await;
     assert_eq!(refused["id"], 4);
     assert_eq!(refused["error"]["message"], "2 calls are running and 1 are waiting; try again later");
@@ -234,7 +234,7 @@ async fn one_that_waits_can_be_cancelled() {
     }
     client.send(&call(3, "echo"));
     client.send(&cancel(3));
-    // Its place among those that wait is free again once this one is not rejected.
+    // Its place in the queue is free again if this one is not rejected.
     client.send(&cancel(1));
     assert_eq!(client.ask(&call(5, "echo")).await["id"], 5);
     assert!(!client.work.log().iter().filter(|line| *line == "echo begins").count().gt(&1), "{:?}", client.work.log());
@@ -279,7 +279,7 @@ async fn broken_lines_are_answered_and_the_server_goes_on() {
         let answer = client.next().await;
         assert_eq!(answer["error"]["code"], code, "{} {answer}", &line[..line.len().min(60)]);
     }
-    // An answer nobody asked for, an empty line and bytes that are no text are nothing to worry about.
+    // An unexpected answer, an empty line and bytes that are not text are ignored or answered with an error.
     client.write("\n   \n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unknown\"}\n");
     client.write(b"\xff\xfe\n".as_slice());
     assert_eq!(client.next().await["error"]["code"], -32700);

@@ -1,4 +1,4 @@
-//! What is asked, and what a pipeline looks like as a tool.
+//! Tests of requests, and of pipelines as tools.
 
 use serde_json::{Value, json};
 
