@@ -92,7 +92,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! **A loop of its own**: a program that keeps events itself, or makes calls elsewhere, drives a run [step by step](runtime::Runner::stepped).
+//! **Your own loop**: a program that stores events itself, or makes calls elsewhere, drives a run [step by step](runtime::Runner::stepped).
 //!
 //! `examples/` has complete programs: `check`, `run`, `own_model`, `approve`, `stepped`, and `axum`, a server. `ARCHITECTURE.md` describes the modules and their dependencies.
 

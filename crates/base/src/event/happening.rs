@@ -550,7 +550,7 @@ pub struct RunEnd {
     /// Why it did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<StepFailure>,
-    /// Tokens and money of all calls.
+    /// Tokens and cost of all calls.
     pub usage: Usage,
     /// A gate passed only because its judge could not answer: review what it let through.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -160,7 +160,7 @@ pub struct Message {
     pub state: Option<Arc<AnswerState>>,
 }
 
-/// Tokens and money of one or more calls.
+/// Tokens and cost of one or more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens read.

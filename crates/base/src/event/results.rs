@@ -76,7 +76,7 @@ results! {
     /// A turn of a dialogue. Its time and duration are in the record only, so that the output is equal when a run is repeated.
     TurnOutput { number: u32, from: String, to: String, text: String, attachments: Vec<String>, usage: UsageDetails }
 
-    /// Tokens and money of calls.
+    /// Tokens and cost of calls.
     UsageDetails {
         input_tokens: u64,
         output_tokens: u64,
