@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use serde_json::Value;
 use tracing::Level;
@@ -12,8 +12,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-use crate::adapter::environment;
 use crate::adapter::guarded::is_guarded;
+use crate::adapter::{environment, held};
 use crate::diagnostic::{visible, visible_drawn, visible_lines};
 use crate::port::Secret;
 use crate::redact::{Redactor, Secrets};
@@ -44,52 +44,50 @@ struct KnownSecrets {
     redactor: Redactor,
 }
 
-static KNOWN: LazyLock<Mutex<KnownSecrets>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<Arc<KnownSecrets>>> = LazyLock::new(Mutex::default);
 
-/// Returns `None` while panicking if the lock is held.
-fn known() -> Option<MutexGuard<'static, KnownSecrets>> {
-    match KNOWN.try_lock() {
-        Ok(known) => Some(known),
-        Err(TryLockError::Poisoned(known)) => Some(known.into_inner()),
-        Err(TryLockError::WouldBlock) => KNOWN.lock().ok().filter(|_| !std::thread::panicking()),
-    }
+/// Held while they change. A thread that panics may hold it: what it prints then reads [`KNOWN`], whose lock is held only to copy a pointer.
+static CHANGE: Mutex<()> = Mutex::new(());
+
+fn known() -> Arc<KnownSecrets> {
+    Arc::clone(&held(&KNOWN))
 }
 
 /// Masks these secrets in all later output.
 pub(super) fn hide_secrets(secrets: &[Secret]) {
-    let Some(mut known) = known() else { return };
-    let before = known.texts.len();
-    known.texts.extend(secrets.iter().map(|secret| secret.reveal().to_owned()));
-    if known.texts.len() > before {
-        known.secrets = Secrets::for_logs(known.texts.iter().map(String::as_str));
-        known.redactor = Redactor::new(known.texts.iter().map(String::as_str), []);
+    let _change = held(&CHANGE);
+    let known = known();
+    let own = secrets.iter().map(|secret| secret.reveal().to_owned());
+    let texts: BTreeSet<String> = known.texts.iter().cloned().chain(own).collect();
+    if texts.len() > known.texts.len() {
+        let secrets = Secrets::for_logs(texts.iter().map(String::as_str));
+        let redactor = Redactor::new(texts.iter().map(String::as_str), []);
+        *held(&KNOWN) = Arc::new(KnownSecrets { texts, secrets, redactor });
     }
 }
 
 /// Masks later lines with this redactor, which knows the secrets and personal values of a run.
 pub(super) fn hide_with(redactor: &Redactor) {
-    if let Some(mut known) = known() {
-        known.redactor = redactor.clone();
-    }
+    let _change = held(&CHANGE);
+    let KnownSecrets { texts, secrets, redactor: _ } = &*known();
+    let next = KnownSecrets { texts: texts.clone(), secrets: secrets.clone(), redactor: redactor.clone() };
+    *held(&KNOWN) = Arc::new(next);
 }
 
 /// Masks known secrets in a text.
 pub(super) fn without_secrets(text: &str) -> Cow<'_, str> {
-    known().map_or(Cow::Borrowed(text), |known| known.secrets.hide(text))
+    known().secrets.hide(text)
 }
 
 /// Masks known secrets in a value.
 pub(super) fn without_secrets_in(mut value: Value) -> Value {
-    if let Some(known) = known() {
-        known.secrets.hide_in_value(&mut value);
-    }
+    known().secrets.hide_in_value(&mut value);
     value
 }
 
 /// Prints one line, masked.
 pub(super) fn line(text: &str) {
-    let masked = known().map_or_else(|| Redactor::default().redact(text), |known| known.redactor.redact(text));
-    write(&(visible(&masked) + "\n"));
+    write(&(visible(&known().redactor.redact(text)) + "\n"));
 }
 
 /// Prints a text on one line, followed by `end`.
@@ -171,5 +169,19 @@ impl Write for MaskedStderr {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_in_the_middle_of_a_change_is_masked_and_does_not_wait() {
+        hide_secrets(&[Secret::new("key-of-this-test-9c41")]);
+        let _change = held(&CHANGE);
+        assert!(!without_secrets("it was key-of-this-test-9c41").contains("9c41"));
+        // Locked again by this thread, it would wait for ever.
+        assert!(KNOWN.try_lock().is_ok());
     }
 }
