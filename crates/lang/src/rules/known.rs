@@ -112,9 +112,9 @@ pub(super) fn error() -> Type {
     Type::of_sample::<StepError>().with(Type::object([("kind", failure_kind())]))
 }
 
-/// The output of `format`.
+/// The output of `format`. `unlinked` is for gates alone: templates do not read it.
 pub(super) fn formatted() -> Type {
-    Type::of_sample::<Formatted>().perhaps("unlinked")
+    Type::of_sample::<Formatted>().without("unlinked")
 }
 
 /// The output of `dialogue`.

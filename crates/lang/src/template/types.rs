@@ -181,6 +181,13 @@ impl Type {
         Type::Object(own)
     }
 
+    /// The same without this field.
+    pub(crate) fn without(self, name: &str) -> Type {
+        let Type::Object(mut own) = self else { return self };
+        Arc::make_mut(&mut own).fields.shift_remove(name);
+        Type::Object(own)
+    }
+
     /// The same where this field may be missing.
     pub(crate) fn perhaps(self, name: &str) -> Type {
         let Type::Object(mut own) = self else { return self };
