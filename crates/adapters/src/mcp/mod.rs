@@ -191,7 +191,7 @@ impl McpServers {
         let looked = async {
             let session = ServerSession::open(ServerLink::Web(Arc::clone(&web)), until, server.connect_timeout, server.questions).await?;
             let listed = timeout_at(until, session.list()).await.map(drop);
-            session.end().await;
+            session.link.end().await;
             Ok::<_, HttpFault>(listed)
         };
         let looked = looked.await;
@@ -214,11 +214,11 @@ impl McpServers {
         let entry = self.entry(server);
         let is_starting = entry.session.try_lock().is_err();
         let open = timeout_at(until, Arc::clone(&entry.session).lock_owned()).await.map_err(|_| late(server))?;
-        if let Some(session) = open.as_ref().filter(|session| session.is_open()) {
+        if let Some(session) = open.as_ref().filter(|session| session.link.is_open()) {
             let is_found = entry.is_new_to(&server.run);
             if is_found {
                 entry.begins_for(&server.run);
-                session.joined(entry.is_shared());
+                session.link.joined(entry.is_shared());
             }
             return Ok((Arc::clone(session), is_found));
         }
@@ -233,7 +233,7 @@ impl McpServers {
     async fn started_early(&self, server: &ToolServer) {
         let entry = self.entry(server);
         let Ok(open) = Arc::clone(&entry.session).try_lock_owned() else { return };
-        if open.as_ref().is_some_and(|session| session.is_open()) {
+        if open.as_ref().is_some_and(|session| session.link.is_open()) {
             return;
         }
         // A failure is stored in the entry, where a waiting task finds it.
@@ -256,7 +256,7 @@ impl McpServers {
         };
         let own = server.clone();
         if let Some(before) = open.take() {
-            before.give_up();
+            before.link.give_up();
         }
         let begun = entry.begins_for(&server.run);
         if begun > MOST_RESTARTS {
@@ -278,7 +278,7 @@ impl McpServers {
         });
         entry.opens(opening.abort_handle());
         let session = opening.await.unwrap_or_else(|_| Err(late(server)))?;
-        session.joined(entry.is_shared());
+        session.link.joined(entry.is_shared());
         Ok(session)
     }
 
@@ -381,7 +381,7 @@ impl McpServers {
     async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>, until: Instant) -> Result<Arc<ListedTools>, HttpFault> {
         let mut doubt = Doubt::of(self.entry(server), session);
         let listed = timeout_at(until, session.list()).await.unwrap_or_else(|_| {
-            let (time, last) = (in_words(server.connect_timeout), session.last_line());
+            let (time, last) = (in_words(server.connect_timeout), session.link.last_line());
             let own = || session.fault(FailureKind::Timeout, &format!("it did not list its tools within {time} (connect_timeout){last}"));
             Err(session.without_token(server.connect_timeout).unwrap_or_else(own))
         });

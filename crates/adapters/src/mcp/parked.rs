@@ -140,7 +140,7 @@ impl Drop for LiveCall {
         if Handle::try_current().is_ok() {
             let mut open: Vec<Value> = self.asked.take().into_iter().collect();
             open.extend(std::iter::from_fn(|| self.questions.try_recv().ok()).map(|asked| asked.request));
-            open.iter().for_each(|request| session.send_soon(response(request, json!({ "action": "cancel" }))));
+            open.iter().for_each(|request| session.link.send_soon(response(request, json!({ "action": "cancel" }))));
             if !self.is_over {
                 session.cancel(self.id, true);
             }

@@ -152,7 +152,8 @@ impl PooledServer {
 
     /// Whether no run uses it and it is not running.
     fn is_empty(&self) -> bool {
-        held(&self.uses).runs.is_empty() && self.session.try_lock().is_ok_and(|open| open.as_ref().is_none_or(|session| !session.is_open()))
+        held(&self.uses).runs.is_empty()
+            && self.session.try_lock().is_ok_and(|open| open.as_ref().is_none_or(|session| !session.link.is_open()))
     }
 
     fn idle_since(&self) -> Option<u64> {
@@ -172,7 +173,7 @@ impl PooledServer {
     pub(super) async fn end(&self) {
         let open = self.session.lock().await.take();
         if let Some(session) = open {
-            session.end().await;
+            session.link.end().await;
         }
     }
 }

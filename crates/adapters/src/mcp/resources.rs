@@ -44,7 +44,7 @@ impl ServerSession {
         let time = call.timeout;
         let until = Instant::now() + patience(time);
         let late = |_| {
-            let message = format!("no answer within {}{}", in_words(time), self.last_line());
+            let message = format!("no answer within {}{}", in_words(time), self.link.last_line());
             let own = || HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message));
             Err(self.without_token(time).unwrap_or_else(own))
         };

@@ -31,6 +31,65 @@ pub(super) enum ServerLink {
     Web(Arc<Web>),
 }
 
+impl ServerLink {
+    pub(super) fn inbox(&self) -> &Inbox {
+        match self {
+            ServerLink::Program(program) => &program.inbox,
+            ServerLink::Web(web) => &web.endpoint.inbox,
+        }
+    }
+
+    /// The last line that a program wrote to standard error, for a message.
+    pub(super) fn last_line(&self) -> String {
+        match self {
+            ServerLink::Program(program) => program.last_line(),
+            ServerLink::Web(_) => String::new(),
+        }
+    }
+
+    /// Whether it still accepts requests.
+    pub(super) fn is_open(&self) -> bool {
+        self.inbox().closed().is_none()
+    }
+
+    /// A run starts to use the session, alone or together with others.
+    pub(super) fn joined(&self, is_shared: bool) {
+        if let ServerLink::Program(program) = self {
+            program.joined(is_shared);
+        }
+    }
+
+    pub(super) fn give_up(&self) {
+        if let ServerLink::Program(program) = self {
+            program.give_up();
+        }
+    }
+
+    /// Ends the server or its session.
+    pub(super) async fn end(&self) {
+        match self {
+            ServerLink::Program(program) => program.end().await,
+            ServerLink::Web(web) => web.end().await,
+        }
+    }
+
+    /// Sends a message that has no answer, without waiting.
+    pub(super) fn send_soon(&self, message: Value) {
+        match self {
+            ServerLink::Program(program) => program.send_soon(&message),
+            ServerLink::Web(web) => web.notify_soon(message),
+        }
+    }
+
+    /// The id of the session with a server on the web.
+    pub(super) fn web_session(&self) -> Option<String> {
+        match self {
+            ServerLink::Web(web) => web.session(),
+            ServerLink::Program(_) => None,
+        }
+    }
+}
+
 /// A session with a server.
 pub(super) struct ServerSession {
     pub(super) link: ServerLink,
@@ -85,7 +144,7 @@ impl ServerSession {
             turn: Arc::default(),
         };
         let late = |_| {
-            let (shown, last) = (in_words(time), session.last_line());
+            let (shown, last) = (in_words(time), session.link.last_line());
             let own = || {
                 session.fault(FailureKind::Timeout, &format!("it did not complete the handshake within {shown} (connect_timeout){last}"))
             };
@@ -94,17 +153,14 @@ impl ServerSession {
         match timeout_at(until, session.agree(until)).await.unwrap_or_else(late) {
             Ok(()) => Ok(session),
             Err(fault) => {
-                session.give_up();
+                session.link.give_up();
                 Err(fault)
             }
         }
     }
 
     pub(super) fn inbox(&self) -> &Inbox {
-        match &self.link {
-            ServerLink::Program(program) => &program.inbox,
-            ServerLink::Web(web) => &web.endpoint.inbox,
-        }
+        self.link.inbox()
     }
 
     /// The agreed protocol version.
@@ -129,14 +185,6 @@ impl ServerSession {
         *held(&self.version) = version;
     }
 
-    /// The last line that a program wrote to standard error, for a message.
-    pub(super) fn last_line(&self) -> String {
-        match &self.link {
-            ServerLink::Program(program) => program.last_line(),
-            ServerLink::Web(_) => String::new(),
-        }
-    }
-
     /// The fault of a timeout, if not the server was waited for, but the host that issues its tokens: nothing was sent to the server.
     pub(super) fn without_token(&self, time: Duration) -> Option<HttpFault> {
         let ServerLink::Web(web) = &self.link else { return None };
@@ -148,32 +196,6 @@ impl ServerSession {
     /// Whether it accepts calls as tasks.
     pub(super) fn takes_tasks(&self) -> bool {
         self.takes_tasks.load(Ordering::Relaxed)
-    }
-
-    /// Whether it still accepts requests.
-    pub(super) fn is_open(&self) -> bool {
-        self.inbox().closed().is_none()
-    }
-
-    /// A run starts to use the session, alone or together with others.
-    pub(super) fn joined(&self, is_shared: bool) {
-        if let ServerLink::Program(program) = &self.link {
-            program.joined(is_shared);
-        }
-    }
-
-    pub(super) fn give_up(&self) {
-        if let ServerLink::Program(program) = &self.link {
-            program.give_up();
-        }
-    }
-
-    /// Ends the server or its session.
-    pub(super) async fn end(&self) {
-        match &self.link {
-            ServerLink::Program(program) => program.end().await,
-            ServerLink::Web(web) => web.end().await,
-        }
     }
 
     /// Agrees on a version: the stateless version, or one from a handshake.
@@ -315,14 +337,6 @@ impl ServerSession {
         if self.asks_live() { Some(Arc::clone(&self.turn).lock_owned().await) } else { None }
     }
 
-    /// Sends a message that has no answer, without waiting.
-    pub(super) fn send_soon(&self, message: Value) {
-        match &self.link {
-            ServerLink::Program(program) => program.send_soon(&message),
-            ServerLink::Web(web) => web.notify_soon(message),
-        }
-    }
-
     /// Stops waiting for the answer to a request. `tells`: the server is notified, unless the answer has arrived.
     pub(super) fn cancel(&self, id: u64, tells: bool) {
         if !self.inbox().awaits(id) {
@@ -332,7 +346,7 @@ impl ServerSession {
         // A stateless web server notices that the request itself was dropped.
         if tells && (self.version().has_initialize() || matches!(self.link, ServerLink::Program(_))) {
             let params = json!({ "requestId": id, "reason": "no longer wanted" });
-            self.send_soon(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+            self.link.send_soon(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
         }
     }
 

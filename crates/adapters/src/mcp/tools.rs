@@ -160,7 +160,7 @@ impl ServerSession {
         let time = call.timeout;
         let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
-            let message = format!("{what} within {}{}", in_words(time), self.last_line());
+            let message = format!("{what} within {}{}", in_words(time), self.link.last_line());
             self.fault(FailureKind::Timeout, &message)
         };
         let step = match parked {
@@ -182,7 +182,7 @@ impl ServerSession {
                 }
                 let told = self.inbox().take_progress();
                 let progress = told.map(|told| format!("; its last progress was: {told}")).unwrap_or_default();
-                let message = format!("no answer within {}{progress}{}", in_words(time), self.last_line());
+                let message = format!("no answer within {}{progress}{}", in_words(time), self.link.last_line());
                 Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
             }
             Ok(step) => match step? {
@@ -221,7 +221,7 @@ impl ServerSession {
             params["task"] = json!({ "ttl": call.timeout.as_millis() as u64 });
         }
         let more = headers_of(&listed, tool, hash, &params)?;
-        let before = self.web_session();
+        let before = self.link.web_session();
         let step = match self.call_once(params.clone(), &more, turn).await {
             Err(Trouble::SessionGone) => {
                 self.begin_again(before).await?;
@@ -251,7 +251,7 @@ impl ServerSession {
 
     /// Sends a request. If the session is gone, opens a new one and sends the request again, once.
     pub(super) async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
-        let (more, before) = (BTreeMap::new(), self.web_session());
+        let (more, before) = (BTreeMap::new(), self.link.web_session());
         let answer = match self.request_with(method, params.clone(), &more).await {
             // A server that does not know the session has not processed the request.
             Err(Trouble::SessionGone) => {
@@ -263,17 +263,10 @@ impl ServerSession {
         answer.map_err(|trouble| trouble.or_gone(GONE))
     }
 
-    fn web_session(&self) -> Option<String> {
-        match &self.link {
-            ServerLink::Web(web) => web.session(),
-            ServerLink::Program(_) => None,
-        }
-    }
-
     /// Repeats the handshake to replace a lost session, unless another task has done so in the meantime.
     async fn begin_again(&self, gone: Option<String>) -> Result<(), HttpFault> {
         let _alone = self.again.lock().await;
-        if self.web_session() != gone {
+        if self.link.web_session() != gone {
             return Ok(());
         }
         self.shake_hands().await.map_err(|trouble| trouble.or_gone(NO_SESSION))?;

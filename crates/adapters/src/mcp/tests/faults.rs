@@ -121,7 +121,7 @@ fn half_a_line_and_silence_fails_in_time_and_the_program_is_started_again() {
         assert!(message.contains("no answer within 400 ms"), "{message}");
         let server = world.program("half_line");
         let entry = world.servers.entry(&server);
-        while entry.session.lock().await.as_ref().is_some_and(|session| session.is_open()) {
+        while entry.session.lock().await.as_ref().is_some_and(|session| session.link.is_open()) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_eq!(world.list(&server).await.unwrap().tools.len(), 1);

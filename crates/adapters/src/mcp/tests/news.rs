@@ -150,7 +150,7 @@ fn a_server_that_floods_its_stream_is_given_up_and_begun_anew() {
         let world = World::new();
         let server = world.web(&changing.url);
         let first = world.servers.session(&server).await.ok().unwrap().0;
-        until(|| !first.is_open()).await;
+        until(|| !first.link.is_open()).await;
         let closed = first.inbox().closed().unwrap();
         assert!(closed.message.contains("more than 1000 unexpected messages"), "{}", closed.message);
         assert!(world.list(&server).await.is_ok());
