@@ -169,7 +169,7 @@ impl AuditFile {
                 let Some(head) = check.take(line, is_whole) else { return true };
                 wanted.remove(&head.hash);
                 search.iter_mut().for_each(|search| search.meet(head));
-                match AuditNote::of(line) {
+                match AuditNote::from_line(line) {
                     Some(AuditNote::Lost(hash)) => _ = wanted.insert(hash),
                     Some(AuditNote::Added(records)) => added.push(records),
                     None => {}
@@ -263,7 +263,7 @@ fn differing(file: &File, end: AuditEnd, tail: &AuditTail) -> Result<Option<(Aud
     }
     let mut search = EndSearch::new(end.clone());
     let mut meet = |line: &[u8], _| {
-        AuditHead::of(line).iter().for_each(|head| search.meet(head));
+        AuditHead::from_line(line).iter().for_each(|head| search.meet(head));
         true
     };
     each_line(file, tail.end, &mut meet)?;
@@ -359,7 +359,7 @@ fn tail(mut file: &File, length: u64) -> Result<AuditTail> {
     }
     let whole = &bytes[..end.saturating_sub(1)];
     let last = &whole[whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1)..];
-    let head = AuditHead::of(last).ok_or_else(|| {
+    let head = AuditHead::from_line(last).ok_or_else(|| {
         let message =
             "its last line is not as it was written; flow audit verify says what is wrong; move the file away, and a new one begins";
         Error::new(ErrorKind::InvalidData, message)

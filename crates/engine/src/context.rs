@@ -9,8 +9,8 @@ use crate::plan::{PipelinePlan, Plan};
 use crate::port::Secret;
 use crate::redact::Secrets;
 use crate::run::{Answerer, Moment, Noted, RunSettings};
+use crate::state::FrameGraph;
 use crate::state::live::Live;
-use crate::state::plans::FrameGraph;
 use crate::state::{NodeRef, RunState};
 
 /// What decisions are made from: a view of a run that changes nothing.
@@ -61,30 +61,30 @@ impl Context {
     }
 
     pub(crate) fn path(&self, at: NodeRef) -> StepPath {
-        self.state.node(at).path.clone()
+        self.state.steps.node(at).path.clone()
     }
 
     /// The pipeline that the run began with.
     pub(crate) fn own_pipeline(&self) -> Option<&Pipeline> {
-        let own = self.state.instances.first()?.as_ref()?;
+        let own = self.state.steps.instances.first()?.as_ref()?;
         Some(&self.plan.pipeline(own.pipeline).pipeline)
     }
 
     pub(crate) fn planned(&self, instance: u32) -> &PipelinePlan {
-        self.plan.pipeline(self.state.instance(instance).pipeline)
+        self.plan.pipeline(self.state.steps.instance(instance).pipeline)
     }
 
     /// The pipeline of a step. For a step of a written plan, the pipeline of its `plan` step.
     pub(crate) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
-        self.state.file(&self.plan, at)
+        self.state.steps.file(&self.plan, at)
     }
 
     pub(crate) fn step(&self, at: NodeRef) -> Arc<Step> {
-        self.state.step(&self.plan, at)
+        self.state.steps.step(&self.plan, at)
     }
 
     /// The graph that a step belongs to: of its pipeline, or of a plan that an agent wrote.
     pub(crate) fn own_plan(&self, at: NodeRef) -> FrameGraph<'_> {
-        self.state.planned(&self.plan, at.frame)
+        self.state.steps.planned(&self.plan, at.frame)
     }
 }

@@ -73,7 +73,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
 fn with_zones(field: &Field, value: Value) -> Value {
     match (field.kind, value) {
         (FieldKind::Datetime, Value::String(text)) => {
-            let time = PlainMoment::of(&text).map(|moment| moment.in_zone(chrono_tz::UTC).to_rfc3339());
+            let time = PlainMoment::parse(&text).map(|moment| moment.in_zone(chrono_tz::UTC).to_rfc3339());
             Value::String(time.unwrap_or(text))
         }
         (FieldKind::List, Value::Array(elements)) if let Some(items) = &field.items => {

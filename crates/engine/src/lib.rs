@@ -39,6 +39,7 @@ mod marks;
 mod model_calls;
 mod names;
 mod opening;
+mod outbox;
 mod parts;
 mod plans;
 mod preview;

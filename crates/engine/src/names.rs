@@ -45,7 +45,7 @@ impl Context {
 
     /// The channel of a running pipeline.
     pub(crate) fn channel(&self, instance: u32) -> Option<&Channel> {
-        let name = self.state.instance(instance).channel.as_deref()?;
+        let name = self.state.steps.instance(instance).channel.as_deref()?;
         self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|own| self.spoken(instance, &**own))
     }
 }
@@ -53,7 +53,7 @@ impl Context {
 impl Names<'_> {
     /// Fills in a text for a step, with more names.
     pub(crate) fn fill_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<Value, Failure> {
-        self.value(self.state.instance_of(at), Some(at), text, extra)
+        self.value(self.state.steps.instance_of(at), Some(at), text, extra)
     }
 
     /// The value of a text for a step of a running pipeline, or for the pipeline itself.
@@ -87,12 +87,12 @@ impl Names<'_> {
         if text.form == Form::Plain {
             return Ok(text.source.to_string());
         }
-        self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_text(scope))
+        self.filled(self.state.steps.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_text(scope))
     }
 
     /// Same as `condition`, with more names.
     pub(crate) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
-        self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_condition(scope))
+        self.filled(self.state.steps.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_condition(scope))
     }
 
     /// Same as `filling`, with more names.
@@ -149,8 +149,8 @@ impl Names<'_> {
             }
         }
         if reads_all_steps {
-            let frame = self.state.instance(instance_ix).main;
-            for (node, inner) in (0..).zip(&self.state.frame(frame).nodes) {
+            let frame = self.state.steps.instance(instance_ix).main;
+            for (node, inner) in (0..).zip(&self.state.steps.frame(frame).nodes) {
                 let id = &*self.planned(instance_ix).step(inner.step).id;
                 if !steps.iter().any(|(known, _)| *known == id) {
                     steps.push((id, self.step_value(NodeRef { frame, node })));
@@ -165,7 +165,7 @@ impl Names<'_> {
 
     /// The value of a name other than `steps`.
     fn named(&self, instance_ix: u32, at: Option<NodeRef>, name: &str) -> Option<Named> {
-        let instance = self.state.instance(instance_ix);
+        let instance = self.state.steps.instance(instance_ix);
         let value = match name {
             "inputs" => instance.cached.inputs.get(|| template::from_json(&instance.inputs)),
             // Without `person` in the file, all its fields are empty.
@@ -184,19 +184,19 @@ impl Names<'_> {
             }
             "refinement" => self.refinement(at),
             "failure" => {
-                let failure = instance.ending.failure.as_ref().or(self.state.frame(instance.main).failure.as_ref());
+                let failure = instance.ending.failure.as_ref().or(self.state.steps.frame(instance.main).failure.as_ref());
                 failure.map_or_else(template::empty_name, |f| {
                     template::from_json(&json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message }))
                 })
             }
-            "previous" => match self.state.repeating(at?).map(|own| own.before)? {
+            "previous" => match self.state.steps.repeating(at?).map(|own| own.before)? {
                 Some(frame) => self.round_before(instance_ix, frame),
                 None => template::empty_name(),
             },
-            "round" => template::from_json(&json!(self.state.repeating(at?)?.round)),
+            "round" => template::from_json(&json!(self.state.steps.repeating(at?)?.round)),
             "item_number" | "item_count" => {
-                let at = self.state.holders(at?).find(|at| self.state.is_element(*at))?;
-                let count = self.state.frame(at.frame).nodes.len();
+                let at = self.state.steps.holders(at?).find(|at| self.state.steps.is_element(*at))?;
+                let count = self.state.steps.frame(at.frame).nodes.len();
                 template::from_json(&if name == "item_number" { json!(at.node + 1) } else { json!(count) })
             }
             _ => return self.element(at, name),
@@ -206,18 +206,18 @@ impl Names<'_> {
 
     /// `run` for a step, with the id of another run.
     pub(crate) fn run_named(&self, id: &str, at: NodeRef) -> Named {
-        self.run_values(id, self.state.instance_of(at))
+        self.run_values(id, self.state.steps.instance_of(at))
     }
 
     fn run_values(&self, id: &str, instance: u32) -> Named {
         let now = self.state.start.as_ref().map_or(self.now.wall, |start| start.now);
-        template::from_json(&run_names(id, now, &self.state.instance(instance).person))
+        template::from_json(&run_names(id, now, &self.state.steps.instance(instance).person))
     }
 
     /// The steps of the round before, by their ids.
     fn round_before(&self, instance_ix: u32, frame: u32) -> Named {
         let planned = self.planned(instance_ix);
-        let nodes = (0..).zip(&self.state.frame(frame).nodes);
+        let nodes = (0..).zip(&self.state.steps.frame(frame).nodes);
         let steps: Vec<(&str, Named)> =
             nodes.map(|(node, inner)| (&*planned.step(inner.step).id, self.step_value(NodeRef { frame, node }))).collect();
         template::object(steps)
@@ -225,7 +225,7 @@ impl Names<'_> {
 
     /// The summary of the messages left out of the conversation: the one of this run, otherwise the earlier one.
     pub(crate) fn summary_so_far(&self) -> Option<String> {
-        let made = self.state.find(SUMMARY_STEP).and_then(|at| self.state.node(at).output.as_deref().map(plain));
+        let made = self.state.steps.find(SUMMARY_STEP).and_then(|at| self.state.steps.node(at).output.as_deref().map(plain));
         made.or_else(|| self.state.start.as_ref()?.conversation.as_ref()?.summary.clone())
     }
 
@@ -235,16 +235,16 @@ impl Names<'_> {
             let step = self.step(*at);
             name == "item" || step.for_each.as_ref().and_then(|f| f.name.as_ref()).is_some_and(|own| own.value == name)
         };
-        let at = self.state.holders(at?).find(|at| self.state.node(*at).item.is_some() && is_named(at))?;
-        let node = self.state.node(at);
+        let at = self.state.steps.holders(at?).find(|at| self.state.steps.node(*at).item.is_some() && is_named(at))?;
+        let node = self.state.steps.node(at);
         let item = node.item.as_deref()?;
         Some(node.cached_item.get(|| template::from_json(item)))
     }
 
     /// `refinement`: filled in during the second round for the steps that are part of it; empty otherwise.
     fn refinement(&self, at: Option<NodeRef>) -> Named {
-        let in_second_round = at.is_some_and(|at| self.state.node(at).round == 2);
-        match at.and_then(|at| self.state.refinement_around(at)) {
+        let in_second_round = at.is_some_and(|at| self.state.steps.node(at).round == 2);
+        match at.and_then(|at| self.state.steps.refinement_around(at)) {
             Some(round) if in_second_round => template::from_json(&json!({
                 "original": *round.original,
                 "failed": round.failed.iter().map(|v| json!({
@@ -258,11 +258,11 @@ impl Names<'_> {
 
     /// A step by its id, as seen from a place: in its own list, the lists around it, then the pipeline's steps.
     pub(crate) fn look_up(&self, instance_ix: u32, at: Option<NodeRef>, id: &str) -> Option<NodeRef> {
-        let instance = self.state.instance(instance_ix);
+        let instance = self.state.steps.instance(instance_ix);
         let planned = self.planned(instance_ix);
         let mut frame = at.map(|at| at.frame);
         while let Some(ix) = frame {
-            let here = self.state.frame(ix);
+            let here = self.state.steps.frame(ix);
             if let FrameKind::Block(block) = here.kind
                 && let Some(place) = planned.block(block).place(id)
             {
@@ -275,14 +275,14 @@ impl Names<'_> {
     }
 
     fn step_value(&self, at: NodeRef) -> Named {
-        let node = self.state.node(at);
+        let node = self.state.steps.node(at);
         let make = || self.step_value_of(at, node.output.as_deref());
         if node.status.is_final() { node.cached.get(make) } else { make() }
     }
 
     /// A step as texts see it, with this output if it succeeded.
     pub(crate) fn step_value_of(&self, at: NodeRef, output: Option<&Value>) -> Named {
-        let node = self.state.node(at);
+        let node = self.state.steps.node(at);
         let output = output.filter(|_| node.status == StepStatus::Succeeded).map(template::from_json);
         let (error, details) =
             (template::from_json(&json!(node.error())), template::from_json(node.details.as_deref().unwrap_or(&Value::Null)));

@@ -41,7 +41,7 @@ impl Toolbox<'_> {
         let name = &pipeline.name.value;
         let inputs = check_inputs(pipeline, given)
             .map_err(|problems| Failure::new(FailureKind::BadRequest, format!("call of \"{name}\": {}", problems.join("; "))))?;
-        let caller = self.state.instance_around(at);
+        let caller = self.state.steps.instance_around(at);
         let wanted = own_channel.map(str::to_owned).or_else(|| caller.channel.clone());
         let listed = |name: &String| pipeline.channels.iter().any(|c| c.name == *name);
         let channel = match (wanted.filter(listed), own_channel) {

@@ -1,4 +1,8 @@
 //! The parts of a run. What only reads it is a view of its [`Context`], cheap to make; what acts has the [`Run`].
+//!
+//! Those that act call each other in a circle (a step that a person decided about goes on, its call goes out, its reply starts other steps), so each
+//! of them needs all that the others change. What the compiler keeps apart is what they change: the state, by its parts; the commands
+//! ([`Outbox`](crate::outbox::Outbox)); the steps that continue ([`WokenSteps`](crate::outbox::WokenSteps)); the events, which [`Run::emit`] alone adds to.
 
 use std::ops::{Deref, DerefMut};
 

@@ -65,7 +65,7 @@ pub(crate) struct Question {
     /// The value as people read it.
     pub(crate) text: String,
     /// What judges are shown in its place; `None`: all of it.
-    pub(crate) shown: Option<String>,
+    pub(crate) excerpt: Option<String>,
     /// Pictures that judges see beside it.
     pub(crate) pictures: Vec<PathBuf>,
     pub(crate) with: Value,
@@ -131,7 +131,7 @@ impl Question {
         let asked = JudgeQuestion { criterion, is_skipped: false, judge: Some(0), on_judge_error: OnJudgeError::Fail, scorecard: None };
         Question {
             output: Output::Plain(Value::String(said.clone())),
-            shown: None,
+            excerpt: None,
             pictures: vec![],
             with: json!({ "topic": topic }),
             criteria: vec![asked],

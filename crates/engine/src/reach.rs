@@ -64,7 +64,7 @@ impl Origins<'_> {
         if text.form == Form::Plain {
             return Ok((text.source.to_string(), HostSource::File));
         }
-        let scope = self.names().scope(self.state.instance_of(at), Some(at), text, extra);
+        let scope = self.names().scope(self.state.steps.instance_of(at), Some(at), text, extra);
         // What stands for a secret or a variable may not be what a filter takes.
         let is_unknown =
             || self.names().is_stood_in(text) && template::compile(text).and_then(|compiled| compiled.fill_text(&scope)).is_err();
@@ -82,7 +82,7 @@ impl Origins<'_> {
     /// Who provides the arguments of a tool that a step or its agent calls.
     pub(crate) fn giver<'a>(&'a self, at: NodeRef, tool: &str, step: &'a StepKind) -> Giver<'a> {
         let fixed = self.tool(at, tool).map_or(&[][..], |tool| &tool.with);
-        let by_author = self.state.planner(at).is_none();
+        let by_author = self.state.steps.planner(at).is_none();
         let given = if let StepKind::Tool(call) = step { Some(&call.with[..]).filter(|_| by_author) } else { None };
         Giver { fixed, given, sent: &[] }
     }
@@ -90,8 +90,8 @@ impl Origins<'_> {
     /// Who named the values at these paths.
     fn named_by(&self, at: NodeRef, reads: Vec<Vec<String>>, giver: Giver) -> HostSource {
         // Steps of a plan see the same names as the step that holds the plan.
-        let seat = self.state.planner(at).unwrap_or(at);
-        let sources = self.planned_of(seat).sources(Some(self.state.node(seat).step), reads);
+        let seat = self.state.steps.planner(at).unwrap_or(at);
+        let sources = self.planned_of(seat).sources(Some(self.state.steps.node(seat).step), reads);
         if sources.data {
             return HostSource::Data;
         }
@@ -100,8 +100,8 @@ impl Origins<'_> {
             let Some(reads) = giver.reads(&sources.with) else { return HostSource::Data };
             named = named.max(self.named_by(at, reads, Giver::NOBODY));
         }
-        let instance = self.state.instance_of(at);
-        let names = match (sources.any_input, self.state.instance(instance).inputs.as_object()) {
+        let instance = self.state.steps.instance_of(at);
+        let names = match (sources.any_input, self.state.steps.instance(instance).inputs.as_object()) {
             (true, Some(inputs)) => inputs.keys().cloned().collect(),
             _ => sources.inputs,
         };
@@ -110,10 +110,10 @@ impl Origins<'_> {
 
     /// Who provided these inputs of a running pipeline.
     fn inputs_named_by(&self, instance: u32, names: &BTreeSet<String>) -> HostSource {
-        let Some(parent) = self.state.instance(instance).parent else {
+        let Some(parent) = self.state.steps.instance(instance).parent else {
             let is_served = self.state.start.as_ref().is_some_and(|start| start.served);
             // A value equal to the default in the file does not count as data, whoever provided it.
-            let (pipeline, inputs) = (&self.planned(instance).pipeline, &self.state.instance(instance).inputs);
+            let (pipeline, inputs) = (&self.planned(instance).pipeline, &self.state.steps.instance(instance).inputs);
             let field = |name: &String| pipeline.input_fields().iter().find(|field| field.name == *name);
             // What a stranger wrote names no host, even if it is the example in the file.
             if names.iter().any(|name| field(name).is_some_and(|field| field.is_untrusted_at(&[]))) {
@@ -124,13 +124,13 @@ impl Origins<'_> {
             return if is_served && !is_default { HostSource::Data } else { HostSource::Input };
         };
         let step = self.step(parent);
-        let giver = if let Some(talk) = self.state.talk(parent) {
+        let giver = if let Some(talk) = self.state.steps.node(parent).talk() {
             let asked = talk.asked().iter().find(|asked| asked.stage == AskedStage::Inside(instance));
             asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
         } else if let StepKind::Tool(tool) = &step.kind {
             self.giver(parent, &tool.tool.value, &step.kind)
         } else {
-            Giver { given: Some(step.kind.facts().with).filter(|_| self.state.planner(parent).is_none()), ..Giver::NOBODY }
+            Giver { given: Some(step.kind.facts().with).filter(|_| self.state.steps.planner(parent).is_none()), ..Giver::NOBODY }
         };
         giver.reads(names).map_or(HostSource::Data, |reads| self.named_by(parent, reads, Giver::NOBODY))
     }
@@ -149,9 +149,9 @@ impl Origins<'_> {
         if self.plan.pipelines.iter().any(|planned| is_there(planned, &known, &|path| is_named(path, "env"))) {
             return true;
         }
-        self.state.chain(at).any(|(instance, _)| {
+        self.state.steps.chain(at).any(|(instance, _)| {
             let mut known = known.clone();
-            known.set("inputs", template::from_json(&self.state.instance(instance).inputs));
+            known.set("inputs", template::from_json(&self.state.steps.instance(instance).inputs));
             let of_person = |path: &[String]| {
                 let name = || path.get(1).cloned().map(|name| BTreeSet::from([name]));
                 is_named(path, "inputs") && name().is_some_and(|name| self.inputs_named_by(instance, &name) < HostSource::Data)

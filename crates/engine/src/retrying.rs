@@ -372,7 +372,7 @@ fn judged(planned: &PipelinePlan, block_ix: BlockIx, gate: &PlannedStep) -> Vec<
 impl Scheduler<'_> {
     /// Ends a step that an earlier run did, or asks a person about one that may have acted there. `false`: it begins as any other.
     pub(crate) fn keeps(&mut self, at: NodeRef) -> bool {
-        let Some(KeptStep { state, output, details }) = self.state.kept_for(at).cloned() else { return false };
+        let Some(KeptStep { state, output, details }) = self.state.kept.kept_for(&self.state.steps, at).cloned() else { return false };
         let step = self.path(at);
         match state {
             KeptState::Open => return false,

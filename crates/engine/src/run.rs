@@ -14,9 +14,10 @@ use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, SharedV
 #[cfg(test)]
 use crate::faults;
 use crate::model::{Mock, Replies};
+use crate::outbox::{Outbox, WokenSteps};
 use crate::plan::Plan;
 use crate::port::{Secret, WrittenCheck};
-use crate::state::{NodeRef, ReadyKey, Timer};
+use crate::state::{NodeRef, Timer};
 
 /// A point in time, by the wall clock and by a monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +147,7 @@ pub struct Noted {
     /// Calls without a scripted reply.
     pub missing_replies: Vec<MissingReply>,
     /// How many answers of a record were given, by name.
-    pub given: BTreeMap<String, usize>,
+    pub answers_used: BTreeMap<String, usize>,
     /// Requests that mocks answered, and those of `send`, in order.
     pub requests: Vec<MockedRequest>,
     /// Steps that have side effects and no mock.
@@ -197,17 +198,12 @@ pub enum ResumeError {
 /// A run.
 pub struct Run {
     pub(crate) context: Context,
-    pub(crate) commands: VecDeque<Command>,
-    /// Calls that act outside and have not been taken yet.
-    pub(crate) unsent: BTreeMap<u64, Box<CallRequest>>,
+    pub(crate) outbox: Outbox,
     events: VecDeque<Event>,
     /// Whether an event is being applied. This stays set after a panic: the state may then contain half of an event that is never emitted, and the
     /// run must not continue from it.
     pub(crate) is_torn: bool,
-    /// Steps that continue as soon as they may: for example, their backoff has ended, or they wait for a permit to make a call.
-    pub(crate) woken: BTreeSet<ReadyKey>,
-    /// Steps whose call does not fit the budget while other calls are open; they try again at the next input.
-    pub(crate) waiting_for_budget: BTreeSet<ReadyKey>,
+    pub(crate) woken: WokenSteps,
     /// Frames whose remaining steps have been blocked, skipped or cancelled, with the mood that caused it.
     pub(crate) swept: HashMap<u32, crate::state::Mood>,
     /// Tool lists that arrived before an earlier request for tools was answered, each with its time in milliseconds.
@@ -229,12 +225,10 @@ impl Run {
     pub fn new(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: RunSettings, now: Moment) -> Run {
         Run {
             context: Context::new(id.into(), plan, options, now),
-            commands: VecDeque::new(),
-            unsent: BTreeMap::new(),
+            outbox: Outbox::default(),
             events: VecDeque::new(),
             is_torn: false,
-            woken: BTreeSet::new(),
-            waiting_for_budget: BTreeSet::new(),
+            woken: WokenSteps::default(),
             swept: HashMap::new(),
             early_lists: BTreeMap::new(),
             is_paused: false,
@@ -276,7 +270,7 @@ impl Run {
         if self.is_torn || self.state.finished.is_some() && !matches!(input, Input::Resume { .. }) {
             return;
         }
-        self.woken.append(&mut self.waiting_for_budget);
+        self.woken.try_again();
         let is_start = matches!(input, Input::Start(_));
         match input {
             Input::Start(start) => self.emit(Happening::RunStarted(start)),
@@ -289,7 +283,7 @@ impl Run {
                 // An answer that arrives after its time is up does not count.
                 self.ring();
                 if self.state.question(&step) == Some(question) {
-                    self.guarded(self.state.find(&step), |run| {
+                    self.guarded(self.state.steps.find(&step), |run| {
                         run.gatekeeper().person_decided(&step, (approved, nobody), comment, by, fields)
                     });
                 }
@@ -314,16 +308,12 @@ impl Run {
     /// Returns the next command while the journal is being written. A call that acts outside is returned only if its number is at most `kept`, the
     /// last call whose events are durable.
     pub fn next_kept_command(&mut self, kept: u64) -> Option<Command> {
-        self.commands.pop_front().or_else(|| {
-            let call = self.unsent.first_entry().filter(|call| *call.key() <= kept)?;
-            let (call, request) = call.remove_entry();
-            Some(Command::Call { call, request })
-        })
+        self.outbox.next(kept)
     }
 
     /// The last call that has not been taken yet because it acts outside.
     pub fn last_unsent(&self) -> Option<u64> {
-        self.unsent.last_key_value().map(|(call, _)| *call)
+        self.outbox.last_unsent()
     }
 
     /// Returns the next event; each event is returned once.
@@ -333,12 +323,12 @@ impl Run {
 
     /// When to call `handle(Tick)` at the latest, in milliseconds since the run started.
     pub fn next_timeout(&self) -> Option<u64> {
-        self.state.timers.iter().find(|(_, timer)| !self.is_woken(timer)).map(|(time, _)| *time)
+        self.state.steps.timers.iter().find(|(_, timer)| !self.is_woken(timer)).map(|(time, _)| *time)
     }
 
     fn is_woken(&self, timer: &Timer) -> bool {
         match timer {
-            Timer::Backoff(at) => self.woken.contains(&self.state.key(*at)),
+            Timer::Backoff(at) => self.woken.contains(&self.state.steps.key(*at)),
             Timer::Call(call) => self.has_come(*call),
             _ => false,
         }
@@ -366,7 +356,7 @@ impl Run {
     /// Handles every timer that is due.
     fn ring(&mut self) {
         loop {
-            let due = self.state.timers.iter().take_while(|(time, _)| *time <= self.now.ms).find(|(_, timer)| !self.is_woken(timer));
+            let due = self.state.steps.timers.iter().take_while(|(time, _)| *time <= self.now.ms).find(|(_, timer)| !self.is_woken(timer));
             let Some((_, timer)) = due.copied() else { return };
             match timer {
                 Timer::Call(call) => {
@@ -380,7 +370,7 @@ impl Run {
                 Timer::Attempt(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Timeout)),
                 Timer::StepDeadline(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Deadline)),
                 Timer::Deadline(ix) | Timer::Stage(ix) => {
-                    let instance = self.state.instance(ix);
+                    let instance = self.state.steps.instance(ix);
                     let step = instance.path();
                     let is_deadline = matches!(timer, Timer::Deadline(_));
                     let limit = Limit { bound: Bound::Deadline, of_called: !step.is_empty() };
@@ -397,7 +387,7 @@ impl Run {
 
     fn step_timed_out(&mut self, at: NodeRef, bound: Bound) {
         use crate::state::StepWork;
-        let node = self.state.node(at);
+        let node = self.state.steps.node(at);
         let message = self.schedule().time_passed(at, bound);
         if node.work.holds_steps() {
             let step = node.path.clone();
@@ -405,8 +395,7 @@ impl Run {
             self.emit(Happening::LimitReached { step, limit: Limit { bound, of_called: false }, message });
             return;
         }
-        let may_have_acted =
-            matches!(node.work, StepWork::Call(call) if !self.unsent.contains_key(&call) && self.schedule().call_acts(call));
+        let may_have_acted = matches!(node.work, StepWork::Call(call) if self.outbox.has_gone_out(call) && self.schedule().call_acts(call));
         let failure = if may_have_acted {
             Failure::unknown_outcome(FailureKind::Timeout, message)
         } else {
@@ -417,6 +406,6 @@ impl Run {
 
     /// Lets a step continue as soon as it may.
     pub(crate) fn wake(&mut self, at: NodeRef) {
-        self.woken.insert(self.state.key(at));
+        self.woken.wake(self.state.steps.key(at));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::command::{CallRequest, Command};
+use crate::command::CallRequest;
 use crate::event::{Happening, HasTexts, Message, TextHolds, TextMut};
 use crate::model::Text;
 use crate::parts::{Gatekeeper, Rules};
@@ -20,12 +20,7 @@ impl Gatekeeper<'_> {
     /// Sends a request, for the tool with that name if there is one.
     pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: CallRequest) {
         hide_in_request(&|| self.rules().unwritten(at, tool), &mut request);
-        let request = Box::new(request);
-        if request.acts_outside() {
-            self.unsent.insert(call, request);
-        } else {
-            self.commands.push_back(Command::Call { call, request });
-        }
+        self.outbox.call(call, request);
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 /// A text as judges are shown it: of a long one the beginning.
-pub(crate) fn shown(text: &str, is_cut: bool, most: usize) -> String {
+pub(crate) fn excerpt(text: &str, is_cut: bool, most: usize) -> String {
     let rows = if is_cut { format!("\n(There were more rows; only the first {MOST_ROWS} are in the result.)") } else { String::new() };
     if text.len() <= most {
         return format!("{text}{rows}");
@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn judges_see_the_beginning_of_a_long_result() {
-        assert_eq!(shown("abc", false, 10), "abc");
-        assert_eq!(shown("ééééé", false, 3), "é…\n(This is the beginning; the whole result has 5 characters.)");
-        assert!(shown("abc", true, 10).ends_with("only the first 1000 are in the result.)"));
+        assert_eq!(excerpt("abc", false, 10), "abc");
+        assert_eq!(excerpt("ééééé", false, 3), "é…\n(This is the beginning; the whole result has 5 characters.)");
+        assert!(excerpt("abc", true, 10).ends_with("only the first 1000 are in the result.)"));
     }
 }

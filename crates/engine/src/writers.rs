@@ -24,8 +24,8 @@ impl Origins<'_> {
         let mut labels = Labels::new(&self.plan);
         let Some(chain) = self.label_chain(&mut labels, at) else { return Writer::Model };
         // Steps of a plan see what the step sees that holds the plan.
-        let seat = self.state.planner(at).unwrap_or(at);
-        self.least_trusted(&mut labels, chain, Some((self.state.node(seat).step, true)), path)
+        let seat = self.state.steps.planner(at).unwrap_or(at);
+        self.least_trusted(&mut labels, chain, Some((self.state.steps.node(seat).step, true)), path)
     }
 
     fn least_trusted(&self, labels: &mut Labels, chain: ChainIx, seat: Seat, path: &[String]) -> Writer {
@@ -41,15 +41,15 @@ impl Origins<'_> {
 
     /// The pipeline of a step with the calls that led to it; `None`: it is in itself.
     fn label_chain(&self, labels: &mut Labels, at: NodeRef) -> Option<ChainIx> {
-        let instances: Vec<(u32, Option<NodeRef>)> = self.state.chain(at).collect();
-        let mut chain = labels.root(self.state.instance(instances.last()?.0).pipeline);
+        let instances: Vec<(u32, Option<NodeRef>)> = self.state.steps.chain(at).collect();
+        let mut chain = labels.root(self.state.steps.instance(instances.last()?.0).pipeline);
         for pair in instances.windows(2).rev() {
             let [(instance, Some(parent)), _] = *pair else { return None };
-            let planner = self.state.planner(parent);
-            let step = self.state.node(planner.unwrap_or(parent)).step;
-            let is_of_model = planner.is_some() || self.state.talk(parent).is_some();
+            let planner = self.state.steps.planner(parent);
+            let step = self.state.steps.node(planner.unwrap_or(parent)).step;
+            let is_of_model = planner.is_some() || self.state.steps.node(parent).talk().is_some();
             let caller = if is_of_model { Caller::Model(step) } else { Caller::Step(step) };
-            chain = labels.called(chain, caller, self.state.instance(instance).pipeline)?;
+            chain = labels.called(chain, caller, self.state.steps.instance(instance).pipeline)?;
         }
         Some(chain)
     }
@@ -60,23 +60,23 @@ impl Origins<'_> {
             let step = self.step(*at);
             name == "item" || step.for_each.as_ref().and_then(|each| each.name.as_ref()).is_some_and(|own| own.value == name)
         };
-        self.state.holders(at).find(|at| self.state.node(*at).item.is_some() && is_named(at))
+        self.state.steps.holders(at).find(|at| self.state.steps.node(*at).item.is_some() && is_named(at))
     }
 
     /// The value at a path that a step reads, as far as the path goes through names; `None`: it is not known.
     pub(crate) fn value_at(&self, at: NodeRef, path: &[String]) -> Option<&Value> {
         let (root, rest) = path.split_first()?;
         let (value, rest): (&Value, &[String]) = match root.as_str() {
-            "inputs" => (&self.state.instance_around(at).inputs, rest),
-            "person" => (&self.state.instance_around(at).person, rest),
+            "inputs" => (&self.state.steps.instance_around(at).inputs, rest),
+            "person" => (&self.state.steps.instance_around(at).person, rest),
             "steps" => {
                 let (id, rest) = rest.split_first()?;
                 let (part, rest) = rest.split_first()?;
-                let found = self.names().look_up(self.state.instance_of(at), Some(at), id)?;
-                let output = self.state.node(found).output.as_deref().filter(|_| part == "output")?;
+                let found = self.names().look_up(self.state.steps.instance_of(at), Some(at), id)?;
+                let output = self.state.steps.node(found).output.as_deref().filter(|_| part == "output")?;
                 (output, rest)
             }
-            name => (self.state.node(self.holder_of_item(at, name)?).item.as_deref()?, rest),
+            name => (self.state.steps.node(self.holder_of_item(at, name)?).item.as_deref()?, rest),
         };
         rest.iter().try_fold(value, |value, part| match value {
             Value::Array(list) => list.get(part.parse::<usize>().ok()?),
@@ -93,7 +93,7 @@ impl Origins<'_> {
         if self.is_served() {
             return;
         }
-        let (root, pipeline) = (self.state.instance(0), &self.planned(0).pipeline);
+        let (root, pipeline) = (self.state.steps.instance(0), &self.planned(0).pipeline);
         let field = |name: &str| pipeline.input_fields().iter().find(|field| field.name == name);
         for (name, value) in root.inputs.as_object().into_iter().flatten() {
             match field(name) {
@@ -112,7 +112,7 @@ impl Origins<'_> {
 
     /// Adds what authors wrote for a pipeline that runs: its defaults, except examples of what a stranger writes, and what they fixed in the tool by which a model calls it.
     pub(crate) fn add_words_of_pipeline<'r>(&'r self, at: NodeRef, given: &mut GivenTexts<'r>) {
-        let instance = self.state.instance_around(at);
+        let instance = self.state.steps.instance_around(at);
         let pipeline = &self.plan.pipeline(instance.pipeline).pipeline;
         for field in pipeline.input_fields() {
             field.default.iter().for_each(|default| add_trusted(field, default, given));
@@ -126,7 +126,7 @@ impl Origins<'_> {
     /// Adds what an author wrote for the agents of a step, and what trusted writers put in it.
     pub(crate) fn add_words_for_agents<'r>(&'r self, at: NodeRef, given: &mut GivenTexts<'r>) {
         let step = self.step(at);
-        let by_author = self.state.planner(at).is_none();
+        let by_author = self.state.steps.planner(at).is_none();
         let mut texts: Vec<&Text> = vec![];
         // What a model planned for another is the model's.
         if by_author {

@@ -234,6 +234,6 @@ fn output_of(text: &str, step: &str, events: &[Event], shared: &SharedOptions) -
     let workflow = pipeline(&file_of(events).map_err(wrong)?, shared)?;
     let on = run::ready(&shared.runner(&workflow, Some(Arc::default())))?;
     let run = on.as_its_events_tell(events)?;
-    run.told_output(step, value)
+    run.reported_output(step, value)
         .map_err(|problems| wrong(format!("this is not what \"{}\" gives: {}", visible(step), visible(&problems.join("; ")))))
 }

@@ -306,10 +306,10 @@ fn colour_of(event: &Event) -> &'static str {
 pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option<String> {
     let masked = |text: &str| mask.redactor().redact(text);
     Some(match &event.happening {
-        // Its result comes from an earlier run: the count of its list includes it.
-        Happening::StepSucceeded { details, .. } if StepDetails::of(details).is_kept() && !is_verbose => return None,
+        // An earlier run did it: the count of its list says so.
+        Happening::StepSucceeded { details, .. } if StepDetails::from_value(details).is_kept() && !is_verbose => return None,
         Happening::StepSucceeded { step, details, .. } => {
-            let details = StepDetails::of(details);
+            let details = StepDetails::from_value(details);
             let time = took(details.duration_ms().unwrap_or(0));
             if let Some(batch) = mask.batch(step).filter(|batch| batch.elements > 0) {
                 return Some(format!("{step}: {}{time}", batch.words()));

@@ -262,7 +262,7 @@ impl CassetteState {
 
     /// Hides everything that must not be recorded.
     fn redactor(&self) -> &Redactor {
-        self.mask.of(&self.events).redactor()
+        self.mask.for_run(&self.events).redactor()
     }
 
     fn steps(&mut self, folder: &Path) -> Arc<Result<Steps, CassetteError>> {

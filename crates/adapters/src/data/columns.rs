@@ -143,7 +143,7 @@ fn day(cell: &Cell<'_>, format: Option<&str>) -> Result<String, String> {
     let text = cell.text();
     let text = text.trim();
     // Programs write a day as its midnight.
-    let as_it_is = || match PlainMoment::of(text)? {
+    let as_it_is = || match PlainMoment::parse(text)? {
         PlainMoment::Day(day) if text.len() == 10 => Some(day.to_string()),
         PlainMoment::Local(time) if time.time() == chrono::NaiveTime::MIN && text.len() >= 16 => Some(time.date().to_string()),
         PlainMoment::Day(_) | PlainMoment::Local(_) | PlainMoment::Fixed(_) => None,
@@ -170,7 +170,7 @@ fn moment(cell: &Cell<'_>, format: Option<&str>) -> Result<String, String> {
     let text = cell.text();
     let text = text.trim();
     let is_full = |text: &str| text.as_bytes().get(7) == Some(&b'-') && !text.as_bytes().get(10).is_some_and(u8::is_ascii_digit);
-    let as_it_is = || PlainMoment::of(text).filter(|_| is_full(text));
+    let as_it_is = || PlainMoment::parse(text).filter(|_| is_full(text));
     let Some(format) = format else {
         let found = as_it_is().map(stored);
         return found.ok_or_else(|| "a date and time like 2026-11-18 09:30 or 2026-11-18T09:30:00Z".to_owned());

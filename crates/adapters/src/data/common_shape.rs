@@ -52,7 +52,7 @@ impl CommonShape {
 
 fn moment_shape(text: &str) -> Option<MomentShape> {
     let is_full = text.as_bytes().get(4) == Some(&b'-') && text.as_bytes().get(7) == Some(&b'-') && text.len() != 11;
-    PlainMoment::of(text).filter(|_| is_full)?;
+    PlainMoment::parse(text).filter(|_| is_full)?;
     let zone = text.get(10..).and_then(|clock| clock.find(['Z', 'z', '+', '-']).and_then(|at| clock.get(at..)));
     Some(MomentShape { length: text.len(), separator: text.as_bytes().get(10).copied(), offset: zone.unwrap_or_default().to_owned() })
 }

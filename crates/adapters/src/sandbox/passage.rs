@@ -72,7 +72,7 @@ enum NoWay {
 impl Passage {
     /// The way to `hosts`. `credentials`: `user:password`, which each request must show.
     pub(super) fn new(hosts: Vec<String>, private_hosts: &[String], credentials: String) -> Passage {
-        let addresses = hosts.iter().map(|entry| HostEntry::of(entry).name).filter(|name| literal(name).is_some()).map(str::to_owned);
+        let addresses = hosts.iter().map(|entry| HostEntry::parse(entry).name).filter(|name| literal(name).is_some()).map(str::to_owned);
         Passage {
             private_hosts: private_hosts.iter().cloned().chain(addresses).collect(),
             hosts,
@@ -180,7 +180,7 @@ impl Passage {
         let refused = |rule: &str| NoWay::Refused(RefusedHost { host: shown(authority), rule: shown(rule) });
         let url = checked(&format!("https://{authority}/"), &self.private_hosts).map_err(|why| refused(&why.to_string()))?;
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
-        if !self.hosts.iter().any(|entry| HostEntry::of(entry).fits(scheme, host, Some(port))) {
+        if !self.hosts.iter().any(|entry| HostEntry::parse(entry).fits(scheme, host, Some(port))) {
             return Err(refused("network does not list it"));
         }
         let unreachable = |why: &dyn std::fmt::Display| NoWay::Unreachable(format!("{} cannot be reached: {why}", shown(authority)));

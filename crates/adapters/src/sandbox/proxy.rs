@@ -116,7 +116,7 @@ impl Drop for HostProxy {
 /// everywhere, and Landlock knows no hosts.
 fn local_addresses(hosts: &[String]) -> Vec<SocketAddr> {
     let of = |entry: &String| {
-        let HostEntry { name, port: HostPort::Only(port) } = HostEntry::of(entry) else { return None };
+        let HostEntry { name, port: HostPort::Only(port) } = HostEntry::parse(entry) else { return None };
         let address = if name.eq_ignore_ascii_case("localhost") { Ipv4Addr::LOCALHOST.into() } else { literal(name)? };
         (address.is_loopback() && port >= LEAST_PORT).then(|| SocketAddr::new(address, port))
     };

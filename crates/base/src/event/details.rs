@@ -8,8 +8,8 @@ use serde_json::Value;
 pub struct StepDetails<'d>(&'d Value);
 
 impl<'d> StepDetails<'d> {
-    /// Wraps details. Anything but an object counts as empty.
-    pub fn of(details: &'d Value) -> StepDetails<'d> {
+    /// A view of them; an empty one of anything but an object.
+    pub fn from_value(details: &'d Value) -> StepDetails<'d> {
         StepDetails(details)
     }
 

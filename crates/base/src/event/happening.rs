@@ -11,7 +11,7 @@ use super::{
     Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RejectedRecipient, RunStart, RunStatus, ServerQuestions,
     ServerTool, Usage, Verdict,
 };
-use crate::model::{ActKind, DialogueEnd, DialogueSignal, DialogueTurn, StepStatus, WrittenArtefact, WrittenPlan};
+use crate::model::{ActKind, DialogueEnd, DialogueSignal, DialogueTurn, WrittenArtefact, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -524,21 +524,6 @@ pub enum Happening {
     },
     /// The run ended: the last event, unless a cancelled run continues (`run_resumed`).
     RunFinished(Box<RunEnd>),
-}
-
-impl Happening {
-    /// Returns the step whose status the event changes, and the new status.
-    pub fn step_status(&self) -> Option<(&StepPath, StepStatus)> {
-        Some(match self {
-            Happening::StepStarted { step, .. } => (step, StepStatus::Running),
-            Happening::StepSucceeded { step, .. } => (step, StepStatus::Succeeded),
-            Happening::StepFailed { step, .. } => (step, StepStatus::Failed),
-            Happening::StepSkipped { step } => (step, StepStatus::Skipped),
-            Happening::StepBlocked { step, .. } => (step, StepStatus::Blocked),
-            Happening::StepCancelled { step, .. } => (step, StepStatus::Cancelled),
-            _ => return None,
-        })
-    }
 }
 
 /// How a run ended.

@@ -173,8 +173,8 @@ sampled! {
 }
 
 impl PlanResult {
-    /// Returns the error in one sentence.
-    pub fn told_error(&self) -> String {
+    /// The error in one sentence.
+    pub fn error_text(&self) -> String {
         let (kind, message) = self.error.as_ref().map(|error| (error.kind.word(), &*error.message)).unwrap_or_default();
         format!("{} ({}): {kind}: {message}", self.id, self.uses)
     }

@@ -80,8 +80,8 @@ pub struct StyleUsed {
 }
 
 impl StyleUsed {
-    /// Describes a pipeline's style guide.
-    pub fn of(style: &StyleGuide) -> StyleUsed {
+    /// Of a pipeline's style guide.
+    pub fn from_guide(style: &StyleGuide) -> StyleUsed {
         StyleUsed { name: style.name.clone(), version: style.version.clone() }
     }
 }

@@ -1,5 +1,5 @@
-//! The table of the fields of events that hold texts of people, models and tools, and of the step that an event is about. All other fields
-//! hold ids, kinds and names from flow or the author.
+//! Which fields of an event hold what people, models and tools said, which step an event is about, and what status it gives that: one table. All other fields are flow's own and
+//! its author's: ids, kinds, names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ConversationSoFar, Failure, FormRequest, Happening, Message, ModelAnswer, RejectedRecipient, ServerQuestion, ServerQuestions,
-    ServerTool, SharedValue, StepFailure, StepPath, ToolCall, Verdict,
+    ServerTool, SharedValue, StepFailure, StepPath, StepStatus, ToolCall, Verdict,
 };
 use crate::model::{DialogueTurn, PastMessage, WrittenArtefact, WrittenPlan, WrittenStep};
 
@@ -60,11 +60,11 @@ pub trait HasTexts {
     }
 }
 
-/// Lists the events of steps and of runs, each with its fields that hold texts. For a called pipeline, `step` is the step that calls it; if
-/// `step` is empty, the event is about the run.
+/// The events of steps and of runs, each with the status that its step then has (`=>`) and its fields that hold such texts. Of a called pipeline, `step` is the step that calls it; if it is empty,
+/// the event is about the run.
 macro_rules! event_texts {
     (
-        of_step { $($of_step:ident { $($field:ident: $holds:ident),* })* }
+        of_step { $($of_step:ident $(=> $status:ident)? { $($field:ident: $holds:ident),* })* }
         of_run { $($of_run:ident)* }
         boxed { $($boxed:ident { $($inner:ident: $inner_holds:ident),* })* }
     ) => {
@@ -77,7 +77,16 @@ macro_rules! event_texts {
                 }
             }
 
-            /// Returns the fields that hold texts of people, models and tools, by their names in JSON.
+            /// The step whose status it changes, and its status then.
+            pub fn step_status(&self) -> Option<(&StepPath, StepStatus)> {
+                let status: &[StepStatus] = match self {
+                    $(Happening::$of_step { .. } => &[$(StepStatus::$status)?],)*
+                    $(Happening::$of_run { .. })|* $(| Happening::$boxed { .. })* => &[],
+                };
+                self.step().zip(status.first().copied())
+            }
+
+            /// Its fields that hold what people, models and tools said, by their names in JSON.
             pub fn text_fields(&self) -> &'static [(&'static str, TextHolds)] {
                 match self {
                     $(Happening::$of_step { .. } => &[$((stringify!($field), TextHolds::$holds)),*],)*
@@ -104,13 +113,13 @@ macro_rules! event_texts {
 
 event_texts! {
     of_step {
-        StepStarted { items: Values }
+        StepStarted => Running { items: Values }
         CallOpened { inputs: Given, person: Given }
         AttemptFailed { failure: Sentence }
-        StepSucceeded { output: Output, details: Texts }
-        StepFailed { failure: Sentence, details: Texts }
+        StepSucceeded => Succeeded { output: Output, details: Texts }
+        StepFailed => Failed { failure: Sentence, details: Texts }
         ResultKept { item: Values, output: Output, details: Texts }
-        StepCancelled { details: Texts }
+        StepCancelled => Cancelled { details: Texts }
         CacheAsked { key: Hash }
         PlanAccepted { plan: Texts }
         PlanRefused { findings: Texts }
@@ -139,7 +148,9 @@ event_texts! {
         ApprovalRequested { question: Texts, act: Hash, form: Values }
         ApprovalAnswered { comment: Texts, by: Texts, output: Values }
         OutputWritten { id: Sentence, text: Texts, accepted: Texts, rejected: Texts }
-        StepPaused {} StepSkipped {} StepBlocked {} CacheMissed {} CaseChosen {} StepsOpened {} PlanEnded {} ToolsAsked {} OutcomeUnknown {}
+        StepSkipped => Skipped {}
+        StepBlocked => Blocked {}
+        StepPaused {} CacheMissed {} CaseChosen {} StepsOpened {} PlanEnded {} ToolsAsked {} OutcomeUnknown {}
     }
     of_run { CancelRequested GraceEnded RunResumed RunPaused ReplyIgnored }
     boxed {

@@ -6,8 +6,14 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use AuditAction as Done;
+use AuditKind::{Action, Decision, Error, Security};
+use AuditResult::{Blocked, Success};
+
 use super::PersonalMask;
-use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepDetails, StepPath, Usage, trace_id};
+use crate::event::{
+    Event, Failure, FailureKind, Happening, ModelAnswer, RunStart, RunStatus, StepDetails, StepPath, StepStatus, Usage, trace_id,
+};
 use crate::model::ActKind;
 
 /// What a record is about.
@@ -198,7 +204,24 @@ impl AuditRecord {
         }
     }
 
-    /// Returns a record of something that a person did outside a run. `run` is empty if no run is concerned.
+    fn target(self, target: &str) -> AuditRecord {
+        AuditRecord { target: target.to_owned(), ..self }
+    }
+
+    fn agent(self, agent: &str) -> AuditRecord {
+        AuditRecord { agent_id: agent.to_owned(), ..self }
+    }
+
+    fn result(self, result: AuditResult, reason: &str) -> AuditRecord {
+        AuditRecord { result: Some(result), reason: reason.to_owned(), ..self }
+    }
+
+    fn used(self, duration_ms: u64, usage: &Usage) -> AuditRecord {
+        let Usage { input_tokens, output_tokens, cost_usd, unknown_tokens: _ } = *usage;
+        AuditRecord { resource_usage: Some(AuditUsage { duration_ms, input_tokens, output_tokens, cost_usd }), ..self }
+    }
+
+    /// Something that a person did outside a run. `run` is empty if it is about none.
     pub fn of_person(action: AuditAction, timestamp: DateTime<Utc>, run: &str, target: &str) -> AuditRecord {
         AuditRecord {
             target: PersonalMask::default().name(target),
@@ -261,122 +284,57 @@ impl AuditTrail {
             _ => {}
         }
         let records = self.records(event);
+        if let Some((step, StepStatus::Succeeded | StepStatus::Failed)) = event.happening.step_status() {
+            self.agents.remove(step);
+        }
         if was_copied && self.is_copied { vec![] } else { records }
     }
 
     fn records(&mut self, event: &Event) -> Vec<AuditRecord> {
-        use AuditAction as Done;
-        use AuditKind::{Action, Decision, Error, Security};
-        use AuditResult::{Blocked, Failure, Success};
         let step = event.happening.step().cloned().unwrap_or_default();
-        let record = |event_type, action| AuditRecord {
-            trace_id: self.trace.clone(),
-            event: event.seq,
-            step: step.to_string(),
-            ..AuditRecord::new(event.time, event_type, &event.run, action)
-        };
-        let failed = |event_type, action, why: FailureKind| {
-            let (event_type, result) = weight(event_type, why);
-            AuditRecord { result: Some(result), reason: why.word().to_owned(), ..record(event_type, action) }
-        };
-        let named = |name: &str| self.mask.name(name);
-        let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
-        let decided = |result: bool| Some(if result { Success } else { Blocked });
+        let agent = self.agents.get(&step).cloned().unwrap_or_default();
+        let draft = AuditDraft { event, trace: self.trace.clone(), step };
         let one = match &event.happening {
             Happening::RunStarted(start) => {
-                let context = AuditContext {
-                    pipeline_hash: start.hash.clone(),
-                    origin: start.origin.as_ref().map(|origin| origin.run.clone()).unwrap_or_default(),
-                    served: start.served,
-                    scripted: start.scripted,
-                    ..AuditContext::default()
-                };
-                AuditRecord { target: start.pipeline.clone(), security_context: Some(context), ..record(Action, Done::RunStarted) }
+                AuditRecord { security_context: Some(begun_with(start)), ..draft.action(Done::RunStarted).target(&start.pipeline) }
             }
-            Happening::RunResumed { .. } => record(Action, Done::RunResumed),
-            Happening::CancelRequested { by, .. } => {
-                AuditRecord { result: Some(Success), reason: by.word().to_owned(), ..record(Decision, Done::RunCancelled) }
-            }
+            Happening::RunResumed { .. } => draft.action(Done::RunResumed),
+            Happening::CancelRequested { by, .. } => draft.record(Decision, Done::RunCancelled).result(Success, by.word()),
             Happening::RunFinished(end) => {
                 let is_well = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
-                let (event_type, result) = if is_well { (Action, Success) } else { (Error, Failure) };
-                let ended = AuditRecord { result: Some(result), ..record(event_type, Done::RunFinished) };
-                AuditRecord { reason: end.status.word().to_owned(), resource_usage: used(event.at_ms, &end.usage), ..ended }
+                let (about, result) = if is_well { (Action, Success) } else { (Error, AuditResult::Failure) };
+                draft.record(about, Done::RunFinished).result(result, end.status.word()).used(event.at_ms, &end.usage)
             }
-            Happening::ModelCalled { call, agent, model, .. } => {
-                let begun = AuditRecord { agent_id: agent.clone(), target: model.clone(), ..record(Action, Done::ModelCall) };
-                self.agents.insert(step, agent.clone());
-                return self.called(*call, begun);
+            Happening::ModelCalled { .. }
+            | Happening::ModelReplied { .. }
+            | Happening::ToolCalled { .. }
+            | Happening::ToolReplied { .. }
+            | Happening::ServerAsked { .. }
+            | Happening::ToolsAsked { .. }
+            | Happening::ToolsListed { .. }
+            | Happening::OutcomeUnknown { .. } => return self.of_call(&draft, &agent),
+            Happening::OutputWritten { to, .. } => draft.action(Done::Delivery).target(&self.mask.name(to)).result(Success, ""),
+            Happening::PolicyDecided { agent, act, target, allowed, rule, by, .. } => {
+                let target = format!("{} {}", act.word(), self.mask.name(shown(*act, agent, target)));
+                let decided = draft.decided(if *allowed { Decision } else { Security }, Done::PolicyDecision, *allowed);
+                let security_context = (!by.is_empty()).then(|| by_whom("person"));
+                AuditRecord { policy_applied: self.mask.name(rule), security_context, ..decided.agent(agent).target(&target) }
             }
-            Happening::ModelReplied { call, reply, duration_ms, usage, .. } => {
-                let ended = match reply {
-                    ModelAnswer::Said { .. } => AuditRecord { result: Some(Success), ..record(Action, Done::ModelCall) },
-                    ModelAnswer::Failed(why) => failed(Action, Done::ModelCall, why.kind),
-                };
-                return self.replied(*call, AuditRecord { resource_usage: used(*duration_ms, usage), ..ended });
+            Happening::ApprovalAnswered { approved, nobody, .. } => {
+                let security_context = Some(by_whom(if *nobody { "nobody" } else { "person" }));
+                AuditRecord { security_context, ..draft.decided(Decision, Done::Approval, *approved) }
             }
-            Happening::ToolCalled { call, tool, .. } => {
-                let begun = AuditRecord { agent_id, target: named(tool), ..record(Action, Done::ToolCall) };
-                return self.called(*call, begun);
-            }
-            Happening::ToolReplied { call, failure, duration_ms, .. } => {
-                let ended = ended(failure.as_ref(), record, failed, Done::ToolCall);
-                return self.replied(*call, AuditRecord { agent_id, resource_usage: used(*duration_ms, &Usage::default()), ..ended });
-            }
-            // The call has ended; it is repeated with the answers.
-            Happening::ServerAsked { call, .. } => {
-                let asked = AuditRecord { result: Some(Success), reason: "server_asked".to_owned(), ..record(Action, Done::ToolCall) };
-                return self.replied(*call, asked);
-            }
-            Happening::ToolsAsked { call, server, .. } => {
-                let begun = AuditRecord { target: server.clone(), ..record(Action, Done::ServerTools) };
-                return self.called(*call, begun);
-            }
-            Happening::ToolsListed { call, server, absent, unpinned, duration_ms, .. } => {
-                let ended = ended(absent.as_ref(), record, failed, Done::ServerTools);
-                let ended = AuditRecord { target: server.clone(), resource_usage: used(*duration_ms, &Usage::default()), ..ended };
-                let unused = AuditRecord { target: server.clone(), result: Some(Blocked), ..record(Security, Done::ToolsUnpinned) };
-                let mut both = self.replied(*call, ended);
-                both.extend((!unpinned.is_empty()).then_some(unused));
-                return both;
-            }
-            Happening::OutcomeUnknown { call, .. } => {
-                let unknown = failed(Error, Done::OutcomeUnknown, FailureKind::UnknownOutcome);
-                let (_, target, agent_id) = self.calls.remove(call).unwrap_or((Done::ToolCall, String::new(), String::new()));
-                AuditRecord { target, agent_id, ..unknown }
-            }
-            Happening::OutputWritten { to, .. } => {
-                AuditRecord { target: named(to), result: Some(Success), ..record(Action, Done::Delivery) }
-            }
-            Happening::PolicyDecided { agent, act, target, allowed, rule, by, .. } => AuditRecord {
-                agent_id: agent.clone(),
-                target: format!("{} {}", act.word(), named(shown(*act, agent, target))),
-                result: decided(*allowed),
-                policy_applied: named(rule),
-                security_context: (!by.is_empty()).then(|| by_whom("person")),
-                ..record(if *allowed { Decision } else { Security }, Done::PolicyDecision)
-            },
-            Happening::ApprovalAnswered { approved, nobody, .. } => AuditRecord {
-                result: decided(*approved),
-                security_context: Some(by_whom(if *nobody { "nobody" } else { "person" })),
-                ..record(Decision, Done::Approval)
-            },
-            Happening::PlanAccepted { .. } => AuditRecord { result: Some(Success), ..record(Decision, Done::PlanCheck) },
-            Happening::PlanRefused { .. } => AuditRecord { result: Some(Blocked), ..record(Decision, Done::PlanCheck) },
-            Happening::AttemptFailed { failure, .. } => AuditRecord { agent_id, ..failed(Error, Done::TryFailed, failure.kind) },
-            Happening::StepFailed { failure, .. } => {
-                let failed = failed(Error, Done::StepFailed, failure.kind);
-                self.agents.remove(&step);
-                AuditRecord { agent_id, ..failed }
-            }
+            Happening::PlanAccepted { .. } => draft.decided(Decision, Done::PlanCheck, true),
+            Happening::PlanRefused { .. } => draft.decided(Decision, Done::PlanCheck, false),
+            Happening::AttemptFailed { failure, .. } => draft.failed(Error, Done::TryFailed, failure.kind).agent(&agent),
+            Happening::StepFailed { failure, .. } => draft.failed(Error, Done::StepFailed, failure.kind).agent(&agent),
             Happening::LimitReached { limit, .. } => {
-                AuditRecord { result: Some(Failure), reason: limit.to_string(), ..record(Error, Done::LimitReached) }
+                draft.record(Error, Done::LimitReached).result(AuditResult::Failure, &limit.to_string())
             }
-            Happening::ServerNoted { server, .. } => AuditRecord { target: server.clone(), ..record(Security, Done::ServerNoted) },
+            Happening::ServerNoted { server, .. } => draft.record(Security, Done::ServerNoted).target(server),
             Happening::StepSucceeded { details, .. } => {
-                let bare = AuditRecord { result: Some(Success), ..record(Security, Done::NoSandbox) };
-                self.agents.remove(&step);
-                return Vec::from_iter((StepDetails::of(details).sandbox() == Some("none")).then_some(bare));
+                let is_bare = StepDetails::from_value(details).sandbox() == Some("none");
+                return Vec::from_iter(is_bare.then(|| draft.record(Security, Done::NoSandbox).result(Success, "")));
             }
             // Internal calls, the order of steps, and facts that another record holds.
             Happening::StepStarted { .. }
@@ -412,6 +370,43 @@ impl AuditTrail {
         vec![one]
     }
 
+    /// The beginning or the end of a call.
+    fn of_call(&mut self, draft: &AuditDraft<'_>, agent: &str) -> Vec<AuditRecord> {
+        match &draft.event.happening {
+            Happening::ModelCalled { call, agent, model, .. } => {
+                self.agents.insert(draft.step.clone(), agent.clone());
+                self.called(*call, draft.action(Done::ModelCall).agent(agent).target(model))
+            }
+            Happening::ModelReplied { call, reply, duration_ms, usage, .. } => {
+                let failure = if let ModelAnswer::Failed(failure) = reply { Some(failure) } else { None };
+                self.replied(*call, draft.ended(Done::ModelCall, failure).used(*duration_ms, usage))
+            }
+            Happening::ToolCalled { call, tool, .. } => {
+                self.called(*call, draft.action(Done::ToolCall).agent(agent).target(&self.mask.name(tool)))
+            }
+            Happening::ToolReplied { call, failure, duration_ms, .. } => {
+                let ended = draft.ended(Done::ToolCall, failure.as_ref()).used(*duration_ms, &Usage::default());
+                self.replied(*call, ended.agent(agent))
+            }
+            // The call has ended; it is made again with the answers.
+            Happening::ServerAsked { call, .. } => self.replied(*call, draft.action(Done::ToolCall).result(Success, "server_asked")),
+            Happening::ToolsAsked { call, server, .. } => self.called(*call, draft.action(Done::ServerTools).target(server)),
+            Happening::ToolsListed { call, server, absent, unpinned, duration_ms, .. } => {
+                let ended = draft.ended(Done::ServerTools, absent.as_ref()).used(*duration_ms, &Usage::default());
+                let unused = || draft.record(Security, Done::ToolsUnpinned).target(server).result(Blocked, "");
+                let mut both = self.replied(*call, ended.target(server));
+                both.extend((!unpinned.is_empty()).then(unused));
+                both
+            }
+            Happening::OutcomeUnknown { call, .. } => {
+                let unknown = draft.failed(Error, Done::OutcomeUnknown, FailureKind::UnknownOutcome);
+                let (_, target, agent) = self.calls.remove(call).unwrap_or((Done::ToolCall, String::new(), String::new()));
+                vec![unknown.target(&target).agent(&agent)]
+            }
+            _ => vec![],
+        }
+    }
+
     fn called(&mut self, call: u64, begun: AuditRecord) -> Vec<AuditRecord> {
         self.calls.insert(call, (begun.action, begun.target.clone(), begun.agent_id.clone()));
         vec![begun]
@@ -426,15 +421,39 @@ impl AuditTrail {
     }
 }
 
-fn ended(
-    failure: Option<&Failure>,
-    record: impl Fn(AuditKind, AuditAction) -> AuditRecord,
-    failed: impl Fn(AuditKind, AuditAction, FailureKind) -> AuditRecord,
-    action: AuditAction,
-) -> AuditRecord {
-    match failure {
-        None => AuditRecord { result: Some(AuditResult::Success), ..record(AuditKind::Action, action) },
-        Some(why) => failed(AuditKind::Action, action, why.kind),
+/// What all records of an event have.
+struct AuditDraft<'e> {
+    event: &'e Event,
+    trace: String,
+    step: StepPath,
+}
+
+impl AuditDraft<'_> {
+    fn record(&self, about: AuditKind, action: AuditAction) -> AuditRecord {
+        AuditRecord {
+            trace_id: self.trace.clone(),
+            event: self.event.seq,
+            step: self.step.to_string(),
+            ..AuditRecord::new(self.event.time, about, &self.event.run, action)
+        }
+    }
+
+    fn action(&self, action: AuditAction) -> AuditRecord {
+        self.record(Action, action)
+    }
+
+    fn decided(&self, about: AuditKind, action: AuditAction, allowed: bool) -> AuditRecord {
+        self.record(about, action).result(if allowed { Success } else { Blocked }, "")
+    }
+
+    fn failed(&self, about: AuditKind, action: AuditAction, why: FailureKind) -> AuditRecord {
+        let (about, result) = weight(about, why);
+        self.record(about, action).result(result, why.word())
+    }
+
+    /// The end of a call.
+    fn ended(&self, action: AuditAction, failure: Option<&Failure>) -> AuditRecord {
+        failure.map_or_else(|| self.action(action).result(Success, ""), |why| self.failed(Action, action, why.kind))
     }
 }
 
@@ -442,9 +461,14 @@ fn by_whom(who: &str) -> AuditContext {
     AuditContext { decided_by: who.to_owned(), ..AuditContext::default() }
 }
 
-fn used(duration_ms: u64, usage: &Usage) -> Option<AuditUsage> {
-    let Usage { input_tokens, output_tokens, cost_usd, unknown_tokens: _ } = *usage;
-    Some(AuditUsage { duration_ms, input_tokens, output_tokens, cost_usd })
+fn begun_with(start: &RunStart) -> AuditContext {
+    AuditContext {
+        pipeline_hash: start.hash.clone(),
+        origin: start.origin.as_ref().map(|origin| origin.run.clone()).unwrap_or_default(),
+        served: start.served,
+        scripted: start.scripted,
+        ..AuditContext::default()
+    }
 }
 
 /// Returns the kind and result of a failure for the audit; `own`: the kind that the record has otherwise.

@@ -65,8 +65,8 @@ impl AuditHead {
         read(line).is_ok_and(|(next, previous)| next.record_id == head.record_id + 1 && previous == head.hash)
     }
 
-    /// Returns the head of a chain that ends with this line; `None`: the line is damaged.
-    pub fn of(line: &[u8]) -> Option<AuditHead> {
+    /// The head of a chain that ends with this line; `None`: it is not as it was written.
+    pub fn from_line(line: &[u8]) -> Option<AuditHead> {
         read(line).ok().map(|(head, _)| head)
     }
 }
@@ -299,6 +299,6 @@ mod tests {
         let (told, rest) = all[1].rsplit_once(",\"hash\":").unwrap();
         assert_eq!(rest, format!("\"{}\"}}", hex::encode(Sha256::digest(told))));
         let value: serde_json::Value = serde_json::from_str(&all[1]).unwrap();
-        assert_eq!(value["previous"], AuditHead::of(all[0].as_bytes()).unwrap().hash);
+        assert_eq!(value["previous"], AuditHead::from_line(all[0].as_bytes()).unwrap().hash);
     }
 }

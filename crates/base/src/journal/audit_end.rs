@@ -45,8 +45,8 @@ pub enum AuditNote {
 }
 
 impl AuditNote {
-    /// Reads the note in a line, if it is such a record.
-    pub fn of(line: &[u8]) -> Option<AuditNote> {
+    /// What this line notes, if it is such a record.
+    pub fn from_line(line: &[u8]) -> Option<AuditNote> {
         let text = std::str::from_utf8(line).ok().filter(|text| text.contains("\"action\":\"audit_"))?;
         let record: AuditRecord = serde_json::from_str(text).ok()?;
         match record.action {

@@ -106,7 +106,7 @@ impl BatchesSoFar {
                 }
             }
             Happening::StepSucceeded { step, details, .. } => {
-                let details = StepDetails::of(details);
+                let details = StepDetails::from_value(details);
                 if let Some((element, "")) = self.element(step).filter(|_| details.is_kept()) {
                     (element.is_kept, element.is_sent) = (true, details.has_sent());
                 }

@@ -25,7 +25,7 @@ pub struct RunBrief {
 const SHORT: usize = 200;
 
 impl RunBrief {
-    pub(super) fn of(record: &Record) -> RunBrief {
+    pub(super) fn from_record(record: &Record) -> RunBrief {
         let short = |text: &str| {
             let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let rest = line.chars().nth(SHORT).map(|_| '…');

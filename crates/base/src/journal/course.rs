@@ -75,8 +75,8 @@ pub struct ConversationRecord {
 }
 
 impl ConversationRecord {
-    /// Reads the conversation from the first event.
-    pub(super) fn of(own: &ConversationSoFar) -> ConversationRecord {
+    /// What the first event says of it.
+    pub(super) fn from_event(own: &ConversationSoFar) -> ConversationRecord {
         ConversationRecord {
             of: own.of.clone(),
             earlier: own.messages.len() as u64,

@@ -68,8 +68,8 @@ impl PersonalMask {
         if self.redactor.redact(name) == name { name } else { "(masked)" }.to_owned()
     }
 
-    /// Combines the mask with all events of the run.
-    pub fn of<'a>(&'a self, events: &'a [Event]) -> RunMask<'a> {
+    /// With all events of the run.
+    pub fn for_run<'a>(&'a self, events: &'a [Event]) -> RunMask<'a> {
         RunMask { mask: self, events }
     }
 
@@ -217,6 +217,27 @@ impl PersonalMask {
             map.insert(self.redactor.redact(&key), value);
         }
     }
+
+    /// The calls of tools and models in a record.
+    fn hide_calls(&self, record: &mut Record, redactor: &Redactor) {
+        for call in &mut record.tool_calls {
+            self.hide_arguments(&mut call.with);
+            call.result.iter_mut().for_each(|result| self.hide_output(&call.step, result));
+            call.error.iter_mut().for_each(|error| *error = redactor.redact(error));
+        }
+        for interaction in &mut record.interactions {
+            self.hide_texts(&mut interaction.input);
+            let step = interaction.action.split_once(' ').map_or("", |(_, step)| step);
+            match &mut interaction.output {
+                said @ Value::Object(_) => {
+                    said.get_mut("text").into_iter().for_each(|text| self.hide_reply(step, text));
+                    self.hide_texts(said);
+                }
+                said => self.hide_reply(step, said),
+            }
+            interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
+        }
+    }
 }
 
 /// Returns the summary of a run for others, without personal data. `None`: the events do not start with `run_started`.
@@ -224,15 +245,15 @@ pub fn brief(events: &[Event]) -> Option<RunBrief> {
     let mut record = record(events)?;
     let mut mask = PersonalMask::default();
     mask.take(events);
-    mask.of(events).mask().hide_given("inputs", &mut record.inputs);
-    Some(RunBrief::of(&record))
+    mask.for_run(events).mask().hide_given("inputs", &mut record.inputs);
+    Some(RunBrief::from_record(&record))
 }
 
 /// Masks a record for others: all texts of people, models and tools.
 pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let mut mask = PersonalMask::default();
     mask.take(events);
-    let redactor = mask.of(events).redactor();
+    let redactor = mask.for_run(events).redactor();
     let none = BTreeSet::new();
     mask.hide_given("inputs", &mut record.inputs);
     mask.hide_given("outputs", &mut record.outputs);
@@ -249,23 +270,7 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         mask.hide_values(&mut element.item, &none);
         element.message = redactor.redact(&element.message);
     }
-    for call in &mut record.tool_calls {
-        mask.hide_arguments(&mut call.with);
-        call.result.iter_mut().for_each(|result| mask.hide_output(&call.step, result));
-        call.error.iter_mut().for_each(|error| *error = redactor.redact(error));
-    }
-    for interaction in &mut record.interactions {
-        mask.hide_texts(&mut interaction.input);
-        let step = interaction.action.split_once(' ').map_or("", |(_, step)| step);
-        match &mut interaction.output {
-            said @ Value::Object(_) => {
-                said.get_mut("text").into_iter().for_each(|text| mask.hide_reply(step, text));
-                mask.hide_texts(said);
-            }
-            said => mask.hide_reply(step, said),
-        }
-        interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
-    }
+    mask.hide_calls(&mut record, redactor);
     for sent in &mut record.sent {
         let rejected = sent.rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]);
         sent.texts.iter_mut().chain(rejected).for_each(|text| *text = redactor.redact(text));
@@ -350,7 +355,7 @@ impl PersonalTexts {
                 self.plans.insert(step.to_string());
             }
             Happening::StepSucceeded { step, output, details } | Happening::ResultKept { step, output, details, .. } => {
-                self.output(step, output, StepDetails::of(details).personal(), &mut found);
+                self.output(step, output, StepDetails::from_value(details).personal(), &mut found);
             }
             // Learned before the step ends, because lines about a run are written while it is running.
             Happening::ModelReplied { step, reply: ModelAnswer::Said { text, calls, .. }, .. } => {

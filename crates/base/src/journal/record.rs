@@ -1,6 +1,7 @@
 //! The record of a run: phases, agent calls and gate failures, derived from its events.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,8 +16,8 @@ use super::failures::{FailedGates, FailureRecord};
 use super::rejected::RejectedKey;
 use super::tasks::{self, TaskRecord};
 use crate::event::{
-    Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
-    Verdict,
+    Canceller, Event, FailureKind, Happening, Message, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath,
+    StyleUsed, Usage, Verdict,
 };
 use crate::model::{ActKind, WrittenPlan, step_path};
 
@@ -147,7 +148,7 @@ pub struct StepRecord {
 impl StepRecord {
     /// Returns a typed view of its details.
     pub fn details(&self) -> StepDetails<'_> {
-        StepDetails::of(&self.details)
+        StepDetails::from_value(&self.details)
     }
 }
 
@@ -176,7 +177,26 @@ pub struct Interaction {
     pub readings: Vec<String>,
 }
 
-/// A decision of a policy.
+impl Interaction {
+    /// One that has no answer yet.
+    fn begun(agent: &str, action: String, model: &str, messages: &[Arc<Message>], time: DateTime<Utc>) -> Interaction {
+        Interaction {
+            agent: agent.to_owned(),
+            action,
+            input: messages.iter().map(|m| json!({ "role": m.role, "text": m.text })).collect(),
+            output: Value::Null,
+            duration_ms: 0,
+            success: false,
+            error: Some("no answer yet".into()),
+            model: model.to_owned(),
+            time,
+            usage: Usage::default(),
+            readings: vec![],
+        }
+    }
+}
+
+/// What a policy said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct DecisionRecord {
@@ -288,7 +308,7 @@ impl RecordBuilder {
             channel: start.channel.clone(),
             origin: start.origin.clone(),
             person: Some((*start.person).clone()).filter(|own| own.as_object().is_some_and(|own| !own.is_empty())).unwrap_or_default(),
-            conversation: start.conversation.as_deref().map(ConversationRecord::of),
+            conversation: start.conversation.as_deref().map(ConversationRecord::from_event),
             style_guide: start.style_guide.clone(),
             started: first.time,
             scripted: start.scripted,
@@ -345,19 +365,8 @@ impl RecordBuilder {
             Happening::PlanAccepted { step, round, plan } => self.record.plans.push(PlanRecord::new(step, *round, plan)),
             Happening::ModelCalled { step, call, agent, model, purpose, messages, .. } => {
                 self.calls.insert(*call, self.record.interactions.len());
-                self.record.interactions.push(Interaction {
-                    agent: agent.clone(),
-                    action: format!("{} {step}", purpose.word()),
-                    input: messages.iter().map(|m| json!({ "role": m.role, "text": m.text })).collect(),
-                    output: Value::Null,
-                    duration_ms: 0,
-                    success: false,
-                    error: Some("no answer yet".into()),
-                    model: model.clone(),
-                    time: event.time,
-                    usage: Usage::default(),
-                    readings: vec![],
-                });
+                let action = format!("{} {step}", purpose.word());
+                self.record.interactions.push(Interaction::begun(agent, action, model, messages, event.time));
             }
             Happening::PolicyDecided { step, agent, act, target, allowed, rule, by } => self.record.decisions.push(DecisionRecord {
                 seq: event.seq,

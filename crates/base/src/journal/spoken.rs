@@ -20,7 +20,7 @@ pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     let (Some(own), Some((end, ended))) = (&start.conversation, end) else { return vec![] };
     let mut mask = PersonalMask::default();
     mask.take(events);
-    let mask = mask.of(events);
+    let mask = mask.for_run(events);
     let answers = answers(start, events);
     let is_unanswered = answers.is_empty() && !matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
     let thread = if is_unanswered { MessageThread::Unanswered } else { MessageThread::Talk };
@@ -52,7 +52,7 @@ pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
 
 /// Returns a message that somebody adds by hand, with text that looks personal masked.
 pub fn added(run: &str, said: PastMessage, thread: MessageThread) -> KeptMessage {
-    kept(run, said, false, &PersonalMask::default().of(&[]), thread)
+    kept(run, said, false, &PersonalMask::default().for_run(&[]), thread)
 }
 
 fn kept(run: &str, said: PastMessage, is_marked: bool, mask: &RunMask<'_>, thread: MessageThread) -> KeptMessage {

@@ -133,7 +133,7 @@ pub struct HistoryBounds {
 
 impl HistoryBounds {
     /// Of a pipeline.
-    pub fn of(own: &Conversation) -> HistoryBounds {
+    pub fn from_conversation(own: &Conversation) -> HistoryBounds {
         HistoryBounds { keep: own.keep, max_tokens: own.max_tokens, is_summarised: own.summary.is_some() }
     }
 

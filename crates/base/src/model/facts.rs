@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Filling, Form, History, JudgingStep, Method, Pipeline, PipelineId, ProgramCommand,
-    PythonCode, QUERY_TIMEOUT, Retry, SEARCH_TIMEOUT, Shape, Step, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, DialogueStep, FilePart, Filling, Form, History, JudgingStep, Method, Pipeline,
+    PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, Retry, SEARCH_TIMEOUT, Shape, SqlStep, Step, StepKind, TaskStep, Text,
+    TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -142,6 +143,58 @@ pub struct StepFacts<'s> {
     pub acts: bool,
     /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
     pub work: Option<&'static str>,
+    /// The work that it has an agent do.
+    pub asks: AgentWork<'s>,
+    /// What may be part of its output; of a program that it starts, all that this is given. Of a tool only if that is a pipeline.
+    pub inflow: Inflow<'s>,
+    /// What flow itself makes its result of.
+    pub result: OwnResult<'s>,
+}
+
+/// The work that a step has an agent do.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(missing_docs, reason = "each is the kind of that name")]
+pub enum AgentWork<'s> {
+    /// None, but perhaps judgements.
+    #[default]
+    None,
+    Agent(&'s AgentStep),
+    Plan(&'s PlanStep),
+    Task(&'s TaskStep),
+    Dialogue(&'s DialogueStep),
+}
+
+/// What may be part of the output of a step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Inflow<'s> {
+    /// Texts.
+    pub texts: [Option<&'s Text>; 2],
+    /// A value.
+    pub value: Option<&'s Filling>,
+    /// Values by name.
+    pub named: &'s [(Spanned<String>, Filling)],
+}
+
+/// A result that flow itself makes, so that nothing but a mock can differ from it.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum OwnResult<'s> {
+    /// It does not: the result is checked as a whole, or may be anything.
+    #[default]
+    None,
+    /// The rows of a query.
+    Rows(&'s SqlStep),
+    /// What its tool gives.
+    OfTool,
+    /// Files of these paths.
+    Files(&'s Filling),
+    /// One file.
+    File,
+    /// A text for a channel.
+    Formatted,
+    /// What was delivered.
+    Sent,
+    /// The steps of plans.
+    Planned,
 }
 
 impl StepKind {

@@ -31,7 +31,7 @@ const HTTPS: u16 = 443;
 
 impl<'a> HostEntry<'a> {
     /// Reads an entry; any text is one.
-    pub fn of(entry: &'a str) -> HostEntry<'a> {
+    pub fn parse(entry: &'a str) -> HostEntry<'a> {
         let entry = entry.trim();
         let port = |text: &str| if text == "*" { Some(HostPort::Any) } else { text.parse().ok().map(HostPort::Only) };
         match entry.rsplit_once(':').and_then(|(name, text)| Some((name, port(text)?))) {
@@ -128,9 +128,9 @@ mod tests {
 
     #[test]
     fn an_entry_is_a_host_written_plainly() {
-        let plain = |text| HostEntry::of(text).plain_name();
+        let plain = |text| HostEntry::parse(text).plain_name();
         for fine in ["api.example.com", "127.0.0.1:8080", "[::1]:8080", "*.example.com:*", "localhost:1"] {
-            assert_eq!(plain(fine).as_deref(), Some(HostEntry::of(fine).name), "{fine}");
+            assert_eq!(plain(fine).as_deref(), Some(HostEntry::parse(fine).name), "{fine}");
         }
         for (text, meant) in [("API.example.", "api.example"), ("0x7f.1:80", "127.0.0.1"), ("bücher.example", "xn--bcher-kva.example")] {
             assert_eq!(plain(text).as_deref(), Some(meant), "{text}");

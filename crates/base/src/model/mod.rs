@@ -68,7 +68,7 @@ pub use defaults::{
 pub use dialogue::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use endpoint::{Addition, Effort, EndpointSettings, Reasoning};
-pub use facts::{CallTime, Effects, RequestAddress, STDOUT, StepFacts, ToolName, asking_tool};
+pub use facts::{AgentWork, CallTime, Effects, Inflow, OwnResult, RequestAddress, STDOUT, StepFacts, ToolName, asking_tool};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, LetterCase, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
 pub use guarantee::Guarantee;

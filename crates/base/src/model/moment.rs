@@ -16,7 +16,7 @@ pub enum PlainMoment {
 
 impl PlainMoment {
     /// Reads a day or a time. `None`: it is none, or its year has fewer than four digits.
-    pub fn of(text: &str) -> Option<PlainMoment> {
+    pub fn parse(text: &str) -> Option<PlainMoment> {
         let text = text.trim();
         let moment = match text.find(['T', 't', ' ']) {
             None => PlainMoment::Day(NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?),
@@ -102,7 +102,7 @@ mod tests {
             ("2026-11-18 09:30:00+01", "2026-11-18T09:30:00+01:00"),
             ("2026-03-29 02:30", "2026-03-29T03:30:00+02:00"),
         ] {
-            let found = PlainMoment::of(text).map(|moment| moment.in_zone(berlin).to_rfc3339());
+            let found = PlainMoment::parse(text).map(|moment| moment.in_zone(berlin).to_rfc3339());
             assert_eq!(found.as_deref(), Some(there), "{text}");
         }
     }
@@ -123,7 +123,7 @@ mod tests {
             "2026-11-18T09:30 CET",
             "2026-11-18T",
         ] {
-            assert_eq!(PlainMoment::of(text), None, "{text}");
+            assert_eq!(PlainMoment::parse(text), None, "{text}");
         }
     }
 }

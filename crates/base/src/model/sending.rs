@@ -58,7 +58,7 @@ impl SendKeys {
     pub const OF_STDOUT: SendKeys = SendKeys::These(&[]);
 
     /// Those of a tool.
-    pub fn of(kind: &ToolKind) -> SendKeys {
+    pub fn for_tool(kind: &ToolKind) -> SendKeys {
         match kind {
             ToolKind::Smtp { .. } => SendKeys::These(OF_MAIL),
             ToolKind::File(_) => SendKeys::These(OF_FILE),

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use super::phrase::contains_phrase;
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
-    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, FileMode, FilledValue, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT,
-    Method, PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step,
-    StepFacts, StyleGuide, TaskStep, Text, TextKey, Until, Visit,
+    AcceptItem, AgentWork, CALL_TIMEOUT, CallTime, DialogueStep, Field, FileMode, FilledValue, Filling, GateStep, History, Inflow,
+    JudgingStep, MODEL_TIMEOUT, Method, OwnResult, PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT,
+    ScorecardRef, SearchStep, Shape, Step, StepFacts, StyleGuide, TaskStep, Text, TextKey, Until, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -70,11 +70,21 @@ impl StepKind {
         let of = |calls_when| StepFacts { calls_when, ..StepFacts::default() };
         let value = |calls_when| StepFacts { only_computes: true, ..of(calls_when) };
         let data = StepFacts { is_hidden_at_door: true, timeout: Some(QUERY_TIMEOUT), ..value(Start) };
+        let asks = |asks, prompt, attach| StepFacts {
+            asks,
+            inflow: Inflow { texts: [Some(prompt), None], value: attach, named: &[] },
+            ..of(Start)
+        };
+        let with = |named| Inflow { named, ..Inflow::default() };
         match self {
-            StepKind::Agent(step) => {
-                let (timeout, agents) = (Some(MODEL_TIMEOUT), [Some(&step.agent), None]);
-                StepFacts { timeout, agents, history: step.history, model: step.model.as_ref(), output: step.output.as_ref(), ..of(Start) }
-            }
+            StepKind::Agent(step) => StepFacts {
+                timeout: Some(MODEL_TIMEOUT),
+                agents: [Some(&step.agent), None],
+                history: step.history,
+                model: step.model.as_ref(),
+                output: step.output.as_ref(),
+                ..asks(AgentWork::Agent(step), &step.prompt, step.attach.as_ref())
+            },
             StepKind::Plan(step) => StepFacts {
                 agents: [Some(&step.agent), step.check.as_ref()],
                 history: step.history,
@@ -82,18 +92,24 @@ impl StepKind {
                 work: Some("the steps inside"),
                 is_open: true,
                 acts: true,
-                ..of(Start)
+                result: OwnResult::Planned,
+                ..asks(AgentWork::Plan(step), &step.prompt, step.attach.as_ref())
             },
-            StepKind::Task(step) => StepFacts {
-                agents: [Some(&step.agent), None],
-                history: step.history,
-                judges: Some(JudgingStep::Task(step)),
-                work: Some("the tries"),
-                ..of(Start)
-            },
+            StepKind::Task(step) => {
+                let asked = asks(AgentWork::Task(step), &step.prompt, step.attach.as_ref());
+                StepFacts {
+                    agents: [Some(&step.agent), None],
+                    history: step.history,
+                    judges: Some(JudgingStep::Task(step)),
+                    work: Some("the tries"),
+                    inflow: Inflow { named: &step.with, ..asked.inflow },
+                    ..asked
+                }
+            }
             StepKind::Dialogue(step) => {
                 let helpers = [step.until.judge.as_ref(), step.summary.as_ref()];
-                StepFacts { talkers: &step.agents, helpers, work: Some("the turns"), ..of(Start) }
+                let asked = asks(AgentWork::Dialogue(step), &step.topic, step.attach.as_ref());
+                StepFacts { talkers: &step.agents, helpers, work: Some("the turns"), ..asked }
             }
             StepKind::Tool(step) => StepFacts {
                 may_use: std::slice::from_ref(&step.tool),
@@ -101,30 +117,49 @@ impl StepKind {
                 with: &step.with,
                 output: step.output.as_ref(),
                 acts: true,
+                inflow: with(&step.with),
+                result: OwnResult::OfTool,
                 ..of(Start)
             },
             StepKind::Http(step) => {
                 let (method, output) = (Some(step.method), step.output.as_ref());
                 StepFacts { method, timeout: Some(CALL_TIMEOUT), output, acts: !step.method.is_safe(), ..of(Start) }
             }
-            StepKind::Sql(step) => StepFacts { with: &step.with, ..data },
+            StepKind::Sql(step) => StepFacts { with: &step.with, result: OwnResult::Rows(step), ..data },
             StepKind::Program(run) => {
                 let work = (!run.reads_only).then_some("what the program does");
                 StepFacts { starts: Some(run), timeout: Some(CALL_TIMEOUT), output: run.shape(), work, acts: !run.reads_only, ..of(Start) }
             }
-            StepKind::Python(step) => StepFacts { with: &step.with, timeout: Some(CALL_TIMEOUT), ..value(Start) },
-            StepKind::Read(_) => data,
+            StepKind::Python(step) => StepFacts { with: &step.with, timeout: Some(CALL_TIMEOUT), inflow: with(&step.with), ..value(Start) },
+            StepKind::Read(step) => StepFacts { result: OwnResult::Files(&step.paths), ..data },
             StepKind::Search(step) => StepFacts { knowledge: Some(&step.knowledge), timeout: Some(SEARCH_TIMEOUT), ..data },
-            StepKind::Resource(step) => StepFacts { receiver: Some(&step.server), work: Some("what the server does"), ..value(Start) },
-            StepKind::Send(step) => {
-                StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), acts: true, ..of(Start) }
+            StepKind::Resource(step) => {
+                StepFacts { receiver: Some(&step.server), work: Some("what the server does"), result: OwnResult::File, ..value(Start) }
             }
+            StepKind::Send(step) => StepFacts {
+                sends: true,
+                with: &step.with,
+                receiver: Some(&step.to),
+                work: Some("the sending"),
+                acts: true,
+                result: OwnResult::Sent,
+                ..of(Start)
+            },
             StepKind::Call(step) => {
                 let work = Some("the steps inside");
-                StepFacts { called: step.pipeline, with: &step.with, work, is_open: true, acts: true, ..of(Later) }
+                StepFacts {
+                    called: step.pipeline,
+                    with: &step.with,
+                    work,
+                    is_open: true,
+                    acts: true,
+                    inflow: with(&step.with),
+                    ..of(Later)
+                }
             }
             StepKind::Gate(step) => {
-                StepFacts { judges: Some(JudgingStep::Gate(step)), with: &step.with, work: Some("the judging"), ..of(Later) }
+                let inflow = Inflow { texts: [Some(&step.of), step.otherwise.as_ref()], ..Inflow::default() };
+                StepFacts { judges: Some(JudgingStep::Gate(step)), with: &step.with, work: Some("the judging"), inflow, ..of(Later) }
             }
             StepKind::Route(step) => {
                 StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..of(Never) }
@@ -133,10 +168,16 @@ impl StepKind {
             | StepKind::Repeat(RepeatStep { inner, until: _, at_most: _, unmet: _, stop_on_same: _ }) => {
                 StepFacts { cases: (std::slice::from_ref(inner), None), work: Some("the steps inside"), ..of(Never) }
             }
-            StepKind::Approval(step) => StepFacts { output: Some(&step.gives), work: Some("the asking"), ..of(Never) },
+            StepKind::Approval(step) => {
+                StepFacts { output: Some(&step.gives), work: Some("the asking"), inflow: with(&step.defaults), ..of(Never) }
+            }
             StepKind::Wait(_) => StepFacts { work: Some("the waiting"), ..of(Never) },
             StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..of(Never) },
-            StepKind::Set(_) | StepKind::Format(_) => value(Never),
+            StepKind::Set(own) => StepFacts { inflow: Inflow { value: Some(own), ..Inflow::default() }, ..value(Never) },
+            StepKind::Format(step) => {
+                let inflow = Inflow { texts: [Some(&step.text), None], ..Inflow::default() };
+                StepFacts { inflow, result: OwnResult::Formatted, ..value(Never) }
+            }
             StepKind::Broken => StepFacts { is_open: true, acts: true, ..of(Never) },
         }
     }
@@ -421,11 +462,11 @@ pub struct Case {
 impl Case {
     /// The one list of a group or a `repeat`.
     pub fn list(span: Span, steps: Vec<Arc<Step>>) -> Case {
-        Case::of(Spanned::new(String::new(), span), steps, false)
+        Case::new(Spanned::new(String::new(), span), steps, false)
     }
 
     /// One without conditions.
-    pub fn of(id: Spanned<String>, steps: Vec<Arc<Step>>, has_steps: bool) -> Case {
+    pub fn new(id: Spanned<String>, steps: Vec<Arc<Step>>, has_steps: bool) -> Case {
         Case { id, phrases: vec![], equals: vec![], when: None, unless: vec![], steps, has_steps }
     }
 

@@ -41,7 +41,7 @@ impl Origin {
         match network {
             ProgramNetwork::None => vec![],
             ProgramNetwork::Hosts(hosts) => {
-                let entries = hosts.iter().map(|entry| HostEntry::of(entry));
+                let entries = hosts.iter().map(|entry| HostEntry::parse(entry));
                 entries.map(|entry| of(entry.plain_name().unwrap_or_else(|| entry.name.to_owned()), entry.port())).collect()
             }
             ProgramNetwork::All => vec![of("*".to_owned(), Some(443))],
@@ -57,7 +57,7 @@ impl Origin {
     }
 
     fn fits(&self, entry: &str) -> bool {
-        HostEntry::of(entry).fits(&self.scheme, &self.host, self.port)
+        HostEntry::parse(entry).fits(&self.scheme, &self.host, self.port)
     }
 }
 

@@ -175,7 +175,7 @@ fn of_one(policy: &Policy, act: &Act) -> Decision {
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
         }
         Act::Host { scheme, host, port } => {
-            let found = policy.hosts.iter().flatten().find(|entry| HostEntry::of(&entry.value).fits(scheme, host, *port));
+            let found = policy.hosts.iter().flatten().find(|entry| HostEntry::parse(&entry.value).fits(scheme, host, *port));
             found.map(|entry| format!("network_access.hosts {}", entry.value))
         }
         Act::Read(path) => {
@@ -467,7 +467,7 @@ mod tests {
             !allowed(Act::Host { scheme: "https", host: "example.org.evil.test", port: Some(443) })
                 && !allowed(Act::Host { scheme: "https", host: "evilexample.org", port: Some(443) })
         );
-        let fits = |entry: &str, scheme: &str, port: u16| HostEntry::of(entry).fits(scheme, "a.example", Some(port));
+        let fits = |entry: &str, scheme: &str, port: u16| HostEntry::parse(entry).fits(scheme, "a.example", Some(port));
         for entry in ["a.example", "*.example"] {
             assert!(fits(entry, "https", 443) && !fits(entry, "https", 8443) && !fits(entry, "http", 443) && !fits(entry, "http", 80));
             assert!(fits(entry, "smtp", 25) && fits(entry, "smtp", 465) && fits(entry, "smtp", 587) && !fits(entry, "smtp", 443));

@@ -66,7 +66,7 @@ fn taken(mut spans: RunSpans, events: &[Event], with_content: bool) -> Completed
     let mut mask = PersonalMask::default();
     for (place, event) in events.iter().enumerate() {
         mask.take(&events[..=place]);
-        let content = with_content.then(|| mask.of(&events[..=place]));
+        let content = with_content.then(|| mask.for_run(&events[..=place]));
         let facts = CallFacts {
             wire: Some(WireFormat::AnthropicMessages),
             model: "m-1".into(),

@@ -42,7 +42,7 @@ enum NextOfDialogue<'s> {
 impl Kind for DialogueStep {
     /// Continues after the start, a reply, a backoff, or the wait for a permit.
     fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
-        if !context.state.node(at).decides() {
+        if !context.state.steps.node(at).decides() {
             return Ok(Then::Wait.into());
         }
         let dialogue = context.dialogues();
@@ -78,7 +78,7 @@ impl Kind for DialogueStep {
         let place = place_of_turn(self, turns);
         let agent = &self.agents[place].value;
         let project = &context.planned_of(at).pipeline.project;
-        let talk = context.state.talk(at);
+        let talk = context.state.steps.node(at).talk();
         let files = talk.into_iter().flat_map(|talk| &talk.files);
         let turn = DialogueTurn {
             number: turns.len() as u32 + 1,
@@ -90,7 +90,8 @@ impl Kind for DialogueStep {
         };
         let signals = texts::signals(self, turns, &turn);
         let usage = talk.map_or_else(Usage::default, |talk| talk.all_usage());
-        let since = context.state.talking(at).map_or(context.state.node(at).started_ms, |talking| talking.since_ms);
+        let since =
+            context.state.steps.node(at).talking.as_deref().map_or(context.state.steps.node(at).started_ms, |talking| talking.since_ms);
         let duration_ms = context.now.ms.saturating_sub(since);
         Ok(StepDecision::after(Happening::DialogueTurned { step: context.path(at), turn, signals, duration_ms, usage }))
     }
@@ -131,7 +132,7 @@ impl Kind for DialogueStep {
 impl<'c> Dialogues<'c> {
     fn next_of_dialogue<'s>(&self, at: NodeRef, own: &'s DialogueStep) -> Result<NextOfDialogue<'s>, Failure> {
         use NextOfDialogue::{Close, End, Judge, SumUp, Turn};
-        let talking = self.state.talking(at);
+        let talking = self.state.steps.node(at).talking.as_deref();
         if let Some((ended, reason)) = talking.and_then(|talking| talking.closed.clone()) {
             return Ok(own.summary.as_ref().map_or(End(ended, reason), |agent| SumUp(&agent.value)));
         }
@@ -189,7 +190,7 @@ impl<'c> Dialogues<'c> {
 
     /// How the dialogue came to its end, once no more turns are taken.
     fn closed(self, at: NodeRef) -> Option<&'c (DialogueEnd, String)> {
-        self.0.state.talking(at)?.closed.as_ref()
+        self.0.state.steps.node(at).talking.as_deref()?.closed.as_ref()
     }
 
     fn close(&self, at: NodeRef, ended: DialogueEnd, reason: String) -> StepDecision {
@@ -217,7 +218,14 @@ impl<'c> Dialogues<'c> {
         let details = self.conversations().model_details(at);
         let why = failure.map_or(DIALOGUE_CUT, |failure| &failure.message);
         let is_bound = failure.is_some_and(|failure| matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit));
-        let closed = self.state.talking(at).and_then(|talking| talking.closed.as_ref()).map(|(ended, reason)| (*ended, reason.as_str()));
+        let closed = self
+            .state
+            .steps
+            .node(at)
+            .talking
+            .as_deref()
+            .and_then(|talking| talking.closed.as_ref())
+            .map(|(ended, reason)| (*ended, reason.as_str()));
         let over = closed.or_else(|| (is_bound && !turns.is_empty()).then_some((DialogueEnd::Limit, why)));
         let (status, summary) = match over {
             Some((DialogueEnd::Limit, reason)) => ("timeout", texts::summary(own, turns, DialogueEnd::Limit, reason)),
@@ -230,24 +238,24 @@ impl<'c> Dialogues<'c> {
 
     /// The turns of a `dialogue` step.
     fn turns(self, at: NodeRef) -> &'c [HeldTurn] {
-        self.0.state.talking(at).map(|talking| talking.turns.as_slice()).unwrap_or_default()
+        self.0.state.steps.node(at).talking.as_deref().map(|talking| talking.turns.as_slice()).unwrap_or_default()
     }
 
     /// The `dialogue` step that a step is.
     pub(crate) fn dialogue(self, at: NodeRef) -> Option<&'c DialogueStep> {
         // Steps of a plan hold none.
-        let is_of_file = !matches!(self.state.frame(at.frame).kind, FrameKind::Written(_));
-        let step = is_of_file.then(|| &self.0.planned_of(at).step(self.state.node(at).step).step)?;
-        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        let is_of_file = !matches!(self.state.steps.frame(at.frame).kind, FrameKind::Written(_));
+        let step = is_of_file.then(|| &self.0.planned_of(at).step(self.state.steps.node(at).step).step)?;
+        let is_whole = step.for_each.is_some() && !self.state.steps.is_element(at);
         if let StepKind::Dialogue(own) = &step.kind { Some(own).filter(|_| !is_whole) } else { None }
     }
 
     /// The time that a dialogue has left for its next call.
     pub(crate) fn time_of_dialogue(&self, at: NodeRef) -> Option<Duration> {
         let most = self.dialogue(at)?.limits.deadline?;
-        let spent = self.now.ms.saturating_sub(self.state.node(at).started_ms);
+        let spent = self.now.ms.saturating_sub(self.state.steps.node(at).started_ms);
         // A summary is still asked for, in a time of its own.
-        let is_closed = self.state.talking(at).is_some_and(|talking| talking.closed.is_some());
+        let is_closed = self.state.steps.node(at).talking.as_deref().is_some_and(|talking| talking.closed.is_some());
         (!is_closed).then(|| Duration::from_millis(ms(most).saturating_sub(spent).max(1)))
     }
 
@@ -256,7 +264,7 @@ impl<'c> Dialogues<'c> {
     }
 
     fn is_busy(&self, at: NodeRef) -> bool {
-        self.state.talk(at).is_some_and(|talk| {
+        self.state.steps.node(at).talk().is_some_and(|talk| {
             // An answer that has come counts, too.
             matches!(talk.stage(), TalkStage::Said(_))
                 || talk.call().is_some()

@@ -26,7 +26,7 @@ impl Dialogues<'_> {
     pub(super) fn turn_brief(&self, at: NodeRef, own: &DialogueStep, place: usize, opens: bool) -> Result<Brief, Failure> {
         let agent = &own.agents[place].value;
         let prompt = opens.then(|| self.prompt_of_turn(at, own, agent)).transpose()?;
-        let session = self.state.talking(at).and_then(|talking| talking.sessions.get(agent)).filter(|_| opens);
+        let session = self.state.steps.node(at).talking.as_deref().and_then(|talking| talking.sessions.get(agent)).filter(|_| opens);
         let resumes = session.map(|session| (session.clone(), self.rest_of_talk(at, own, agent)));
         Ok(Brief { resumes, ..self.conversations().brief(at, agent, None, prompt, None, Purpose::Turn)? })
     }

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -11,8 +12,8 @@ use super::{CallResult, Door, RunTrace};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
     AgentCall, AgentPrograms, AskPerson, Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender,
-    ModelClient, ModelRequest, NoTape, Pending, Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask,
-    ToolServer, ToolServers,
+    ModelClient, ModelRequest, NoTape, Pending, Printer, Programs, Python, ReadRequest, ResourceReply, SearchRequest, SqlDatabase, Tape,
+    TextMask, ToolServer, ToolServers,
 };
 use crate::{CallReply, CallRequest};
 
@@ -127,14 +128,7 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
         CallRequest::Resource(request) => {
             let timeout = request.timeout;
             let reply = tape.resource(call, request, &ports.servers).await?;
-            let file = match reply.file.clone() {
-                Some(file) => {
-                    let path = ports.servers.keep(file).await?;
-                    Some(Box::new(ports.reader.read(ReadRequest { path, kind: None, timeout }).await?.0))
-                }
-                None => None,
-            };
-            Ok(CallReply::Resource(reply, file))
+            read_resource(reply, timeout, ports).await
         }
         CallRequest::Print(parts) => {
             let printer = ports.printer.clone();
@@ -170,6 +164,14 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             aside(move || port.read(&folder, &name)).await.map(|text| CallReply::Value(Value::from(text)))
         }
     }
+}
+
+/// Reads the file of a resource that has one.
+async fn read_resource(reply: ResourceReply, timeout: Duration, ports: &Ports) -> CallResult {
+    let Some(file) = reply.file.clone() else { return Ok(CallReply::Resource(reply, None)) };
+    let path = ports.servers.keep(file).await?;
+    let read = ports.reader.read(ReadRequest { path, kind: None, timeout }).await?;
+    Ok(CallReply::Resource(reply, Some(Box::new(read.0))))
 }
 
 /// Runs work that may block, for example on a disk that does not respond or a pipe that nobody reads, in a thread of its own, so that the loop

@@ -136,7 +136,7 @@ struct Driver<'d> {
 
 impl<'d> Driver<'d> {
     fn of(run: &'d mut Run, ports: &'d Ports, journal: &'d mut Journal, watch: &'d mut dyn FnMut(Event)) -> Driver<'d> {
-        let (time, spans) = (RunClock::new(ports.clock.clone(), run.state().last_ms()), Spans::of(run));
+        let (time, spans) = (RunClock::new(ports.clock.clone(), run.state().last_ms()), Spans::for_run(run));
         Driver {
             run,
             ports,

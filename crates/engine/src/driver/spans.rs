@@ -28,7 +28,7 @@ pub(super) struct Spans {
 
 impl Spans {
     /// Opens the span of a run that starts or continues.
-    pub(super) fn of(run: &Run) -> Spans {
+    pub(super) fn for_run(run: &Run) -> Spans {
         let span = info_span!(target: TARGET, "run", run = run.id(), pipeline = Empty, status = Empty, ms = Empty);
         // For a run that starts, the first event names the pipeline.
         if let Some(start) = &run.state().start {

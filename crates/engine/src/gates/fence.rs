@@ -27,7 +27,7 @@ pub(super) fn judged_parts(shown: &str, with: &[(&str, &Value)], criteria: &Valu
 
 fn shown_value(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-    words::shown(&text, false, words::MOST_SHOWN)
+    words::excerpt(&text, false, words::MOST_SHOWN)
 }
 
 /// Whether nothing in it begins a new line (Unicode, UAX #14: mandatory breaks).

@@ -1,9 +1,9 @@
 //! Gates: checks first, then judges, then the one refinement or `otherwise`.
 
 mod checks;
+mod feedback;
 pub(crate) mod fence;
 pub(crate) mod rejudged;
-mod told;
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::Context;
 use crate::channel::Output;
 use crate::event::{Failure, FailureKind, GateDetails, Happening, Purpose, SharedValue, StepStatus, Verdict};
 use crate::gate::{JudgedText, reading, wanted};
-use crate::gates::told::failed_lines;
+use crate::gates::feedback::failed_lines;
 use crate::model::{
     Channel, Criterion, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, Sample, ScorecardRef, StepKind, StyleGuide, Text,
 };
@@ -47,7 +47,7 @@ impl Kind for GateStep {
         let verdicts = questions.verdicts(at, &made_for, &question, answers)?;
         if verdicts.iter().all(|v| v.passed) {
             let then = Then::Succeed(question.output.into_value(), Some(questions.gate_details(at, true, false, &verdicts)));
-            let passed = Happening::GatePassed { step: context.path(at), round: context.state.node(at).round, verdicts };
+            let passed = Happening::GatePassed { step: context.path(at), round: context.state.steps.node(at).round, verdicts };
             return Ok(StepDecision { events: vec![passed], then });
         }
         // A judge that could not answer found no fault with the text, so it is no reason to write the text anew.
@@ -63,7 +63,7 @@ impl Kind for GateStep {
 
 impl Questions<'_> {
     pub(crate) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
-        self.question_about(at, gate, self.state.output(self.fill(at, &gate.of)?))
+        self.question_about(at, gate, self.state.made.output(self.fill(at, &gate.of)?))
     }
 
     /// The question of a gate about another value.
@@ -114,7 +114,7 @@ impl Questions<'_> {
                 }
             }
         }
-        Ok(Question { text, shown: None, pictures: vec![], output, with, criteria, judges })
+        Ok(Question { text, excerpt: None, pictures: vec![], output, with, criteria, judges })
     }
 
     fn first_judge(&self, at: NodeRef, step: JudgingStep) -> Option<String> {
@@ -151,10 +151,10 @@ impl Questions<'_> {
             let criteria: Value =
                 asked.iter().map(|c| json!({ "id": c.id.value, "description": c.description, "expected": c.expected })).collect();
             // Of a task some are empty, such as the code of a text.
-            let is_told = |(_, value): &(&String, &Value)| question.shown.is_none() || **value != "";
+            let is_told = |(_, value): &(&String, &Value)| question.excerpt.is_none() || **value != "";
             let with = question.with.as_object().into_iter().flatten().filter(is_told);
             let with: Vec<(&str, &Value)> = with.map(|(name, value)| (name.as_str(), value)).collect();
-            fence::judged_parts(question.shown.as_ref().unwrap_or(&question.text), &with, &criteria)
+            fence::judged_parts(question.excerpt.as_ref().unwrap_or(&question.text), &with, &criteria)
                 + &format!(
                     "\nFor each criterion say whether the text passes it, what to do better, and the place it rests on. \
                      Answer with one JSON object and nothing else: \
@@ -189,7 +189,7 @@ impl Questions<'_> {
             formatted: question.output.made(),
             channel: channel.as_ref(),
             style: style.as_ref(),
-            person_name: self.state.instance_around(at).person.get("name").and_then(Value::as_str),
+            person_name: self.state.steps.instance_around(at).person.get("name").and_then(Value::as_str),
         };
         let extra = check_names(question.output.value(), &question.text, &question.with);
         let mut verdicts = vec![];
@@ -241,14 +241,14 @@ impl Questions<'_> {
 
     /// The channel and style guide that a `format` step of this pipeline makes its output for.
     fn format_made_for(&self, at: NodeRef, format: &FormatStep) -> MadeFor {
-        let instance = self.state.instance_of(at);
+        let instance = self.state.steps.instance_of(at);
         let channel = format.channel.as_deref().map(|own| self.spoken(instance, own)).or_else(|| self.channel(instance));
         (channel.cloned(), self.names().style(instance, format.style_guide.as_deref()).cloned())
     }
 
     /// The channel and style guide that a value was made for by itself: those that a `format` step named in it, else the run's.
     pub(crate) fn made_for(&self, at: NodeRef, output: Option<&Output>) -> MadeFor {
-        let instance = self.state.instance_of(at);
+        let instance = self.state.steps.instance_of(at);
         let pipeline = &self.planned(instance).pipeline;
         let made = output.and_then(Output::made);
         let named = made.and_then(|made| pipeline.channels.iter().find(|c| c.name == made.channel));
@@ -259,7 +259,7 @@ impl Questions<'_> {
     /// The `format` step whose output a gate reads first.
     pub(crate) fn judged_format(&self, at: NodeRef, gate: &GateStep) -> Option<FormatStep> {
         let read = gate.of.reads.first().filter(|read| read.path.first().is_some_and(|root| root == "steps"))?;
-        let found = self.names().look_up(self.state.instance_of(at), Some(at), read.path.get(1)?)?;
+        let found = self.names().look_up(self.state.steps.instance_of(at), Some(at), read.path.get(1)?)?;
         if let StepKind::Format(format) = &self.step(found).kind { Some(format.clone()) } else { None }
     }
 
@@ -270,7 +270,7 @@ impl Questions<'_> {
     }
 
     fn gate_details(&self, at: NodeRef, passed: bool, used_otherwise: bool, verdicts: &[Verdict]) -> Value {
-        let refined = self.state.node(at).round == 2;
+        let refined = self.state.steps.node(at).round == 2;
         let own = GateDetails { passed, refined, used_otherwise, feedback: failed_lines(verdicts), verdicts: verdicts.to_vec() };
         joined(own.into_value(), self.conversations().model_details(at))
     }
@@ -285,7 +285,7 @@ impl Judges<'_> {
         if self.talks().waits_for_permit(at) {
             return Ok(None);
         }
-        let Some(talk) = self.state.talk(at) else {
+        let Some(talk) = self.state.steps.node(at).talk() else {
             return self.ask_judge(at, question, 0);
         };
         let place = talk.heard.len();
@@ -336,13 +336,13 @@ impl Judges<'_> {
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return };
         let planned = self.planned_of(at);
-        let node = self.state.node(at);
+        let node = self.state.steps.node(at);
         let target = planned.refinement.as_ref().filter(|r| r.gate == node.step).map(|r| planned.step(r.target).place);
-        let going = self.state.frame(at.frame).mood == Mood::Going;
+        let going = self.state.steps.frame(at.frame).mood == Mood::Going;
         let target = target
             .filter(|_| node.round == 1 && going && (!wrong.is_empty() || verdicts.is_empty()))
             .map(|place| NodeRef { frame: at.frame, node: place as u32 });
-        let target = target.filter(|target| self.state.node(*target).status == StepStatus::Succeeded);
+        let target = target.filter(|target| self.state.steps.node(*target).status == StepStatus::Succeeded);
         let (step, round) = (node.path.clone(), node.round);
         self.0.emit(Happening::GateFailed {
             step: step.clone(),
@@ -355,7 +355,7 @@ impl Judges<'_> {
         });
         let Some(target) = target else { return self.end_unmet(at, gate, Some(&question.output), &verdicts) };
         let feedback = failed_lines(&wrong);
-        let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
+        let original: SharedValue = self.state.steps.node(target).output.clone().unwrap_or_default();
         self.0.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed: wrong, feedback });
     }
 
@@ -363,8 +363,8 @@ impl Judges<'_> {
     pub(crate) fn second_round_unfinished(&mut self, at: NodeRef, own: Option<&Failure>) {
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return };
-        let first = self.state.refinement_around(at).map(|round| round.failed.clone()).unwrap_or_default();
-        let nodes = &self.state.frame(at.frame).nodes;
+        let first = self.state.steps.refinement_around(at).map(|round| round.failed.clone()).unwrap_or_default();
+        let nodes = &self.state.steps.frame(at.frame).nodes;
         let cause = nodes.iter().find(|n| n.round == 2 && n.status == StepStatus::Failed);
         let cause = cause.and_then(|n| Some((&n.path, n.failure.as_ref()?)));
         let path = self.path(at);
@@ -373,7 +373,7 @@ impl Judges<'_> {
         let question = gate.with.iter().find(|(name, _)| name.value == "question");
         let question =
             question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_else(|| self.questions().message_of_conversation());
-        if self.state.node(at).status == StepStatus::Pending {
+        if self.state.steps.node(at).status == StepStatus::Pending {
             self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
         }
         self.emit(Happening::GateFailed {
@@ -406,7 +406,7 @@ impl Judges<'_> {
         let (channel, style) = self.questions().judged_for(at, gate, judged);
         let is_formatted = judged.map_or_else(|| self.questions().judged_format(at, gate).is_some(), |judged| judged.made().is_some());
         let output = if is_formatted {
-            self.names().format(self.state.instance_of(at), &text, channel.as_ref(), style.as_ref())?
+            self.names().format(self.state.steps.instance_of(at), &text, channel.as_ref(), style.as_ref())?
         } else {
             json!(text)
         };

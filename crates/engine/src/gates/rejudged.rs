@@ -54,12 +54,12 @@ impl Run {
                 self.questions().note_draft(step, output, &mut drafts);
             }
             let (Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. }) = &event.happening else { continue };
-            let Some(at) = self.state.find(step) else { continue };
+            let Some(at) = self.state.steps.find(step) else { continue };
             let ended = self.step(at);
             // A gate with `for_each` judges in its elements.
             let StepKind::Gate(gate) = &ended.kind else { continue };
-            if ended.for_each.is_none() || self.state.is_element(at) {
-                let node = self.state.node(at);
+            if ended.for_each.is_none() || self.state.steps.is_element(at) {
+                let node = self.state.steps.node(at);
                 match node.judged {
                     Some(true) if node.status == StepStatus::Succeeded => each(self, step, self.questions().passed_gate(at, gate, &drafts)),
                     Some(_) => each(self, step, Err("the gate let nothing through")),
@@ -82,7 +82,7 @@ impl Questions<'_> {
             draft: known.map(|draft| draft.text.clone()).or(as_read),
             channel,
             style,
-            person: self.state.instance_around(at).person.clone(),
+            person: self.state.steps.instance_around(at).person.clone(),
             text: question.text,
             with: question.with,
             output: question.output,
@@ -91,10 +91,10 @@ impl Questions<'_> {
 
     /// Keeps the input of a `format` step that has ended.
     fn note_draft(&self, path: &StepPath, output: &Value, drafts: &mut Drafts) {
-        let Some(at) = self.state.find(path) else { return };
+        let Some(at) = self.state.steps.find(path) else { return };
         let step = self.step(at);
         let StepKind::Format(format) = &step.kind else { return };
-        if step.for_each.is_some() && !self.state.is_element(at) {
+        if step.for_each.is_some() && !self.state.steps.is_element(at) {
             return;
         }
         if let Ok(text) = self.fill_text(at, &format.text) {
@@ -106,7 +106,10 @@ impl Questions<'_> {
 impl Context {
     /// The value that the gate would judge if this had been the text to format.
     pub fn formatted_again(&self, gate: &PassedGate, draft: &str) -> Option<Output> {
-        self.names().format(self.state.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref()).ok().map(Output::formatted)
+        self.names()
+            .format(self.state.steps.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref())
+            .ok()
+            .map(Output::formatted)
     }
 
     /// The ids of the criteria with checks that another value does not meet; judges are not called.

@@ -59,7 +59,7 @@ impl Files<'_> {
     pub(crate) fn was_read(&self, path: &str) -> bool {
         // Steps of a plan read no files.
         let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
-        self.state.frames.iter().flatten().filter(|frame| is_of_file(frame)).any(|frame| {
+        self.state.steps.frames.iter().flatten().filter(|frame| is_of_file(frame)).any(|frame| {
             let steps = self.planned(frame.instance);
             frame.nodes.iter().filter(|node| node.status == StepStatus::Succeeded).any(|node| {
                 let kind = &steps.step(node.step).step.kind;

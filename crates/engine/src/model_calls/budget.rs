@@ -71,7 +71,7 @@ impl Conversations<'_> {
     /// The bound that a call would exceed if it used all that is reserved for it: of its agent, of its pipeline or of one around it.
     pub(crate) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
         let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
-        if let Some(talk) = self.state.talk(at).filter(|_| !fresh) {
+        if let Some(talk) = self.state.steps.node(at).talk().filter(|_| !fresh) {
             spent.add(&talk.usage);
             aside.add(&talk.untold);
         }
@@ -79,8 +79,8 @@ impl Conversations<'_> {
             return Some(Over::Agent(format!("agent \"{}\": {}", brief.agent, in_section(&brief.bounds, limit, message))));
         }
         if let Some(own) = self.dialogues().dialogue(at) {
-            let talks = || self.state.ended_talks(at).iter().map(|talk| (&talk.usage, &talk.untold));
-            let open = self.state.talk(at);
+            let talks = || self.state.steps.node(at).ended_talks().iter().map(|talk| (&talk.usage, &talk.untold));
+            let open = self.state.steps.node(at).talk();
             let (mut spent, mut aside) = (Usage::default(), SetAside::default());
             talks().chain(open.map(|talk| (&talk.usage, &talk.untold))).for_each(|(usage, untold)| {
                 spent.add(usage);
@@ -90,15 +90,15 @@ impl Conversations<'_> {
                 return Some(Over::Agent(in_section(&own.limits, limit, message)));
             }
         }
-        for (ix, parent) in self.state.chain(at) {
+        for (ix, parent) in self.state.steps.chain(at) {
             let bounds = self.spending_bounds(ix, parent.is_none());
             if bounds.max_tokens.is_none() && bounds.max_cost_usd.is_none() {
                 continue;
             }
-            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
+            let is_inside = |node| self.state.steps.chain(node).any(|(inner, _)| inner == ix);
             let mut out = SetAside::default();
             self.state.calls.values().filter(|c| is_inside(c.node)).for_each(|call| out.add(&call.reserved));
-            let instance = self.state.instance(ix);
+            let instance = self.state.steps.instance(ix);
             let mut aside = instance.untold;
             aside.add(&out);
             if let Some((bound, message)) = passed(&bounds, &instance.usage, &aside, reserved, price) {
@@ -114,8 +114,8 @@ impl Conversations<'_> {
 
     /// The bound of a pipeline that has been passed, although each call was within it by what was reserved for it: an endpoint may use more.
     pub(crate) fn overspent(&self, at: NodeRef) -> Option<(StepPath, Limit, String)> {
-        self.state.chain(at).find_map(|(ix, parent)| {
-            let (bounds, instance) = (self.spending_bounds(ix, parent.is_none()), self.state.instance(ix));
+        self.state.steps.chain(at).find_map(|(ix, parent)| {
+            let (bounds, instance) = (self.spending_bounds(ix, parent.is_none()), self.state.steps.instance(ix));
             let tokens = instance.usage.total_tokens();
             let of_tokens = bounds.max_tokens.filter(|most| tokens > *most);
             let of_tokens = of_tokens.map(|_| (Bound::MaxTokens, format!("{}; {tokens} are used", words(&bounds, Bound::MaxTokens))));
@@ -136,7 +136,7 @@ impl Conversations<'_> {
 
     /// Adds the cost to the usage of a call that told none, if its model has a price. What it may have used at most costs as much as it can.
     pub(crate) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
-        let Some(talk) = self.state.talk(at) else { return usage };
+        let Some(talk) = self.state.steps.node(at).talk() else { return usage };
         let price = self.model(at, &talk.model).and_then(|model| model.price);
         let unknown = |price: Price| usage.unknown_tokens as f64 * price.input.max(price.output);
         let known = |price: Price| usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output;
@@ -188,7 +188,7 @@ impl Talks<'_> {
     pub(crate) fn hold_back(&mut self, at: NodeRef, over: Over) -> Result<(), Failure> {
         match over {
             Over::Perhaps => {
-                self.0.waiting_for_budget.insert(self.state.key(at));
+                self.0.woken.wait_for_budget(self.state.steps.key(at));
             }
             Over::Agent(message) => return Err(Failure::new(FailureKind::Limit, message)),
             Over::Pipeline { step, limit, message } => self.emit(Happening::LimitReached { step, limit, message }),

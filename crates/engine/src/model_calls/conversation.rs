@@ -19,7 +19,7 @@ impl Talks<'_> {
     /// # Errors
     /// Fails if a bound is exceeded, or if a text cannot be filled in.
     pub(crate) fn said_by(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<CallOutcome, Failure> {
-        let talk = self.state.talk(at);
+        let talk = self.state.steps.node(at).talk();
         let is_asking = talk.is_some();
         if talk.is_some_and(|talk| !talk.asked().is_empty()) {
             let agent = self.agent(at, agent)?.clone();
@@ -55,7 +55,7 @@ impl Talks<'_> {
 
     /// Handles the reply to the last call. A failure is retried, then the next model is tried.
     pub(crate) fn hear(&mut self, at: NodeRef, brief: BriefMaker) -> Result<CallOutcome, Failure> {
-        let Some(talk) = self.state.talk(at) else { return Ok(CallOutcome::Waiting) };
+        let Some(talk) = self.state.steps.node(at).talk() else { return Ok(CallOutcome::Waiting) };
         let (attempt, fallback) = (talk.attempt, talk.fallbacks);
         match talk.stage() {
             TalkStage::Out(_) => Ok(CallOutcome::Waiting),
@@ -90,7 +90,7 @@ impl Talks<'_> {
 
     /// Sends an answer of the wrong shape back, or fails after too many repairs.
     pub(crate) fn repair(&mut self, at: NodeRef, brief: Brief, problems: &[String]) -> Result<(), Failure> {
-        if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_REPAIRS) {
+        if self.state.steps.node(at).talk().is_none_or(|talk| talk.repairs >= MOST_REPAIRS) {
             let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
             return Err(Failure::new(FailureKind::BadShape, message));
         }
@@ -107,12 +107,12 @@ impl Conversations<'_> {
         // In a dialogue its judge and the agent that sums up have none.
         let helps = kind.facts().helpers.iter().flatten().any(|helper| helper.value == agent)
             && !kind.facts().talkers.iter().any(|talker| talker.value == agent);
-        let has_tools = !kind.agents_with_tools().is_empty() && !helps && !self.state.judges_task(at);
+        let has_tools = !kind.agents_with_tools().is_empty() && !helps && !self.state.steps.node(at).judges_task();
         let work_out = || match self.agent(at, agent) {
             Ok(agent) if has_tools => self.toolbox().offered(at, &agent.tools).into(),
             _ => Arc::default(),
         };
-        match self.state.talk(at).filter(|talk| talk.agent == agent) {
+        match self.state.steps.node(at).talk().filter(|talk| talk.agent == agent) {
             Some(talk) => talk.tools.get(work_out),
             None => work_out(),
         }

@@ -39,7 +39,7 @@ use crate::{Context, Unscripted};
 
 impl Kind for AgentStep {
     fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
-        Ok(if context.state.node(at).ended_by.is_some() { Then::Wait } else { Then::Ask(self.agent.value.clone()) }.into())
+        Ok(if context.state.steps.node(at).ended_by.is_some() { Then::Wait } else { Then::Ask(self.agent.value.clone()) }.into())
     }
 
     fn brief(&self, context: &Context, at: NodeRef, opens: bool) -> Result<Brief, Failure> {
@@ -81,7 +81,7 @@ impl Conversations<'_> {
 
     /// That the last answer was not read literally; told once.
     pub(crate) fn reading(&self, at: NodeRef, notes: Vec<String>) -> Option<Happening> {
-        let is_new = !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted);
+        let is_new = !notes.is_empty() && self.state.steps.node(at).talk().is_some_and(|talk| !talk.noted);
         is_new.then(|| Happening::AnswerRead { step: self.path(at), notes })
     }
 
@@ -123,7 +123,7 @@ impl Conversations<'_> {
     pub(crate) fn with_refinement(&self, at: NodeRef, agent: &str, prompt: &Text) -> Result<Prompt, Failure> {
         let filled = self.fill_for_agent(at, self.agent(at, agent)?, prompt)?;
         let reads_refinement = prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
-        let text = match self.refinement_note(at).filter(|_| self.state.node(at).round == 2 && !reads_refinement) {
+        let text = match self.refinement_note(at).filter(|_| self.state.steps.node(at).round == 2 && !reads_refinement) {
             Some(note) => format!("{}\n\n{note}", filled.trim_end()),
             None => filled,
         };
@@ -134,13 +134,13 @@ impl Conversations<'_> {
     fn refinement_note(&self, at: NodeRef) -> Option<String> {
         let planned = self.planned_of(at);
         let target = planned.refinement.as_ref()?.target;
-        let round = self.state.refinement_around(at)?;
-        if self.state.planner(at).is_some() || self.state.node(at).step != target {
+        let round = self.state.steps.refinement_around(at)?;
+        if self.state.steps.planner(at).is_some() || self.state.steps.node(at).step != target {
             return None;
         }
         let original = match round.original.as_array() {
             // An element receives its own first answer. Under `on_failure: continue` the list contains more than that.
-            Some(list) if self.state.is_element(at) => {
+            Some(list) if self.state.steps.is_element(at) => {
                 let own = list.get(at.node as usize)?;
                 let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
                 plain(output)
@@ -191,7 +191,7 @@ impl Conversations<'_> {
     /// Fills in a text for an agent: `style` is the agent's own style guide, if it has one.
     pub(crate) fn fill_for_agent(&self, at: NodeRef, agent: &Agent, text: &Text) -> Result<String, Failure> {
         let reads_style = text.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
-        let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|own| self.spoken(self.state.instance_of(at), own));
+        let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|own| self.spoken(self.state.steps.instance_of(at), own));
         let own = own.map(|style| ("style", style_names(Some(style))));
         self.names().fill_text_with(at, text, own.as_slice())
     }
@@ -207,9 +207,9 @@ impl Conversations<'_> {
                 Some((ANSWER_TOKENS, "the summary of a conversation"))
             }
             Purpose::Turn | Purpose::Repair if has_schema => None,
-            Purpose::Turn | Purpose::Repair if self.state.planner(at).is_some() => None,
+            Purpose::Turn | Purpose::Repair if self.state.steps.planner(at).is_some() => None,
             Purpose::Turn | Purpose::Repair => {
-                let channel = self.channel(self.state.instance_of(at));
+                let channel = self.channel(self.state.steps.instance_of(at));
                 Some((reply_tokens(self.planned_of(at), &self.step(at), channel)?, "a reply to the channel"))
             }
         }
@@ -277,7 +277,7 @@ impl Conversations<'_> {
 
     /// US dollars that a call of the program which is asked may cost, if it says so.
     fn dearest_call(&self, at: NodeRef) -> Option<f64> {
-        let talk = self.state.talk(at)?;
+        let talk = self.state.steps.node(at).talk()?;
         self.model(at, &talk.model)?.provider.program()?.max_cost_usd
     }
 
@@ -288,7 +288,7 @@ impl Conversations<'_> {
 
     /// Adds to the failure of a rejected key where the key is set. The key itself is in no message.
     fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
-        let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
+        let name = self.state.steps.node(at).talk().map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
         let Some((name, model)) =
             name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
         else {
@@ -310,7 +310,7 @@ impl Conversations<'_> {
     /// The `details` of a step that called a model: the model that answered, the tokens and the tool calls. For a `plan` or `task` step, those of all
     /// its conversations.
     pub(crate) fn model_details(&self, at: NodeRef) -> Value {
-        let (talk, ended) = (self.state.talk(at), self.state.node(at).ended_talks.as_deref());
+        let (talk, ended) = (self.state.steps.node(at).talk(), self.state.steps.node(at).ended_talks.as_deref());
         if talk.is_none() && ended.is_none() {
             return json!({});
         }

@@ -88,7 +88,7 @@ impl Conversations<'_> {
         options.extend(self.agent(at, &brief.agent)?.max_turns.map(|most| (PromptOption::MaxTurns, vec![most.to_string()])));
         options.extend(program.max_cost_usd.map(|most| (PromptOption::CostUsd, vec![most.to_string()])));
         options.push((if program.run.writes.is_empty() { PromptOption::ReadOnly } else { PromptOption::Edit }, vec![]));
-        let continues = match self.state.talk(at).filter(|_| !before.is_empty()) {
+        let continues = match self.state.steps.node(at).talk().filter(|_| !before.is_empty()) {
             Some(talk) => talk.session.clone().map(|session| (session, since_the_last_answer(before, new))),
             None => brief.resumes.clone(),
         };

@@ -15,7 +15,7 @@ use crate::state::NodeRef;
 impl Conversations<'_> {
     /// How many of the replies under a key were used, by the step with that path or by all elements and rounds that it serves.
     pub(crate) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
-        let used = &self.state.replies_used;
+        let used = &self.state.spent.replies_used;
         let first = step_path::outermost(key);
         let inside = ["/", "["].map(|next| format!("{first}{next}"));
         let elements =
@@ -27,8 +27,8 @@ impl Conversations<'_> {
 
     /// Whether the last answer of a step's model was a scripted reply.
     pub(crate) fn is_scripted(&self, at: NodeRef, brief: &Brief) -> bool {
-        let of_test = self.options.replies.as_ref().is_some_and(|replies| replies_of(replies, &self.state.node(at).path).is_some());
-        let fallback = self.state.talk(at).map_or(0, |talk| talk.fallbacks);
+        let of_test = self.options.replies.as_ref().is_some_and(|replies| replies_of(replies, &self.state.steps.node(at).path).is_some());
+        let fallback = self.state.steps.node(at).talk().map_or(0, |talk| talk.fallbacks);
         of_test || self.models(at, brief).get(fallback).is_some_and(|(_, model)| model.provider.scripted().is_some())
     }
 
@@ -39,7 +39,7 @@ impl Conversations<'_> {
         replies: &Arc<Replies>,
         brief: &Brief,
     ) -> Result<Result<ModelReply, Failure>, Failure> {
-        let path = &*self.state.node(at).path;
+        let path = &*self.state.steps.node(at).path;
         let found = replies_of(replies, path);
         let used = self.replies_used(replies, found.map_or(path, |(key, _)| key));
         let none = || {

@@ -43,11 +43,11 @@ impl Talks<'_> {
         }
         let (first, schema) = (std::mem::take(&mut brief.first), brief.schema.take());
         let chain = self.models(at, &brief);
-        let last_fallback = self.state.talk(at).map_or(0, |talk| talk.fallbacks);
+        let last_fallback = self.state.steps.node(at).talk().map_or(0, |talk| talk.fallbacks);
         let (fresh, is_again) = (matches!(turn, TalkTurn::First), matches!(turn, TalkTurn::Again { .. }));
         let by_tool = |fallback: usize| chain.get(fallback).and_then(|(_, model)| model.provider.tool());
         // The result of a model's own tool belongs to the same attempt.
-        let of_results = self.state.talk(at).filter(|_| by_tool(last_fallback).is_some()).map_or(1, |talk| talk.attempt);
+        let of_results = self.state.steps.node(at).talk().filter(|_| by_tool(last_fallback).is_some()).map_or(1, |talk| talk.attempt);
         let (attempt, fallback, purpose, mut messages) = match turn {
             TalkTurn::First => (1, 0, brief.purpose, first),
             TalkTurn::Again { attempt, fallback } => (attempt, fallback, brief.purpose, vec![]),
@@ -59,7 +59,7 @@ impl Talks<'_> {
         let (name, model) = chain.get(fallback).map_or((brief.model_name(), None), |(name, model)| (*name, Some(*model)));
         let relay = by_tool(fallback);
         let scripted = self.conversations().replies_for(at, model);
-        let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
+        let before = self.state.steps.node(at).talk().filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
         let all: Vec<&Arc<Message>> = before.iter().chain(&messages).collect();
         let own_bound = self.conversations().own_bound(at, &brief, schema.is_some());
         let size = CallSize { messages: &all, schema: schema.as_ref(), own_bound: own_bound.map(|(most, _)| most) };
@@ -86,7 +86,7 @@ impl Talks<'_> {
         if let Some(over) = over {
             return self.hold_back(at, over);
         }
-        let call = self.state.last_call + 1;
+        let call = self.state.calls.last() + 1;
         self.0.emit(Happening::ModelCalled {
             step: self.path(at),
             call,
@@ -103,7 +103,7 @@ impl Talks<'_> {
             reserved_usd: reserved_usd.unwrap_or(0.0),
         });
         // The tools stay the same until the end of the conversation.
-        if let Some(talk) = self.state.talk(at) {
+        if let Some(talk) = self.state.steps.node(at).talk() {
             talk.tools.get(|| brief.tools);
         }
         self.gatekeeper().send_out(at, "", call, request);
@@ -142,12 +142,12 @@ impl Talks<'_> {
         // A call of a program that tells no cost, or a wrong one, counts as the most that it may cost.
         let usage = Usage { cost_usd: usage.cost_usd.or(dearest), ..usage };
         for AgentDecision { act, target, is_allowed: allowed, rule, by } in decisions {
-            let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
+            let agent = self.state.steps.node(at).talk().map(|talk| talk.agent.clone()).unwrap_or_default();
             self.0.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by });
         }
         let result = result.map_err(|failure| if has_endpoint { self.conversations().with_key(at, failure) } else { failure });
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
-        let talk = self.state.talk(at).filter(|_| is_asking);
+        let talk = self.state.steps.node(at).talk().filter(|_| is_asking);
         let tools = talk.map(|talk| self.conversations().tools_of(at, &talk.agent)).unwrap_or_default();
         let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
         let reply = match result {
@@ -159,7 +159,7 @@ impl Talks<'_> {
             }
             Ok(ModelReply { text, calls, model, session, files, state, mut notes, .. }) => {
                 notes.extend(dear);
-                let before = self.state.talk(at).map(|talk| talk.messages.as_slice()).unwrap_or_default();
+                let before = self.state.steps.node(at).talk().map(|talk| talk.messages.as_slice()).unwrap_or_default();
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
                 let calls = with_own_ids(calls, before).into_iter().map(named).collect();
                 ModelAnswer::Said { text, calls, model, session, files, state, notes }
@@ -179,7 +179,7 @@ impl Conversations<'_> {
     /// The scripted replies that answer in place of a model, if any.
     fn replies_for(&self, at: NodeRef, model: Option<&Model>) -> Option<Arc<Replies>> {
         let (of_test, provider) = (&self.options.replies, model.map(|model| &model.provider));
-        let of_step = of_test.as_ref().filter(|replies| replies_of(replies, &self.state.node(at).path).is_some());
+        let of_step = of_test.as_ref().filter(|replies| replies_of(replies, &self.state.steps.node(at).path).is_some());
         let of_model = || provider.and_then(Provider::scripted);
         let answers_itself = provider.is_some_and(|provider| provider.recorded().is_some() || provider.tool().is_some());
         let or_nobody = || of_test.as_ref().filter(|_| self.options.unscripted == Unscripted::Nobody && !answers_itself);

@@ -38,10 +38,10 @@ enum Next<'s> {
 impl Kind for PlanStep {
     /// Continues after the start, a reply, the end of its steps, a backoff, or the wait for a permit.
     fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
-        if context.state.node(at).ended_by.is_some() {
+        if context.state.steps.node(at).ended_by.is_some() {
             return Ok(Then::Wait.into());
         }
-        let planning = context.state.planning(at);
+        let planning = context.state.steps.node(at).planning.as_deref();
         Ok(match context.plans().next(at, self) {
             Next::Wait => Then::Wait.into(),
             Next::Plan => match planning.map(|planning| planning.findings.as_slice()).unwrap_or_default() {
@@ -99,12 +99,12 @@ fn read_check(text: &str) -> Result<Reading, Vec<String>> {
 
 impl Plans<'_> {
     fn next<'s>(&self, at: NodeRef, own: &'s PlanStep) -> Next<'s> {
-        next(&self.step(at), own, self.state.planning(at), &self.state.node(at).work)
+        next(&self.step(at), own, self.state.steps.node(at).planning.as_deref(), &self.state.steps.node(at).work)
     }
 
     /// A rejected plan goes back, once; then the step fails.
     fn send_back(&self, at: NodeRef, findings: &[String]) -> Then {
-        if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
+        if self.state.steps.node(at).talk().is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
             let failure = Failure::new(FailureKind::BadShape, format!("the plan was rejected: {}", findings.join("; ")));
             return Then::Fail(failure, Some(self.conversations().model_details(at)));
         }
@@ -117,7 +117,7 @@ impl Plans<'_> {
         let read = || {
             let usable = self.usable(at, own).map_err(|failure| vec![failure.message])?;
             let Reading { value, notes } = reading::read_plan(text, &usable, own.most_steps()).map_err(|error| vec![error.to_string()])?;
-            let earlier = self.state.planning(at).map(Planning::ids).unwrap_or_default();
+            let earlier = self.state.steps.node(at).planning.as_deref().map(Planning::ids).unwrap_or_default();
             let (pipeline, holder) = (&self.planned_of(at).pipeline, self.step(at));
             let rules = PlanRules { pipeline, holder: &holder, usable: &usable, most_steps: own.most_steps(), earlier: &earlier };
             Ok((self.options.written.plan(&value, &rules)?, notes))
@@ -165,7 +165,7 @@ impl Plans<'_> {
         let kinds = || failed.iter().filter_map(|result| Some(result.error.as_ref()?.kind));
         // The kind is that of an unmet gate only if nothing else went wrong.
         let kind = kinds().find(|kind| *kind != FailureKind::Quality).or_else(|| kinds().next()).unwrap_or(FailureKind::Internal);
-        let errors: Vec<String> = failed.iter().map(|result| result.told_error()).collect();
+        let errors: Vec<String> = failed.iter().map(|result| result.error_text()).collect();
         let message = format!("{} of {count} steps of the plan failed: {}", failed.len(), errors.join("; "));
         Then::FailAttempt(Failure::new(kind, message), Some(details))
     }
@@ -174,7 +174,7 @@ impl Plans<'_> {
 impl Scheduler<'_> {
     /// Handles the end of the steps of a plan.
     pub(crate) fn plan_over(&mut self, at: NodeRef, ix: u32) {
-        if self.state.frame(ix).mood == Mood::Cancelling {
+        if self.state.steps.frame(ix).mood == Mood::Cancelling {
             return self.cancelled(at);
         }
         self.0.emit(Happening::PlanEnded { step: self.path(at), round: self.plans().plans_so_far(at) });
@@ -184,12 +184,14 @@ impl Scheduler<'_> {
 
 impl Plans<'_> {
     fn plans_so_far(&self, at: NodeRef) -> u32 {
-        self.state.planning(at).map_or(0, |planning| planning.plans.len()) as u32
+        self.state.steps.node(at).planning.as_deref().map_or(0, |planning| planning.plans.len()) as u32
     }
 
     /// The details of a failed `plan` step: what would have been its output, if steps of a plan have ended.
     pub(crate) fn with_plan_details(&self, at: NodeRef, details: Option<Value>) -> Option<Value> {
-        let Some(planning) = self.state.planning(at).filter(|planning| planning.results().next().is_some()) else { return details };
+        let Some(planning) = self.state.steps.node(at).planning.as_deref().filter(|planning| planning.results().next().is_some()) else {
+            return details;
+        };
         let mut details = details.unwrap_or_else(|| self.conversations().model_details(at));
         details["plan"] = output(planning);
         Some(details)
@@ -202,18 +204,18 @@ impl Conversations<'_> {
     pub(crate) fn conversation(&self, at: NodeRef) -> usize {
         let step = self.step(at);
         if matches!(step.kind, StepKind::Task(_) | StepKind::Dialogue(_)) {
-            return self.state.ended_talks(at).len();
+            return self.state.steps.node(at).ended_talks().len();
         }
-        let (StepKind::Plan(own), Some(planning)) = (&step.kind, self.state.planning(at)) else { return 0 };
-        let checks = matches!(next(&step, own, Some(planning), &self.state.node(at).work), Next::Check(_));
+        let (StepKind::Plan(own), Some(planning)) = (&step.kind, self.state.steps.node(at).planning.as_deref()) else { return 0 };
+        let checks = matches!(next(&step, own, Some(planning), &self.state.steps.node(at).work), Next::Check(_));
         2 * planning.plans.len() - usize::from(checks)
     }
 
     /// The usage of an agent in the ended conversations of a step, the cost kept for calls that reported none, and the number of its tool calls.
     pub(crate) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, SetAside, usize) {
         let mut spent = (Usage::default(), SetAside::default(), 0);
-        let of_judges = self.state.talk(at).map(|talk| talk.before.as_slice()).unwrap_or_default();
-        for talk in self.state.ended_talks(at).iter().chain(of_judges).filter(|talk| talk.agent == agent) {
+        let of_judges = self.state.steps.node(at).talk().map(|talk| talk.before.as_slice()).unwrap_or_default();
+        for talk in self.state.steps.node(at).ended_talks().iter().chain(of_judges).filter(|talk| talk.agent == agent) {
             spent.0.add(&talk.usage);
             spent.1.add(&talk.untold);
             spent.2 += talk.uses.len();
@@ -250,7 +252,7 @@ fn output(planning: &Planning) -> Value {
             invoked.push(result.uses.clone());
         }
     }
-    let errors: Vec<String> = planning.failed().map(PlanResult::told_error).collect();
+    let errors: Vec<String> = planning.failed().map(PlanResult::error_text).collect();
     let checked = planning.plans.last().and_then(|one| one.check.as_ref());
     let all_succeeded = planning.results().all(|result| result.status == StepStatus::Succeeded);
     let output = PlanOutput {

@@ -26,7 +26,8 @@ impl Plans<'_> {
         if opens {
             let asked = prompt.insert(self.conversations().with_refinement(at, &own.agent.value, &own.prompt)?);
             self.files().attach(at, own.attach.as_ref(), asked)?;
-            let so_far = self.state.planning(at).filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
+            let so_far =
+                self.state.steps.node(at).planning.as_deref().filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
             asked.text = format!("{}\n\n{so_far}{}", asked.text.trim_end(), how_to_plan(&usable, own));
         }
         self.conversations().brief(at, &own.agent.value, None, prompt, Some(wanted::plan(&usable, own.most_steps())), Purpose::Plan)
@@ -36,7 +37,7 @@ impl Plans<'_> {
         let mut prompt = None;
         if opens {
             let asked = self.conversations().fill_for_agent(at, self.agent(at, checker)?, &own.prompt)?;
-            let so_far = self.state.planning(at).map(so_far).unwrap_or_default();
+            let so_far = self.state.steps.node(at).planning.as_deref().map(so_far).unwrap_or_default();
             let how = "Say whether this is fulfilled, and in \"progress\" what is done and what is missing.";
             prompt = Some(format!("This was asked:\n{}\n\n{so_far}{how}", asked.trim_end()).into());
         }
@@ -86,10 +87,12 @@ impl Plans<'_> {
 
     /// The outputs of the steps that a step of a plan depends on, with their ids.
     fn depended_on(&self, at: NodeRef) -> Vec<(String, Value)> {
-        let Some(planning) = self.state.planner(at).and_then(|planner| self.state.planning(planner)) else { return vec![] };
+        let Some(planning) = self.state.steps.planner(at).and_then(|planner| self.state.steps.node(planner).planning.as_deref()) else {
+            return vec![];
+        };
         let Some(step) = planning.plans.last().and_then(|one| one.plan.steps.get(at.node as usize)) else { return vec![] };
         let here = self.own_plan(at);
-        let nodes = &self.state.frame(at.frame).nodes;
+        let nodes = &self.state.steps.frame(at.frame).nodes;
         let output = |id: &String| match here.block(here.main).place(id) {
             Some(place) => nodes[place].output.as_deref().cloned().unwrap_or_default(),
             None => planning.results().find(|result| result.id == *id).map_or(Value::Null, |result| (*result.output).clone()),

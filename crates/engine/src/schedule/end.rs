@@ -50,11 +50,11 @@ enum OutputReach {
 impl Scheduler<'_> {
     /// Handles the end of all steps of a frame.
     pub(crate) fn frame_over(&mut self, ix: u32) {
-        let frame = self.state.frame(ix);
+        let frame = self.state.steps.frame(ix);
         match frame.parent {
             None => self.stage_over(frame.instance),
             Some(at) => match frame.kind {
-                _ if self.state.node(at).ended_by.is_some() => self.end_attempt(at),
+                _ if self.state.steps.node(at).ended_by.is_some() => self.end_attempt(at),
                 FrameKind::Items { .. } => self.items_over(at, ix),
                 FrameKind::Block(_) => self.inner_over(at, ix),
                 FrameKind::Written(_) => self.plan_over(at, ix),
@@ -64,9 +64,9 @@ impl Scheduler<'_> {
 
     /// Ends the attempt of a step that holds others and was stopped by a limit of its own, after its inner steps have ended.
     fn end_attempt(&mut self, at: NodeRef) {
-        let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
+        let failure = self.state.steps.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
         let allowed = crate::state::apply::step_limits(&self.planned_of(at).pipeline, &self.step(at)).deadline;
-        let deadline_over = self.state.node(at).deadline.is_none() && allowed.is_some();
+        let deadline_over = self.state.steps.node(at).deadline.is_none() && allowed.is_some();
         if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
     }
 
@@ -79,7 +79,7 @@ impl Scheduler<'_> {
 
     fn items_over(&mut self, at: NodeRef, ix: u32) {
         let step = self.step(at);
-        let frame = self.state.frame(ix);
+        let frame = self.state.steps.frame(ix);
         let failure = frame.failure.clone();
         if frame.mood == Mood::Cancelling && failure.is_none() {
             return self.cancelled(at);
@@ -103,8 +103,8 @@ impl Scheduler<'_> {
     }
 
     pub(crate) fn case_over(&mut self, at: NodeRef, ix: u32) {
-        let frame = self.state.frame(ix);
-        let StepWork::Inner { case, .. } = &self.state.node(at).work else { return };
+        let frame = self.state.steps.frame(ix);
+        let StepWork::Inner { case, .. } = &self.state.steps.node(at).work else { return };
         let details = RouteDetails { case: case.clone() }.into_value();
         let quality = self.schedule().unmet_in(ix);
         let Some(last) = frame.nodes.last() else { return self.succeed(at, Value::Null, Some(details)) };
@@ -129,7 +129,7 @@ impl Scheduler<'_> {
 
     /// Handles the end of the steps, `on_failure` or `finally` of a pipeline.
     fn stage_over(&mut self, ix: u32) {
-        let instance = self.state.instance(ix);
+        let instance = self.state.steps.instance(ix);
         let planned = self.planned(ix);
         let (status, failure) = self.schedule().ending(instance);
         let failed = matches!(status, RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget);
@@ -145,7 +145,7 @@ impl Scheduler<'_> {
             self.call_over(ix, status, failure);
         } else {
             let outputs = self.schedule().outputs(ix, status);
-            let usage = self.state.usage;
+            let usage = self.state.spent.usage;
             let (status, failure, outputs) = match outputs {
                 Ok(outputs) => (status, failure, outputs),
                 Err(failure) => (RunStatus::Failed, Some(StepFailure { step: "".into(), failure }), Value::Null),
@@ -157,12 +157,12 @@ impl Scheduler<'_> {
 
     /// Handles the end of a called pipeline for the step that called it.
     fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
-        let instance = self.state.instance(ix);
+        let instance = self.state.steps.instance(ix);
         let Some(at) = instance.parent else { return };
-        if self.state.talk(at).is_some() {
+        if self.state.steps.node(at).talk().is_some() {
             return self.talks().asked_call_over(at, ix, status, failure);
         }
-        if self.state.node(at).ended_by.is_some() {
+        if self.state.steps.node(at).ended_by.is_some() {
             return self.end_attempt(at);
         }
         let nothing = instance.ending.nothing_let_through.are_any();
@@ -171,7 +171,7 @@ impl Scheduler<'_> {
         match status {
             RunStatus::Cancelled => self.cancelled(at),
             RunStatus::QualityNotMet if nothing => {
-                let nodes = &self.state.frame(instance.main).nodes;
+                let nodes = &self.state.steps.frame(instance.main).nodes;
                 let unmet = nodes.iter().filter_map(|node| node.failure.as_ref()).find(|failure| failure.kind == FailureKind::Quality);
                 let why = unmet.map_or("a gate was not met and has no otherwise", |failure| &failure.message);
                 let failure = Failure::new(FailureKind::Quality, format!("pipeline \"{name}\": {why}"));
@@ -193,10 +193,10 @@ impl Scheduler<'_> {
 impl Talks<'_> {
     /// Handles the end of a pipeline that an agent called as a tool.
     fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
-        let Some(talk) = self.state.talk(at) else { return };
+        let Some(talk) = self.state.steps.node(at).talk() else { return };
         let Some(place) = talk.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
         let name = &self.planned(ix).pipeline.name.value;
-        let nothing = self.state.instance(ix).ending.nothing_let_through.are_any();
+        let nothing = self.state.steps.instance(ix).ending.nothing_let_through.are_any();
         let result = match status {
             RunStatus::Succeeded | RunStatus::Partial => self.schedule().outputs(ix, status),
             RunStatus::QualityNotMet if !nothing => self.schedule().outputs(ix, status),
@@ -206,15 +206,15 @@ impl Talks<'_> {
                 Err(Failure { message, ..failure })
             }
         };
-        self.asked_replied(at, self.state.last_call + 1, place, result, vec![]);
-        let node = self.state.node(at);
+        self.asked_replied(at, self.state.calls.last() + 1, place, result, vec![]);
+        let node = self.state.steps.node(at);
         if node.work.holds_steps() {
             return;
         }
         if node.ended_by.is_some() {
             self.scheduler().stop_calls(at);
             self.scheduler().end_attempt(at);
-        } else if self.state.frame(at.frame).mood == Mood::Cancelling {
+        } else if self.state.steps.frame(at.frame).mood == Mood::Cancelling {
             self.scheduler().stop_calls(at);
             self.scheduler().cancelled(at);
         } else {
@@ -226,11 +226,11 @@ impl Talks<'_> {
 impl Schedule<'_> {
     /// The limit or the failure that ended a step from outside, the innermost one; `None`: somebody ended the run.
     fn why_cancelled(&self, at: NodeRef) -> Option<&Failure> {
-        std::iter::successors(Some(at), |at| self.state.around(*at)).find_map(|at| {
-            let frame = self.state.frame(at.frame);
-            let of_instance = self.state.instance(frame.instance).ending.failure.as_ref().filter(|_| frame.parent.is_none());
+        std::iter::successors(Some(at), |at| self.state.steps.around(*at)).find_map(|at| {
+            let frame = self.state.steps.frame(at.frame);
+            let of_instance = self.state.steps.instance(frame.instance).ending.failure.as_ref().filter(|_| frame.parent.is_none());
             let of_steps = frame.failure.as_ref().or(of_instance).map(|failed| &failed.failure);
-            self.state.node(at).ended_by.as_ref().or(of_steps)
+            self.state.steps.node(at).ended_by.as_ref().or(of_steps)
         })
     }
 
@@ -238,10 +238,10 @@ impl Schedule<'_> {
     fn ending(&self, instance: &Instance) -> (RunStatus, Option<StepFailure>) {
         let mut ending = instance.ending.clone();
         if ending.failure.is_none() {
-            let main = self.state.frame(instance.main);
+            let main = self.state.steps.frame(instance.main);
             ending.failure = main.failure.clone().or_else(|| main.nodes.iter().find_map(StepNode::nothing_done));
         }
-        if instance.stage == Stage::Finally && self.state.frame(instance.frame).failure.is_some() {
+        if instance.stage == Stage::Finally && self.state.steps.frame(instance.frame).failure.is_some() {
             ending.partial.add(None);
         }
         (ending.status(), ending.failure)
@@ -253,14 +253,14 @@ impl Schedule<'_> {
         if !matches!(status, RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet) {
             return Ok(Value::Null);
         }
-        let main = self.state.instance(ix).main;
+        let main = self.state.steps.instance(ix).main;
         let held_back = self.held_back(main);
         let reach_of = |read: &Read| match read.path.as_slice() {
             // The status and error of a step can be read however it ended, and contain nothing of its text.
             [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => OutputReach::Given,
             [steps, id, rest @ ..] if steps == "steps" => {
                 let place = planned.block(planned.main).place(id);
-                let node = place.map(|p| &self.state.frame(main).nodes[p]);
+                let node = place.map(|p| &self.state.steps.frame(main).nodes[p]);
                 let ended_well = node.is_some_and(|n| matches!(n.status, StepStatus::Succeeded));
                 let is_held_back = || place.and_then(|place| held_back.get(&place)).is_some_and(|judged| reads_any(rest, judged));
                 match rest.first() {
@@ -305,7 +305,7 @@ impl Schedule<'_> {
     /// Places of the steps of a list whose text a gate beside them did not let through, with the paths that it judged below each; an empty path is all of
     /// a step.
     fn held_back(&self, frame_ix: u32) -> BTreeMap<usize, Vec<&[String]>> {
-        let frame = self.state.frame(frame_ix);
+        let frame = self.state.steps.frame(frame_ix);
         let planned = self.planned(frame.instance);
         let mut held: BTreeMap<usize, Vec<&[String]>> = BTreeMap::new();
         let FrameKind::Block(block) = frame.kind else { return held };

@@ -36,8 +36,8 @@ impl Scheduler<'_> {
         while self.state.finished.is_none() && self.state.stopping.is_none() {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);
-            } else if let Some(frame) = self.state.done.first().copied() {
-                self.0.guarded(self.state.frame(frame).parent, |run| run.scheduler().frame_over(frame));
+            } else if let Some(frame) = self.state.steps.queue.done.first().copied() {
+                self.0.guarded(self.state.steps.frame(frame).parent, |run| run.scheduler().frame_over(frame));
             } else if let Some(at) = self.next_woken() {
                 self.guarded(Some(at), |run| run.scheduler().go_on(at));
             } else if let Some(key) = self.next_ready() {
@@ -57,10 +57,13 @@ impl Scheduler<'_> {
     }
 
     fn next_ready(&self) -> Option<ReadyKey> {
-        let computing = self.state.ready.first();
+        let computing = self.state.steps.queue.ready.first();
         // A step whose own pipeline has no place left is in `woken`.
-        let calling =
-            if self.schedule().has_any_permit() { self.state.ready_calls.iter().find(|key| !self.woken.contains(key)) } else { None };
+        let calling = if self.schedule().has_any_permit() {
+            self.state.steps.queue.ready_calls.iter().find(|key| !self.woken.contains(key))
+        } else {
+            None
+        };
         match (computing, calling) {
             (Some(a), Some(b)) => Some(*a.min(b)),
             (a, b) => a.or(b).copied(),
@@ -70,8 +73,7 @@ impl Scheduler<'_> {
     fn next_woken(&mut self) -> Option<NodeRef> {
         let any_permit = self.schedule().has_any_permit();
         loop {
-            let key =
-                self.woken.iter().find(|key| !self.schedule().is_open(key.at) || self.schedule().may_go_on(key.at, any_permit)).copied()?;
+            let key = self.woken.find(|key| !self.schedule().is_open(key.at) || self.schedule().may_go_on(key.at, any_permit))?;
             self.woken.remove(&key);
             if self.schedule().is_open(key.at) {
                 return Some(key.at);
@@ -81,11 +83,11 @@ impl Scheduler<'_> {
 
     /// Continues a step that waited for its next try or for a permit.
     fn go_on(&mut self, at: NodeRef) {
-        if self.state.talk(at).is_some() {
+        if self.state.steps.node(at).talk().is_some() {
             self.ask_on(at);
-        } else if self.state.node(at).status == StepStatus::Pending {
+        } else if self.state.steps.node(at).status == StepStatus::Pending {
             self.begin(at);
-        } else if self.state.node(at).retry_at.is_some() {
+        } else if self.state.steps.node(at).retry_at.is_some() {
             self.steps().start(at);
         } else {
             self.start_again(at);
@@ -98,11 +100,15 @@ impl Scheduler<'_> {
         }
         let verdict = match self.schedule().may_start(at) {
             // What was rejected is not let go by a second try in which its gate does not apply.
-            StartVerdict::Skip if self.state.is_second_judging(self.planned_of(at), at) => StartVerdict::Unmet,
+            StartVerdict::Skip if self.state.steps.is_second_judging(self.planned_of(at), at) => StartVerdict::Unmet,
             verdict => verdict,
         };
         match verdict {
-            StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.schedule().has_permit(at) => self.wake(at),
+            StartVerdict::Start
+                if self.state.steps.queue.ready_calls.contains(&self.state.steps.key(at)) && !self.schedule().has_permit(at) =>
+            {
+                self.wake(at)
+            }
             StartVerdict::Start => self.steps().start(at),
             StartVerdict::Skip => self.0.emit(Happening::StepSkipped { step: self.path(at) }),
             StartVerdict::Block(by) => self.0.emit(Happening::StepBlocked { step: self.path(at), by }),
@@ -112,19 +118,19 @@ impl Scheduler<'_> {
     }
 
     fn frame_to_sweep(&self) -> Option<u32> {
-        self.state.ending.iter().copied().find(|ix| self.swept.get(ix) != Some(&self.state.frame(*ix).mood))
+        self.state.steps.queue.ending.iter().copied().find(|ix| self.swept.get(ix) != Some(&self.state.steps.frame(*ix).mood))
     }
 
     /// Blocks, skips or cancels the remaining steps of a frame in which nothing new starts.
     fn sweep(&mut self, ix: u32) {
         let run = &mut *self.0;
-        let frame = run.context.state.frame(ix);
+        let frame = run.context.state.steps.frame(ix);
         let mood = frame.mood;
         run.swept.insert(ix, mood);
         let by: StepPath = frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone());
         for node in 0..frame.nodes.len() as u32 {
             let at = NodeRef { frame: ix, node };
-            let inner = self.state.node(at);
+            let inner = self.state.steps.node(at);
             let step = inner.path.clone();
             match (mood, inner.status) {
                 (_, status) if status.is_final() => {}
@@ -142,21 +148,20 @@ impl Scheduler<'_> {
     fn is_stuck(&self) -> bool {
         self.state.start.is_some()
             && self.state.calls.is_empty()
-            && self.state.timers.iter().all(|(_, timer)| matches!(timer, Timer::Deadline(_) | Timer::Stage(_) | Timer::Answer(_)))
+            && self.state.steps.timers.iter().all(|(_, timer)| matches!(timer, Timer::Deadline(_) | Timer::Stage(_) | Timer::Answer(_)))
             && self.woken.is_empty()
-            && self.waiting_for_budget.is_empty()
     }
 
     /// Reports that nothing runs and nothing is awaited although the run has not ended: a fault of this program.
     fn report_deadlock(&mut self) {
         let open: Vec<&str> =
-            self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
+            self.state.steps.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
         let message = format!("deadlock: nothing runs, and these steps have not ended: {}", open.join(", "));
         self.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
         while self.state.finished.is_none() {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);
-            } else if let Some(frame) = self.state.done.first().copied() {
+            } else if let Some(frame) = self.state.steps.queue.done.first().copied() {
                 self.frame_over(frame);
             } else {
                 break;
@@ -171,7 +176,7 @@ impl Run {
     pub(crate) fn guarded(&mut self, at: Option<NodeRef>, work: impl FnOnce(&mut Run)) {
         let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
         let Some(at) = at.filter(|_| !self.is_torn) else { std::panic::resume_unwind(fault) };
-        if !self.state.node(at).status.is_final() {
+        if !self.state.steps.node(at).status.is_final() {
             self.fail(at, Failure::new(FailureKind::Internal, "an internal error of flow stopped this step; please report it"), None);
         }
     }
@@ -187,7 +192,7 @@ impl Run {
 
     /// Ends a step as failed, for good. A gate whose second round cannot be finished counts as not met.
     pub(crate) fn fail(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
-        if failure.kind != FailureKind::Quality && self.state.is_second_judging(self.planned_of(at), at) {
+        if failure.kind != FailureKind::Quality && self.state.steps.is_second_judging(self.planned_of(at), at) {
             self.scheduler().stop_calls(at);
             return self.judges().second_round_unfinished(at, Some(&failure));
         }
@@ -198,14 +203,15 @@ impl Run {
     pub(crate) fn fail_as_it_is(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         self.scheduler().stop_calls(at);
         // The tries of a task can be read however it failed, and so can what the steps of a plan gave.
-        let is_task = matches!(self.step(at).kind, StepKind::Task(_)) && (self.step(at).for_each.is_none() || self.state.is_element(at));
+        let is_task =
+            matches!(self.step(at).kind, StepKind::Task(_)) && (self.step(at).for_each.is_none() || self.state.steps.is_element(at));
         let details = match self.dialogues().dialogue(at) {
             Some(own) => Some(self.dialogues().dialogue_details(at, own, Some(&failure))),
             None if is_task => Some(self.tasks().task_details(at)),
             None => self.plans().with_plan_details(at, details),
         };
         let details = details.map(|d| self.schedule().details(at, Some(d)).into());
-        self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.state.attempts(at), details });
+        self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.state.steps.node(at).attempts(), details });
     }
 }
 
@@ -220,7 +226,7 @@ impl Schedule<'_> {
 
     /// Whether a step must wait until it may make a call. In a run that is to end, an answer that has arrived is still handled.
     pub(crate) fn needs_permit(&self, at: NodeRef) -> bool {
-        let talk = self.state.talk(at);
+        let talk = self.state.steps.node(at).talk();
         let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
         !(is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at))
     }
@@ -229,21 +235,21 @@ impl Schedule<'_> {
     pub(crate) fn has_permit(&self, at: NodeRef) -> bool {
         let has_place = |(ix, parent): (u32, Option<NodeRef>)| {
             let most = self.planned(ix).pipeline.limits.max_parallel.filter(|_| parent.is_some());
-            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
+            let is_inside = |node| self.state.steps.chain(node).any(|(inner, _)| inner == ix);
             most.is_none_or(|most| (self.state.calls.values().filter(|call| is_inside(call.node)).count() as u64) < most)
         };
-        self.has_any_permit() && self.state.chain(at).all(has_place)
+        self.has_any_permit() && self.state.steps.chain(at).all(has_place)
     }
 
     /// Whether a step exists and has not ended.
     fn is_open(&self, at: NodeRef) -> bool {
-        let frame = self.state.frames.get(at.frame as usize).and_then(Option::as_ref);
+        let frame = self.state.steps.frames.get(at.frame as usize).and_then(Option::as_ref);
         frame.is_some_and(|frame| !frame.nodes[at.node as usize].status.is_final())
     }
 
     fn may_go_on(&self, at: NodeRef, any_permit: bool) -> bool {
-        let node = self.state.node(at);
-        let has_place = match &self.state.frame(at.frame).kind {
+        let node = self.state.steps.node(at);
+        let has_place = match &self.state.steps.frame(at.frame).kind {
             FrameKind::Items { most, active, .. } => node.retry_at.is_none() || active < most,
             FrameKind::Written(written) => node.retry_at.is_none() || written.active < written.most,
             FrameKind::Block(_) => true,
@@ -253,7 +259,7 @@ impl Schedule<'_> {
     }
 
     fn may_start(&self, at: NodeRef) -> StartVerdict {
-        let frame = self.state.frame(at.frame);
+        let frame = self.state.steps.frame(at.frame);
         match frame.mood {
             Mood::Going => {}
             Mood::Skipping => return StartVerdict::Skip,
@@ -272,7 +278,7 @@ impl Schedule<'_> {
             let (mut stands_in, mut held) = (None, None);
             let refused = |by: &StepNode| {
                 let gate = planned.refinement.as_ref().filter(|r| r.block == block && planned.step(r.gate).place == at.node as usize);
-                if gate.is_some() && self.state.is_second_round(&planned, at) {
+                if gate.is_some() && self.state.steps.is_second_round(&planned, at) {
                     StartVerdict::Unmet
                 } else {
                     StartVerdict::Block(by.path.clone())
@@ -311,7 +317,7 @@ impl Schedule<'_> {
         if let Some(for_each) = &step.for_each {
             let name = for_each.name.as_ref().map(|n| n.value.as_str());
             let reads_item = when.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "item" || Some(p.as_str()) == name));
-            if reads_item != self.state.is_element(at) {
+            if reads_item != self.state.steps.is_element(at) {
                 return StartVerdict::Start;
             }
         }
@@ -325,9 +331,9 @@ impl Schedule<'_> {
     /// The details of every step, and those that its kind adds.
     fn details(&self, at: NodeRef, own: Option<Value>) -> Value {
         // A list without elements ends without a start.
-        let node = self.state.node(at);
+        let node = self.state.steps.node(at);
         let duration_ms = if node.attempt == 0 { 0 } else { self.now.ms.saturating_sub(node.started_ms) };
-        let common = CommonDetails { attempts: self.state.attempts(at).into(), duration_ms, mocked: None, cached: None };
+        let common = CommonDetails { attempts: self.state.steps.node(at).attempts().into(), duration_ms, mocked: None, cached: None };
         joined(common.into_value(), own.unwrap_or_default())
     }
 }

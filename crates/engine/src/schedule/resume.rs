@@ -18,9 +18,9 @@ impl Scheduler<'_> {
         let (again, in_doubt) = self.schedule().unfinished();
         again.into_iter().for_each(|at| self.wake(at));
         for (at, step) in in_doubt {
-            match self.state.doubts.get(&step).cloned().flatten() {
+            match self.state.people.doubts.get(&step).cloned().flatten() {
                 Some(decision) => self.follow(at, decision),
-                None if self.state.doubts.contains_key(&step) => {}
+                None if self.state.people.doubts.contains_key(&step) => {}
                 None => self.asks_again(step),
             }
         }
@@ -53,10 +53,10 @@ impl Run {
     ///
     /// # Errors
     /// Returns the problems as sentences if the step cannot have this output.
-    pub fn told_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
+    pub fn reported_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
         self.context.state = self.context.state.before_its_end();
-        let at = self.state.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
-        self.schedule().held(at, output)
+        let at = self.state.steps.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
+        self.schedule().fitted(at, output)
     }
 
     /// Whether nothing is left to do until a person has decided.
@@ -69,14 +69,14 @@ impl Schedule<'_> {
     /// Steps that had started and had not ended: those that continue by themselves, and `once` steps that may have acted.
     fn unfinished(&self) -> (Vec<NodeRef>, Vec<(NodeRef, StepPath)>) {
         let (mut again, mut in_doubt) = (vec![], vec![]);
-        for (frame, nodes) in self.state.frames.iter().enumerate().filter_map(|(ix, frame)| Some((ix, &frame.as_ref()?.nodes))) {
+        for (frame, nodes) in self.state.steps.frames.iter().enumerate().filter_map(|(ix, frame)| Some((ix, &frame.as_ref()?.nodes))) {
             for (node, found) in nodes.iter().enumerate() {
                 let at = NodeRef { frame: frame as u32, node: node as u32 };
-                let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
+                let is_asked = self.state.people.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
                 let is_running = found.status == StepStatus::Running && !matches!(found.work, StepWork::Inner { .. } | StepWork::Called(_));
-                let is_consent = self.state.consents.get(&found.path).is_some_and(|consent| !consent.is_used)
-                    || self.state.approvals.contains_key(&found.path)
-                    || self.state.server_talks.contains_key(&found.path);
+                let is_consent = self.state.people.consents.get(&found.path).is_some_and(|consent| !consent.is_used)
+                    || self.state.people.approvals.contains_key(&found.path)
+                    || self.state.people.server_talks.contains_key(&found.path);
                 let consents = is_consent && found.work.calls().is_empty();
                 let is_once = self.is_once(at);
                 if is_asked || is_running && is_once && !consents && !found.work.waits_inside() {
@@ -91,7 +91,7 @@ impl Schedule<'_> {
 
     /// Whether a step is marked `once`, or is inside one that is: in its cases, its elements, or a pipeline that it calls.
     fn is_once(&self, at: NodeRef) -> bool {
-        let around = |at: &NodeRef| self.state.frame(at.frame).parent.or(self.state.instance_around(*at).parent);
+        let around = |at: &NodeRef| self.state.steps.frame(at.frame).parent.or(self.state.steps.instance_around(*at).parent);
         std::iter::successors(Some(at), around).any(|at| self.step(at).is_once)
     }
 }

@@ -17,7 +17,7 @@ impl Run {
     /// Same as `fail_attempt`, with details for the end of the step.
     pub(crate) fn fail_attempt_told(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         let step = self.step(at);
-        let attempt = self.state.node(at).attempt.max(1);
+        let attempt = self.state.steps.node(at).attempt.max(1);
         let pipeline = &self.planned_of(at).pipeline;
         let retry = step.retries(pipeline);
         // A receiver that knows the key does not act twice.
@@ -57,15 +57,15 @@ impl Schedule<'_> {
             }
         };
         let time = self.now.ms.saturating_add(wait);
-        let instance = self.state.instance_around(at);
-        let ends = [self.state.node(at).deadline, instance.deadline].into_iter().flatten().min();
+        let instance = self.state.steps.instance_around(at);
+        let ends = [self.state.steps.node(at).deadline, instance.deadline].into_iter().flatten().min();
         ends.is_none_or(|end| time < end).then_some(time)
     }
 
     /// A pseudorandom number that depends only on the run's seed, the step and the try (splitmix64).
     fn chance(&self, at: NodeRef, attempt: u32) -> u64 {
         let mut z = self.state.start.as_ref().map_or(0, |s| s.seed) ^ u64::from(attempt);
-        for byte in self.state.node(at).path.bytes() {
+        for byte in self.state.steps.node(at).path.bytes() {
             z = (z ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         }
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

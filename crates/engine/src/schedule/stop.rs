@@ -4,7 +4,6 @@
 //! as usual. Then the rest is cancelled. In a chat somebody sits there and waits: no answer of a model is awaited, and who asks again waits for nothing. A call that may have acted and has not answered is reported (`outcome_unknown`), whether a signal, a limit
 //! or a failed sibling cut it off.
 
-use crate::command::Command;
 use crate::event::{Canceller, Happening};
 use crate::parts::{Schedule, Scheduler};
 use crate::state::talk::AskedStage;
@@ -19,7 +18,7 @@ impl Scheduler<'_> {
         if self.options.is_chat && self.state.stopping.is_some() {
             return self.cut_calls();
         }
-        let is_ending = self.state.instances.first().and_then(Option::as_ref).is_none_or(|own| own.ending.is_cancelled);
+        let is_ending = self.state.steps.instances.first().and_then(Option::as_ref).is_none_or(|own| own.ending.is_cancelled);
         if is_ending || self.state.stopping.is_some() {
             return;
         }
@@ -47,7 +46,7 @@ impl Scheduler<'_> {
 
     /// Cancels the calls of a step; their answers are not awaited.
     pub(crate) fn stop_calls(&mut self, at: NodeRef) {
-        for call in self.state.node(at).work.calls() {
+        for call in self.state.steps.node(at).work.calls() {
             self.give_up(at, call, false);
         }
     }
@@ -58,9 +57,7 @@ impl Scheduler<'_> {
         if only_acting && !acts {
             return;
         }
-        let has_gone_out = self.unsent.remove(&call).is_none();
-        self.commands.push_back(Command::Cancel { call });
-        if acts && has_gone_out {
+        if self.outbox.cancel(call) && acts {
             self.0.emit(Happening::OutcomeUnknown { step: self.path(at), call });
         }
     }
@@ -69,14 +66,14 @@ impl Scheduler<'_> {
 impl Schedule<'_> {
     /// Whether a call is open that may act, or that calls a model and is paid for; a chat does not wait for a model.
     fn awaits_answers(&self) -> bool {
-        let asks_model = |at: NodeRef, call| self.state.talk(at).is_some_and(|talk| talk.call() == Some(call));
+        let asks_model = |at: NodeRef, call| self.state.steps.node(at).talk().is_some_and(|talk| talk.call() == Some(call));
         self.state.calls.iter().any(|(call, open)| !self.options.is_chat && asks_model(open.node, *call) || self.call_acts(*call))
     }
 
     /// Whether an open call may have an effect that a second call would repeat.
     pub(crate) fn call_acts(&self, call: u64) -> bool {
         let Some(open) = self.state.calls.get(&call) else { return false };
-        let (node, pipeline) = (self.state.node(open.node), &self.planned_of(open.node).pipeline);
+        let (node, pipeline) = (self.state.steps.node(open.node), &self.planned_of(open.node).pipeline);
         match &node.work {
             StepWork::Asking(asking) => {
                 let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Out(call));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeRef, RunState};
+use super::StepNode;
 use crate::event::{Event, Happening, Usage};
 use crate::model::{DialogueEnd, DialogueSignal, DialogueTurn};
 
@@ -34,64 +34,36 @@ pub(crate) struct HeldTurn {
     pub(crate) usage: Usage,
 }
 
-impl RunState {
-    /// The talk of a `dialogue` step.
-    pub(crate) fn talking(&self, at: NodeRef) -> Option<&Talking> {
-        self.node(at).talking.as_deref()
-    }
-
-    /// The step that a step is in: one that holds others, or calls a pipeline.
-    pub(crate) fn around(&self, at: NodeRef) -> Option<NodeRef> {
-        let frame = self.frame(at.frame);
-        frame.parent.or_else(|| self.instance(frame.instance).parent)
-    }
-
-    /// Number of tries so far, of a step or of its requests to models. An answer that calls tools does not count.
-    pub(crate) fn attempts(&self, at: NodeRef) -> u32 {
-        let retried = self.talking(at).map_or(0, |talking| talking.retried);
-        let now = self.talk(at).map_or(self.node(at).attempt, |talk| talk.attempts.saturating_sub(talk.turns as u32));
-        retried.saturating_add(now.max(1))
-    }
-
+impl StepNode {
     /// Ends the conversation of a turn or a judgement, and keeps how often its request was made again.
-    fn end_request(&mut self, at: NodeRef) {
-        if self.talk(at).is_some() {
-            let retried = self.attempts(at) - 1;
-            self.node_mut(at).talking.get_or_insert_default().retried = retried;
-        }
-        self.end_conversation(at);
+    fn end_request(&mut self) -> &mut Talking {
+        let retried = self.talk().map(|_| self.attempts() - 1);
+        self.end_conversation();
+        let talking = self.talking.get_or_insert_default();
+        talking.retried = retried.unwrap_or(talking.retried);
+        talking
     }
 
     /// Applies an event about a `dialogue` step.
-    pub(super) fn dialogue_changed(&mut self, event: &Event) -> Option<()> {
+    pub(super) fn dialogue_changed(&mut self, event: &Event) {
         match &event.happening {
-            Happening::DialogueTurned { step, turn, signals, usage, .. } => {
-                let at = self.find(step)?;
-                let session = self.talk(at).and_then(|talk| talk.session.clone());
-                self.end_request(at);
-                let held = HeldTurn { turn: turn.clone(), signals: signals.clone(), usage: *usage };
-                let talking = self.node_mut(at).talking.get_or_insert_default();
+            Happening::DialogueTurned { turn, signals, usage, .. } => {
+                let session = self.talk().and_then(|talk| talk.session.clone());
+                let talking = self.end_request();
                 talking.since_ms = event.at_ms;
                 match session {
                     Some(session) => drop(talking.sessions.insert(turn.from.clone(), session)),
                     None => drop(talking.sessions.remove(&turn.from)),
                 }
-                talking.turns.push(held);
+                talking.turns.push(HeldTurn { turn: turn.clone(), signals: signals.clone(), usage: *usage });
             }
-            Happening::DialogueJudged { step, turns, agreed, reason } => {
-                let at = self.find(step)?;
-                self.end_request(at);
-                let talking = self.node_mut(at).talking.get_or_insert_default();
+            Happening::DialogueJudged { turns, agreed, reason, .. } => {
+                let talking = self.end_request();
                 talking.since_ms = event.at_ms;
                 talking.judged = Some((*turns, *agreed, reason.clone()));
             }
-            Happening::DialogueClosed { step, ended, reason } => {
-                let at = self.find(step)?;
-                self.end_request(at);
-                self.node_mut(at).talking.get_or_insert_default().closed = Some((*ended, reason.clone()));
-            }
+            Happening::DialogueClosed { ended, reason, .. } => self.end_request().closed = Some((*ended, reason.clone())),
             _ => {}
         }
-        Some(())
     }
 }

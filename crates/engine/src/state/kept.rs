@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mood, NodeRef, RunState};
-use crate::event::{Happening, KeptState, SharedValue, StepDetails, StepPath};
+use super::tree::StepTree;
+use super::{Mood, NodeRef};
+use crate::event::{Happening, KeptState, SharedValue, StepPath};
 use crate::model::step_path;
-use crate::plan::Plan;
 
 /// What the earlier run did. An element of this run is matched with one of that run when its list begins: by its item, and at the same place if the
 /// item there is equal.
@@ -102,34 +102,17 @@ impl KeptResults {
         let kept = self.found.get(element)?;
         Some((&kept.key_run, below.map_or_else(|| kept.key_step.to_string(), |below| step_path::inside(&kept.key_step, below))))
     }
-}
-
-impl RunState {
     /// What an earlier run did with a step that is about to begin for the first time.
-    pub(crate) fn kept_for(&self, at: NodeRef) -> Option<&KeptStep> {
-        let node = self.node(at);
-        if self.kept.is_empty() || node.round != 1 || node.attempt != 0 || self.frame(at.frame).mood != Mood::Going {
+    pub(crate) fn kept_for(&self, steps: &StepTree, at: NodeRef) -> Option<&KeptStep> {
+        let node = steps.node(at);
+        if self.is_empty() || node.round != 1 || node.attempt != 0 || steps.frame(at.frame).mood != Mood::Going {
             return None;
         }
-        if let Some(element) = self.kept.found.get(&node.path) {
+        if let Some(element) = self.found.get(&node.path) {
             return Some(&element.own);
         }
-        let holder = self.node(self.frame(at.frame).parent?);
-        let element = self.kept.found.get(&holder.path).filter(|_| holder.attempt == 1)?;
+        let holder = steps.node(steps.frame(at.frame).parent?);
+        let element = self.found.get(&holder.path).filter(|_| holder.attempt == 1)?;
         element.inside.get(step_path::last(&node.path))
-    }
-
-    /// Notes what counts for the run of an element, or of a step in one, that an earlier run did.
-    pub(super) fn note_kept(&mut self, plan: &Plan, at: NodeRef, output: &SharedValue, details: StepDetails<'_>) {
-        if details.passed() == Some(false) {
-            let (ending, place) = self.ending_of(at);
-            ending.unmet.add(place);
-        }
-        if details.allowed_failure() {
-            self.note_partial(at);
-        }
-        if details.was_formatted() {
-            self.mark_made(plan, output);
-        }
     }
 }

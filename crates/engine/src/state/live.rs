@@ -31,7 +31,7 @@ impl Live {
 
     /// Gives tests write access, to simulate faults of our own code.
     #[cfg(test)]
-    pub(crate) fn broken(&mut self) -> &mut RunState {
-        &mut self.0
+    pub(crate) fn broken(&mut self) -> &mut super::tree::StepTree {
+        &mut self.0.steps.tree
     }
 }

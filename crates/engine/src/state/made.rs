@@ -1,18 +1,32 @@
 //! Marks of values that `format` steps made.
 
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{NodeRef, RunState};
 use crate::channel::{MessagePart, Output};
 use crate::model::{Body, StepKind};
 use crate::plan::Plan;
 
-impl RunState {
-    /// Marks the output of a `format` step, or of a gate whose `otherwise` replaced such an output.
-    pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value) {
-        let kind = &self.step(plan, at).kind;
-        let has_fallen_back = self.node(at).judged == Some(false) && output.is_object() && matches!(kind, StepKind::Gate(_));
+/// Marks of values that `format` steps made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MadeValues {
+    made: BTreeSet<[u8; 32]>,
+    /// Those of them that are HTML.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    made_as_html: BTreeSet<[u8; 32]>,
+}
+
+impl MadeValues {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.made.is_empty()
+    }
+
+    /// Marks the output of a `format` step, or of a gate whose `otherwise` replaced such an output (`judged`: what it said).
+    pub(super) fn take_output(&mut self, plan: &Plan, kind: &StepKind, judged: Option<bool>, output: &Value) {
+        let has_fallen_back = judged == Some(false) && output.is_object() && matches!(kind, StepKind::Gate(_));
         if has_fallen_back || matches!(kind, StepKind::Format(_)) {
             self.mark_made(plan, output);
         }
@@ -45,9 +59,7 @@ impl RunState {
         let is_made = value.get("parts").is_some() && self.made.contains(&mark(&value));
         if is_made { Output::formatted(value) } else { Output::Plain(value) }
     }
-}
 
-impl RunState {
     /// The message parts in a value, however they were passed on: in the output of a `format` step, its `parts`, one part, or a list of these, in which
     /// an element that did not run has none.
     pub(crate) fn made_parts(&self, value: &Value) -> Option<Vec<MessagePart>> {

@@ -1,14 +1,19 @@
 //! The state of a run. Only `apply` changes it. Replaying any prefix of the events restores it, and it can be serialised after every event.
 
 pub(crate) mod apply;
-pub(crate) mod births;
+mod attempts;
 mod cached;
+mod call_events;
+mod calls;
 pub(crate) mod consents;
 pub(crate) mod dialogues;
+mod endings;
 pub(crate) mod ends;
 pub(crate) mod kept;
+mod lists;
 pub(crate) mod live;
 pub(crate) mod made;
+mod people;
 pub(crate) mod plans;
 pub(crate) mod questions;
 pub(crate) mod rounds;
@@ -16,90 +21,55 @@ pub(crate) mod stop;
 pub(crate) mod talk;
 pub(crate) mod tally;
 pub(crate) mod tasks;
+pub(crate) mod timers;
+mod tree;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cached::{Cached, CachedNames};
+use calls::CallsOut;
 pub(crate) use dialogues::{HeldTurn, Talking};
+use lists::StepLists;
+use made::MadeValues;
+use people::PeopleAsked;
 pub(crate) use plans::{OnePlan, Planning};
-use talk::{AskedStage, EndedTalks, ModelTalk, RequestedCall};
+use talk::{AskedStage, EndedTalk, EndedTalks, ModelTalk, RequestedCall};
 pub(crate) use tasks::{TaskTry, Tasking};
+pub(crate) use timers::Timer;
+pub(crate) use tree::FrameGraph;
 
 use crate::event::{
-    Bound, Failure, FailureKind, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepError, StepFailure, StepPath,
-    StepStatus, Usage, Verdict,
+    Bound, Delivery, Failure, FailureKind, MailDelivery, PlainDelivery, RejectedRecipient, RunEnd, RunStart, ServerTool, SharedValue,
+    Stage, StepDetails, StepError, StepFailure, StepPath, StepStatus, Usage, Verdict,
 };
-use crate::model::PipelineId;
+use crate::model::{PipelineId, Sample};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
-use crate::state::consents::{ConsentDecision, PendingApproval, PendingConsent};
-use crate::state::questions::ServerTalk;
 use crate::state::rounds::Repeating;
 use crate::state::stop::Stopping;
-use crate::state::tally::{Places, SetAside};
+use crate::state::tally::{Places, SetAside, Spending};
 
-/// The complete state of a run.
+/// The complete state of a run, in its parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
     /// How the run was started; `None` before the first event.
     pub start: Option<RunStart>,
-    /// The run's own pipeline first, then called ones; called ones are dropped when they end.
-    pub(crate) instances: Vec<Option<Instance>>,
-    /// Running lists of steps; inner ones are dropped when they end, and their numbers are not used again.
-    pub(crate) frames: Vec<Option<Box<Frame>>>,
-    /// Where each step is, by path, as long as it is kept.
-    pub(crate) paths: HashMap<StepPath, NodeRef>,
-    /// Steps that wait for no other and have not started, in the order in which they may start; those that make no call at the start.
-    pub(crate) ready: BTreeSet<ReadyKey>,
-    /// The same for steps that make a call as soon as they start.
-    pub(crate) ready_calls: BTreeSet<ReadyKey>,
-    /// Frames whose steps have all ended and that have not been handled yet.
-    pub(crate) done: BTreeSet<u32>,
-    /// Frames in which nothing new starts and whose remaining steps must still be blocked, skipped or cancelled.
-    pub(crate) ending: BTreeSet<u32>,
-    /// Open calls.
-    pub(crate) calls: BTreeMap<u64, OpenCall>,
-    /// Servers whose tools are being listed, by call.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) listings: BTreeMap<u64, String>,
-    /// Number of the last call.
-    pub(crate) last_call: u64,
-    /// Timers, soonest first.
-    pub(crate) timers: BTreeSet<(u64, Timer)>,
-    /// Tokens and cost so far.
-    pub usage: Usage,
-    /// Number of step starts so far.
-    pub(crate) steps_started: u64,
-    /// Number of pipelines started so far, including the run's own.
-    #[serde(default)]
-    pub(crate) pipelines_begun: u64,
-    /// Scripted replies used, by step; the reply to a call that was lost is used again.
-    pub replies_used: BTreeMap<String, u64>,
-    /// Steps in doubt after a crash, each with the decision of a person.
-    pub(crate) doubts: BTreeMap<StepPath, Option<ConsentDecision>>,
+    /// Pipelines, lists of steps and steps, and what the scheduler looks at next.
+    pub(crate) steps: StepLists,
+    /// Calls.
+    pub(crate) calls: CallsOut,
+    /// What was used so far.
+    pub spent: Spending,
+    /// Questions to people, and their answers.
+    pub(crate) people: PeopleAsked,
+    /// Marks of values that `format` steps made.
+    #[serde(default, skip_serializing_if = "MadeValues::is_empty")]
+    pub(crate) made: MadeValues,
     /// Set while a run that was asked to end still waits for calls that may act or are paid for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopping: Option<Stopping>,
-    /// Acts that wait for a person's approval, by the step that does them; one per step.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) consents: BTreeMap<StepPath, PendingConsent>,
-    /// The last question of each step, as the number of its event.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) asked: BTreeMap<StepPath, u64>,
-    /// Forms for people, by step: of `approval` steps, and of questions that MCP servers ask.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) approvals: BTreeMap<StepPath, PendingApproval>,
-    /// Questions of MCP servers during calls, by step and by the place of the call among those that its agent requested (0 for a `tool` step).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) server_talks: BTreeMap<StepPath, BTreeMap<usize, ServerTalk>>,
-    /// Marks of values that `format` steps made.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) made: BTreeSet<[u8; 32]>,
-    /// Those of them that are HTML.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) made_as_html: BTreeSet<[u8; 32]>,
     /// Whether a gate passed only because its judge could not answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) needs_review: bool,
@@ -129,41 +99,6 @@ pub(crate) struct NodeRef {
 pub(crate) struct ReadyKey {
     pub(crate) shortness: u32,
     pub(crate) at: NodeRef,
-}
-
-/// An open call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct OpenCall {
-    pub(crate) node: NodeRef,
-    pub(crate) started_ms: u64,
-    pub(crate) timeout_at: u64,
-    pub(crate) reserved: SetAside,
-    /// Whether a scripted reply answers it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) scripted: bool,
-}
-
-/// What a timer is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Timer {
-    /// The time of a call is up.
-    Call(u64),
-    /// A step may try again.
-    Backoff(NodeRef),
-    /// A `wait` has ended.
-    Pause(NodeRef),
-    /// The time for a person's answer is up.
-    Answer(NodeRef),
-    /// The time of one attempt is up.
-    Attempt(NodeRef),
-    /// The time of a step is up.
-    StepDeadline(NodeRef),
-    /// The `limits.deadline` of a pipeline has passed.
-    Deadline(u32),
-    /// The 60 s of `on_failure` or `finally` are up.
-    Stage(u32),
-    /// A run that was asked to end stops waiting for answers.
-    Grace,
 }
 
 /// A running pipeline: the run's own, or a called one.
@@ -210,6 +145,15 @@ impl Instance {
     /// The path of the call; empty for the run's own pipeline.
     pub(crate) fn path(&self) -> StepPath {
         self.prefix.trim_end_matches('/').into()
+    }
+
+    /// A server was asked for its tools.
+    fn tools_listed(&mut self, server: &str, tools: &[Arc<ServerTool>], instructions: &str, unpinned: &[String]) {
+        self.servers.insert(server.to_owned(), tools.to_vec());
+        self.unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
+        if !instructions.is_empty() {
+            self.instructions.insert(server.to_owned(), instructions.to_owned());
+        }
     }
 }
 
@@ -353,7 +297,7 @@ pub(crate) struct StepNode {
 impl StepNode {
     /// The details of the step.
     pub(crate) fn details(&self) -> StepDetails<'_> {
-        StepDetails::of(self.details.as_deref().unwrap_or(&serde_json::Value::Null))
+        StepDetails::from_value(self.details.as_deref().unwrap_or(&serde_json::Value::Null))
     }
 
     /// The `error` of a failed step.
@@ -377,6 +321,50 @@ impl StepNode {
             failed => format!("all {failed} elements that ran failed; the first: {message}"),
         };
         Some(StepFailure { step: self.path.clone(), failure: Failure::new(kind, message) })
+    }
+
+    /// The conversation of a step that talks with a model.
+    pub(crate) fn talk(&self) -> Option<&ModelTalk> {
+        if let StepWork::Asking(talk) = &self.work { Some(talk) } else { None }
+    }
+
+    /// The conversations of a step that have ended.
+    pub(crate) fn ended_talks(&self) -> &[EndedTalk] {
+        self.ended_talks.as_ref().map(|ended| ended.talks.as_slice()).unwrap_or_default()
+    }
+
+    /// Number of tries so far, of a step or of its requests to models. An answer that calls tools does not count.
+    pub(crate) fn attempts(&self) -> u32 {
+        let retried = self.talking.as_ref().map_or(0, |talking| talking.retried);
+        let now = self.talk().map_or(self.attempt, |talk| talk.attempts.saturating_sub(talk.turns as u32));
+        retried.saturating_add(now.max(1))
+    }
+
+    /// Milliseconds left of the step's `deadline` and `timeout`.
+    fn time_left(&self, now: u64) -> (Option<u64>, Option<u64>) {
+        let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
+        (left(self.deadline), left(self.attempt_ends))
+    }
+
+    /// Waits for a person, unless calls of the step are out.
+    fn wait_for_person(&mut self) {
+        if self.work.calls().is_empty() {
+            self.status = StepStatus::Waiting;
+        }
+    }
+
+    /// Records a part that a `send` has delivered, and who of the recipients of a mail gets it.
+    fn wrote(&mut self, part: PlainDelivery, accepted: &[String], rejected: &[RejectedRecipient]) {
+        let of_mail = || MailDelivery { accepted: accepted.to_vec(), rejected: rejected.to_vec() };
+        let delivery = Delivery { part, of_mail: (!accepted.is_empty()).then(of_mail) };
+        self.delivered.push(delivery.into_value().into());
+    }
+
+    /// Ends the conversation and keeps its usage. The next conversation starts anew.
+    fn end_conversation(&mut self) {
+        if let StepWork::Asking(asking) = std::mem::take(&mut self.work) {
+            self.ended_talks.get_or_insert_default().end(*asking);
+        }
     }
 
     fn new(step: StepIx, path: StepPath, priority: u32) -> StepNode {
@@ -477,115 +465,37 @@ impl StepWork {
 pub(crate) type CachedValue = Cached<crate::template::Value>;
 
 impl RunState {
-    pub(crate) fn node(&self, at: NodeRef) -> &StepNode {
-        &self.frame(at.frame).nodes[at.node as usize]
-    }
-
-    fn node_mut(&mut self, at: NodeRef) -> &mut StepNode {
-        &mut self.frame_mut(at.frame).nodes[at.node as usize]
-    }
-
-    #[expect(clippy::expect_used, reason = "frames are dropped only after everything that names them")]
-    pub(crate) fn frame(&self, ix: u32) -> &Frame {
-        self.frames[ix as usize].as_ref().expect("a frame in use")
-    }
-
-    #[expect(clippy::expect_used, reason = "frames are dropped only after everything that names them")]
-    fn frame_mut(&mut self, ix: u32) -> &mut Frame {
-        self.frames[ix as usize].as_mut().expect("a frame in use")
-    }
-
-    #[expect(clippy::expect_used, reason = "instances are dropped only after everything that names them")]
-    pub(crate) fn instance(&self, ix: u32) -> &Instance {
-        self.instances[ix as usize].as_ref().expect("an instance in use")
-    }
-
-    #[expect(clippy::expect_used, reason = "instances are dropped only after everything that names them")]
-    fn instance_mut(&mut self, ix: u32) -> &mut Instance {
-        self.instances[ix as usize].as_mut().expect("an instance in use")
-    }
-
-    /// The pipeline of a call, by path; an empty path is the run's own pipeline.
-    pub(crate) fn instance_at(&self, path: &str) -> Option<u32> {
-        let fits = |i: &Option<Instance>| i.as_ref().is_some_and(|i| *i.path() == *path);
-        self.instances.iter().rposition(fits).map(|ix| ix as u32)
-    }
-
-    /// The pipeline of a step, then the ones around it, each with the step that called it.
-    pub(crate) fn chain(&self, at: NodeRef) -> impl Iterator<Item = (u32, Option<NodeRef>)> + '_ {
-        let with_caller = |ix: u32| (ix, self.instance(ix).parent);
-        std::iter::successors(Some(with_caller(self.instance_of(at))), move |(_, parent)| Some(with_caller(self.instance_of((*parent)?))))
-    }
-
-    /// The rounds of a step: that of the run's own pipeline first, then of each called one, down to the step's own.
-    pub(crate) fn rounds(&self, at: NodeRef) -> Vec<u32> {
-        let callers = self.chain(at).filter_map(|(_, parent)| parent);
-        let mut rounds: Vec<u32> = std::iter::once(at).chain(callers).map(|node| self.node(node).round).collect();
-        rounds.reverse();
-        rounds
-    }
-
-    pub(crate) fn instance_of(&self, at: NodeRef) -> u32 {
-        self.frame(at.frame).instance
-    }
-
-    pub(crate) fn instance_around(&self, at: NodeRef) -> &Instance {
-        self.instance(self.instance_of(at))
-    }
-
-    /// The conversation of a step that talks with a model.
-    pub(crate) fn talk(&self, at: NodeRef) -> Option<&ModelTalk> {
-        if let StepWork::Asking(talk) = &self.node(at).work { Some(talk) } else { None }
-    }
-
-    fn talk_mut(&mut self, at: NodeRef) -> Option<&mut ModelTalk> {
-        if let StepWork::Asking(talk) = &mut self.node_mut(at).work { Some(talk) } else { None }
-    }
-
-    /// The step of the pipeline's own list that is or holds this step; `None` if it is in `on_failure` or `finally`.
-    pub(crate) fn own_place(&self, at: NodeRef) -> Option<u32> {
-        let main = self.instance_around(at).main;
-        self.holders(at).find(|at| at.frame == main).map(|at| at.node)
-    }
-
-    /// A step and the steps of its pipeline that hold it, innermost first.
-    pub(crate) fn holders(&self, at: NodeRef) -> impl Iterator<Item = NodeRef> + '_ {
-        std::iter::successors(Some(at), |at| self.frame(at.frame).parent)
-    }
-
-    pub(crate) fn key(&self, at: NodeRef) -> ReadyKey {
-        ReadyKey { shortness: u32::MAX - self.node(at).priority, at }
-    }
-
-    /// The refinement that a step may be part of: that of its list, or of one around it.
-    pub(crate) fn refinement_around(&self, at: NodeRef) -> Option<&RefinementRound> {
-        self.holders(at).find_map(|at| self.frame(at.frame).refinement.as_deref())
-    }
-
-    /// Whether a step is an element of a `for_each`.
-    pub(crate) fn is_element(&self, at: NodeRef) -> bool {
-        matches!(self.frame(at.frame).kind, FrameKind::Items { .. })
-    }
-
     /// Paths of the steps that wait for a person.
     pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
-        let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
-        let approvals = self.approvals.iter().filter(|(_, asked)| asked.answer.is_none()).map(|(step, _)| step);
-        doubts.chain(approvals).chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
+        self.people.undecided()
     }
 
     /// The open question of a step, as the number of the event that asked it.
     pub fn question(&self, step: &str) -> Option<u64> {
-        self.undecided().find(|waiting| ***waiting == *step).and_then(|waiting| self.asked.get(waiting)).copied()
+        self.people.question(step)
+    }
+
+    /// The open question of a step once the run is resumed, as the number of the event that asked it.
+    pub fn question_when_resumed(&self, step: &str) -> Option<u64> {
+        self.interrupted.as_deref().unwrap_or(self).question(step)
+    }
+
+    /// Milliseconds after the last event until the next answer of a person is due; `None` if there is no time limit.
+    pub fn time_to_answer(&self) -> Option<u64> {
+        self.people.answer_until().map(|until| until.saturating_sub(self.last_ms))
+    }
+
+    /// Steps that ask a person in a part of the run in which nothing new starts any more: no step could use the answer.
+    pub(crate) fn questions_in_vain(&self) -> Vec<StepPath> {
+        let is_ending = |step: &StepPath| {
+            let at = self.steps.find(step);
+            at.is_some_and(|at| self.steps.holders(at).any(|at| self.steps.frame(at.frame).mood != Mood::Going))
+        };
+        self.undecided().filter(|step| !self.people.doubts.contains_key(*step) && is_ending(step)).cloned().collect()
     }
 
     /// When the last event happened, in milliseconds since the run started.
     pub fn last_ms(&self) -> u64 {
         self.last_ms
-    }
-
-    /// The server whose tools a call lists.
-    pub(crate) fn listing(&self, call: u64) -> Option<String> {
-        self.listings.get(&call).cloned()
     }
 }

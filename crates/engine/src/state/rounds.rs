@@ -22,8 +22,8 @@ pub(crate) struct Repeating {
 impl RunState {
     /// Opens the steps of a group, or of the next round. The round before is kept until this one is over.
     pub(super) fn steps_opened(&mut self, plan: &Plan, at: NodeRef, round: u32, unchanged: u32) -> Option<()> {
-        let planned = self.file(plan, at);
-        let node = self.node(at);
+        let planned = self.steps.file(plan, at);
+        let node = self.steps.node(at);
         let planned_step = planned.step(node.step);
         let block = *planned_step.cases.first()?;
         let repeats = matches!(planned_step.step.kind, StepKind::Repeat(_));
@@ -31,10 +31,10 @@ impl RunState {
         let before = if let StepWork::Inner { frame, .. } = node.work { Some(frame) } else { None };
         let base = node.priority;
         if let Some(last) = before {
-            self.done.remove(&last);
+            self.steps.queue.done.remove(&last);
         }
-        let frame = self.open_block(planned, self.instance_of(at), block, Some(at), &format!("{inside}/"), base);
-        let node = self.node_mut(at);
+        let frame = self.steps.open_block(planned, self.steps.instance_of(at), block, Some(at), &format!("{inside}/"), base);
+        let node = self.steps.tree.node_mut(at);
         node.work = StepWork::Inner { frame, case: None };
         // Only the last round counts.
         node.judged = None;
@@ -44,10 +44,5 @@ impl RunState {
             self.drop_frame(frame);
         }
         Some(())
-    }
-
-    /// The `repeat` that a step stands in, the innermost.
-    pub(crate) fn repeating(&self, at: NodeRef) -> Option<&Repeating> {
-        self.holders(at).skip(1).find_map(|at| self.node(at).repeating.as_deref())
     }
 }

@@ -1,8 +1,10 @@
 //! Counters of a run: the budget reserved for its calls, and the places that its status depends on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+
+use crate::event::Usage;
 
 /// The most that calls may cost. It is reserved while they are open, and kept for a call that may have cost something and reported no cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,20 @@ impl SetAside {
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.usd += other.usd;
     }
+}
+
+/// What a run used so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spending {
+    /// Tokens and cost.
+    pub usage: Usage,
+    /// Number of step starts.
+    pub(crate) steps_started: u64,
+    /// Number of pipelines started, including the run's own.
+    #[serde(default)]
+    pub(crate) pipelines_begun: u64,
+    /// Scripted replies used, by step; the reply to a call that was lost is used again.
+    pub(crate) replies_used: BTreeMap<String, u64>,
 }
 
 /// Steps of a pipeline's own list, by place, in or below which something happened. Places that the refinement runs again are removed.

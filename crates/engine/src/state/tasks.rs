@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::talk::EndedTalk;
-use super::{NodeRef, RunState, StepNode, StepWork};
+use super::{StepNode, StepWork};
 use crate::event::{Happening, SharedValue, Verdict};
 use crate::gate;
 use crate::model::WrittenArtefact;
@@ -71,51 +70,32 @@ impl StepNode {
     pub(crate) fn decides(&self) -> bool {
         self.ended_by.is_none() && !self.status.is_final() && !matches!(self.work, StepWork::Call(_))
     }
-}
-
-impl RunState {
-    /// The conversations of a step that have ended.
-    pub(crate) fn ended_talks(&self, at: NodeRef) -> &[EndedTalk] {
-        self.node(at).ended_talks.as_ref().map(|ended| ended.talks.as_slice()).unwrap_or_default()
-    }
-
-    /// The tries of a `task` step.
-    pub(crate) fn tasking(&self, at: NodeRef) -> Option<&Tasking> {
-        self.node(at).tasking.as_deref()
-    }
-
     /// Whether the judges of a `task` step are asked, and not its agent.
-    pub(crate) fn judges_task(&self, at: NodeRef) -> bool {
-        let last = self.tasking(at).and_then(|tasking| tasking.tries.last());
+    pub(crate) fn judges_task(&self) -> bool {
+        let last = self.tasking.as_ref().and_then(|tasking| tasking.tries.last());
         last.is_some_and(|last| last.result.is_some() && last.verdicts.is_none())
     }
 
     /// Applies an event about a `task` step.
     pub(super) fn task_changed(&mut self, happening: &Happening) -> Option<()> {
         match happening {
-            Happening::TableDescribed { step, table, columns } => {
-                let at = self.find(step)?;
-                self.node_mut(at).tasking.get_or_insert_default().tables.push((table.clone(), columns.clone()));
+            Happening::TableDescribed { table, columns, .. } => {
+                self.tasking.get_or_insert_default().tables.push((table.clone(), columns.clone()));
             }
-            Happening::TaskTried { step, artefact, result, error, .. } => {
-                let at = self.find(step)?;
-                self.end_conversation(at);
+            Happening::TaskTried { artefact, result, error, .. } => {
+                self.end_conversation();
                 let (artefact, result, error) = (artefact.clone(), result.clone(), error.clone());
-                let one = TaskTry { artefact, result, error, ..TaskTry::default() };
-                self.node_mut(at).tasking.get_or_insert_default().tries.push(one);
+                self.tasking.get_or_insert_default().tries.push(TaskTry { artefact, result, error, ..TaskTry::default() });
             }
-            Happening::TaskExecuted { step, result, error, printed, cut, personal, files, .. } => {
-                let at = self.find(step)?;
-                let last = self.node_mut(at).tasking.as_mut()?.tries.last_mut()?;
+            Happening::TaskExecuted { result, error, printed, cut, personal, files, .. } => {
+                let last = self.tasking.as_mut()?.tries.last_mut()?;
                 (last.result, last.error) = (result.clone(), error.clone());
                 (last.printed, last.cut, last.personal) = (printed.clone(), *cut, personal.clone());
                 last.files.clone_from(files);
             }
-            Happening::TaskJudged { step, verdicts, .. } => {
-                let at = self.find(step)?;
-                self.needs_review |= verdicts.iter().any(|verdict| verdict.needs_review);
-                self.end_conversation(at);
-                self.node_mut(at).tasking.as_mut()?.tries.last_mut()?.verdicts = Some(verdicts.clone());
+            Happening::TaskJudged { verdicts, .. } => {
+                self.end_conversation();
+                self.tasking.as_mut()?.tries.last_mut()?.verdicts = Some(verdicts.clone());
             }
             _ => {}
         }

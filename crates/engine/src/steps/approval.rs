@@ -18,7 +18,7 @@ impl Kind for ApprovalStep {
     /// Asks the question; called again once somebody has answered.
     fn start(&self, context: &Context, at: NodeRef, step: &Step) -> Result<StepDecision, Failure> {
         let path = context.path(at);
-        if let Some(asked) = context.state.approvals.get(&path) {
+        if let Some(asked) = context.state.people.approvals.get(&path) {
             return asked.answer.as_ref().map_or(Ok(Then::Wait.into()), |answer| answered(&asked.form.fields, answer.clone()));
         }
         let (question, fields) = (context.fill_text(at, &self.question)?, context.rules().form_of(at, self)?);
@@ -80,7 +80,7 @@ impl Rules<'_> {
 impl Context {
     /// The problems of the fields that a person filled in for a step; empty if they are a valid answer.
     pub fn form_problems(&self, step: &str, fields: Option<&Value>) -> Vec<String> {
-        let Some(asked) = self.state.approvals.get(step) else { return vec![] };
+        let Some(asked) = self.state.people.approvals.get(step) else { return vec![] };
         form::answered(&asked.form.fields, fields.cloned().unwrap_or_default()).err().unwrap_or_default()
     }
 }
@@ -98,11 +98,11 @@ impl Steps<'_> {
 
     /// The mock of a step is its result; for an approval it is the answer, as a person would enter it.
     pub(super) fn give_mock(&mut self, at: NodeRef, step: &Step, mock: Value, recorded: Option<Value>) {
-        let is_loop = step.kind.repeat().is_some() && (step.for_each.is_none() || self.state.is_element(at));
+        let is_loop = step.kind.repeat().is_some() && (step.for_each.is_none() || self.state.steps.is_element(at));
         let mocked = || if is_loop { json!({ "mocked": true, "rounds": 1, "met": true }) } else { json!({ "mocked": true }) };
         let details = Some(recorded.unwrap_or_else(mocked));
         let StepKind::Approval(approval) = &step.kind else { return self.give(at, mock, details) };
-        if step.for_each.is_some() && !self.state.is_element(at) {
+        if step.for_each.is_some() && !self.state.steps.is_element(at) {
             return self.give(at, mock, details);
         }
         let answered = self.rules().form_of(at, approval).and_then(|fields| form::given(&fields, mock).map_err(misfit));

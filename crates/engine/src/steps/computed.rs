@@ -23,7 +23,7 @@ impl Kind for Set<'_> {
 impl Kind for FormatStep {
     fn start(&self, context: &Context, at: NodeRef, _step: &Step) -> Result<StepDecision, Failure> {
         let text = context.fill_text(at, &self.text)?;
-        let instance = context.state.instance_of(at);
+        let instance = context.state.steps.instance_of(at);
         let channel = self.channel.as_deref().map(|own| context.spoken(instance, own)).or_else(|| context.channel(instance)).cloned();
         let style = context.names().style(instance, self.style_guide.as_deref()).cloned();
         let output = context.names().format(instance, &text, channel.as_ref(), style.as_ref())?;
@@ -85,7 +85,7 @@ impl Kind for StopStep {
 impl Context {
     /// A channel or style guide as the person of an instance gets it.
     pub(crate) fn spoken<'s, T: Multilingual>(&self, instance: u32, own: &'s T) -> &'s T {
-        own.in_language(self.state.instance(instance).person.get("language").and_then(Value::as_str))
+        own.in_language(self.state.steps.instance(instance).person.get("language").and_then(Value::as_str))
     }
 }
 
@@ -108,7 +108,7 @@ impl Names<'_> {
         style: Option<&StyleGuide>,
     ) -> Result<Value, Failure> {
         let none = || Failure::new(FailureKind::BadRequest, "format needs a channel: list some in \"channels\", or name one in the step");
-        let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
+        let name = self.state.steps.instance(instance).person.get("name").and_then(Value::as_str);
         let formatted = crate::channel::format_without(text, channel.ok_or_else(none)?, style, name, &|text| self.hidden.places(text));
         let formatted = formatted.map_err(|error| {
             let kind = match error {

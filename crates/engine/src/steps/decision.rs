@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, of};
+use super::{Kind, with_kind};
 use crate::acts::CalledTool;
 use crate::command::CallRequest;
 use crate::event::{Failure, FailureKind, Happening, SendOutput, Verdict};
@@ -59,7 +59,7 @@ pub(crate) struct StepCall {
     /// What is called, as events name it.
     pub(crate) tool: String,
     /// What of it is recorded.
-    pub(crate) shown: Value,
+    pub(crate) recorded: Value,
     pub(crate) request: CallRequest,
     pub(crate) timeout_ms: u64,
     /// The agent that makes it.
@@ -85,12 +85,12 @@ pub(crate) enum CallCheck {
 
 impl StepCall {
     /// A call that rules decide about by its request alone.
-    pub(crate) fn new(tool: &str, shown: Value, request: CallRequest, timeout_ms: u64) -> StepCall {
-        StepCall { tool: tool.to_owned(), shown, request, timeout_ms, agent: None, check: CallCheck::Request }
+    pub(crate) fn new(tool: &str, recorded: Value, request: CallRequest, timeout_ms: u64) -> StepCall {
+        StepCall { tool: tool.to_owned(), recorded, request, timeout_ms, agent: None, check: CallCheck::Request }
     }
 
     fn called(&self) -> Option<CalledTool<'_>> {
-        let tool = CalledTool { name: &self.tool, arguments: &self.shown, whole: &self.shown, is_repeated: false, is_program: false };
+        let tool = CalledTool { name: &self.tool, arguments: &self.recorded, whole: &self.recorded, is_repeated: false, is_program: false };
         match &self.check {
             CallCheck::Nothing | CallCheck::Rehearsed | CallCheck::Request => None,
             CallCheck::Tool { arguments, whole } => Some(CalledTool { arguments, whole, ..tool }),
@@ -138,7 +138,7 @@ impl Steps<'_> {
         decide: impl FnOnce(&dyn Kind, &Context) -> Result<StepDecision, Failure>,
     ) -> Result<(), Failure> {
         let step = self.step(at);
-        of(&step.kind, |kind| {
+        with_kind(&step.kind, |kind| {
             let decision = decide(kind, self)?;
             self.carry_out(at, kind, decision)
         })
@@ -195,7 +195,7 @@ impl Steps<'_> {
             Then::Succeed(output, details) => self.succeed(at, output, details),
             Then::Give(output, details) => self.give(at, output, details),
             Then::Delivered => {
-                let output = SendOutput { delivered: self.state.node(at).delivered.clone() };
+                let output = SendOutput { delivered: self.state.steps.node(at).delivered.clone() };
                 self.give(at, output.into_value(), None);
             }
             Then::Fail(failure, details) => self.fail(at, failure, details),
@@ -215,7 +215,7 @@ impl Steps<'_> {
             _ => self.gatekeeper().permit(at, call.agent.as_deref(), call.called(), &call.request)?,
         };
         if is_let_out {
-            self.gatekeeper().call_out(at, &call.tool, call.shown, call.request, call.timeout_ms);
+            self.gatekeeper().call_out(at, &call.tool, call.recorded, call.request, call.timeout_ms);
         }
         Ok(())
     }
@@ -225,12 +225,12 @@ impl Run {
     /// Continues a step: after the start, a reply, a backoff, the end of what it holds, or the wait for a permit.
     pub(crate) fn ask_on(&mut self, at: NodeRef) {
         // A pipeline that the step called may end while a person still decides whether the step continues.
-        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
+        if self.state.people.doubts.get(&self.state.steps.node(at).path) == Some(&None) {
             return;
         }
         let asked = self.steps().decide(at, |kind, context| kind.next(context, at));
         if let Err(failure) = asked {
-            let details = self.state.talk(at).is_some().then(|| self.conversations().model_details(at));
+            let details = self.state.steps.node(at).talk().is_some().then(|| self.conversations().model_details(at));
             self.fail(at, failure, details);
         }
     }

@@ -19,19 +19,19 @@ const RECALL_MS: u64 = 5_000;
 impl Scheduler<'_> {
     /// Looks up a stored result before a step's own request is sent. Returns false if there is nothing to look up.
     pub(crate) fn recalls(&mut self, at: NodeRef, request: &CallRequest) -> bool {
-        let is_new = !matches!(self.state.node(at).cache, CacheStage::Missed(_));
+        let is_new = !matches!(self.state.steps.node(at).cache, CacheStage::Missed(_));
         if !is_new || self.step(at).cache.is_none() || self.options.mocks.refuses_effects {
             return false;
         }
         let step = self.step(at);
         let form = ResultForm {
             kind: step.kind.word(),
-            is_single: super::of(&step.kind, |kind| kind.is_single(self, at)),
+            is_single: super::with_kind(&step.kind, |kind| kind.is_single(self, at)),
             output: step.kind.facts().output.map(crate::shape::schema),
             policies: self.policies(at, None),
         };
         let Some(key) = key(request, form) else { return false };
-        let call = self.state.last_call + 1;
+        let call = self.state.calls.last() + 1;
         let recall = CallRequest::Recall { key: key.clone(), now: self.now.wall };
         self.0.emit(Happening::CacheAsked { step: self.path(at), call, key, timeout_at_ms: self.now.ms + RECALL_MS });
         self.gatekeeper().send_out(at, "", call, recall);
@@ -57,12 +57,12 @@ impl Scheduler<'_> {
 
     /// Stores the result of a step whose lookup found nothing.
     pub(crate) fn keep(&mut self, at: NodeRef, output: &Value, details: &Value) {
-        let (CacheStage::Missed(key), Some(time)) = (&self.state.node(at).cache, self.step(at).cache) else { return };
+        let (CacheStage::Missed(key), Some(time)) = (&self.state.steps.node(at).cache, self.step(at).cache) else { return };
         let until = chrono::TimeDelta::from_std(time).ok().and_then(|time| self.now.wall.checked_add_signed(time));
         let value = json!({ "output": output, "details": details });
         let until = until.unwrap_or(chrono::DateTime::<chrono::Utc>::MAX_UTC);
         let keep = Command::Keep { key: key.clone(), until, value };
-        self.commands.push_back(keep);
+        self.outbox.push(keep);
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) trait Kind {
 }
 
 /// The table of kinds.
-pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
+pub(crate) fn with_kind<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
     match kind {
         StepKind::Agent(step) => then(step),
         StepKind::Set(filling) => then(&computed::Set(filling)),
@@ -183,7 +183,7 @@ impl Steps<'_> {
             self.end_as_recorded(at, &step, end);
             return Ok(());
         }
-        let list = step.for_each.as_ref().filter(|_| !self.state.is_element(at));
+        let list = step.for_each.as_ref().filter(|_| !self.state.steps.is_element(at));
         let mut elements = None;
         match (self.schedule().mock(at), list) {
             // The list of a `for_each` has a mock for each element.
@@ -230,7 +230,7 @@ impl Steps<'_> {
             return self.fail_attempt(at, failure);
         }
         self.schedule().answers(name);
-        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        let is_whole = step.for_each.is_some() && !self.state.steps.is_element(at);
         match mock {
             Mock::Output(output) => match mocked::problems(step, &self.planned_of(at).pipeline, &output) {
                 problems if problems.is_empty() || is_whole => self.give_mock(at, step, output, None),
@@ -278,11 +278,11 @@ impl Steps<'_> {
     }
 
     pub(crate) fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<SharedValue>>) {
-        let node = self.state.node(at);
+        let node = self.state.steps.node(at);
         let happening = Happening::StepStarted {
             step: node.path.clone(),
             attempt: node.attempt + 1,
-            round: self.state.rounds(at).into_iter().max().unwrap_or(1),
+            round: self.state.steps.rounds(at).into_iter().max().unwrap_or(1),
             phase: step.phase.clone(),
             items,
         };
@@ -325,8 +325,8 @@ impl Gatekeeper<'_> {
         if self.answerer != Answerer::World || self.scheduler().recalls(at, &request) {
             return;
         }
-        let node = self.state.node(at);
-        let call = self.state.last_call + 1;
+        let node = self.state.steps.node(at);
+        let call = self.state.calls.last() + 1;
         let happening = Happening::ToolCalled {
             step: node.path.clone(),
             call,
@@ -348,7 +348,7 @@ impl Gatekeeper<'_> {
     /// The run would fail before the call, too.
     pub(super) fn judged(&mut self, at: NodeRef, step: &Step, answerer: Answerer) -> Result<(), Failure> {
         // A list is asked for by its elements.
-        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        let is_whole = step.for_each.is_some() && !self.state.steps.is_element(at);
         if is_whole || !step.kind.makes_one_request() {
             return Ok(());
         }
@@ -368,7 +368,7 @@ impl Schedule<'_> {
     /// The mock of a step, by its path or by the tool it uses; that of a whole `for_each` only by its path.
     fn mock(&self, at: NodeRef) -> Option<(String, Mock)> {
         let step = self.step(at);
-        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        let is_whole = step.for_each.is_some() && !self.state.steps.is_element(at);
         let tool = if let StepKind::Tool(tool) = &step.kind {
             Some(tool.tool.value.clone())
         } else {
@@ -405,7 +405,7 @@ impl Schedule<'_> {
     pub(crate) fn recorded<T: Clone>(&self, name: &str, answers: impl FnOnce(&RecordedRun) -> &BTreeMap<String, Vec<T>>) -> Option<T> {
         let all = answers(self.options.mocks.recorded.as_ref()?).get(name)?;
         let mut noted = self.noted.borrow_mut();
-        let given = noted.given.entry(name.to_owned()).or_default();
+        let given = noted.answers_used.entry(name.to_owned()).or_default();
         let answer = if all.len() == 1 { all.first() } else { all.get(*given) };
         *given += 1;
         answer.cloned()
@@ -418,11 +418,11 @@ impl Schedule<'_> {
 
     fn step_limit(&self) -> Option<String> {
         let file = self.own_pipeline().and_then(|own| own.limits.max_steps);
-        let started = self.state.steps_started;
+        let started = self.state.spent.steps_started;
         if let Some(most) = [file, self.options.limits.max_steps].into_iter().flatten().min() {
             return (started >= most).then(|| format!("max_steps is reached: {most} steps have started"));
         }
-        let called = self.state.pipelines_begun.saturating_sub(1);
+        let called = self.state.spent.pipelines_begun.saturating_sub(1);
         let (what, most) =
             if called > MOST_CALLED { ("pipelines were called", MOST_CALLED) } else { ("steps have started", MOST_STEP_RUNS) };
         let is_over = called > MOST_CALLED || started >= MOST_STEP_RUNS;

@@ -98,7 +98,7 @@ impl Requests<'_> {
 
     /// The policies in force for what a step starts, or its agent.
     fn policies_of_user(&self, at: NodeRef) -> Vec<(&str, &Policy)> {
-        self.policies(at, self.state.talk(at).map(|talk| &*talk.agent))
+        self.policies(at, self.state.steps.node(at).talk().map(|talk| &*talk.agent))
     }
 
     /// What a program may use: the narrowest of all policies in force.
@@ -117,7 +117,7 @@ impl Files<'_> {
         }
         let tell = |path: &str| from_folder(&pipeline.folder, &pipeline.project.join(path)).to_string_lossy().into_owned();
         let fields = pipeline.input_fields();
-        let mut inputs = (*self.state.instance_around(at).inputs).clone();
+        let mut inputs = (*self.state.steps.instance_around(at).inputs).clone();
         for field in fields {
             if let Some(value) = inputs.get_mut(&field.name) {
                 *value = field.with_paths(value, &tell);
@@ -128,18 +128,18 @@ impl Files<'_> {
         let ids: BTreeSet<&str> = reads().filter(|path| path[0] == "steps").filter_map(|path| path.get(1)).map(String::as_str).collect();
         // A text that reads all steps as one value sees them as every other text does.
         if !ids.is_empty() && !reads().any(|path| *path == ["steps"]) {
-            let found = ids.into_iter().filter_map(|id| Some((id, self.names().look_up(self.state.instance_of(at), Some(at), id)?)));
+            let found = ids.into_iter().filter_map(|id| Some((id, self.names().look_up(self.state.steps.instance_of(at), Some(at), id)?)));
             let steps = found.map(|(id, found)| {
-                let mut output = self.state.node(found).output.as_deref().cloned();
+                let mut output = self.state.steps.node(found).output.as_deref().cloned();
                 output.iter_mut().for_each(|output| self.tell_files(output, &mut |path| tell(path)));
                 (id, self.names().step_value_of(found, output.as_ref()))
             });
             told.push(("steps".to_owned(), template::object(steps.collect::<Vec<_>>())));
         }
         // The innermost first: the first of a name counts.
-        for holder in self.state.holders(at) {
+        for holder in self.state.steps.holders(at) {
             let step = self.step(holder);
-            let (Some(item), Some(list)) = (self.state.node(holder).item.as_deref(), &step.for_each) else { continue };
+            let (Some(item), Some(list)) = (self.state.steps.node(holder).item.as_deref(), &step.for_each) else { continue };
             let of_list = |text: &&Text| matches!(text.form, Form::Sole | Form::Bare) && text.reads.len() == 1;
             let read = list.list.texts().into_iter().find(of_list).and_then(|text| text.reads.first());
             let field = read.and_then(|read| match read.path.as_slice() {

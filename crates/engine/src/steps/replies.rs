@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::channel::clean;
-use crate::command::{CallReply, Command};
+use crate::command::CallReply;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::result::{self, ResultContext};
 use crate::model::{StepKind, ToolKind};
@@ -26,10 +26,10 @@ impl Steps<'_> {
         if let Some(place) = self.toolbox().asked_place(at, call) {
             return self.talks().asked_answered(at, call, place, result);
         }
-        if self.state.listing(call).is_some() {
+        if self.state.calls.listing(call).is_some() {
             return self.servers().tools_listed(at, call, result);
         }
-        if self.state.talk(at).is_some() {
+        if self.state.steps.node(at).talk().is_some() {
             let result = result.and_then(|reply| match reply {
                 CallReply::Model(reply) if self.conversations().answers_by_program(at) => {
                     Ok(ModelReply { text: clean(&reply.text).0.into_owned(), ..reply })
@@ -39,7 +39,7 @@ impl Steps<'_> {
             });
             return self.talks().model_replied(at, call, result);
         }
-        if matches!(self.state.node(at).cache, CacheStage::Looking(_)) {
+        if matches!(self.state.steps.node(at).cache, CacheStage::Looking(_)) {
             return self.scheduler().recalled(at, call, result);
         }
         let step = self.path(at);
@@ -87,7 +87,7 @@ impl Steps<'_> {
 
     /// Ends a try of a step with a result, or with a mock in a test. The result must have the shape that the step declares.
     pub(crate) fn give(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
-        match self.schedule().held(at, output) {
+        match self.schedule().fitted(at, output) {
             Ok(output) => self.succeed(at, output, details),
             Err(problems) => {
                 let message = format!("the result does not match its schema: {}", problems.join("; "));
@@ -101,10 +101,9 @@ impl Steps<'_> {
         let Some(open) = self.state.calls.get(&call) else { return };
         let seconds = crate::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
         let open_at = open.node;
-        let has_gone_out = self.unsent.remove(&call).is_none();
+        let has_gone_out = self.outbox.cancel(call);
         let acts = has_gone_out && self.schedule().call_acts(call);
-        self.commands.push_back(Command::Cancel { call });
-        let message = match self.state.listing(call).filter(|_| has_gone_out) {
+        let message = match self.state.calls.listing(call).filter(|_| has_gone_out) {
             Some(server) => format!("server \"{server}\" did not start and list its tools within {seconds} (connect_timeout)"),
             None if has_gone_out => match self.schedule().code_at(open_at) {
                 Some(code) => format!("{code} did not end within {seconds}, and was ended"),
@@ -131,17 +130,17 @@ impl Steps<'_> {
 impl Conversations<'_> {
     /// Whether the open conversation of a step is with a program that is an agent.
     fn answers_by_program(&self, at: NodeRef) -> bool {
-        let model = self.state.talk(at).and_then(|talk| self.model(at, &talk.model));
+        let model = self.state.steps.node(at).talk().and_then(|talk| self.model(at, &talk.model));
         model.is_some_and(|model| model.provider.program().is_some())
     }
 }
 
 impl Schedule<'_> {
-    pub(crate) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
+    pub(crate) fn fitted(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
         let (step, planned) = (self.step(at), self.planned_of(at));
         let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
         let asked = if let StepKind::Agent(asked) = &step.kind { Some(asked) } else { None };
-        if step.for_each.is_some() && !self.state.is_element(at) {
+        if step.for_each.is_some() && !self.state.steps.is_element(at) {
             let agent = asked.and_then(|asked| planned.pipeline.agents.get(&asked.agent.value));
             return result::results(&step, ResultContext { agent, called }, value);
         }

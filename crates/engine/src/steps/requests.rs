@@ -25,7 +25,7 @@ impl Requests<'_> {
 
     /// The key that the author wrote. Where an earlier run used it first, `run` in it is that run.
     fn written_key(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
-        match self.state.kept.key_of(&self.state.node(at).path) {
+        match self.state.kept.key_of(&self.state.steps.node(at).path) {
             Some((run, _)) => self.names().fill_text_with(at, text, &[("run", self.names().run_named(run, at))]),
             None => self.fill_text(at, text),
         }
@@ -34,10 +34,10 @@ impl Requests<'_> {
     /// A key that no other step, element or round of this run has: the run and the path, of an element that an earlier run began those there, and the rounds of the pipelines around it, from the first one
     /// that is in its second round.
     pub(crate) fn own_key(&self, at: NodeRef) -> String {
-        let mut rounds = self.state.rounds(at);
+        let mut rounds = self.state.steps.rounds(at);
         let first_again = rounds.iter().position(|round| *round > 1).unwrap_or(rounds.len() - 1);
         let rounds: Vec<String> = rounds.drain(first_again..).map(|round| round.to_string()).collect();
-        let path = &*self.state.node(at).path;
+        let path = &*self.state.steps.node(at).path;
         let (run, path) = self.state.kept.key_of(path).unwrap_or((&self.id, path.to_owned()));
         format!("{run}-{path}-{}", rounds.join("."))
     }

@@ -39,7 +39,7 @@ impl Scheduler<'_> {
 
     /// Ends a step that holds others if these did not end well. Whether it did.
     fn ends_badly(&mut self, at: NodeRef, ix: u32) -> bool {
-        let frame = self.state.frame(ix);
+        let frame = self.state.steps.frame(ix);
         let stopped = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done));
         if let Some(failure) = stopped {
             self.fail_attempt(at, failure.failure);
@@ -66,11 +66,11 @@ impl Scheduler<'_> {
         if self.ends_badly(at, ix) {
             return;
         }
-        let frame = self.state.frame(ix);
+        let frame = self.state.steps.frame(ix);
         let last = NodeRef { frame: ix, node: (frame.nodes.len() as u32).saturating_sub(1) };
         let mood = frame.mood;
         let output = self.schedule().outputs_of(ix);
-        let round = self.state.node(at).repeating.as_ref().map_or(1, |own| own.round);
+        let round = self.state.steps.node(at).repeating.as_ref().map_or(1, |own| own.round);
         // A `stop` inside ended the run: nothing is decided any more.
         if mood != Mood::Going {
             return self.succeed(at, output, Some(RepeatDetails { rounds: round, met: None }.into_value()));
@@ -103,18 +103,19 @@ impl Scheduler<'_> {
 impl Schedule<'_> {
     /// Why a gate in a list was not met, where that is not allowed.
     pub(crate) fn unmet_in(&self, ix: u32) -> Option<Failure> {
-        let unmet =
-            (0..).zip(&self.state.frame(ix).nodes).filter(|(_, node)| node.status == StepStatus::Failed).find_map(|(node, failed)| {
+        let unmet = (0..).zip(&self.state.steps.frame(ix).nodes).filter(|(_, node)| node.status == StepStatus::Failed).find_map(
+            |(node, failed)| {
                 let failure = failed.failure.as_ref().filter(|failure| failure.kind == FailureKind::Quality)?;
                 (!self.step(NodeRef { frame: ix, node }).allows(failure.kind)).then_some(failure)
-            });
+            },
+        );
         unmet.cloned()
     }
 
     /// What the steps of a list gave, by their ids. A step without an output is left out, and so is what comes before a gate that was not met:
     /// the text that it did not let through may be in any of it.
     fn outputs_of(&self, ix: u32) -> Value {
-        let frame = self.state.frame(ix);
+        let frame = self.state.steps.frame(ix);
         let planned = self.planned(frame.instance);
         let held_back = self.before_unmet(ix);
         let given = frame.nodes.iter().enumerate().filter(|(place, _)| !held_back.contains(place)).map(|(_, node)| node);
@@ -127,7 +128,7 @@ impl Schedule<'_> {
 
     /// Places of a list before a gate that let nothing through, or before a step in which there is one.
     pub(crate) fn before_unmet(&self, ix: u32) -> BTreeSet<usize> {
-        let frame = self.state.frame(ix);
+        let frame = self.state.steps.frame(ix);
         let FrameKind::Block(block) = frame.kind else { return BTreeSet::new() };
         let block = self.planned(frame.instance).block(block);
         let unmet: Vec<usize> = (0..).zip(&frame.nodes).filter(|(_, node)| node.judged == Some(false)).map(|(place, _)| place).collect();
@@ -136,7 +137,7 @@ impl Schedule<'_> {
 
     /// How many rounds in a row `until` read what it read the round before.
     fn unchanged(&self, at: NodeRef, ix: u32, own: &RepeatStep) -> u32 {
-        let Some(repeating) = self.state.node(at).repeating.as_deref() else { return 0 };
+        let Some(repeating) = self.state.steps.node(at).repeating.as_deref() else { return 0 };
         let Some(before) = repeating.before else { return 0 };
         let inner = own.until.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "steps"));
         let is_same = |read: &Read| self.read_in(ix, read) == self.read_in(before, read);
@@ -145,7 +146,7 @@ impl Schedule<'_> {
 
     /// What a path gives in a frame; of a step that stands elsewhere nothing.
     fn read_in(&self, ix: u32, read: &Read) -> Option<Value> {
-        let frame = self.state.frame(ix);
+        let frame = self.state.steps.frame(ix);
         let FrameKind::Block(block) = frame.kind else { return None };
         let [_, id, member, rest @ ..] = read.path.as_slice() else { return None };
         let node = frame.nodes.get(self.planned(frame.instance).block(block).place(id)?)?;

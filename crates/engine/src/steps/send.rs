@@ -38,7 +38,7 @@ impl Kind for SendStep {
         }
         let tool = context.tool(at, to)?;
         let timeout = step.timeout.unwrap_or(tool.call_timeout());
-        let done = context.state.node(at).delivered.len();
+        let done = context.state.steps.node(at).delivered.len();
         if done >= parts.len() {
             return Ok(Then::Succeed(SendOutput { delivered: vec![] }.into_value(), None).into());
         }
@@ -63,7 +63,7 @@ impl Kind for SendStep {
         let at_once = self.to.value == STDOUT
             || context.options.mocks.refuses_effects
             || context.tool(at, &self.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
-        let first = context.state.node(at).delivered.len();
+        let first = context.state.steps.node(at).delivered.len();
         let last = if at_once { parts.len() } else { first + 1 };
         let accepted = match receipt.accepted.is_empty() && context.options.mocks.refuses_effects {
             true => context.requests().would_accept(at, self)?,
@@ -187,7 +187,7 @@ impl Requests<'_> {
 
     /// Whether what is sent was made for a channel as HTML, however it was handed on.
     fn is_html(&self, at: NodeRef, send: &SendStep) -> Result<bool, Failure> {
-        Ok(self.state.is_html(&self.fill(at, &send.of)?))
+        Ok(self.state.made.is_html(&self.fill(at, &send.of)?))
     }
 
     /// The parts to send: those that a `format` step made, otherwise the text as one part.
@@ -196,7 +196,7 @@ impl Requests<'_> {
     /// There is nothing to send.
     fn parts_to_send(&self, at: NodeRef, send: &SendStep) -> Result<Vec<MessagePart>, Failure> {
         let value = self.fill(at, &send.of)?;
-        let parts = self.state.made_parts(&value).unwrap_or_else(|| {
+        let parts = self.state.made.made_parts(&value).unwrap_or_else(|| {
             let text = plain(&value);
             vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), plain: text.clone(), text }]
         });

@@ -93,7 +93,12 @@ impl Files<'_> {
 
     /// `read` steps that have succeeded, in this list and the lists around it.
     fn reads_here(&self, at: NodeRef) -> impl Iterator<Item = &StepNode> {
-        let lists = self.state.holders(at).map(|at| self.state.frame(at.frame)).filter(|frame| matches!(frame.kind, FrameKind::Block(_)));
+        let lists = self
+            .state
+            .steps
+            .holders(at)
+            .map(|at| self.state.steps.frame(at.frame))
+            .filter(|frame| matches!(frame.kind, FrameKind::Block(_)));
         let nodes = lists.flat_map(|frame| frame.nodes.iter().map(|node| (self.planned(frame.instance).step(node.step), node)));
         let reads = nodes.filter(|(planned, node)| node.status == StepStatus::Succeeded && matches!(planned.step.kind, StepKind::Read(_)));
         reads.map(|(_, node)| node)

@@ -28,7 +28,7 @@ use crate::state::{NodeRef, TaskTry};
 use crate::steps::Kind;
 use crate::steps::decision::{StepCall, StepDecision, Then};
 use crate::steps::wrong_answer;
-use crate::words::{MOST_SHOWN, ms, shown};
+use crate::words::{MOST_SHOWN, excerpt, ms};
 use std::path::PathBuf;
 
 /// The next action of a `task` step.
@@ -50,14 +50,14 @@ enum NextOfTask<'c> {
 impl Kind for TaskStep {
     /// Continues after the start, a reply, a backoff, or the wait for a permit.
     fn next(&self, context: &Context, at: NodeRef) -> Result<StepDecision, Failure> {
-        if !context.state.node(at).decides() {
+        if !context.state.steps.node(at).decides() {
             return Ok(Then::Wait.into());
         }
         let tasks = context.tasks();
         Ok(match tasks.next_of_task(at, self)? {
             NextOfTask::Describe(table) => tasks.query(at, self, format!("select * from \"{}\" limit 1", table.name)),
             NextOfTask::Try => {
-                if context.state.talk(at).is_none() {
+                if context.state.steps.node(at).talk().is_none() {
                     tasks.check_accept(at, self)?;
                 }
                 Then::Ask(self.agent.value.clone()).into()
@@ -88,7 +88,9 @@ impl Kind for TaskStep {
                 let events = context.conversations().reading(at, notes).into_iter().chain([tried]).collect();
                 StepDecision { events, then: Then::GoOn }
             }
-            Err(problems) if context.state.talk(at).is_some_and(|talk| talk.repairs < MOST_REPAIRS) => Then::Repair(problems).into(),
+            Err(problems) if context.state.steps.node(at).talk().is_some_and(|talk| talk.repairs < MOST_REPAIRS) => {
+                Then::Repair(problems).into()
+            }
             Err(problems) => {
                 let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
                 tried_nothing(step, number, kind, message)
@@ -179,7 +181,7 @@ impl<'c> Tasks<'c> {
 
     fn next_of_task(self, at: NodeRef, own: &TaskStep) -> Result<NextOfTask<'c>, Failure> {
         let kind = self.artefact_kind(at, own)?;
-        let tasking = self.0.state.tasking(at);
+        let tasking = self.0.state.steps.node(at).tasking.as_deref();
         let tries = tasking.map(|tasking| tasking.tries.as_slice()).unwrap_or_default();
         if let Some(last) = tries.last() {
             if last.is_accepted() {
@@ -215,7 +217,7 @@ impl<'c> Tasks<'c> {
 
     /// The tables that the agent of a task may read, with their columns.
     pub(super) fn described(self, at: NodeRef) -> impl Iterator<Item = &'c (String, Vec<(String, String)>)> {
-        let tables = self.0.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
+        let tables = self.0.state.steps.node(at).tasking.as_deref().map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
         tables.iter().filter(|(_, columns)| !columns.is_empty())
     }
 
@@ -296,19 +298,19 @@ impl<'c> Tasks<'c> {
         let with = json!({ "task": asked.trim(), "code": last.artefact.code, "printed": last.printed });
         let cards = self.accept_cards(at, own)?;
         let mut question = self.questions().question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
-        question.shown = Some(shown(&question.text, last.cut, MOST_SHOWN));
+        question.excerpt = Some(excerpt(&question.text, last.cut, MOST_SHOWN));
         question.pictures = if own.pictures { last.files.iter().take(MOST_PICTURES).cloned().collect() } else { vec![] };
         Ok(question)
     }
 
     /// The tries of a `task` step.
     pub(crate) fn tries(self, at: NodeRef) -> &'c [TaskTry] {
-        self.0.state.tasking(at).map(|tasking| tasking.tries.as_slice()).unwrap_or_default()
+        self.0.state.steps.node(at).tasking.as_deref().map(|tasking| tasking.tries.as_slice()).unwrap_or_default()
     }
 
     /// The details of a `task` step: its tries, what was wrong with the last of them, and those of all its conversations.
     pub(crate) fn task_details(&self, at: NodeRef) -> Value {
-        let tasking = self.state.tasking(at);
+        let tasking = self.state.steps.node(at).tasking.as_deref();
         let tries = self.tries(at);
         let try_details = |one: &TaskTry| TryDetails {
             thought: one.artefact.thought.clone(),

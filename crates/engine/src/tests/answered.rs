@@ -76,7 +76,7 @@ fn what_an_endpoint_wants_back_goes_back_also_after_a_resume_and_nobody_else_see
     let mut mask = PersonalMask::default();
     mask.take(&after.events);
     for event in &after.events {
-        let told = public_value(event, mask.of(&after.events), true).to_string();
+        let told = public_value(event, mask.for_run(&after.events), true).to_string();
         assert!(!told.contains("must not") && !told.contains("reasoning_content"), "{told}");
     }
 }

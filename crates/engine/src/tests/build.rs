@@ -97,7 +97,7 @@ pub(super) fn retry(attempts: u64) -> Retry {
 }
 
 pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
-    Case { phrases: vec![named(id)], ..Case::of(named(id), steps.into_iter().map(Arc::new).collect(), true) }
+    Case { phrases: vec![named(id)], ..Case::new(named(id), steps.into_iter().map(Arc::new).collect(), true) }
 }
 
 pub(super) fn group(id: &str, parallel: bool, steps: Vec<Step>) -> Step {

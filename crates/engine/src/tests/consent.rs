@@ -48,7 +48,7 @@ fn nothing_goes_out_before_a_person_has_said_yes_and_each_call_is_asked_about() 
     assert!(world.run.is_paused() && world.out.is_empty());
     assert_eq!(world.questions(), [r#""a" wants to call hook with {"id":"7"}; allow it?"#]);
     let state = world.run.state();
-    assert_eq!(state.node(state.paths["a"]).status, StepStatus::Waiting);
+    assert_eq!(state.steps.node(state.steps.paths["a"]).status, StepStatus::Waiting);
     world.decide("a", true);
     assert_eq!(world.out.len(), 1);
     world.reply_with(Ok(CallReply::Value(json!("done"))));

@@ -45,7 +45,7 @@ fn open() -> Policy {
 }
 
 fn ended(world: &World, step: &str) -> (StepStatus, String) {
-    let node = world.run.state().node(world.run.state().paths[step]);
+    let node = world.run.state().steps.node(world.run.state().steps.paths[step]);
     let failed = world.events.iter().rev().find_map(|event| match &event.happening {
         Happening::StepFailed { step: failed, failure, .. } if **failed == *step => Some(failure.message.clone()),
         _ => None,
@@ -93,7 +93,7 @@ fn a_program_gets_its_arguments_and_the_strictest_bounds() {
     assert_eq!((call.env[0].0.as_str(), call.env[0].1.reveal()), ("TOKEN", "s3cret"));
     assert!(!world.events.iter().any(|event| format!("{event:?}").contains("s3cret")));
     world.reply_with(printed("one\n"));
-    let output = world.run.state().node(world.run.state().paths["a"]).output.clone();
+    let output = world.run.state().steps.node(world.run.state().steps.paths["a"]).output.clone();
     assert_eq!((ended(&world, "a").0, output.as_deref().cloned()), (StepStatus::Succeeded, Some(json!("one"))));
 }
 
@@ -254,7 +254,7 @@ fn code_gets_variables_and_a_failure_names_its_line() {
     let mut world = World::new(planned(vec![pipeline("p", steps())]));
     let returns = json!({ "x": [1, 2] }).as_object().cloned().unwrap();
     world.reply_with(Ok(CallReply::Python(PythonReply { returns, printed: "hi\n".into(), ..PythonReply::default() })));
-    let node = world.run.state().node(world.run.state().paths["a"]).clone();
+    let node = world.run.state().steps.node(world.run.state().steps.paths["a"]).clone();
     assert_eq!(node.output.as_deref(), Some(&json!({ "x": [1, 2] })));
     let mut world = World::new(planned(vec![pipeline("p", steps())]));
     world.reply_with(Ok(CallReply::Python(PythonReply::default())));
@@ -314,6 +314,6 @@ fn the_arguments_of_a_tool_that_is_code_are_its_variables() {
     assert_eq!(world.coded[0].variables, json!({ "n": 4 }).as_object().cloned().unwrap());
     let returns = json!({ "x": 8 }).as_object().cloned().unwrap();
     world.reply_with(Ok(CallReply::Python(PythonReply { returns, ..PythonReply::default() })));
-    let output: Value = world.run.state().node(world.run.state().paths["a"]).output.as_deref().cloned().unwrap();
+    let output: Value = world.run.state().steps.node(world.run.state().steps.paths["a"]).output.as_deref().cloned().unwrap();
     assert_eq!(output, json!({ "x": 8 }));
 }

@@ -146,7 +146,7 @@ fn steps_that_call_something_themselves_ask_with_all_that_they_do() {
         let mut world = world(prompting(), pipeline("p", vec![step]));
         assert!(world.run.is_paused() && world.out.is_empty(), "{path}");
         assert_eq!(world.asked_of_people(), [format!(r#""{path}" wants to {question} ({ASKS}); allow it?"#)]);
-        assert_eq!(world.run.state().node(world.run.state().paths[path]).status, StepStatus::Waiting);
+        assert_eq!(world.run.state().steps.node(world.run.state().steps.paths[path]).status, StepStatus::Waiting);
         let mut no = world.again();
         world.says(path, true);
         assert_eq!((world.out.len(), world.asked_of_people().len()), (1, 1), "{path}");

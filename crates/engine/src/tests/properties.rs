@@ -102,7 +102,7 @@ fn says_in_plan(drawn: &Drawn, path: &str, tried: u32) -> Says {
 fn does_task(world: &mut World, drawn: &Drawn, path: &str, tried: u32) {
     let (call, _) = *world.out.iter().find(|(_, out)| out == path).unwrap();
     let of_model = world.events.iter().any(|e| matches!(&e.happening, Happening::ModelCalled { call: other, .. } if *other == call));
-    let is_judging = world.run.state().judges_task(world.run.state().find(path).unwrap());
+    let is_judging = world.run.state().steps.node(world.run.state().steps.find(path).unwrap()).judges_task();
     match (of_model, is_judging) {
         (false, _) if drawn.fails == 3 && tried > 1 => {
             world.give(path, Err(Failure::new(FailureKind::BadRequest, format!("line {tried}: no such column"))));

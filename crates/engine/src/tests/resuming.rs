@@ -329,7 +329,7 @@ fn a_once_step_that_has_happened_gives_what_the_person_says_and_is_not_run_again
     for paused in [crashed, interrupted] {
         let told = |output: serde_json::Value| {
             let run = Run::resumed("r_test", paused.plan.clone(), options(), paused.moment(), &paused.events).unwrap();
-            run.told_output("pay", output)
+            run.reported_output("pay", output)
         };
         assert_eq!(told(json!({ "paid": true })), Err(vec!["an http step returns { status, headers, body }".to_string()]));
         let output = told(json!({ "status": 201, "headers": {}, "body": "receipt 7" })).unwrap();

@@ -319,9 +319,9 @@ fn of_a_hundred_branches_at_the_limit_none_overruns_it() {
             _ => None,
         });
         world.reply_with(used(reserved.unwrap()));
-        assert!(world.run.state().usage.total_tokens() <= 50_000);
+        assert!(world.run.state().spent.usage.total_tokens() <= 50_000);
     }
     assert_eq!(world.status(), RunStatus::OverBudget);
-    assert!(world.run.state().usage.total_tokens() > 40_000, "the limit is used");
+    assert!(world.run.state().spent.usage.total_tokens() > 40_000, "the limit is used");
     world.check();
 }

@@ -548,7 +548,7 @@ fn a_crash_at_any_event_repeats_no_try() {
         let (call, _) = world.out.remove(0);
         let of_model = world.events.iter().any(|e| matches!(&e.happening, Happening::ModelCalled { call: other, .. } if *other == call));
         let (tried, judged_so_far) = (world.count("task_tried"), world.count("task_judged"));
-        let is_judging = world.run.state().judges_task(world.run.state().find("work").unwrap());
+        let is_judging = world.run.state().steps.node(world.run.state().steps.find("work").unwrap()).judges_task();
         let result = match (of_model, is_judging) {
             (true, true) => {
                 let verdict = |passed: bool| json!({ "passed": passed, "feedback": "x", "evidence": "" });

@@ -59,10 +59,10 @@ impl Gatekeeper<'_> {
             return Err(Failure::new(FailureKind::Denied, message));
         }
         let act = act(called, &words, &asks);
-        Ok(Some(match self.state.consents.get(&step) {
+        Ok(Some(match self.state.people.consents.get(&step) {
             Some(PendingConsent { decided: None, .. }) => PersonSays::Nothing,
             // A step has one open question at a time.
-            _ if self.state.approvals.contains_key(&step) => PersonSays::Nothing,
+            _ if self.state.people.approvals.contains_key(&step) => PersonSays::Nothing,
             Some(PendingConsent { act: asked, decided: Some(true), by, .. }) if *asked == act => PersonSays::Yes(by.clone()),
             Some(PendingConsent { act: asked, decided: Some(false), is_nobody: true, .. }) if *asked == act => PersonSays::IsAway,
             Some(PendingConsent { act: asked, decided: Some(false), by, comment, .. }) if *asked == act => {
@@ -86,14 +86,14 @@ impl Gatekeeper<'_> {
         by: String,
         fields: Option<Value>,
     ) {
-        let Some(at) = self.state.find(step).filter(|_| self.state.undecided().any(|waiting| **waiting == *step)) else { return };
-        let asks_form = self.state.approvals.contains_key(step);
+        let Some(at) = self.state.steps.find(step).filter(|_| self.state.undecided().any(|waiting| **waiting == *step)) else { return };
+        let asks_form = self.state.people.approvals.contains_key(step);
         let output = fields.filter(|_| asks_form && approved);
         if asks_form && approved && !self.form_problems(step, output.as_ref()).is_empty() {
             return;
         }
         self.is_paused = false;
-        let is_doubt = self.state.doubts.contains_key(step);
+        let is_doubt = self.state.people.doubts.contains_key(step);
         self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by, nobody });
         if is_doubt { self.scheduler().follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
     }

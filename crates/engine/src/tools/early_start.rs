@@ -26,7 +26,7 @@ impl Servers<'_> {
             return;
         }
         // The first step has already requested the tools of its server.
-        let asked: BTreeSet<String> = self.state.calls.keys().filter_map(|call| self.state.listing(*call)).collect();
+        let asked: BTreeSet<String> = self.state.calls.keys().filter_map(|call| self.state.calls.listing(*call)).collect();
         let (mut open, mut seen) = (VecDeque::from([PipelineId(0)]), BTreeSet::from([0]));
         let mut early: Vec<ToolServer> = vec![];
         while let Some(id) = open.pop_front() {
@@ -38,7 +38,7 @@ impl Servers<'_> {
             early.extend(servers.filter_map(|name| self.toolbox().known_server(id, name).ok()));
         }
         early.truncate(MOST_EARLY);
-        self.commands.extend(early.into_iter().map(|server| Command::StartServer(Box::new(server))));
+        early.into_iter().for_each(|server| self.outbox.push(Command::StartServer(Box::new(server))));
     }
 }
 

@@ -187,12 +187,12 @@ impl<'c> Toolbox<'c> {
 
     /// Tool calls of the last answer.
     fn asked(self, at: NodeRef) -> &'c [RequestedCall] {
-        self.0.state.talk(at).map(ModelTalk::asked).unwrap_or_default()
+        self.0.state.steps.node(at).talk().map(ModelTalk::asked).unwrap_or_default()
     }
 
     /// The request of a call that an agent requested, and its arguments as they are recorded.
     fn asked_request(&self, at: NodeRef, place: usize, asked: &ToolCall, timeout: Duration) -> Result<(CallRequest, Value), Failure> {
-        let turn = self.state.talk(at).map_or(0, |talk| talk.turns);
+        let turn = self.state.steps.node(at).talk().map_or(0, |talk| talk.turns);
         let conversation = match self.conversations().conversation(at) {
             0 => String::new(),
             number => format!("{number}-"),
@@ -250,7 +250,7 @@ impl Talks<'_> {
     /// Fails if the agent exceeds a bound, or if a tool with side effects has no mock in a test. The step then fails.
     pub(crate) fn use_tools(&mut self, at: NodeRef, agent: &Agent) -> Result<Option<Vec<Message>>, Failure> {
         let bounds = self.planned_of(at).pipeline.bounds_of(agent);
-        let Some(talk) = self.state.talk(at) else { return Ok(None) };
+        let Some(talk) = self.state.steps.node(at).talk() else { return Ok(None) };
         let most = agent.max_turns.unwrap_or(MOST_TURNS);
         if talk.turns > most {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
@@ -281,7 +281,7 @@ impl Talks<'_> {
                 return Ok(None);
             }
             if let Err(failure) = self.use_tool(at, place) {
-                self.asked_replied(at, self.state.last_call + 1, place, Err(failure), vec![]);
+                self.asked_replied(at, self.state.calls.last() + 1, place, Err(failure), vec![]);
             }
         }
         let told = |a: &RequestedCall| match &a.stage {
@@ -303,7 +303,7 @@ impl Talks<'_> {
     /// # Errors
     /// Fails if the call is not made. The model receives the failure.
     fn use_tool(&mut self, at: NodeRef, place: usize) -> Result<(), Failure> {
-        let Some(talk) = self.state.talk(at) else { return Ok(()) };
+        let Some(talk) = self.state.steps.node(at).talk() else { return Ok(()) };
         let asked = talk.asked()[place].asked.clone();
         let agent_name = talk.agent.clone();
         let bad = |message: String| Err(Failure::new(FailureKind::BadRequest, message));
@@ -361,7 +361,7 @@ impl Talks<'_> {
 
     /// Makes a call that may be made as far as the model's answer tells, if rules allow it.
     fn make_call(&mut self, at: NodeRef, place: usize, asked: &ToolCall, answers: Option<ServerAnswers>) -> Result<(), Failure> {
-        let Some(talk) = self.state.talk(at) else { return Ok(()) };
+        let Some(talk) = self.state.steps.node(at).talk() else { return Ok(()) };
         let agent_name = talk.agent.clone();
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
             return self.use_pipeline(at, place, called, asked, &agent_name);
@@ -381,7 +381,7 @@ impl Talks<'_> {
 
     /// Whether a call that nothing answers in a test would not be made in a run.
     fn is_rejected_unsent(&mut self, at: NodeRef, asked: &ToolCall) -> bool {
-        let Some(agent) = self.state.talk(at).map(|talk| talk.agent.clone()) else { return false };
+        let Some(agent) = self.state.steps.node(at).talk().map(|talk| talk.agent.clone()) else { return false };
         let Ok(timeout) = self.toolbox().time_of_tool(at, &asked.tool) else { return false };
         self.context.answerer = Answerer::Nobody;
         let is_rejected = match self.toolbox().asked_request(at, 0, asked, timeout) {
@@ -398,7 +398,7 @@ impl Talks<'_> {
     /// Calls a tool that is a pipeline. If the pipeline has a person of its own, the person is looked up first.
     fn use_pipeline(&mut self, at: NodeRef, place: usize, called: PipelineId, asked: &ToolCall, agent: &str) -> Result<(), Failure> {
         let tool = &asked.tool;
-        if self.state.chain(at).count() > MOST_NESTED {
+        if self.state.steps.chain(at).count() > MOST_NESTED {
             let message = format!("pipelines call each other more than {MOST_NESTED} deep");
             return Err(Failure::new(FailureKind::Limit, message));
         }
@@ -437,7 +437,7 @@ impl Talks<'_> {
                 }
             }
             Ok(reply @ (CallReply::Program(_) | CallReply::Python(_))) => {
-                let agent = self.state.talk(at).map(|talk| talk.agent.clone());
+                let agent = self.state.steps.node(at).talk().map(|talk| talk.agent.clone());
                 if let CallReply::Program(reply) = &reply {
                     self.gatekeeper().record_refused(at, agent.as_deref(), reply);
                 }
@@ -456,14 +456,14 @@ impl Talks<'_> {
             },
             (result, _) => result.map(shown),
         };
-        let room = MOST_PICTURES.saturating_sub(self.state.talk(at).map_or(0, ModelTalk::pictures));
+        let room = MOST_PICTURES.saturating_sub(self.state.steps.node(at).talk().map_or(0, ModelTalk::pictures));
         pictures.truncate(if result.is_ok() { room } else { 0 });
         self.asked_replied_with(at, call, place, result, personal, pictures);
         self.ask_on(at);
     }
 
     fn asked_called(&mut self, at: NodeRef, place: usize, tool: &str, with: Value, timeout: Duration) -> u64 {
-        let (step, call, timeout_at_ms) = (self.path(at), self.state.last_call + 1, self.now.ms + ms(timeout));
+        let (step, call, timeout_at_ms) = (self.path(at), self.state.calls.last() + 1, self.now.ms + ms(timeout));
         self.emit(Happening::ToolCalled { step, call, tool: tool.to_string(), with, timeout_at_ms, attempt: 1, asked: Some(place) });
         call
     }

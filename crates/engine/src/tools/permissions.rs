@@ -264,7 +264,7 @@ impl Rules<'_> {
 
     /// The agent that planned a step, if any. The step acts for that agent.
     pub(crate) fn planner_of(&self, at: NodeRef) -> Option<String> {
-        let step = self.step(self.state.planner(at)?);
+        let step = self.step(self.state.steps.planner(at)?);
         if let StepKind::Plan(plan) = &step.kind { Some(plan.agent.value.clone()) } else { None }
     }
 
@@ -346,7 +346,7 @@ impl Context {
         let mut found = vec![];
         let mut agent = agent.map(str::to_owned);
         let mut here = Some(at);
-        for (ix, parent) in self.state.chain(at) {
+        for (ix, parent) in self.state.steps.chain(at) {
             let pipeline = &self.planned(ix).pipeline;
             let planner = here.and_then(|here| self.rules().planner_of(here)).filter(|planner| Some(planner) != agent.as_ref());
             let agents = [agent.take(), planner];
@@ -355,7 +355,7 @@ impl Context {
             for name in of_agents.chain(of_dialogue).chain(&pipeline.policy) {
                 found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
             }
-            agent = parent.and_then(|parent| self.state.talk(parent)).map(|talk| talk.agent.clone());
+            agent = parent.and_then(|parent| self.state.steps.node(parent).talk()).map(|talk| talk.agent.clone());
             here = parent;
         }
         found.extend(self.options.user_policies.iter().map(|policy| (USER_POLICY, policy)));

@@ -28,7 +28,7 @@ impl Gatekeeper<'_> {
         asked: Option<usize>,
     ) -> Result<(), Failure> {
         let step = self.path(at);
-        let before = self.state.server_talk(&step, asked.unwrap_or_default()).map_or(0, |talk| talk.rounds);
+        let before = self.state.people.server_talk(&step, asked.unwrap_or_default()).map_or(0, |talk| talk.rounds);
         if before >= MOST_ROUNDS {
             let message = format!("tool \"{tool}\" has asked {MOST_ROUNDS} times during one call; it is not answered again");
             return Err(Failure::new(FailureKind::Limit, message));
@@ -40,7 +40,7 @@ impl Gatekeeper<'_> {
     /// Whether a call waits for a person's answer to its server. Asks the person now, unless the step has an open question.
     pub(crate) fn asks_for_server(&mut self, at: NodeRef, place: usize, tool: &str) -> bool {
         let step = self.path(at);
-        let Some(talk) = self.state.server_talk(&step, place) else { return false };
+        let Some(talk) = self.state.people.server_talk(&step, place) else { return false };
         let Some(question) = talk.open() else { return false };
         if self.state.undecided().all(|waiting| *waiting != step) {
             let (question, form) = asked(tool, question, talk.asks.live.clone());
@@ -56,7 +56,7 @@ impl Rules<'_> {
     /// # Errors
     /// Fails if an answer does not fit the question.
     pub(crate) fn server_answers(&self, at: NodeRef, place: usize) -> Result<Option<ServerAnswers>, Failure> {
-        let Some(talk) = self.state.server_talk(&self.path(at), place) else { return Ok(None) };
+        let Some(talk) = self.state.people.server_talk(&self.path(at), place) else { return Ok(None) };
         let answers =
             talk.asks.questions.iter().zip(&talk.answers).map(|(question, answer)| Ok((question.id.clone(), told(question, answer)?)));
         let answers = answers.collect::<Result<Map<String, Value>, Failure>>()?;
@@ -65,7 +65,7 @@ impl Rules<'_> {
 
     /// Adds to the failure of a call that a person said no to its server.
     pub(crate) fn after_questions(&self, at: NodeRef, place: usize, failure: Failure) -> Failure {
-        let Some(talk) = self.state.server_talk(&self.path(at), place) else { return failure };
+        let Some(talk) = self.state.people.server_talk(&self.path(at), place) else { return failure };
         let refused = talk.asks.questions.iter().zip(&talk.answers).find(|(_, answer)| !answer.approved);
         let Some((question, answer)) = refused else { return failure };
         let why = match (answer.is_nobody, answer.comment.as_str()) {

@@ -42,10 +42,11 @@ impl Servers<'_> {
         if self.options.mocks.refuses_effects {
             return Ok(false);
         }
-        let known = &self.state.instance_around(at).servers;
+        let known = &self.state.steps.instance_around(at).servers;
         let unknown: Vec<&String> = needed.iter().filter(|name| !known.contains_key(*name)).collect();
         // Some requests may be open already, sent before a person decided about another one.
-        let asked: Vec<String> = self.state.node(at).work.calls().into_iter().filter_map(|call| self.state.listing(call)).collect();
+        let asked: Vec<String> =
+            self.state.steps.node(at).work.calls().into_iter().filter_map(|call| self.state.calls.listing(call)).collect();
         for (place, name) in unknown.iter().enumerate().filter(|(_, name)| !asked.contains(name)) {
             // Servers that find no permit are called when the first lists have arrived.
             if place > 0 && !self.schedule().has_permit(at) {
@@ -67,7 +68,7 @@ impl Servers<'_> {
         if !self.gatekeeper().permit(at, None, None, &request)? {
             return Ok(false);
         }
-        let call = self.state.last_call + 1;
+        let call = self.state.calls.last() + 1;
         self.0.emit(Happening::ToolsAsked { step: self.path(at), call, server: name.to_string(), timeout_at_ms });
         self.gatekeeper().send_out(at, name, call, request);
         Ok(true)
@@ -78,11 +79,11 @@ impl Servers<'_> {
     pub(crate) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
         self.0.early_lists.insert(call, (self.toolbox().or_absent(at, call, result), self.now.ms));
         let next = |run: &Run| {
-            let calls = run.state.node(at).work.calls();
+            let calls = run.state.steps.node(at).work.calls();
             let failed = calls.iter().find(|call| run.early_lists.get(call).is_some_and(|(result, _)| result.is_err()));
             failed.or(calls.first()).copied().filter(|call| run.early_lists.contains_key(call))
         };
-        while matches!(self.state.node(at).work, StepWork::Listing(_))
+        while matches!(self.state.steps.node(at).work, StepWork::Listing(_))
             && let Some(call) = next(self)
             && let Some((result, came_ms)) = self.early_lists.remove(&call)
         {
@@ -95,7 +96,7 @@ impl Servers<'_> {
         let step = self.path(at);
         let started = self.state.calls.get(&call).map_or(came_ms, |open| open.started_ms);
         let duration_ms = came_ms.saturating_sub(started);
-        let Some(server) = self.state.listing(call) else { return };
+        let Some(server) = self.state.calls.listing(call) else { return };
         let taken = result.and_then(|reply| match reply {
             CallReply::Tools(list) => self.toolbox().taken(at, &server, list),
             _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
@@ -119,7 +120,7 @@ impl Servers<'_> {
                 self.note(at, call, &server, &withheld);
                 let (version, hash) = (list.version, list.hash);
                 self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, instructions, unpinned, absent, duration_ms });
-                if self.state.node(at).work == StepWork::None {
+                if self.state.steps.node(at).work == StepWork::None {
                     self.steps().goes_on_with_permit(at);
                 }
             }
@@ -316,7 +317,7 @@ impl<'c> Toolbox<'c> {
 
     /// Treats an optional server that did not answer in time as absent, with no tools.
     fn or_absent(&self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) -> Result<CallReply, Failure> {
-        let server = self.state.listing(call).and_then(|name| self.tool(at, &name).ok());
+        let server = self.state.calls.listing(call).and_then(|name| self.tool(at, &name).ok());
         match result {
             Err(failure) if failure.kind == FailureKind::Timeout && server.is_some_and(|tool| tool.optional) => {
                 Ok(CallReply::Tools(ToolList { absent: Some(failure), ..ToolList::default() }))
@@ -327,14 +328,14 @@ impl<'c> Toolbox<'c> {
 
     /// The failure of a call to an optional server that is not available.
     fn absence(&self, at: NodeRef, server: &str) -> Option<Failure> {
-        let why = self.state.instance_around(at).absent.get(server)?;
+        let why = self.state.steps.instance_around(at).absent.get(server)?;
         let message = format!("optional server \"{server}\" was not available when its tools were listed: {why}");
         Some(Failure::new(FailureKind::Unavailable, message))
     }
 
     /// The failure of a call to a tool that is not pinned yet. A model may have guessed its name from the usual form.
     pub(crate) fn refused_unpinned(&self, at: NodeRef, called: &str) -> Option<Failure> {
-        let unpinned = &self.state.instance_around(at).unpinned;
+        let unpinned = &self.state.steps.instance_around(at).unpinned;
         let name = unpinned.iter().find(|name| *name == called || wire_name(name, &[]) == called)?;
         Some(Failure::new(FailureKind::Denied, not_pinned(name)))
     }
@@ -362,7 +363,7 @@ impl<'c> Toolbox<'c> {
     /// The instructions of the servers of these tools, to add below the instructions of an agent. Each line is marked as the server's, so that
     /// nothing in it can pass for the author's.
     pub(crate) fn server_instructions(&self, at: NodeRef, tools: &[Offered]) -> String {
-        let told = &self.state.instance_around(at).instructions;
+        let told = &self.state.steps.instance_around(at).instructions;
         let of_server = |(server, text): (&String, &String)| {
             let is_offered = tools.iter().any(|tool| ToolName::of(&tool.name).tool == server);
             let quoted = || text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
@@ -386,14 +387,14 @@ impl<'c> Toolbox<'c> {
 
     /// A tool of a server whose tools were listed.
     pub(crate) fn server_tool(self, at: NodeRef, server: &str, part: &str) -> Option<&'c Arc<ServerTool>> {
-        let instance = self.0.state.instance_around(at);
+        let instance = self.0.state.steps.instance_around(at);
         instance.servers.get(server)?.iter().find(|tool| tool.name == part)
     }
 
     /// The names of a server's tools that an agent is offered: the one that it lists, or those that `allow` opens.
     pub(crate) fn offered_parts(&self, at: NodeRef, server: &str, tool: &Tool, part: Option<&str>) -> Vec<String> {
         if let Some(part) = part {
-            if self.state.instance_around(at).absent.contains_key(server) {
+            if self.state.steps.instance_around(at).absent.contains_key(server) {
                 return vec![];
             }
             return if opens(tool, part, None).is_allowed() { vec![part.to_string()] } else { vec![] };
@@ -401,7 +402,7 @@ impl<'c> Toolbox<'c> {
         if tool.allow.is_none() {
             return vec![];
         }
-        let instance = self.state.instance_around(at);
+        let instance = self.state.steps.instance_around(at);
         match instance.servers.get(server) {
             Some(listed) => {
                 listed.iter().filter(|found| opens(tool, &found.name, None).is_allowed()).map(|found| found.name.clone()).collect()

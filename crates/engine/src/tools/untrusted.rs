@@ -92,14 +92,14 @@ impl Origins<'_> {
         let mut here = Some(at);
         while let Some(seat) = here {
             // An element and its list are one step.
-            let inner = std::iter::once(None).chain(self.state.holders(seat).map(Some));
-            for (holder, inner) in self.state.holders(seat).zip(inner) {
-                if inner.is_none_or(|inner| !self.state.is_element(inner)) {
+            let inner = std::iter::once(None).chain(self.state.steps.holders(seat).map(Some));
+            for (holder, inner) in self.state.steps.holders(seat).zip(inner) {
+                if inner.is_none_or(|inner| !self.state.steps.is_element(inner)) {
                     self.add_words_for_agents(holder, &mut given);
                 }
             }
             self.add_words_of_pipeline(seat, &mut given);
-            here = self.state.instance_around(seat).parent;
+            here = self.state.steps.instance_around(seat).parent;
         }
         given
     }
@@ -107,13 +107,13 @@ impl Origins<'_> {
     /// The same, worked out once in a conversation: what it reads does not change while it goes on.
     fn given_to_talk(&self, at: NodeRef) -> Arc<GivenTexts<'static>> {
         let work_out = || Arc::new(self.given_to_model(at).into_owned());
-        self.state.talk(at).map_or_else(work_out, |talk| talk.given.get(work_out))
+        self.state.steps.node(at).talk().map_or_else(work_out, |talk| talk.given.get(work_out))
     }
 
     /// What may vouch for a value of a step: the words of the person, and those for the agents whose answers it reads.
     fn given_to_step(&self, at: NodeRef, texts: &[&Text]) -> GivenTexts<'_> {
         let mut given = self.given_to_model(at);
-        let instance = self.state.instance_of(at);
+        let instance = self.state.steps.instance_of(at);
         for text in texts {
             self.add_words_of_text(at, text, &mut given);
             let steps = text.reads.iter().filter(|read| read.path[0] == "steps").filter_map(|read| read.path.get(1));
@@ -211,7 +211,8 @@ impl Origins<'_> {
     fn given_to_tool<'a>(&'a self, at: NodeRef, step: &'a Step, called: CalledTool, request: &CallRequest) -> Option<GivenCall<'a>> {
         let tool = self.tool(at, called.name).ok()?;
         let part = ToolName::of(called.name).part;
-        let by_model = self.state.talk(at).is_some_and(|talk| !talk.asked().is_empty()) || self.state.planner(at).is_some();
+        let by_model =
+            self.state.steps.node(at).talk().is_some_and(|talk| !talk.asked().is_empty()) || self.state.steps.planner(at).is_some();
         let own: &[(Spanned<String>, Filling)] = step.kind.facts().with;
         let texts_of = |name: &str| {
             let among =

@@ -27,7 +27,7 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
     let replayed = replay(&on, &events)?;
     let mut mask = PersonalMask::new(on.hidden.iter().map(Secret::reveal));
     mask.take(&events);
-    let redactor = mask.of(&events).redactor();
+    let redactor = mask.for_run(&events).redactor();
     if !replayed.missing.is_empty() {
         let mut lines = vec![format!("run {id} cannot be replayed: its record does not have all that is needed")];
         lines.extend(replayed.missing.iter().map(|line| format!("  {}", visible(&redactor.redact(line)))));

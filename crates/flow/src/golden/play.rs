@@ -146,7 +146,7 @@ fn first(
     let said = run_message(pipeline, &inputs, &found.fields, channel, now).map_err(|problem| vec![problem.to_string()])?;
     let mut start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
     start.conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
-        let bounds = HistoryBounds::of(own);
+        let bounds = HistoryBounds::from_conversation(own);
         let (of_agents, mut messages): (Vec<PastMessage>, Vec<PastMessage>) =
             case.conversation.iter().cloned().partition(|message| message.agent.is_some());
         let all = messages.len();

@@ -237,8 +237,8 @@ impl RunAnswers {
                 | Happening::ApprovalRequested { step, form: Some(_), .. }
                 | Happening::CacheAsked { step, .. } => drop(all.given.insert(step.to_string())),
                 Happening::StepSucceeded { step, output, details } => {
-                    // Results from an earlier run are taken from the record, too.
-                    if StepDetails::of(details).is_kept() {
+                    // What an earlier run did is taken from the record, too.
+                    if StepDetails::from_value(details).is_kept() {
                         all.given.insert(step.to_string());
                     }
                     let end = RecordedEnd { result: Ok(output.clone()), details: Some(details.clone()) };

@@ -122,7 +122,7 @@ impl Runner {
     /// Returns how much a run sees of its conversation; `None`: it has none.
     pub(super) fn kept_messages(&self) -> Option<HistoryBounds> {
         let of_talk = |talk: &Talk| HistoryBounds { keep: talk.keep, max_tokens: None, is_summarised: false };
-        self.talk.as_ref().map(of_talk).or_else(|| self.workflow.pipeline.conversation.as_ref().map(HistoryBounds::of))
+        self.talk.as_ref().map(of_talk).or_else(|| self.workflow.pipeline.conversation.as_ref().map(HistoryBounds::from_conversation))
     }
 
     /// Sets a variable for `env` and declared secrets; also `FLOW_MODEL…` and `FLOW_API_KEY`, which set the model called `default`. It overrides

@@ -72,7 +72,7 @@ impl PlayedRun {
 
     /// Returns the redactor of values that must not be shown.
     pub fn redactor(&self) -> &Redactor {
-        self.mask.of(&self.outcome.events).redactor()
+        self.mask.for_run(&self.outcome.events).redactor()
     }
 }
 
@@ -245,7 +245,7 @@ impl<'p> WatchedRun<'p> {
     ) -> WatchedRun<'p> {
         let mut mask = PersonalMask::new(hidden.iter().map(Secret::reveal));
         mask.take(&events);
-        attend.masks(mask.of(&events).redactor());
+        attend.masks(mask.for_run(&events).redactor());
         WatchedRun { events, mask, asked, observed, attend, is_told }
     }
 
@@ -254,7 +254,7 @@ impl<'p> WatchedRun<'p> {
         self.is_told.set(self.is_told.get() || matches!(event.happening, Happening::CancelRequested { .. }));
         self.events.push(event);
         let is_new = self.mask.take(&self.events);
-        let known = self.mask.of(&self.events);
+        let known = self.mask.for_run(&self.events);
         if is_new {
             self.attend.masks(known.redactor());
         }
@@ -419,7 +419,7 @@ pub(super) fn begun(on: &Surroundings, start: &mut RunStart) {
     start.hash.clone_from(&pipeline.hash);
     start.files.clone_from(&checked.loaded.prints);
     start.file = whole(file.clone());
-    start.style_guide = pipeline.style_guide.as_deref().map(StyleUsed::of);
+    start.style_guide = pipeline.style_guide.as_deref().map(StyleUsed::from_guide);
     start.marks = marks(&checked.loaded.program);
 }
 
@@ -507,7 +507,7 @@ pub(crate) fn first_event(
         hash: pipeline.hash.clone(),
         inputs: Arc::new(Value::Object(inputs)),
         channel,
-        style_guide: pipeline.style_guide.as_deref().map(StyleUsed::of),
+        style_guide: pipeline.style_guide.as_deref().map(StyleUsed::from_guide),
         person: Arc::new(Value::Object(person.fields)),
         names_outputs: pipeline.conversation.is_some() && matches!(pipeline.outputs, Outputs::Named(_)),
         failure: person.failure,

@@ -315,7 +315,7 @@ impl Surroundings {
         if own.has_earlier() {
             mask.take(events);
         }
-        let redactor = mask.of(events).redactor();
+        let redactor = mask.for_run(events).redactor();
         let masked = |said: Vec<PastMessage>| masked(said, redactor);
         Head {
             conversation: masked(own.messages),

@@ -9,7 +9,7 @@ use super::schema_problems;
 use crate::channel::Formatted;
 use crate::diagnostic::{counted, one_line};
 use crate::event::{Delivery, PlanOutput, SendOutput};
-use crate::model::{Filling, MOST_ROWS, Mock, Pipeline, PreparedQuery, ReadStep, Sample, Step, StepKind, ToolKind};
+use crate::model::{Filling, MOST_ROWS, Mock, OwnResult, Pipeline, PreparedQuery, Sample, Step, StepFacts, ToolKind};
 use crate::port::FileContent;
 use crate::sql;
 
@@ -18,32 +18,17 @@ const A_FILE: &str = "a read returns a file: { path, type, text, tables, … }";
 
 /// Why a step, or one element of its `for_each`, cannot give this.
 pub fn problems(step: &Step, pipeline: &Pipeline, value: &Value) -> Vec<String> {
-    let problems = match &step.kind {
-        StepKind::Sql(sql) => rows(value, sql.max_rows.unwrap_or(MOST_ROWS), columns(pipeline, &sql.query.source)),
-        StepKind::Tool(tool) => pipeline.tool(&tool.tool.value).map_or(vec![], |(tool, _)| of_tool(&tool.kind, value)),
-        StepKind::Read(read) => files(read, value),
-        StepKind::Resource(_) => fields(&file(), A_FILE, value),
-        StepKind::Format(_) => fields(&formatted(), "a format step returns { channel, text, plain, parts, … }", value),
-        StepKind::Send(_) => fields(&sent(), "a send returns { delivered }", value),
-        StepKind::Plan(_) => fields(&schema::<PlanOutput>(), "a plan returns { strategy, steps, by_use, … }", value),
+    let StepFacts { receiver, result, .. } = step.kind.facts();
+    let problems = match result {
+        OwnResult::Rows(sql) => rows(value, sql.max_rows.unwrap_or(MOST_ROWS), columns(pipeline, &sql.query.source)),
+        OwnResult::OfTool => receiver.and_then(|name| pipeline.tool(&name.value)).map_or(vec![], |(tool, _)| of_tool(&tool.kind, value)),
+        OwnResult::Files(paths) => files(paths, value),
+        OwnResult::File => fields(&file(), A_FILE, value),
+        OwnResult::Formatted => fields(&formatted(), "a format step returns { channel, text, plain, parts, … }", value),
+        OwnResult::Sent => fields(&sent(), "a send returns { delivered }", value),
+        OwnResult::Planned => fields(&schema::<PlanOutput>(), "a plan returns { strategy, steps, by_use, … }", value),
         // Their mocks are held to all that they give by `result`, or they may give anything.
-        StepKind::Agent(_)
-        | StepKind::Set(_)
-        | StepKind::Http(_)
-        | StepKind::Program(_)
-        | StepKind::Python(_)
-        | StepKind::Search(_)
-        | StepKind::Task(_)
-        | StepKind::Dialogue(_)
-        | StepKind::Route(_)
-        | StepKind::Group(_)
-        | StepKind::Repeat(_)
-        | StepKind::Call(_)
-        | StepKind::Gate(_)
-        | StepKind::Approval(_)
-        | StepKind::Wait(_)
-        | StepKind::Stop(_)
-        | StepKind::Broken => vec![],
+        OwnResult::None => vec![],
     };
     problems.into_iter().map(|problem| one_line(&problem, 200)).collect()
 }
@@ -130,8 +115,8 @@ fn fields(schema: &Value, whole: &str, value: &Value) -> Vec<String> {
 }
 
 /// What a `read` gives: a file, or a list of them.
-fn files(read: &ReadStep, value: &Value) -> Vec<String> {
-    let (is_list, is_one) = match &read.paths {
+fn files(paths: &Filling, value: &Value) -> Vec<String> {
+    let (is_list, is_one) = match paths {
         Filling::List(_) => (true, false),
         Filling::Constant(paths) => (paths.is_array(), !paths.is_array()),
         Filling::Map(_) => (false, true),

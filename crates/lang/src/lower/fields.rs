@@ -420,7 +420,7 @@ fn is_of_kind(kind: FieldKind, value: &Value) -> bool {
         FieldKind::Integer => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0),
         FieldKind::Boolean => value.is_boolean(),
         FieldKind::Date => value.as_str().is_some_and(|text| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()),
-        FieldKind::Datetime => value.as_str().is_some_and(|text| PlainMoment::of(text).is_some()),
+        FieldKind::Datetime => value.as_str().is_some_and(|text| PlainMoment::parse(text).is_some()),
         FieldKind::List => value.is_array(),
         FieldKind::Object => value.is_object(),
         FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => true,

@@ -50,7 +50,7 @@ pub(super) fn network(keys: &KeyReader) -> ProgramNetwork<Spanned<String>> {
     }
     let items = keys.filled_list("network").unwrap_or_default();
     let hosts = items.iter().filter_map(|item| keys.lower.name("network", item)).filter_map(|written| {
-        let entry = HostEntry::of(&written.value);
+        let entry = HostEntry::parse(&written.value);
         let plain = entry.plain_name().map(|name| HostEntry { name: &name, ..entry }.to_string());
         let help = match &plain {
             Some(plain) if plain.eq_ignore_ascii_case(&written.value) => return Some(written),

@@ -257,7 +257,7 @@ fn has_steps_alone(node: &Node) -> bool {
 }
 
 fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case {
-    let mut case = Case::of(id, vec![], true);
+    let mut case = Case::new(id, vec![], true);
     condition(keys, &mut case);
     let scope = StepScope { path: step_path::inside(&inside.path, &case.id.value), ..inside.clone() };
     case.steps = steps(keys.lower, keys.filled_list("steps").unwrap_or_default(), &scope);
@@ -266,7 +266,7 @@ fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case
 
 /// A case that is one step.
 fn alone(step: Step) -> Case {
-    Case::of(step.id.clone(), vec![Arc::new(step)], false)
+    Case::new(step.id.clone(), vec![Arc::new(step)], false)
 }
 
 /// `phrases`, `equals` and `when`, of which a case needs one, and `unless`.

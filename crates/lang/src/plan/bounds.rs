@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
-    Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, History, JudgingStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model,
-    Pipeline, PipelineId, PlanStep, Retry, Step, StepKind, Text,
+    Agent, AgentStep, AgentWork, DEFAULT_MODEL, FailureKind, Filling, Form, History, JudgingStep, MOST_PLAN_REPAIRS, MOST_REPAIRS,
+    MOST_TURNS, Model, Pipeline, PipelineId, PlanStep, Retry, Step, StepFacts, StepKind, Text,
 };
 use crate::source::Spanned;
 
@@ -293,16 +293,16 @@ impl Counter<'_> {
 
     /// What a step asks itself, once.
     fn own(&mut self, planned: &PipelinePlan, step: &Step) -> (Vec<AgentUse>, Vec<PipelineId>, Calls) {
-        let nothing = || (vec![], vec![], Calls::none());
-        match &step.kind {
-            StepKind::Plan(plan) => self.plan(planned, step, plan),
-            StepKind::Agent(asked) => {
+        let StepFacts { asks, judges, .. } = step.kind.facts();
+        match asks {
+            AgentWork::Plan(plan) => self.plan(planned, step, plan),
+            AgentWork::Agent(asked) => {
                 let asking = self.agent(planned, step, asked);
                 let (called, of_tools) = self.tools(planned, &asked.agent.value);
                 let calls = self.asked(planned, &asking).and(of_tools);
                 (vec![asking], called, calls)
             }
-            StepKind::Task(task) => {
+            AgentWork::Task(task) => {
                 let own = self.one_answer(planned, step, &task.agent.value);
                 let own = AgentUse { repairs: MOST_REPAIRS.into(), turns: turns(planned, &own.agent), ..own };
                 let judges = self.judges(planned, step, JudgingStep::Task(task));
@@ -312,7 +312,7 @@ impl Counter<'_> {
                 let calls = self.asked_all(planned, &askings).and(of_tools.times(task.most_tries()));
                 (askings, called, calls)
             }
-            StepKind::Dialogue(dialogue) => {
+            AgentWork::Dialogue(dialogue) => {
                 let (mut askings, mut called, mut of_tools) = (vec![], vec![], Calls::none());
                 for (place, agent) in (0..).zip(&dialogue.agents) {
                     // Those that come first have the odd turn.
@@ -335,27 +335,13 @@ impl Counter<'_> {
                 let calls = self.asked_all(planned, &askings).and(of_tools);
                 (askings, called, calls)
             }
-            StepKind::Gate(gate) => {
-                let askings = self.judges(planned, step, JudgingStep::Gate(gate));
-                let calls = self.asked_all(planned, &askings);
-                (askings, vec![], calls)
+            AgentWork::None => {
+                let askings = judges.map_or(vec![], |judging| self.judges(planned, step, judging));
+                let called = planned.called(step);
+                let inside = called.map_or_else(Calls::none, |id| self.pipeline(id).calls);
+                let calls = self.asked_all(planned, &askings).and(inside);
+                (askings, called.into_iter().collect(), calls)
             }
-            StepKind::Tool(_) | StepKind::Call(_) => {
-                let called: Vec<PipelineId> = planned.called(step).into_iter().collect();
-                let calls = called.first().map_or_else(Calls::none, |id| self.pipeline(*id).calls);
-                (vec![], called, calls)
-            }
-            StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) | StepKind::Format(_) => nothing(),
-            StepKind::Group(_) | StepKind::Repeat(_) => nothing(),
-            StepKind::Program(_) | StepKind::Python(_) => nothing(),
-            StepKind::Read(_)
-            | StepKind::Search(_)
-            | StepKind::Resource(_)
-            | StepKind::Approval(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => nothing(),
         }
     }
 
@@ -497,8 +483,9 @@ fn turns(planned: &PipelinePlan, name: &str) -> u64 {
 /// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` has ended.
 fn restarts(pipeline: &Pipeline, step: &Step) -> u64 {
     let Some(retry) = step.retries(pipeline) else { return 1 };
-    let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Task(_) | StepKind::Dialogue(_));
-    let may = !asks || (step.timeout.is_some() && retry.on.contains(&FailureKind::Timeout));
+    let StepFacts { asks, judges, .. } = step.kind.facts();
+    let may = matches!(asks, AgentWork::Plan(_) | AgentWork::None) && judges.is_none()
+        || (step.timeout.is_some() && retry.on.contains(&FailureKind::Timeout));
     if may { retry.max_attempts.max(1) } else { 1 }
 }
 

@@ -4,35 +4,19 @@ use super::giving::Disclosure;
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::labels::personal_column;
-use crate::model::{AgentStep, DialogueStep, Filling, Pipeline, PlanStep, StepKind, TaskStep, Text};
+use crate::model::{Filling, Inflow, JudgingStep, Pipeline, ProgramCommand, StepFacts, StepKind, Text};
 use crate::plan::PlannedStep;
 
 /// The texts of a step whose values may be part of its output.
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
     let kind = &planned.step.kind;
-    match kind {
-        StepKind::Agent(AgentStep { prompt, attach, .. }) | StepKind::Plan(PlanStep { prompt, attach, .. }) => {
-            std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).collect()
-        }
-        StepKind::Task(TaskStep { prompt, attach, with, .. }) => {
-            std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).chain(all(with)).collect()
-        }
-        StepKind::Dialogue(DialogueStep { topic, attach, .. }) => {
-            std::iter::once(topic).chain(attach.iter().flat_map(Filling::texts)).collect()
-        }
-        StepKind::Set(value) => value.texts(),
-        StepKind::Format(step) => vec![&step.text],
-        StepKind::Gate(step) if sources.removes(step) => vec![],
-        StepKind::Gate(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
-        StepKind::Call(step) => all(&step.with),
-        StepKind::Program(run) => run.texts().collect(),
-        StepKind::Python(step) => all(&step.with),
-        StepKind::Approval(step) => all(&step.defaults),
-        StepKind::Tool(step) if kind.called(pipeline).is_some() => all(&step.with),
-        StepKind::Tool(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) => vec![],
-        StepKind::Read(_) | StepKind::Search(_) | StepKind::Resource(_) | StepKind::Group(_) | StepKind::Repeat(_) => vec![],
-        StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => vec![],
+    let StepFacts { inflow: Inflow { texts, value, named }, starts, receiver, judges, .. } = kind.facts();
+    let is_cleared = matches!(judges, Some(JudgingStep::Gate(gate)) if sources.removes(gate));
+    if is_cleared || receiver.is_some() && kind.called(pipeline).is_none() {
+        return vec![];
     }
+    let own = texts.into_iter().flatten().chain(value.into_iter().flat_map(Filling::texts)).chain(all(named));
+    own.chain(starts.into_iter().flat_map(ProgramCommand::texts)).collect()
 }
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {

@@ -79,7 +79,7 @@ fn no_host(entry: &str) -> Option<(&'static str, String)> {
             false => ("an entry is a host, without a path", if host.contains([':', '*']) { quoted(host) } else { host.to_owned() }),
         })
     } else {
-        let entry = HostEntry::of(plain);
+        let entry = HostEntry::parse(plain);
         match entry.plain_name() {
             _ if entry.name == "*" => None,
             None => {

@@ -171,7 +171,7 @@ fn fixed_of_folder(name: &str, tool: &Tool, parts: &FixedParts, out: &mut Vec<Di
 /// What `with` of a `send` says to its receiver: what it takes, what it needs, and what each value may be.
 fn sending(send: &SendStep, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
     let fixed: &[(Spanned<String>, Filling)] = tool.map_or(&[], |tool| &tool.with);
-    let known: Vec<&str> = match (tool, tool.map_or(SendKeys::OF_STDOUT, |tool| SendKeys::of(&tool.kind))) {
+    let known: Vec<&str> = match (tool, tool.map_or(SendKeys::OF_STDOUT, |tool| SendKeys::for_tool(&tool.kind))) {
         (_, SendKeys::These(keys)) => {
             needed(send, keys, fixed, out);
             keys.iter().map(|key| key.name).collect()

@@ -68,7 +68,7 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         }
         if let StepKind::Send(send) = &planned.step.kind
             && let Some(tool) = file.tools.get(&send.to.value)
-            && SendKeys::of(&tool.kind) == SendKeys::NoReceiver
+            && SendKeys::for_tool(&tool.kind) == SendKeys::NoReceiver
             && tool.kind != ToolKind::Broken
         {
             let message =

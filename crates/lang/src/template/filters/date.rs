@@ -65,7 +65,7 @@ pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let format = format.as_str().unwrap_or_default();
     let language = call.text_argument(1)?.map(Language::of).transpose()?;
     let zone = time_zone(&call)?;
-    let Some(moment) = call.value.as_str().and_then(PlainMoment::of) else { return Err(call.wrong_value(MOMENT)) };
+    let Some(moment) = call.value.as_str().and_then(PlainMoment::parse) else { return Err(call.wrong_value(MOMENT)) };
     let time = moment.in_zone(zone);
     let shown = match (DateStyle::from_str(format), language) {
         (Ok(style), Some(language)) => language.date(style, time.date_naive())?,

@@ -24,7 +24,7 @@ enum DayOrTime {
 
 impl DayOrTime {
     fn of(call: &FilterCall<'_>, value: &Value) -> Result<Option<DayOrTime>, FillStop> {
-        Ok(match value.as_str().and_then(PlainMoment::of) {
+        Ok(match value.as_str().and_then(PlainMoment::parse) {
             None => None,
             Some(PlainMoment::Day(day)) => Some(DayOrTime::Day(day)),
             Some(moment @ (PlainMoment::Local(_) | PlainMoment::Fixed(_))) => {

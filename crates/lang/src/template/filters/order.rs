@@ -75,7 +75,7 @@ pub(in super::super) fn compare(a: &Value, b: &Value) -> Result<Ordering, FillSt
 /// A time of a day in a text; days alone order as texts do.
 fn time(text: &str) -> Option<PlainMoment> {
     let may_be = text.len() < 50 && text.as_bytes().get(4) == Some(&b'-') && text.contains(':');
-    if may_be { PlainMoment::of(text) } else { None }
+    if may_be { PlainMoment::parse(text) } else { None }
 }
 
 /// A text in the form by which it is sorted: times in one.
