@@ -411,6 +411,47 @@ fn files_stay_short_enough_to_read_in_a_sitting() {
     assert_eq!(long, LONG, "files over {MOST_LINES} lines; split them, and let the list only shrink");
 }
 
+/// Most methods of a type, over all its own `impl` blocks.
+const MOST_METHODS: usize = 40;
+/// Types that have more, and how many. This list may only shrink.
+const LARGE_TYPES: &[(&str, usize)] = &[("KeyReader", 50), ("Lower", 67), ("Parts", 50), ("PipelineNames", 46)];
+
+#[test]
+fn no_type_has_more_methods_than_a_reader_can_keep_apart() {
+    let mut methods: BTreeMap<String, usize> = BTreeMap::new();
+    for Source { path, code, .. } in sources() {
+        let file = syn::parse_file(&code).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for item in file.items {
+            let syn::Item::Impl(syn::ItemImpl { trait_: None, self_ty, items, .. }) = item else { continue };
+            let syn::Type::Path(name) = *self_ty else { continue };
+            let count = items.iter().filter(|item| matches!(item, syn::ImplItem::Fn(_))).count();
+            *methods.entry(name.path.segments.last().unwrap().ident.to_string()).or_default() += count;
+        }
+    }
+    let large: Vec<(&str, usize)> =
+        methods.iter().map(|(name, count)| (&**name, *count)).filter(|(_, count)| *count > MOST_METHODS).collect();
+    assert_eq!(
+        large, LARGE_TYPES,
+        "types with more than {MOST_METHODS} methods: each of them can change all that the type holds, so who reads one has to know all; \
+         make a type of each part, with its own fields, and let the list only shrink"
+    );
+}
+
+/// Most files that name a kind of step beside all others. This number may only shrink.
+const MOST_FILES_OF_A_KIND: usize = 9;
+
+#[test]
+fn a_kind_of_step_is_named_in_few_files() {
+    // Of this kind nothing is decided by hand: who names it has a list of all kinds.
+    let all = sources().into_iter().filter(|source| source.code.contains("StepKind::Search"));
+    let all: Vec<String> = all.map(|source| source.path.display().to_string()).collect();
+    assert!(
+        (1..=MOST_FILES_OF_A_KIND).contains(&all.len()),
+        "who adds a kind of step has to answer in {} files: {all:?}; let `StepFacts` answer, and let the number only shrink",
+        all.len()
+    );
+}
+
 #[test]
 fn seeds_of_failed_property_tests_are_kept() {
     let mut found = vec![];
