@@ -2,7 +2,7 @@
 //!
 //! How to add a code: one line in `codes.rs`, a page in `docs/codes/` with a wrong and a right block, which a test runs (or a section "Why there is no
 //! example"), a failing and a passing file in `tests/check/`, and the one function that makes it, in the room that owns it (`syntax`, `lower`,
-//! `template`, `plan`, or a file of `rules` and its name in `rules/mod.rs`); of a code that several rooms report, in `shared.rs`. Tests ask for each, and for the
+//! `template`, `plan`, or a file in a family of `rules`, its name in that family and in `rules/mod.rs`); of a code that several rooms report, in `shared.rs`. Tests ask for each, and for the
 //! reason in `tests/it/fix_slips/helps.rs` why it offers no edit, if it offers none. A new warning speaks in existing files of `tests/check`, too: fix
 //! these, and let `FLOW_UPDATE=1 cargo test --test it check` write the `.out` files anew.
 

@@ -4,7 +4,7 @@
 //! the list (`keys/steps.rs`) and its reading (`kinds.rs`), each key once in `lower/tests/correct.rs`; in the engine a file in `steps/`, and one in
 //! `tests/` with its line in `tests/mod.rs` (`World` and `build` make its runs); a row in docs/language.md, section 6. Of the helpers of `facts` a kind
 //! that only computes takes `value(Never)`. The compiler
-//! names the rest: what it gives (a type in `event/results.rs`, named in `rules/known.rs`), the engine's table (`steps/mod.rs`), its words (`report/graph/words.rs`). A text takes the
+//! names the rest: what it gives (a type in `event/results.rs`, named in `rules/support/known.rs`), the engine's table (`steps/mod.rs`), its words (`report/graph/words.rs`). A text takes the
 //! [`TextKey`] whose facts it shares, `Value` if only the step's own work reads it; else a new one, and the compiler names what is decided by it.
 //! Messages that list all kinds change: `FLOW_UPDATE=1 cargo test --test it check` writes the `.out` files anew; the inline snapshots of
 //! `lower/tests/words.rs` take the new word by hand.

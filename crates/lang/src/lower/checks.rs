@@ -5,7 +5,7 @@ use super::ids::Ids;
 use super::keys;
 use super::owner::KeyOwner;
 use super::reader::KeyReader;
-use super::values::Wanted;
+use super::values::WantedValue;
 use super::written_form::written_form;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::letters_of;
@@ -249,12 +249,12 @@ fn plain(keys: &KeyReader, name: &str, node: &Node) -> Option<PlainCheck> {
         "style_guide" => only_true(lower, name, node).map(|()| PlainCheck::StyleGuide),
         "markdown" => features(lower, name, node).map(PlainCheck::Markdown),
         "emojis" if is_none(node) => Some(PlainCheck::Emojis(0)),
-        "emojis" => none_or(lower, name, node, Wanted::NoneOrWhole, |node| node.as_scalar()?.value.as_u64()).map(PlainCheck::Emojis),
+        "emojis" => none_or(lower, name, node, WantedValue::NoneOrWhole, |node| node.as_scalar()?.value.as_u64()).map(PlainCheck::Emojis),
         "language" => language(lower, node).map(PlainCheck::Language),
         "pii" => lower.word(name, node, &["none"]).map(|_| PlainCheck::PiiNone),
         "links" if is_none(node) => Some(PlainCheck::Links(vec![])),
         "links" => {
-            let hosts = none_or(lower, name, node, Wanted::Words("none or a list of hosts"), Node::as_list)?;
+            let hosts = none_or(lower, name, node, WantedValue::Words("none or a list of hosts"), Node::as_list)?;
             Some(PlainCheck::Links(hosts.iter().filter_map(|node| lower.name(name, node)).map(|host| host.value).collect()))
         }
         "readability" => lower.number(name, node).map(PlainCheck::Readability),
@@ -270,7 +270,7 @@ fn is_none(node: &Node) -> bool {
     node.as_scalar().is_some_and(|scalar| scalar.text == "none")
 }
 
-fn none_or<'a, T>(lower: &Lower, label: &str, node: &'a Node, wanted: Wanted, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
+fn none_or<'a, T>(lower: &Lower, label: &str, node: &'a Node, wanted: WantedValue, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
     let value = read(node);
     if value.is_none() {
         let is_off = node.as_scalar().is_some_and(|scalar| scalar.value == false);

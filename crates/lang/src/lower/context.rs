@@ -4,8 +4,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::path::PathBuf;
 
 use super::ids::Ids;
-use super::other_file::{FileRole, OtherFile};
-use super::world::{OtherFileError, World};
+use super::world::World;
 use crate::diagnostic::{Diagnostic, Hints, LONGEST_QUOTE, cut};
 pub use crate::diagnostic::{LONGEST_MESSAGE, quoted};
 use crate::source::{FileId, Span, Spanned};
@@ -66,11 +65,6 @@ impl<'w> Lower<'w> {
     pub fn report(&self, mut diagnostic: Diagnostic) {
         diagnostic.message = cut(&diagnostic.message, LONGEST_MESSAGE);
         self.diagnostics.borrow_mut().push(diagnostic);
-    }
-
-    /// What `answer` holds; else one finding (F025) at `place`, about the file that is named for this.
-    pub fn found<T>(&self, role: impl Into<FileRole>, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
-        OtherFile { lower: self, role: role.into(), name, place }.take(answer)
     }
 
     /// F022: a text or schema of another file is taken as often as it is named, so that a short file could fill the memory.

@@ -10,7 +10,7 @@ use super::other_file::FileRole;
 use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::unknown_keys::unknown_key;
-use super::values::Letters;
+use super::values::NameLetters;
 use super::world::{Definitions, Section, World};
 use super::{agents, checks, knowledge, models, policies, tools};
 use crate::diagnostic::{Code, Diagnostic};
@@ -54,7 +54,7 @@ fn section<T>(keys: &KeyReader, key: &str, what: &'static str, read: impl Fn(&Lo
     let entries: Vec<_> = keys.entries(key).collect();
     let (mut rest, mut section) = (entries.as_slice(), Section::default());
     while let Some(((name, node), below)) = rest.split_first() {
-        Letters::Small.check(keys.lower, &format!("{what} name"), &name.text, name.span);
+        NameLetters::Small.check(keys.lower, &format!("{what} name"), &name.text, name.span);
         let owner = KeyOwner::Named(what, name.text.clone());
         let is_empty = node.as_scalar().is_some_and(|scalar| scalar.value.is_null());
         let slid = below.iter().take_while(|(own, _)| is_empty && keys.is_of_each(key, &own.text)).count();
@@ -80,7 +80,7 @@ fn report_slid(lower: &Lower, owner: &KeyOwner, name: &MapKey, slid: &[(&MapKey,
 fn secrets(keys: &KeyReader) -> Section<Spanned<String>> {
     keys.entries("secrets")
         .map(|(name, node)| {
-            Letters::Capitals.check(keys.lower, "secret name", &name.text, name.span);
+            NameLetters::Capitals.check(keys.lower, "secret name", &name.text, name.span);
             let sentence = keys.lower.sentence(&name.text, node).unwrap_or_default();
             (name.text.clone(), Spanned::new(Spanned::new(sentence, node.span), name.span))
         })

@@ -16,7 +16,7 @@ use super::owner::KeyOwner;
 use super::reader::KeyReader;
 use super::values::{value_of, wrong_type};
 use super::written_form::written_form;
-use crate::diagnostic::{Code, Diagnostic, Near, listed, nearest};
+use crate::diagnostic::{Code, Diagnostic, LONGEST_QUOTE, Near, cut, listed, nearest};
 use crate::gate::schema_problems;
 use crate::model::{Field, FieldKind, PlainMoment, Shape};
 use crate::source::Span;
@@ -430,6 +430,6 @@ fn is_of_kind(kind: FieldKind, value: &Value) -> bool {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        other => quoted(&other.to_string()).trim_matches('"').to_owned(),
+        other => cut(&other.to_string(), LONGEST_QUOTE),
     }
 }

@@ -54,20 +54,27 @@ impl FileRole {
 }
 
 /// A file that the file that is read names.
-pub(super) struct OtherFile<'l, 'w> {
+struct OtherFile<'l, 'w> {
     /// The file that names it.
-    pub(super) lower: &'l Lower<'w>,
+    lower: &'l Lower<'w>,
     /// What for.
-    pub(super) role: FileRole,
+    role: FileRole,
     /// How it is written.
-    pub(super) name: &'l str,
+    name: &'l str,
     /// Where.
-    pub(super) place: Span,
+    place: Span,
+}
+
+impl Lower<'_> {
+    /// What `answer` holds; else one finding (F025) at `place`, about the file that is named for this.
+    pub fn found<T>(&self, role: impl Into<FileRole>, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
+        OtherFile { lower: self, role: role.into(), name, place }.take(answer)
+    }
 }
 
 impl OtherFile<'_, '_> {
     /// What `answer` holds; else one finding.
-    pub(super) fn take<T>(&self, answer: Result<T, OtherFileError>) -> Option<T> {
+    fn take<T>(&self, answer: Result<T, OtherFileError>) -> Option<T> {
         let what = self.what();
         let found = match answer {
             Ok(value) => return Some(value),

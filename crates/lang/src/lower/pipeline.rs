@@ -14,7 +14,7 @@ use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::steps::{StepScope, steps};
 use super::testing;
-use super::values::{Letters, value_of};
+use super::values::{NameLetters, value_of};
 use super::world::{Definitions, Section, World};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, Check, Filling, Guarantee, Judging, Outputs, Pipeline, PlainCheck, Shape, TestCase};
@@ -141,7 +141,7 @@ fn inputs(keys: &KeyReader) -> Shape {
     let fields = keys.fields("inputs", "input", FieldRole::Input);
     for field in &fields {
         let name = Spanned::new(field.name.clone(), field.span);
-        Letters::Small.check(keys.lower, "input", &name.value, name.span);
+        NameLetters::Small.check(keys.lower, "input", &name.value, name.span);
         check_input_name(keys.lower, &name);
     }
     Shape::Fields(fields)

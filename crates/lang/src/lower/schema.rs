@@ -11,7 +11,7 @@ use super::context::quoted;
 use super::keys;
 use super::owner::KeyOwner;
 use super::reader::KeyReader;
-use super::texts::Texts;
+use super::texts::TextReader;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::gate::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
 use crate::model::{FieldKind, read_json};
@@ -28,7 +28,7 @@ fn schema_invalid(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::SchemaInvalid, span, message)
 }
 
-impl Texts<'_, '_> {
+impl TextReader<'_, '_> {
     /// A JSON Schema that is here or in `{ file: … }`. `label` is its key, `owner` whose it is.
     pub fn schema(&self, label: &str, owner: &KeyOwner, node: &Node) -> Option<Arc<Value>> {
         let map = self.0.entries(label, node)?;

@@ -9,7 +9,7 @@ use super::reader::KeyReader;
 use super::texts::{place, plain};
 use super::values::wrong_type;
 use super::written_form::word;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, LONGEST_QUOTE, cut};
 use crate::model::{Form, HostEntry, OutputWord, ProgramCommand, ProgramNetwork, ProgramOutput, PythonCode, PythonNeeds, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -57,10 +57,8 @@ pub(super) fn network(keys: &KeyReader) -> ProgramNetwork<Spanned<String>> {
             Some(plain) => format!("write {plain}"),
             None if entry.name == "*" => "write network: true for all hosts".to_owned(),
             None if let Some((_, rest)) = written.value.split_once("://") => {
-                format!(
-                    "write {}",
-                    quoted(rest.split('/').next().unwrap_or_default()).trim_matches(if rest.contains(':') { ' ' } else { '"' })
-                )
+                let host = rest.split('/').next().unwrap_or_default();
+                format!("write {}", if rest.contains(':') { quoted(host) } else { cut(host, LONGEST_QUOTE) })
             }
             None => "write a name or an address, with a port where it is not that of https: api.example.com, \"127.0.0.1:8080\"".to_owned(),
         };

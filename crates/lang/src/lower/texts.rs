@@ -14,16 +14,16 @@ use crate::template;
 
 /// Reads what authors write at length: texts with `{{ … }}`, expressions, values with them, and JSON Schemas.
 #[derive(Clone, Copy)]
-pub struct Texts<'l, 'w>(pub(super) &'l Lower<'w>);
+pub struct TextReader<'l, 'w>(pub(super) &'l Lower<'w>);
 
 impl<'w> Lower<'w> {
     /// The reader of what authors write at length.
-    pub fn texts(&self) -> Texts<'_, 'w> {
-        Texts(self)
+    pub fn texts(&self) -> TextReader<'_, 'w> {
+        TextReader(self)
     }
 }
 
-impl Texts<'_, '_> {
+impl TextReader<'_, '_> {
     /// A text with `{{ … }}`.
     pub fn text(&self, label: &str, node: &Node) -> Option<Text> {
         match node.as_scalar().filter(|scalar| scalar.value.is_string()) {

@@ -7,7 +7,7 @@ use super::keys::{FIELD, KINDS, KeyRule, KeyTable, Tables, Takes};
 use super::owner::KeyOwner;
 use super::values::value_of;
 use super::written_form::written_form;
-use crate::diagnostic::{About, Code, Diagnostic, Near, akin, listed, nearest};
+use crate::diagnostic::{About, Code, Diagnostic, LONGEST_QUOTE, Near, akin, listed, nearest, one_line};
 use crate::source::Span;
 use crate::syntax::{self, Map, MapKey, Node};
 
@@ -217,9 +217,11 @@ impl<'a> UnknownKey<'_, 'a> {
         if let [table] = self.place.tables.as_slice()
             && table.name == "person"
         {
-            let help = match written_form(&self.value.to_value()) {
-                Some(value) => format!("remove it, and read the value itself where it is needed: {}", value.trim_matches('"')),
-                None => "remove it, and read the value itself where it is needed".to_owned(),
+            let help = "remove it, and read the value itself where it is needed";
+            let help = match (self.value.as_scalar(), written_form(&self.value.to_value())) {
+                (Some(scalar), Some(_)) => format!("{help}: {}", one_line(&scalar.text, LONGEST_QUOTE)),
+                (None, Some(value)) => format!("{help}: {value}"),
+                (_, None) => help.to_owned(),
             };
             return (found.about(value_of("person")).help(help), vec![]);
         }

@@ -51,7 +51,7 @@ fn without_marks(text: &str) -> Option<String> {
 
 /// The letters of a name; digits and `_` may follow the first (F011).
 #[derive(Clone, Copy, PartialEq, Eq, strum::Display)]
-pub(crate) enum Letters {
+pub(crate) enum NameLetters {
     /// Those of ids.
     #[strum(serialize = "small letters, digits and \"_\", a letter first")]
     Small,
@@ -60,18 +60,18 @@ pub(crate) enum Letters {
     Capitals,
 }
 
-impl Letters {
+impl NameLetters {
     fn has(self, c: char) -> bool {
         match self {
-            Letters::Small => c.is_ascii_lowercase(),
-            Letters::Capitals => c.is_ascii_uppercase(),
+            NameLetters::Small => c.is_ascii_lowercase(),
+            NameLetters::Capitals => c.is_ascii_uppercase(),
         }
     }
 
     fn cased(self, name: &str) -> String {
         match self {
-            Letters::Small => name.to_lowercase(),
-            Letters::Capitals => name.to_uppercase(),
+            NameLetters::Small => name.to_lowercase(),
+            NameLetters::Capitals => name.to_uppercase(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Letters {
 }
 
 /// What a value must be.
-pub enum Wanted<'t> {
+pub enum WantedValue<'t> {
     /// A number.
     Number,
     /// A whole number: these words.
@@ -131,25 +131,25 @@ pub enum Wanted<'t> {
     Words(&'t str),
 }
 
-impl<'t> From<&'t str> for Wanted<'t> {
-    fn from(words: &'t str) -> Wanted<'t> {
-        Wanted::Words(words)
+impl<'t> From<&'t str> for WantedValue<'t> {
+    fn from(words: &'t str) -> WantedValue<'t> {
+        WantedValue::Words(words)
     }
 }
 
-impl fmt::Display for Wanted<'_> {
+impl fmt::Display for WantedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Wanted::Number => "a number",
-            Wanted::NoneOrWhole => "none or a whole number",
-            Wanted::Switch => "true or false",
-            Wanted::Time => "a time such as 5s",
-            Wanted::Whole(words) | Wanted::Words(words) => words,
+            WantedValue::Number => "a number",
+            WantedValue::NoneOrWhole => "none or a whole number",
+            WantedValue::Switch => "true or false",
+            WantedValue::Time => "a time such as 5s",
+            WantedValue::Whole(words) | WantedValue::Words(words) => words,
         })
     }
 }
 
-impl Wanted<'_> {
+impl WantedValue<'_> {
     /// F005.
     fn report(&self, lower: &Lower, (about, what): (About, &str), node: &Node) {
         if node.kind == NodeKind::Broken {
@@ -168,9 +168,9 @@ impl Wanted<'_> {
     fn instead(&self, label: &str, node: &Node) -> Instead {
         let text = node.as_scalar().filter(|scalar| scalar.value.is_string());
         let number = text.and_then(|scalar| without_marks(&scalar.text)).filter(|number| match self {
-            Wanted::Number => true,
-            Wanted::Whole(_) | Wanted::NoneOrWhole => number.parse::<u64>().is_ok(),
-            Wanted::Switch | Wanted::Time | Wanted::Words(_) => false,
+            WantedValue::Number => true,
+            WantedValue::Whole(_) | WantedValue::NoneOrWhole => number.parse::<u64>().is_ok(),
+            WantedValue::Switch | WantedValue::Time | WantedValue::Words(_) => false,
         });
         let help = match self {
             _ if let Some(number) = &number => match label {
@@ -178,12 +178,13 @@ impl Wanted<'_> {
                 _ => format!("write {number}"),
             },
             _ if label == "readability" => "write the highest school grade that the text may need, such as 7".to_owned(),
-            Wanted::Switch if label.is_empty() => format!("write {self}"),
-            Wanted::Switch => match node.as_scalar().is_some_and(|scalar| ["none", "never", "disabled", "0"].contains(&&*scalar.text)) {
+            WantedValue::Switch if label.is_empty() => format!("write {self}"),
+            WantedValue::Switch => match node.as_scalar().is_some_and(|scalar| ["none", "never", "disabled", "0"].contains(&&*scalar.text))
+            {
                 true => format!("write {label}: false"),
                 false => format!("write {label}: true, or {label}: false for the opposite"),
             },
-            Wanted::Time => match node.as_map() {
+            WantedValue::Time => match node.as_map() {
                 Some(map) => {
                     let keys: Vec<&str> = map.entries.iter().map(|(key, _)| &*key.text).collect();
                     format!("write a time behind {label}:, such as {label}: 1h, in place of {}", listed(&keys, "and"))
@@ -191,8 +192,8 @@ impl Wanted<'_> {
                 None => format!("write {label}: with a time, such as {label}: 1h"),
             },
             _ if label == "most_parts" && text.is_some() => "write the most parts that may be sent, such as most_parts: 10".to_owned(),
-            Wanted::Whole(words) if text.is_some() => format!("write {words}, in digits, such as 10"),
-            Wanted::Number | Wanted::Whole(_) | Wanted::NoneOrWhole | Wanted::Words(_) => format!("write {self}"),
+            WantedValue::Whole(words) if text.is_some() => format!("write {words}, in digits, such as 10"),
+            WantedValue::Number | WantedValue::Whole(_) | WantedValue::NoneOrWhole | WantedValue::Words(_) => format!("write {self}"),
         };
         (help, number)
     }
@@ -200,17 +201,17 @@ impl Wanted<'_> {
 
 impl Lower<'_> {
     /// F005.
-    pub fn wrong<'t>(&self, label: &str, node: &Node, wanted: impl Into<Wanted<'t>>) {
+    pub fn wrong<'t>(&self, label: &str, node: &Node, wanted: impl Into<WantedValue<'t>>) {
         wanted.into().report(self, (value_of(label), &quoted(label)), node);
     }
 
     /// F005 about something that has no key: `input "tone"`.
     pub(crate) fn wrong_thing(&self, what: &KeyOwner, node: &Node, must_be: &str) {
-        Wanted::Words(must_be).report(self, (About::Other, &what.to_string()), node);
+        WantedValue::Words(must_be).report(self, (About::Other, &what.to_string()), node);
     }
 
     /// F005, with what to write in place of a value of another shape.
-    pub(super) fn other_shape<'t>(&self, label: &str, node: &Node, wanted: impl Into<Wanted<'t>>, instead: Option<Instead>) {
+    pub(super) fn other_shape<'t>(&self, label: &str, node: &Node, wanted: impl Into<WantedValue<'t>>, instead: Option<Instead>) {
         let wanted = wanted.into();
         let Some((help, text)) = instead else { return self.wrong(label, node, wanted) };
         let found =
@@ -281,7 +282,7 @@ impl Lower<'_> {
     /// A new id. It is given back even when F011 was reported, so that nothing else stumbles over it.
     pub(crate) fn new_id(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
         let id = self.fixed(label, node)?;
-        Letters::Small.check(self, label, &id.value, id.span);
+        NameLetters::Small.check(self, label, &id.value, id.span);
         Some(id)
     }
 
@@ -291,7 +292,7 @@ impl Lower<'_> {
         let wanted = if number.is_none() { "a whole number, 0 or more" } else { "a whole number up to 9223372036854775807" };
         let kept = number.filter(|number| i64::try_from(*number).is_ok());
         if kept.is_none() {
-            self.wrong(label, node, Wanted::Whole(wanted));
+            self.wrong(label, node, WantedValue::Whole(wanted));
         }
         kept
     }
@@ -304,7 +305,7 @@ impl Lower<'_> {
         }
         let number = value.and_then(serde_json::Value::as_u64);
         if number.is_none() {
-            self.wrong(label, node, Wanted::Whole("a whole number"));
+            self.wrong(label, node, WantedValue::Whole("a whole number"));
         }
         number
     }
@@ -313,7 +314,7 @@ impl Lower<'_> {
     pub fn number(&self, label: &str, node: &Node) -> Option<f64> {
         let number = node.as_scalar().and_then(|scalar| scalar.value.as_f64()).filter(|n| n.is_finite());
         if number.is_none() {
-            self.wrong(label, node, Wanted::Number);
+            self.wrong(label, node, WantedValue::Number);
         }
         number
     }
@@ -342,7 +343,7 @@ impl Lower<'_> {
                     let found = wrong_type(node, message).about(value_of(label)).help(format!("write {word}"));
                     self.report(found.safe_fix(vec![(node.span, word.to_owned())]));
                 }
-                None => self.wrong(label, node, Wanted::Switch),
+                None => self.wrong(label, node, WantedValue::Switch),
             }
         }
         value
@@ -350,13 +351,13 @@ impl Lower<'_> {
 
     /// A time with its unit, above 0.
     pub fn duration(&self, label: &str, node: &Node) -> Option<Duration> {
-        let duration = self.with_unit(label, node, Wanted::Time, parse_duration)?;
+        let duration = self.with_unit(label, node, WantedValue::Time, parse_duration)?;
         if duration.is_zero() { self.zero(node, &format!("{label} must be above 0")) } else { Some(duration) }
     }
 
     /// A time with its unit, 0 too.
     pub(crate) fn duration_or_zero(&self, label: &str, node: &Node) -> Option<Duration> {
-        self.with_unit(label, node, Wanted::Time, parse_duration)
+        self.with_unit(label, node, WantedValue::Time, parse_duration)
     }
 
     /// A size with its unit, in bytes.
@@ -364,7 +365,7 @@ impl Lower<'_> {
         self.with_unit(label, node, "a size such as 10MB".into(), parse_size)
     }
 
-    fn with_unit<T>(&self, label: &str, node: &Node, wanted: Wanted, parse: fn(&str) -> Result<T, UnitError>) -> Option<T> {
+    fn with_unit<T>(&self, label: &str, node: &Node, wanted: WantedValue, parse: fn(&str) -> Result<T, UnitError>) -> Option<T> {
         let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() || scalar.value.is_number()) else {
             self.wrong(label, node, wanted);
             return None;

@@ -3,16 +3,19 @@
 
 use std::collections::HashMap;
 
-use super::names::PipelineNames;
-use super::problem::ReadProblem;
-use super::seat::{Seat, Texts};
-use super::{Code, Diagnostic, PipelinePlan, Plan};
-use super::{
-    absent_section, call_inputs, check_type, constant_condition, default_unused, dollar_braces, element_unread, expression_types,
-    missing_braces, path_for_file, query_compares, query_never, route_free_text, route_open, route_value, same_file_written, status_asked,
-    tool_arguments, type_mismatch, unused, whole_step, whole_value,
+use super::files::absent_section;
+use super::gates::check_type;
+use super::prelude::{Code, Diagnostic, PipelineNames, PipelinePlan, Plan, Seat, Texts};
+use super::queries::{query_compares, query_never};
+use super::steps::{
+    call_inputs, element_unread, not_upstream, route_free_text, route_open, route_value, same_file_written, tool_arguments,
 };
-use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
+use super::support::problem::ReadProblem;
+use super::unused;
+use super::values::{
+    constant_condition, default_unused, dollar_braces, expression_types, maybe_missing, missing_braces, no_output_fields, path_for_file,
+    status_asked, type_mismatch, unknown_field, unknown_name, whole_step, whole_value, wrong_place,
+};
 use crate::model::Read;
 use crate::plan::StepIx;
 

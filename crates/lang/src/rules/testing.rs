@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Rule;
+use super::prelude::Rule;
 use crate::diagnostic::{self, Diagnostic};
 use crate::load::{self, Loaded};
 use crate::plan;
@@ -104,7 +104,7 @@ pub(super) fn case(keys: &str) -> String {
     let loaded = loaded(&[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")]);
     let mut found = vec![];
     let plan = plan::plan(&loaded.program, &mut found);
-    super::cases::check(loaded.tests.as_ref().unwrap(), &plan, &|_| true, &mut found);
+    super::test_files::cases::check(loaded.tests.as_ref().unwrap(), &plan, &|_| true, &mut found);
     diagnostic::sort(&mut found);
     told(&loaded, &found)
 }

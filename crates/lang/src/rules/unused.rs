@@ -1,9 +1,7 @@
 //! What nothing uses: asked only where no step is lost, since what a lost step would have used is not known.
 
-use super::Diagnostic;
-use super::names::PipelineNames;
-use super::seat::Texts;
-use super::{unused_definition, unused_input, unused_output};
+use super::files::{unused_definition, unused_input, unused_output};
+use super::prelude::{Diagnostic, PipelineNames, Texts};
 use crate::model::{StepKind, ToolKind};
 
 /// F105, F210 and F301.

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Diagnostic, listed};
-use super::{tool_arguments, unknown_reference};
+use super::files::unknown_reference;
+use super::prelude::{Diagnostic, listed};
+use super::steps::tool_arguments;
 use crate::diagnostic::{Hints, cut};
 use crate::gate::schema_problems;
 use crate::model::{Pipeline, PlanRules, Usable, WrittenPlan, WrittenStep};

@@ -1,7 +1,7 @@
 //! Document → what is sent, one file per kind of body.
 //!
 //! How to add a body: its variant of `model::Body`, a file here with `render`, and what the compiler then asks for: its facts beside `Body`, its arm in each
-//! `match` below and in `rules/channel_conflict.rs` (what a channel file may not ask of it). Its word in `docs/language.md`, section 10; a new ending
+//! `match` below and in `rules/channels/channel_conflict.rs` (what a channel file may not ask of it). Its word in `docs/language.md`, section 10; a new ending
 //! of golden files in `docs/testing.md`; if it is an object, that it is measured as JSON in `docs/codes/F420.md`. A test with its text in
 //! `channel/tests/bodies.rs`; the properties take it up. The message that lists all bodies is an inline snapshot (`lower/tests/mistakes.rs`), which
 //! takes the new word by hand.
