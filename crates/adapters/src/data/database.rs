@@ -88,7 +88,7 @@ impl Database {
         let compiled = self.shape.prepare(query).map(|statement| {
             let columns: Vec<_> = statement.columns_with_metadata().collect();
             let origins = columns.iter().map(|column| column.table_name().zip(column.origin_name()));
-            (marked(query, &request.tables, |table, column| guard.has_read(table, column), origins), result_kinds(&statement))
+            (marked(query, &request.tables, &guard.reads(), origins), result_kinds(&statement))
         });
         Guard::lift(&mut self.shape).map_err(not_guarded)?;
         let (personal, kinds) = match compiled {

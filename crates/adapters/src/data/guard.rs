@@ -128,10 +128,9 @@ impl Guard {
         })
     }
 
-    /// Whether the compiled query reads a column of a table.
-    pub(super) fn has_read(&self, table: &str, column: &str) -> bool {
-        let reads = held(&self.state.reads);
-        reads.contains(&(table.to_lowercase(), column.to_lowercase()))
+    /// The tables and columns that the compiled query reads, in lower case.
+    pub(super) fn reads(&self) -> HashSet<(String, String)> {
+        held(&self.state.reads).clone()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Columns with personal data: whether a table has the marked columns, and which result columns may contain them.
 
+use std::collections::HashSet;
+
 use super::query::same_name;
 use super::sentence::{file_name, listed, unavailable};
 use crate::diagnostic::did_you_mean;
@@ -23,20 +25,34 @@ pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Fai
 }
 
 /// Which result columns may contain personal data. If the query reads a marked column, these are all except unmarked columns that are passed through
-/// unchanged. `reads`: whether the query reads this column of this table; `origins`: for each result column, the table and column that it passes
+/// unchanged. `reads`: the tables and columns that the query reads, in lower case; `origins`: for each result column, the table and column that it passes
 /// through, if any.
 pub(super) fn marked<'c>(
     query: &str,
     tables: &[TableSource],
-    reads: impl Fn(&str, &str) -> bool,
+    reads: &HashSet<(String, String)>,
     origins: impl Iterator<Item = Option<(&'c str, &'c str)>>,
 ) -> Vec<bool> {
-    let is_touched = tables.iter().any(|table| table.pii.iter().any(|column| reads(&table.name, column)));
-    // For a compound select, SQLite reports the origin of a column only for the first part.
-    let is_compound = ["union", "intersect", "except"].iter().any(|word| mentions(query, word));
+    // A `full join … using` may read columns that SQLite does not report; `left right join` is one, too.
+    let is_full = is_merging(query) && ["full", "right"].iter().any(|word| mentions(query, word));
+    let is_touched = tables.iter().any(|table| {
+        let reads_unseen = is_full && mentions(query, &table.name);
+        table.pii.iter().any(|column| reads_unseen || reads.contains(&(table.name.to_lowercase(), column.to_lowercase())))
+    });
+    let is_compound = is_compound(query);
     let is_plain = |(name, column): (&str, &str)| {
         let table = tables.iter().find(|table| same_name(&table.name, name));
         table.is_some_and(|table| !table.pii.iter().any(|marked| same_name(marked, column)))
     };
     origins.map(|origin| is_touched && (is_compound || !origin.is_some_and(is_plain))).collect()
+}
+
+/// Whether a query may have a compound select. SQLite reports the origin of its columns for one part only.
+pub(super) fn is_compound(query: &str) -> bool {
+    ["union", "intersect", "except"].iter().any(|word| mentions(query, word))
+}
+
+/// Whether a query may join by columns that it does not name for each table: the result has one of two, and SQLite reports no more than one, or none.
+pub(super) fn is_merging(query: &str) -> bool {
+    ["natural", "using"].iter().any(|word| mentions(query, word))
 }

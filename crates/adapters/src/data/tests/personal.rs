@@ -30,6 +30,9 @@ fn a_mark_is_kept_whatever_a_query_makes_of_the_column() {
         ("select value as v from people, json_each(json_array(name))", vec!["v"]),
         ("select (select name from people limit 1) as one, day from visits", vec!["one"]),
         ("select case when hours > 1 then name end as c, hours from people", vec!["c"]),
+        ("select name from people full join (select 'x' as name) using (name)", vec!["name"]),
+        ("select id, upper(name) as u from people natural full join (select 'x' as name)", vec!["u"]),
+        ("select name from people left right join (select 'x' as name) using (name)", vec!["name"]),
     ] {
         assert_eq!(personal(query), wanted, "{query}");
     }
