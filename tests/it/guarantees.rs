@@ -87,3 +87,40 @@ fn what_is_required_is_an_error_where_it_does_not_hold() {
     let run = flow(asked.path(), &["run", "p.yaml", "--input", "question=Hi"]);
     assert!(run.exit == 1 && run.err.contains("F618"), "{}{}", run.out, run.err);
 }
+
+#[test]
+fn what_sqlite_says_of_a_query_decides_which_personal_columns_it_gives() {
+    let of = |query: &str| {
+        let folder = place(&format!(
+            "flow: 1
+name: people
+description: Writes about people.
+data: {{ people: {{ file: people.csv, pii: [name, tel$] }} }}
+agents: {{ writer: {{ instructions: Write one sentence. }} }}
+steps:
+  - {{ id: rows, sql: \"{query}\" }}
+  - {{ id: note, agent: writer, prompt: \"{{{{ steps.rows.output }}}}\" }}
+outputs: {{ note: \"{{{{ steps.note.output }}}}\" }}
+"
+        ));
+        std::fs::write(folder.path().join("people.csv"), "id,name,city,tel$\n1,Ana,Basel,2\n").unwrap();
+        verdicts(folder.path()).into_iter().find(|(name, _)| name == "personal_declared").unwrap().1
+    };
+    for (query, verdict) in [
+        ("select id, city from people where name = 'Ana'", "holds"),
+        ("select * from (select id, city from people)", "holds"),
+        ("select x from (select id as x, name from people)", "holds"),
+        ("with all_of_them as (select * from people) select city from all_of_them", "holds"),
+        ("select id, people.'name' as who from people", "broken"),
+        ("select id, tel$ as who from people", "broken"),
+        // It is read, and the words do not show for what.
+        ("select id, upper(tel$) as who from people", "holds_if"),
+        // SQLite tells of one part, or of none.
+        ("select city from people union select name from people", "broken"),
+        ("select name from people full join (select 'x' as name) using (name)", "broken"),
+        // The order of the columns of the file decides.
+        ("with x(a, b, c, d) as (select * from people) select a from x", "broken"),
+    ] {
+        assert_eq!(of(query), verdict, "{query}");
+    }
+}

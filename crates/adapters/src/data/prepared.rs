@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, Error};
+use rusqlite::{Connection, Error, Statement};
 
 use super::database::{connect, without_end};
 use super::guard::{Guard, allowed_like};
+use super::personal::{is_compound, is_merging};
 use super::query::{quoted, result_names, sqlite_sentence};
-use crate::model::{PreparedQuery, QueryFault, QueryMistake};
-use crate::sql::MOST_QUERY_BYTES;
+use crate::model::{CompiledQuery, PreparedQuery, QueryFault, QueryMistake};
+use crate::sql::{MOST_QUERY_BYTES, ReadQuery};
 
 /// What SQLite says of each query; `None`: it cannot be said. `tables`: the columns of each table, by its name.
 pub(crate) fn prepare(tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
@@ -35,12 +36,12 @@ fn one(connection: &mut Connection, tables: &HashSet<String>, query: &str) -> ru
         // The authorizer does not see VACUUM and similar statements.
         _ if !statement.readonly() => Err(QueryFault::Writes),
         0 => Err(QueryFault::Empty),
-        _ => Ok(result_names(&statement)),
+        _ => Ok(compiled(query, tables, &statement, &guard)),
     });
     Guard::lift(connection)?;
     let wrong = |fault, at| Some(PreparedQuery::Fails(QueryMistake { fault, at }));
     Ok(match compiled {
-        Ok(Ok(columns)) => Some(PreparedQuery::Gives(columns)),
+        Ok(Ok(compiled)) => Some(PreparedQuery::Gives(compiled)),
         Ok(Err(fault)) => wrong(fault, None),
         Err(Error::MultipleStatement) => wrong(QueryFault::Several, None),
         Err(error) => {
@@ -51,6 +52,25 @@ fn one(connection: &mut Connection, tables: &HashSet<String>, query: &str) -> ru
             guard.refused().or_else(|| fault(connection, &error)).and_then(|fault| wrong(fault, at))
         }
     })
+}
+
+/// What is known of a query that can run.
+fn compiled(query: &str, tables: &HashSet<String>, statement: &Statement<'_>, guard: &Guard) -> CompiledQuery {
+    let names_its_columns = ReadQuery::new(query).names_its_columns();
+    let is_merging = is_merging(query);
+    // With `*` in it, the place of a column depends on the order of the columns in a file, which may change.
+    let is_sure = names_its_columns && !is_merging && !is_compound(query);
+    let origin = |column: &rusqlite::ColumnMetadata<'_>| {
+        let (table, column) = column.table_name().zip(column.origin_name())?;
+        // What a function such as `json_each` makes is made of other columns.
+        (is_sure && tables.contains(&table.to_lowercase())).then(|| (table.to_owned(), column.to_owned()))
+    };
+    CompiledQuery {
+        columns: result_names(statement),
+        names_its_columns,
+        origins: statement.columns_with_metadata().map(|column| origin(&column)).collect(),
+        reads: (!is_merging).then(|| guard.reads()),
+    }
 }
 
 /// What is wrong, by SQLite's own messages; `None`: nothing that is wrong with the query for certain.
@@ -113,9 +133,41 @@ mod tests {
 
     #[test]
     fn a_query_is_compiled_and_its_columns_are_told() {
-        let gives = |names: &[&str]| Some(PreparedQuery::Gives(names.iter().map(|name| (*name).to_owned()).collect()));
-        assert_eq!(said("select *, sum(hours) as total, day from entries where day = $day;;"), gives(&["day", "hours", "total", "day_2"]));
-        assert_eq!(said("select HOURS from Entries"), gives(&["hours"]));
+        assert_eq!(
+            compiled("select *, sum(hours) as total, day from entries where day = $day;;").columns,
+            ["day", "hours", "total", "day_2"]
+        );
+        assert_eq!(compiled("select HOURS from Entries").columns, ["hours"]);
+    }
+
+    fn compiled(query: &str) -> CompiledQuery {
+        let Some(PreparedQuery::Gives(compiled)) = said(query) else { panic!("{query}") };
+        compiled
+    }
+
+    #[test]
+    fn what_a_column_passes_on_is_told_where_it_is_sure() {
+        for (query, origins) in [
+            ("select day, upper(day), hours as h from entries", "day - hours"),
+            ("with x as (select hours as z, day from entries) select z, 1 from x", "hours -"),
+            ("select day from (select * from entries)", "day"),
+            ("select (select day from entries) as d, entries.'hours' from entries", "day hours"),
+            // The order of the columns of a file decides.
+            ("with x(p, q) as (select * from entries) select p from x", "-"),
+            ("select * from entries", "- -"),
+            // SQLite tells of one part.
+            ("select day from entries union select hours from entries", "-"),
+            ("select z from (select day as z from entries union select hours from entries)", "-"),
+            ("select day from entries join (select 1 as day) using (day)", "-"),
+            ("select value from json_each((select day from entries))", "-"),
+        ] {
+            let told: Vec<String> =
+                compiled(query).origins.into_iter().map(|origin| origin.map_or("-".to_owned(), |(_, column)| column)).collect();
+            assert_eq!(told.join(" "), origins, "{query}");
+        }
+        let reads = |query: &str, column: &str| compiled(query).may_read("Entries", column);
+        assert!(reads("select day from entries where hours > 1", "Hours") && !reads("select day from entries", "hours"));
+        assert!(reads("select day from entries natural full join (select 1 as hours)", "hours"));
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub use pipeline::{
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
-pub use query::{FilledPlace, FilledValue, PreparedQuery, QueryFault, QueryMistake, WrittenQuery};
+pub use query::{CompiledQuery, FilledPlace, FilledValue, PreparedQuery, QueryFault, QueryMistake, WrittenQuery};
 pub use root::{Root, RootPlaces, Unbraced};
 pub use sample::Sample;
 pub use sending::{FileMode, GIVEN_FOR_EACH_PART, RECIPIENTS, SendKey, SendKeys, address_fault, header_fault, recipients};

@@ -1,5 +1,7 @@
 //! What is known of a query before it runs.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Filling, Pipeline, SqlStep, StepKind, TextPlace, Tool, ToolKind, ToolName};
@@ -8,10 +10,30 @@ use crate::source::{Span, Spanned};
 /// What an engine says of a query that it compiled against empty tables, and never ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreparedQuery {
-    /// It can run. The names of the columns of its rows.
-    Gives(Vec<String>),
+    /// It can run.
+    Gives(CompiledQuery),
     /// It fails, whatever the tables hold.
     Fails(QueryMistake),
+}
+
+/// A query that can run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CompiledQuery {
+    /// The names of the columns of its rows.
+    pub columns: Vec<String>,
+    /// Whether it names each of them, so that none follows from a table alone.
+    pub names_its_columns: bool,
+    /// The table and the column that each of them passes on as it is; `None`: it is made of something, or that is not sure.
+    pub origins: Vec<Option<(String, String)>>,
+    /// The tables and columns that it reads, in lower case; `None`: not all are known.
+    pub reads: Option<HashSet<(String, String)>>,
+}
+
+impl CompiledQuery {
+    /// Whether it may read a column of a table.
+    pub fn may_read(&self, table: &str, column: &str) -> bool {
+        self.reads.as_ref().is_none_or(|reads| reads.contains(&(table.to_lowercase(), column.to_lowercase())))
+    }
 }
 
 /// Why a query fails.

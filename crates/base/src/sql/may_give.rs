@@ -1,16 +1,15 @@
 //! Whether a column may be in the result of a query, by its words alone.
 //!
-//! [`read`] follows what it understands. This one needs no understanding: whatever is not sure to decide only is given.
+//! [`QueryNames`] holds what is understood. This one needs no understanding: whatever is not sure to decide only is given.
 
-use super::{DECIDING, QueryNode, RESERVED, SHOWING, mentions, nodes, ordered_by, read};
+use super::{DECIDING, QueryNames, QueryNode, RESERVED, SHOWING, mentions, ordered_by};
 
-/// Whether a query may give a column of a table that it reads: rather once too often than once too seldom.
-pub fn may_give(text: &str, table: &str, column: &str) -> bool {
-    let (Some(nodes), Some(read)) = (nodes(text), read(text)) else { return true };
-    let rows = read.called.iter().flat_map(|(table, called)| [*table, *called]).filter(|name| !name.is_empty()).collect();
+/// Whether a query may give a column of a table that it reads.
+pub(super) fn may_give(text: &str, nodes: &[QueryNode], names: &QueryNames, table: &str, column: &str) -> bool {
+    let rows = names.called.iter().flat_map(|(table, called)| [*table, *called]).filter(|name| !name.is_empty()).collect();
     let is_other = |name: &str| !name.is_empty() && !name.eq_ignore_ascii_case(table);
-    let others = read.called.iter().filter(|(name, _)| is_other(name)).flat_map(|(name, called)| [*name, *called]).collect();
-    shows(&nodes, &SoughtColumn { text, table, column, rows, others }, Zone::Given)
+    let others = names.called.iter().filter(|(name, _)| is_other(name)).flat_map(|(name, called)| [*name, *called]).collect();
+    shows(nodes, &SoughtColumn { text, table, column, rows, others }, Zone::Given)
 }
 
 /// What must not be shown.
@@ -114,7 +113,7 @@ fn is_read_in(nodes: &[QueryNode], shown: &SoughtColumn) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::sql::ReadQuery;
 
     #[test]
     fn a_column_is_given_wherever_it_is_not_sure_to_decide_only() {
@@ -139,7 +138,7 @@ mod tests {
             "select * from (select * from people)",
             "select s.*, p.* from sales s join people p on p.id = s.customer_id",
         ] {
-            assert!(may_give(query, "people", "name"), "{query}");
+            assert!(ReadQuery::new(query).may_give("people", "name"), "{query}");
         }
         for query in [
             "select city from people where name = $x order by name",
@@ -156,7 +155,7 @@ mod tests {
             "select s.* from sales s join people p on p.id = s.customer_id",
             "select * from sales s where customer_id in (select id from people)",
         ] {
-            assert!(!may_give(query, "people", "name"), "{query}");
+            assert!(!ReadQuery::new(query).may_give("people", "name"), "{query}");
         }
     }
 }

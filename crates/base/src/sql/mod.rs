@@ -1,21 +1,22 @@
 //! Which tables and columns a query names, and where: for findings. What a query may do is decided by the engines' own parsers, in
 //! `adapters/data`.
 //!
-//! [`read`] takes a text apart as far as names go, with the clauses of SQLite and DuckDB: brackets first (`nodes`), then what is beside each
+//! [`ReadQuery`] takes a text apart as far as names go, with the clauses of SQLite and DuckDB: brackets first (`nodes`), then what is beside each
 //! other by its keywords. It is no parser of SQL: it passes over what it does not know.
 //! How to add a clause: its keyword among those below that it is like, and a case in the tests here.
 
 mod may_give;
 mod nodes;
+mod read_query;
 
 use std::rc::Rc;
 
-pub use may_give::may_give;
-pub use nodes::{QueryNode, nodes};
+pub use nodes::QueryNode;
+pub use read_query::ReadQuery;
 
 /// What a query names.
 #[derive(Debug)]
-pub struct Query<'q> {
+pub struct QueryNames<'q> {
     /// The tables it reads, without those it makes itself (`with x as …`), in order.
     pub tables: Vec<Name<'q>>,
     /// Columns of tables that its result holds or is made of, in order; what decides or is counted is none of them.
@@ -55,26 +56,15 @@ pub struct GivenColumn<'q> {
 /// The longest query, in bytes.
 pub const MOST_QUERY_BYTES: usize = 64 << 10;
 
-/// Reads a query, or several with `;` between. `None`: it cannot be read, since a bracket or a quote is not closed, brackets are too deep, or it is
-/// too long.
-pub fn read(text: &str) -> Option<Query<'_>> {
-    if text.len() > MOST_QUERY_BYTES {
-        return None;
-    }
-    let nodes = nodes(text)?;
+fn read<'q>(text: &'q str, nodes: &[QueryNode<'q>]) -> QueryNames<'q> {
     let mut reader =
         QueryReader { text, tables: vec![], called: vec![], own: vec![], given_places: vec![], around: vec![], left: MOST_GIVEN };
-    let mut gives = reader.query(&nodes, vec![]);
+    let mut gives = reader.query(nodes, vec![]);
     gives.sort_by_key(|given| given.place.start);
     reader.tables.sort_by_key(|table| table.start);
     let (mut places, mut calls) = (vec![], vec![]);
-    places_and_calls(&nodes, &mut places, &mut calls);
-    Some(Query { tables: reader.tables, gives, places, given_places: reader.given_places, called: reader.called, calls })
-}
-
-/// Whether a query names each column of its result, so that none of them follows from a table alone. A query that cannot be read does not.
-pub fn names_its_columns(text: &str) -> bool {
-    read(text).is_some_and(|query| query.gives.iter().all(|given| given.column != "*"))
+    places_and_calls(nodes, &mut places, &mut calls);
+    QueryNames { tables: reader.tables, gives, places, given_places: reader.given_places, called: reader.called, calls }
 }
 
 /// Whether a word stands anywhere in a text, be it in a comment: rather once too often than once too seldom.
@@ -83,16 +73,6 @@ pub fn mentions(text: &str, word: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(&word)
         .any(|(at, found)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + found.len()..].chars().next()))
-}
-
-/// Whether a query has one `select` and its `from`, so that each column of its rows is called as it says, or as in its table. Others may be by place: those of a
-/// `union`, or of a table that the query makes.
-pub fn is_plain(text: &str) -> bool {
-    fn selects(nodes: &[QueryNode]) -> usize {
-        let inner: usize = nodes.iter().filter_map(QueryNode::inner).map(selects).sum();
-        inner + nodes.iter().filter(|node| node.is_one_of(&["select", "values", "from"])).count()
-    }
-    nodes(text).is_some_and(|nodes| selects(&nodes) <= 2 && nodes.first().is_some_and(|first| first.is("select")))
 }
 
 /// Words that begin a query in brackets.
@@ -225,20 +205,16 @@ impl<'q> QueryReader<'q> {
             if node.is("lateral") {
                 continue;
             }
-            // SQLite: `[people]`, and `'people'`.
-            let quoted;
+            // SQLite: `'people'`, and `[people]`.
+            let quoted = match node {
+                QueryNode::Value(value) if !value.text.contains('.') => {
+                    Some(QueryNode::Quoted(Name { text: value.text.trim_matches('\''), ..*value }))
+                }
+                _ => None,
+            };
             let node = match node {
                 QueryNode::Group('[', inner) => inner.first().unwrap_or(node),
-                QueryNode::Value(value) if !value.text.contains('.') => {
-                    quoted = QueryNode::Quoted(Name { text: value.text.trim_matches('\''), ..*value });
-                    &quoted
-                }
-                QueryNode::Word(_)
-                | QueryNode::Quoted(_)
-                | QueryNode::Value(_)
-                | QueryNode::Group(..)
-                | QueryNode::Place(_)
-                | QueryNode::Mark(_) => node,
+                _ => quoted.as_ref().unwrap_or(node),
             };
             let (beside, columns) = alias(after);
             let beside = beside.or(ahead.take());
@@ -263,12 +239,7 @@ impl<'q> QueryReader<'q> {
                 (QueryNode::Word(name) | QueryNode::Quoted(name), _)
                     if !matches!(after, [QueryNode::Group('(', _) | QueryNode::Mark('.'), ..]) =>
                 {
-                    let own = self.table(*name);
-                    let called = beside.unwrap_or(name.text);
-                    self.called.push((name.text, called));
-                    // `people as p(a, b)`: any name may be for any column.
-                    let renamed = || own.iter().map(|one| GivenColumn { name: "", ..*one }).collect();
-                    sources.push((Some(called), if columns.is_empty() { own } else { renamed() }));
+                    sources.push(self.named_source(*name, beside, &columns));
                 }
                 // Not `((select …) as x join …)`.
                 (QueryNode::Group('(', inner), _)
@@ -282,35 +253,51 @@ impl<'q> QueryReader<'q> {
                     sources.push((beside, columns.into()));
                 }
                 (QueryNode::Group('(', inner), _) => self.sources(inner, sources),
-                // A function, a table of a named database, a file.
+                // `memory.main.people`
+                (QueryNode::Word(_) | QueryNode::Quoted(_), [QueryNode::Mark('.'), more @ ..]) => {
+                    (nodes, ahead) = (more, beside);
+                    continue;
+                }
                 (_, after) => {
-                    // A function makes rows of what it is given.
-                    let mut made = vec![];
-                    if let [QueryNode::Group('(', inner), ..] = after {
-                        self.item(inner, sources, &mut made);
-                        if node.is_one_of(&["query", "query_table"]) {
-                            self.texts(inner, &mut made);
-                        }
-                        made.iter_mut().for_each(|given| given.name = "");
-                    }
-                    let called = match (node.name(), after) {
-                        // `memory.main.people`
-                        (Some(_), [QueryNode::Mark('.'), more @ ..]) => {
-                            nodes = more;
-                            ahead = beside;
-                            continue;
-                        }
-                        (Some(function), [QueryNode::Group('(', _), more @ ..]) => alias(more).0.or(Some(function.text)),
-                        _ => beside,
-                    };
-                    self.called.extend(called.map(|called| ("", called)));
-                    sources.push((called, made.into()));
+                    let source = self.other_source(node, after, beside, sources);
+                    sources.push(source);
                 }
             }
             let end = nodes.iter().position(|node| *node == QueryNode::Mark(',') || node.is("join")).unwrap_or(nodes.len());
             self.decide(&nodes[..end]);
             nodes = nodes.get(end + 1..).unwrap_or_default();
         }
+    }
+
+    /// A table, or a query that is made before.
+    fn named_source(&mut self, name: Name<'q>, beside: Option<&'q str>, columns: &[&str]) -> Source<'q> {
+        let own = self.table(name);
+        let called = beside.unwrap_or(name.text);
+        self.called.push((name.text, called));
+        // `people as p(a, b)`: any name may be for any column.
+        let renamed = || own.iter().map(|one| GivenColumn { name: "", ..*one }).collect();
+        (Some(called), if columns.is_empty() { own } else { renamed() })
+    }
+
+    /// A function, a file. A function makes rows of what it is given.
+    fn other_source(
+        &mut self,
+        node: &QueryNode<'q>,
+        after: &[QueryNode<'q>],
+        beside: Option<&'q str>,
+        sources: &[Source<'q>],
+    ) -> Source<'q> {
+        let (mut made, mut called) = (vec![], beside);
+        if let [QueryNode::Group('(', inner), more @ ..] = after {
+            self.item(inner, sources, &mut made);
+            if node.is_one_of(&["query", "query_table"]) {
+                self.texts(inner, &mut made);
+            }
+            made.iter_mut().for_each(|given| given.name = "");
+            called = node.name().map_or(beside, |function| alias(more).0.or(Some(function.text)));
+        }
+        self.called.extend(called.map(|called| ("", called)));
+        (called, made.into())
     }
 
     /// The name that brackets of SQLite hold, if it is more than a plain word.

@@ -67,7 +67,7 @@ impl<'q> QueryNode<'q> {
 }
 
 /// The pieces of a text. `None`: a quote or a bracket has no other end, or brackets are too deep.
-pub fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
+pub(super) fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
     let mut open: Vec<(char, Vec<QueryNode>)> = vec![];
     let (mut nodes, mut start) = (vec![], 0);
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {

@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn read(text: &str) -> Option<QueryNames<'_>> {
+    (text.len() <= MOST_QUERY_BYTES).then(|| Some(super::read(text, &nodes::nodes(text)?)))?
+}
+
 fn tables(text: &str) -> String {
     read(text).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>().join(" ")
 }
@@ -171,5 +175,20 @@ fn a_column_is_called_as_it_is_written() {
         ("with x as (select name as city, city as name from people) select * from x", "city", "name"),
     ] {
         assert_eq!(others(query, asked), columns, "{query}");
+    }
+}
+
+#[test]
+fn a_column_is_seen_where_its_name_is_one_piece_and_no_text() {
+    for (query, column, is_seen) in [
+        ("select upper(p.Name) from people p", "name", true),
+        ("select round(hours * 1.5) from people where name = 'a.b'", "name", true),
+        ("select 'name' from people", "name", false),
+        ("select upper(people.'name') from people where name > 1", "name", false),
+        ("select upper(tel$) from people", "tel$", false),
+        ("select upper(\"na\"\"me\") from people", "na\"me", false),
+        ("select 'name", "name", false),
+    ] {
+        assert_eq!(ReadQuery::new(query).sees(column), is_seen, "{query}");
     }
 }

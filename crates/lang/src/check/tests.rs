@@ -1,14 +1,15 @@
 //! What follows from the kinds of steps and tools of a file (`model/facts.rs`).
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use super::check_file;
 use strum::VariantArray;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, Root, RootPlaces, Step, TextKey, Unbraced};
-use crate::port::MemoryFiles;
+use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, PreparedQuery, Root, RootPlaces, Step, TextKey, Unbraced};
+use crate::port::{Files, MemoryFiles, ReadFileError, TableSource};
 use crate::source::Spanned;
 
 const FILE: &str = "flow: 1
@@ -394,4 +395,66 @@ fn each_step_that_a_help_proposes_has_an_id_that_is_free() {
     for (help, id) in helps.iter().zip(["file_2", "file_3"]) {
         assert!(help.contains(&format!("- {{ id: {id}, read: ")) && help.contains(&format!("steps.{id}.output.text")), "{help}");
     }
+}
+
+/// Files, and the queries that an engine was asked to compile.
+struct CompilingFiles {
+    below: MemoryFiles,
+    compiled: RefCell<Vec<String>>,
+}
+
+impl Files for CompilingFiles {
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
+        self.below.read_text(path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.below.exists(path)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        self.below.names(folder)
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        self.below.real_path(path)
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        self.below.columns(table)
+    }
+
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
+        let tables: Vec<&str> = tables.keys().copied().collect();
+        self.compiled.borrow_mut().extend(queries.iter().map(|query| format!("{}: {query}", tables.join(" "))));
+        vec![None; queries.len()]
+    }
+}
+
+#[test]
+fn a_check_has_each_query_compiled_once() {
+    let parent = "flow: 1
+name: a
+data: { t: { file: t.csv, pii: [name] }, d: { file: d.parquet } }
+guarantees: { personal_declared: required }
+agents: { w: { instructions: Write. } }
+tools: { rows: { sql: [t] } }
+steps:
+  - { id: one, sql: select name from t }
+  - { id: two, sql: select name from t }
+  - { id: duck, sql: select name from d }
+  - { id: tool, tool: rows, with: { query: select 1 } }
+  - { id: child, call: b.yaml }
+  - { id: again, call: b.yaml }
+  - { id: note, agent: w, prompt: '{{ steps.one.output }} {{ steps.two.output[0].name }} {{ steps.tool.output }}' }
+outputs: { note: '{{ steps.note.output }}' }
+";
+    let child =
+        "flow: 1\nname: b\ndata: { u: { file: t.csv } }\nsteps: [{ id: q, sql: select name from u }]\noutputs: '{{ steps.q.output }}'\n";
+    let below = [("a.yaml", parent), ("b.yaml", child), ("t.csv", "id,name\n1,Ana\n")].into_iter().collect();
+    let files = CompilingFiles { below, compiled: RefCell::default() };
+    check_file(Path::new("a.yaml"), Path::new(""), &files);
+    let mut compiled = files.compiled.into_inner();
+    compiled.sort();
+    assert_eq!(compiled, ["t: select 1", "t: select name from t", "u: select name from u"]);
 }

@@ -11,7 +11,6 @@ use crate::diagnostic::{counted, one_line};
 use crate::event::{Delivery, PlanOutput, SendOutput};
 use crate::model::{Filling, MOST_ROWS, Mock, OwnResult, Pipeline, PreparedQuery, Sample, Step, StepFacts, ToolKind};
 use crate::port::FileContent;
-use crate::sql;
 
 /// Told of what is no file.
 const A_FILE: &str = "a read returns a file: { path, type, text, tables, … }";
@@ -78,8 +77,8 @@ pub fn of_tool(kind: &ToolKind, value: &Value) -> Vec<String> {
 
 /// The columns of a query's rows, where they are sure: the query was compiled, and each of them is written in it.
 fn columns<'p>(pipeline: &'p Pipeline, query: &str) -> Option<&'p [String]> {
-    let Some(PreparedQuery::Gives(columns)) = pipeline.prepared.get(query) else { return None };
-    sql::names_its_columns(query).then_some(columns)
+    let Some(PreparedQuery::Gives(compiled)) = pipeline.prepared.get(query) else { return None };
+    compiled.names_its_columns.then_some(&compiled.columns)
 }
 
 /// Rows that no query gives: too many, or with columns of their own. Anything else that is no rows is said by `result`.

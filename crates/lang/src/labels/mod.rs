@@ -15,6 +15,7 @@ mod files;
 mod names;
 mod outputs;
 mod places;
+mod queries;
 mod source;
 mod steps;
 mod ways;
@@ -35,8 +36,9 @@ pub use names::marked_result;
 pub use outputs::{
     OutputRead, ReadHop, Reads, format_shows_text, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of,
 };
+pub use queries::StepQuery;
 pub use source::{Hop, Source, Way};
-pub use steps::{judging, personal_column};
+pub use steps::judging;
 pub use ways::{GatePassage, ValueWays};
 
 /// Where a text stands: a step, and whether the element of that step's own `for_each` is known there. `None`: in `outputs`.
@@ -86,13 +88,21 @@ pub struct Labels<'p> {
     chains: Chains,
     places: ValueGraph,
     writes_files: OnceCell<bool>,
+    queries: HashMap<(PipelineId, StepIx), Rc<StepQuery<'p>>>,
     shown: HashMap<PipelineId, Rc<conversation::ShownPaths>>,
 }
 
 impl<'p> Labels<'p> {
     /// Of a plan.
     pub fn new(plan: &'p Plan) -> Labels<'p> {
-        Labels { plan, chains: Chains::default(), places: ValueGraph::default(), writes_files: OnceCell::new(), shown: HashMap::new() }
+        Labels {
+            plan,
+            chains: Chains::default(),
+            places: ValueGraph::default(),
+            writes_files: OnceCell::new(),
+            queries: HashMap::new(),
+            shown: HashMap::new(),
+        }
     }
 
     /// A pipeline with which a run begins.
@@ -113,6 +123,12 @@ impl<'p> Labels<'p> {
     /// The number of the pipeline at the end of a chain.
     pub fn id(&self, chain: ChainIx) -> PipelineId {
         self.chains.get(chain).0
+    }
+
+    /// The query of a step, read once.
+    fn query(&mut self, chain: ChainIx, ix: StepIx, query: &'p str) -> Rc<StepQuery<'p>> {
+        let (pipeline, id) = (&self.pipeline(chain).pipeline, self.id(chain));
+        Rc::clone(self.queries.entry((id, ix)).or_insert_with(|| Rc::new(StepQuery::new(query, pipeline))))
     }
 
     /// The pipeline at the end of a chain.

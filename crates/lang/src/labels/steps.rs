@@ -13,9 +13,9 @@ use crate::model::{
     AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, ReadStep, SqlStep,
     Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, ToolStep, Writer,
 };
-use crate::plan::{Plan, StepIx};
-use crate::source::{Spanned, normalised};
-use crate::sql::{self, Name};
+use crate::plan::StepIx;
+use crate::source::Spanned;
+use crate::sql::Name;
 use crate::template::is_place;
 
 impl<'p> Parts<'_, 'p> {
@@ -197,29 +197,29 @@ impl<'p> Parts<'_, 'p> {
         tool.filter(|_| reads_files).into_iter().for_each(|tool| self.opened_files(ix, tool));
     }
 
-    fn rows(&mut self, ix: StepIx, own: &SqlStep, path: &[String]) {
+    fn rows(&mut self, ix: StepIx, own: &'p SqlStep, path: &[String]) {
         let pipeline = &self.labels.pipeline(self.chain).pipeline;
-        let query: &str = &own.query.source;
+        let query = self.labels.query(self.chain, ix, &own.query.source);
         let by = self.reader.clone();
         let asked_for = path.iter().find(|part| !is_place(part)).map(String::as_str);
-        let personal = personal_column(query, &pipeline.data, asked_for).map(|(_, name)| name);
+        let personal = query.personal(asked_for).map(|(_, name)| name);
         if personal.is_none()
-            && let Some(name) = perhaps_personal(query, &pipeline.data, self.labels.plan, asked_for)
+            && let Some(name) = query.perhaps_personal(self.labels.plan, asked_for)
         {
             self.reading_of(ix, ValuePlace::Tables, "a cell", format!("the query of {by} gives nothing of {name}"));
         }
-        let writer = of_tables(&pipeline.data, |name| sql::mentions(query, name));
+        let writer = of_tables(&pipeline.data, |name| query.read.mentions(name));
         self.personal(writer, personal, format!("the rows of {by}"), self.labels.span_of(self.chain, ix));
-        let read = sql::read(query);
+        let names = query.read.names();
         let is_shown = |name: &str| {
             let is_meant = |place: &Name| place.text.trim_start_matches(['$', ':', '@']) == name;
-            read.as_ref().is_none_or(|read| read.given_places.iter().any(is_meant))
+            names.is_none_or(|names| names.given_places.iter().any(is_meant))
         };
         self.whole(own.with.iter().filter(|(name, _)| is_shown(&name.value)).flat_map(|(_, value)| value.texts()));
         self.read_from_files(ix);
         // A query that names a table which `data` does not have sees the files of `read` steps.
         let is_known = |table: &Name| pipeline.data.keys().any(|name| name.eq_ignore_ascii_case(table.text));
-        if !read.as_ref().is_some_and(|read| read.tables.iter().all(is_known)) {
+        if !names.is_some_and(|names| names.tables.iter().all(is_known)) {
             self.all_of(ValuePlace::ReadTables);
         }
     }
@@ -333,57 +333,6 @@ fn of_tool(tool: Option<&Tool>, data: &IndexMap<String, Data>) -> Writer {
         )
         | None => Writer::Tool,
     }
-}
-
-/// The first personal column that a query gives: its place, and `table.column`. `only`: where a column of its rows of another name is none.
-pub fn personal_column<'q>(query: &'q str, data: &IndexMap<String, Data>, only: Option<&str>) -> Option<(Name<'q>, String)> {
-    let Some(read) = sql::read(query) else {
-        // What cannot be taken apart may give all that it mentions.
-        let mut marked = data.iter().filter_map(|(table, data)| Some((table, data.pii.first()?)));
-        let (table, column) = marked.find(|(table, _)| sql::mentions(query, table))?;
-        return Some((Name { text: query, start: 0 }, format!("{table}.{}", column.value)));
-    };
-    let is_plain = sql::is_plain(query);
-    read.gives.into_iter().find_map(|given| {
-        let (table, data) = data.iter().find(|(name, _)| name.eq_ignore_ascii_case(given.table))?;
-        let column = data.pii.iter().find(|column| given.column == "*" || column.value.eq_ignore_ascii_case(given.column))?;
-        // A column may have another name in the rows, so only one that is no personal one of its table is left out.
-        let is_other = match given.column {
-            "*" => given.keeps_names() && is_open_column(data, only),
-            _ => only.is_some_and(|only| given.is_called_otherwise(only)),
-        };
-        (!(is_plain && is_other)).then(|| (given.place, format!("{table}.{}", column.value)))
-    })
-}
-
-/// A personal column of a table that a query mentions and that it may give, as far as its words tell: `table.column`. What is marked in one table of a
-/// database may be in another, or in a view.
-fn perhaps_personal(query: &str, data: &IndexMap<String, Data>, plan: &Plan, only: Option<&str>) -> Option<String> {
-    let is_understood = sql::read(query).is_some_and(|read| {
-        only.is_some()
-            && sql::is_plain(query)
-            && !read.gives.is_empty()
-            && read.gives.iter().all(|given| given.column != "*" && given.is_named())
-    });
-    if is_understood {
-        return None;
-    }
-    let is_plain = sql::is_plain(query);
-    let mut named = data.iter().filter(|(table, data)| sql::mentions(query, table) && !(is_plain && is_open_column(data, only)));
-    named.find_map(|(table, data)| {
-        let of_file = |other: &Data| normalised(&other.file.value) == normalised(&data.file.value);
-        let mut marked = tables_of_run(plan).filter(|(_, other)| of_file(other)).flat_map(|(_, other)| &other.pii);
-        let column = marked.find(|column| sql::may_give(query, table, &column.value))?;
-        Some(format!("{table}.{}", column.value))
-    })
-}
-
-/// Whether a table has this column, and it is not personal.
-fn is_open_column(data: &Data, only: Option<&str>) -> bool {
-    only.is_some_and(|only| {
-        data.header.as_ref().is_some_and(|header| header.iter().any(|name| name == only))
-            && !data.pii.iter().any(|column| column.value.eq_ignore_ascii_case(only))
-    })
 }
 
 /// What a gate does with a value: `Shut` if it judges it in every run.

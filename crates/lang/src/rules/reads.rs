@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::files::absent_section;
 use super::gates::check_type;
 use super::prelude::{Code, Diagnostic, PipelineNames, PipelinePlan, Plan, Seat, Texts};
-use super::queries::{query_compares, query_never};
+use super::queries::{any_row, query_compares, query_fails, query_never, query_values, table_content, unknown_column, unknown_table};
 use super::steps::{
     call_inputs, element_unread, not_upstream, route_free_text, route_open, route_value, same_file_written, tool_arguments,
 };
@@ -38,6 +38,12 @@ const ASKING: &[AskingRule] = &[
     absent_section::check,
     whole_step::check,
     element_unread::check,
+    unknown_table::check,
+    unknown_column::in_queries,
+    query_fails::check,
+    query_values::check,
+    any_row::check,
+    table_content::check,
     query_never::check,
     query_compares::check,
     default_unused::check,

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Spanned;
-use crate::sql;
+use crate::sql::ReadQuery;
 
 /// Describes what a step does in a few words.
 pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
@@ -128,8 +128,8 @@ fn talks(dialogue: &DialogueStep) -> Vec<String> {
 }
 
 fn tables<'p>(planned: &'p PipelinePlan, query: &str) -> Vec<&'p str> {
-    let read = sql::read(query).map(|query| query.tables).unwrap_or_default();
-    let is_read = |name: &&str| read.iter().any(|table| table.text.eq_ignore_ascii_case(name));
+    let query = ReadQuery::new(query);
+    let is_read = |name: &&str| query.names().is_some_and(|names| names.tables.iter().any(|table| table.is(name)));
     planned.pipeline.data.keys().map(String::as_str).filter(is_read).collect()
 }
 

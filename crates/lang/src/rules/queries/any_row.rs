@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::rules::prelude::{Code, Diagnostic, PipelinePlan, Plan, finding};
+use crate::rules::prelude::{Code, Diagnostic, PipelineNames, Texts, finding};
 
-pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for query in pipeline.pipeline.queries() {
+pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
+    for query in names.queries() {
         let Some((at, column)) = lone_column(query.text) else { continue };
         let message = format!("without group by there is one row for all, and {column} is the {column} of any of them");
         let help = format!("add group by {column} at the end, or remove {column}");

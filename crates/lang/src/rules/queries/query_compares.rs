@@ -20,7 +20,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Di
     query_view::each(names, out, |view, nodes| view.list(nodes));
 }
 
-impl QueryView<'_, '_, '_> {
+impl QueryView<'_, '_> {
     fn list(&mut self, nodes: &[QueryNode]) {
         self.quoted_names(nodes);
         let walk = QueryWalk(nodes);

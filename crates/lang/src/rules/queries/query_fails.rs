@@ -2,25 +2,25 @@
 
 use super::dialects::{self, SqlInstead};
 use crate::diagnostic::{self, About, Near, did_you_mean};
-use crate::model::{Pipeline, PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
-use crate::rules::prelude::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
+use crate::model::{Pipeline, QueryFault, QueryMistake, SqlEngine};
+use crate::rules::prelude::{Code, Diagnostic, PipelineNames, Texts, finding, listed, quoted};
+use crate::rules::support::asked_query::AskedQuery;
 use crate::source::Span;
-use crate::sql;
+use crate::sql::ReadQuery;
 
-pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let file = &pipeline.pipeline;
-    for query in file.queries() {
-        if let Some(PreparedQuery::Fails(mistake)) = file.prepared.get(query.text) {
-            out.extend(of_fault(file, &query, &mistake.fault, mistake.at));
-        } else if file.data.iter().any(|(name, data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query.text, name)) {
-            of_duckdb(&query, out);
+pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
+    for query in names.queries() {
+        match (query.mistake, query.engine) {
+            (Some(mistake), _) => out.extend(of_fault(names, query, mistake)),
+            (None, SqlEngine::DuckDb) => of_duckdb(query, out),
+            (None, SqlEngine::Sqlite) => {}
         }
     }
 }
 
 /// Functions that DuckDB does not have, by their names: there it is not asked.
-fn of_duckdb(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
-    for call in sql::read(query.text).map_or(vec![], |query| query.calls) {
+fn of_duckdb(query: &AskedQuery, out: &mut Vec<Diagnostic>) {
+    for call in query.read.names().iter().flat_map(|names| &names.calls) {
         if let Some(help) = dialects::function(call.text, SqlEngine::DuckDb) {
             let span = query.inside(call.start, call.start + call_at(query.text, call.start).unwrap_or(call.text).len());
             let help = help.help(&dialects::values(query.text, call.start));
@@ -41,11 +41,10 @@ const SEE: &str = "correct what stands there or just before it, as in https://sq
 /// Where a name or a word is wanted.
 const NO_VALUE: &str = "write the name or the word that stands there, or a comma or operator before it: only values are filled in";
 
-fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
-    let text = query.text;
-    let at_word = || at.map_or(query.span, |at| query.inside(at, at + word_at(text, at).len()));
-    let say = |message: String, help: &str| Some(found(at_word(), message).help(help));
-    match fault {
+fn of_fault(names: &PipelineNames, query: &AskedQuery, mistake: &QueryMistake) -> Option<Diagnostic> {
+    let (text, at) = (query.text, mistake.at);
+    let say = |message: String, help: &str| Some(found(word_span(query, at), message).help(help));
+    match &mistake.fault {
         // A function of a spreadsheet around a text in double quotes: the function is the cause.
         QueryFault::QuotedText(_) if let Some((start, name, help)) = foreign_around(text, at) => {
             let call = call_at(text, start);
@@ -55,24 +54,10 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
         }
         // F213, F215.
         QueryFault::UnknownTable(_) | QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
-        QueryFault::Syntax | QueryFault::Incomplete | QueryFault::Unreadable(_) => Some(syntax(file, query, fault, at)),
-        QueryFault::UnknownFunction(name, near) => {
-            let foreign = dialects::function(name, SqlEngine::Sqlite);
-            let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
-            let help = foreign
-                .unwrap_or(SqlInstead::Help("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step"));
-            let values = at.map_or(vec![], |at| dialects::values(text, at));
-            let call = at.and_then(|at| call_at(text, at));
-            let help = in_place_of(help, &values, call, text);
-            // What is written takes the place of the whole call.
-            let span = match (at, call) {
-                (Some(at), Some(call)) if foreign.is_some() => query.inside(at, at + call.len()),
-                _ => at_word(),
-            };
-            let is_day = call.is_some() && dialects::is_today(name);
-            let found = found(span, format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help);
-            Some(if is_day { found.proposed_fix(vec![(span, dialects::RUN_DAY.to_owned())]) } else { found })
+        QueryFault::Syntax | QueryFault::Incomplete | QueryFault::Unreadable(_) => {
+            Some(syntax(&names.pipeline.pipeline, query, &mistake.fault, at))
         }
+        QueryFault::UnknownFunction(name, near) => Some(unknown_function(query, name, near, at)),
         QueryFault::DeniedFunction(name) => {
             say(format!("a query may not call {}", quoted(name)), "take it out: a query only reads the tables of data")
         }
@@ -91,35 +76,9 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
             let help = "move the condition behind having, put the query into brackets, or write over (…) behind a window function";
             say("an aggregate or a window function cannot stand here".to_owned(), help)
         }
-        QueryFault::Writes => {
-            let first = first_word(text);
-            let help = match first.1.to_ascii_lowercase().as_str() {
-                "create" if let Some((name, select)) = text.split_once(" as ") => {
-                    let name = name.split_whitespace().last().unwrap_or("t");
-                    let reader = file.queries().into_iter().find(|other| other.step != query.step && sql::mentions(other.text, name));
-                    let with = format!("write with {name} as ({})", diagnostic::one_line(select, 120));
-                    &match (query.step, reader.and_then(|reader| reader.step)) {
-                        (Some(own), Some(reader)) => format!("remove step {own}, and {with} before the query of step {reader}"),
-                        _ => format!("{with} before the select that reads {name}, in one step"),
-                    }
-                }
-                "update" | "delete" | "insert" => {
-                    let words: Vec<&str> = text.split_whitespace().filter(|word| !["from", "into"].contains(word)).collect();
-                    let table = words.get(1).copied().unwrap_or("t");
-                    let condition = text.split_once(" where ").map(|(_, rest)| rest.split(" returning ").next().unwrap_or(rest).trim());
-                    let condition = condition.map_or(String::new(), |condition| format!(" where {condition}"));
-                    let columns = text.split_once(" returning ").map_or("*", |(_, columns)| columns.trim());
-                    &format!("write select {columns} from {table}{condition}; what changes data is a tool, an http step or a program")
-                }
-                "attach" | "detach" => "add the file under data, and read its table",
-                "pragma" => "take it out: a query only reads the tables of data",
-                _ => BEGIN,
-            };
-            let span = query.inside(first.0, first.0 + first.1.len());
-            Some(found(span, format!("a query only reads, and {} does more", quoted(first.1))).help(help))
-        }
+        QueryFault::Writes => Some(writes(names, query)),
         QueryFault::Several => {
-            let end = text.match_indices(';').map(|(at, _)| at).find(|at| sql::read(&text[..*at]).is_some());
+            let end = text.match_indices(';').map(|(at, _)| at).find(|at| ReadQuery::new(&text[..*at]).nodes().is_some());
             let span = end.map_or(query.span, |at| query.inside(at, at + 1));
             let message = "a query is one statement; this text has several".to_owned();
             Some(found(span, message).help(several(query)))
@@ -132,8 +91,61 @@ fn of_fault(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
     }
 }
 
+/// The place of the word where the engine stopped.
+fn word_span(query: &AskedQuery, at: Option<usize>) -> Span {
+    at.map_or(query.span, |at| query.inside(at, at + word_at(query.text, at).len()))
+}
+
+fn unknown_function(query: &AskedQuery, name: &str, near: &[String], at: Option<usize>) -> Diagnostic {
+    let text = query.text;
+    let foreign = dialects::function(name, SqlEngine::Sqlite);
+    let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
+    let help =
+        foreign.unwrap_or(SqlInstead::Help("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step"));
+    let values = at.map_or(vec![], |at| dialects::values(text, at));
+    let call = at.and_then(|at| call_at(text, at));
+    let help = in_place_of(help, &values, call, text);
+    // What is written takes the place of the whole call.
+    let span = match (at, call) {
+        (Some(at), Some(call)) if foreign.is_some() => query.inside(at, at + call.len()),
+        _ => word_span(query, at),
+    };
+    let is_day = call.is_some() && dialects::is_today(name);
+    let found = found(span, format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help);
+    if is_day { found.proposed_fix(vec![(span, dialects::RUN_DAY.to_owned())]) } else { found }
+}
+
+/// A statement that does more than read, with what reads the same.
+fn writes(names: &PipelineNames, query: &AskedQuery) -> Diagnostic {
+    let (text, first) = (query.text, first_word(query.text));
+    let help = match first.1.to_ascii_lowercase().as_str() {
+        "create" if let Some((name, select)) = text.split_once(" as ") => {
+            let name = name.split_whitespace().last().unwrap_or("t");
+            let reader = names.queries().iter().find(|other| other.step != query.step && other.read.mentions(name));
+            let with = format!("write with {name} as ({})", diagnostic::one_line(select, 120));
+            match (query.step, reader.and_then(|reader| reader.step)) {
+                (Some(own), Some(reader)) => format!("remove step {own}, and {with} before the query of step {reader}"),
+                _ => format!("{with} before the select that reads {name}, in one step"),
+            }
+        }
+        "update" | "delete" | "insert" => {
+            let words: Vec<&str> = text.split_whitespace().filter(|word| !["from", "into"].contains(word)).collect();
+            let table = words.get(1).copied().unwrap_or("t");
+            let condition = text.split_once(" where ").map(|(_, rest)| rest.split(" returning ").next().unwrap_or(rest).trim());
+            let condition = condition.map_or(String::new(), |condition| format!(" where {condition}"));
+            let columns = text.split_once(" returning ").map_or("*", |(_, columns)| columns.trim());
+            format!("write select {columns} from {table}{condition}; what changes data is a tool, an http step or a program")
+        }
+        "attach" | "detach" => "add the file under data, and read its table".to_owned(),
+        "pragma" => "take it out: a query only reads the tables of data".to_owned(),
+        _ => BEGIN.to_owned(),
+    };
+    let span = query.inside(first.0, first.0 + first.1.len());
+    found(span, format!("a query only reads, and {} does more", quoted(first.1))).help(help)
+}
+
 /// What becomes of several statements: one with all that they select from the same rows, or a step for the second.
-fn several(query: &WrittenQuery) -> String {
+fn several(query: &AskedQuery) -> String {
     let statements: Vec<&str> = query.text.split(';').map(str::trim).filter(|statement| !statement.is_empty()).collect();
     let parts: Option<Vec<(&str, &str)>> = statements.iter().map(|one| one.strip_prefix("select ")?.split_once(" from ")).collect();
     if let Some([(_, first), ..]) = parts.as_deref()
@@ -159,7 +171,7 @@ const KEYWORDS: [&str; 22] = [
 ];
 
 /// A query that SQLite cannot take apart.
-fn syntax(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagnostic {
+fn syntax(file: &Pipeline, query: &AskedQuery, fault: &QueryFault, at: Option<usize>) -> Diagnostic {
     let text = query.text;
     let at = at.filter(|at| text.is_char_boundary(*at)).unwrap_or(text.trim_end().len());
     let (word, before) = (word_at(text, at), word_before(text, at));
@@ -184,7 +196,7 @@ fn syntax(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<
         let range = format!("{}:{}", before.1, word_at(text, at + 1));
         let message = format!("{} is a range of a spreadsheet, and a query knows columns by their names alone", quoted(&range));
         return found(place(before.0, &range), message).help(
-            match file.data.iter().find_map(|(name, data)| Some((name, data.header.as_ref()?)).filter(|_| sql::mentions(text, name))) {
+            match file.data.iter().find_map(|(name, data)| Some((name, data.header.as_ref()?)).filter(|_| query.read.mentions(name))) {
                 Some((table, columns)) => {
                     format!("write the column that is meant in its place, one of {}, and from {table} without a range", listed(columns))
                 }

@@ -74,7 +74,7 @@ const HABITS: &[Habit] = &[
 ];
 
 pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
-    names.pipeline.pipeline.queries().iter().for_each(|query| habits(query, out));
+    names.queries().iter().for_each(|query| habits(query, out));
     for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Sql(step) = &planned.step.kind else { continue };
         for (name, value) in &step.with {

@@ -1,7 +1,7 @@
 //! What a query does with a column as if it held numbers: it adds up, orders, compares, reckons.
 
 use super::query_operands::{CompareSign, Operand, QueryWalk};
-use crate::sql::{self, Name, QueryNode};
+use crate::sql::{Name, QueryNode, ReadQuery};
 
 /// Functions that take a text for the number that it begins with.
 const SUMS: [&str; 9] = ["sum", "avg", "total", "abs", "round", "ceil", "floor", "median", "sqrt"];
@@ -28,13 +28,13 @@ pub(in crate::rules) enum ColumnUse {
 
 /// What the query uses the column for as it stands in its file. Where the query itself makes another value of it under its name, nothing is said.
 /// `replaced`: how many marks must be replaced before its cells are numbers.
-pub(in crate::rules) fn uses(query: &str, column: &str, replaced: usize) -> Vec<ColumnUse> {
+pub(in crate::rules) fn uses(query: &ReadQuery, column: &str, replaced: usize) -> Vec<ColumnUse> {
     let looked = LookedFor { column, replaced };
     let mut found = vec![];
-    if let Some(nodes) = sql::nodes(query)
-        && !looked.is_made_anew(&nodes)
+    if let Some(nodes) = query.nodes()
+        && !looked.is_made_anew(nodes)
     {
-        looked.in_list(&nodes, &mut found);
+        looked.in_list(nodes, &mut found);
     }
     found
 }
@@ -211,7 +211,7 @@ mod tests {
             ("select date(x), strftime('%Y', t.x) from t", vec![Time, Time]),
             ("select sum(x = 'a'), avg(y in ('b', 'c')) from t", vec![]),
         ] {
-            assert_eq!(uses(query, "x", 1), expected, "{query}");
+            assert_eq!(uses(&ReadQuery::new(query), "x", 1), expected, "{query}");
         }
     }
 
@@ -228,13 +228,13 @@ mod tests {
             "select y from t group by x",
             "select count(*) from t",
         ] {
-            assert_eq!(uses(query, "x", 1), vec![], "{query}");
+            assert_eq!(uses(&ReadQuery::new(query), "x", 1), vec![], "{query}");
         }
     }
 
     #[test]
     fn as_many_marks_are_replaced_as_there_are() {
-        assert_eq!(uses("select sum(replace(x, ',', '.')) from t", "x", 2), vec![Sum]);
-        assert_eq!(uses("select sum(replace(replace(x, '.', ''), ',', '.')) from t", "x", 2), vec![]);
+        assert_eq!(uses(&ReadQuery::new("select sum(replace(x, ',', '.')) from t"), "x", 2), vec![Sum]);
+        assert_eq!(uses(&ReadQuery::new("select sum(replace(replace(x, '.', ''), ',', '.')) from t"), "x", 2), vec![]);
     }
 }

@@ -2,16 +2,17 @@
 
 use super::query_never;
 use super::query_operands::Operand;
-use crate::model::{CellForm, ColumnLook, Data, Filling, SqlEngine, SqlStep, StepKind, WrittenQuery};
+use crate::model::{CellForm, ColumnLook, Data, Filling, SqlEngine, SqlStep, StepKind};
 use crate::plan::StepIx;
 use crate::rules::prelude::{Diagnostic, PipelineNames};
-use crate::sql::{self, Name, QueryNode};
+use crate::rules::support::asked_query::AskedQuery;
+use crate::sql::{Name, QueryNode};
 use crate::template::types::Type;
 
 /// A query that is looked at.
-pub(in crate::rules) struct QueryView<'a, 'n, 'q> {
+pub(in crate::rules) struct QueryView<'a, 'n> {
     names: &'a PipelineNames<'n>,
-    pub(in crate::rules) query: &'a WrittenQuery<'q>,
+    pub(in crate::rules) query: &'a AskedQuery<'n>,
     /// The columns of its tables that are texts.
     looks: Vec<(&'a str, &'a ColumnLook)>,
     /// All columns of its tables that are known.
@@ -23,15 +24,10 @@ pub(in crate::rules) struct QueryView<'a, 'n, 'q> {
 /// Has each query of a pipeline looked at that SQLite answers.
 pub(in crate::rules) fn each(names: &PipelineNames, out: &mut Vec<Diagnostic>, look: fn(&mut QueryView, &[QueryNode])) {
     let file = &names.pipeline.pipeline;
-    let queries = file.queries();
-    for query in &queries {
-        let of_duckdb = |(name, data): (&String, &Data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query.text, name);
-        if file.data.iter().any(of_duckdb) {
-            continue;
-        }
-        let (Some(nodes), Some(read)) = (sql::nodes(query.text), sql::read(query.text)) else { continue };
+    for query in names.queries().iter().filter(|query| query.engine == SqlEngine::Sqlite) {
+        let (Some(nodes), Some(own)) = (query.read.nodes(), query.read.names()) else { continue };
         let tables: Vec<&Data> =
-            file.data.iter().filter(|(name, _)| read.tables.iter().any(|table| table.is(name))).map(|(_, data)| data).collect();
+            file.data.iter().filter(|(name, _)| own.tables.iter().any(|table| table.is(name))).map(|(_, data)| data).collect();
         let step = query.step.and_then(|id| names.pipeline.numbered_steps().find(|(_, planned)| planned.step.id.value == id));
         let step = step.and_then(|(ix, planned)| if let StepKind::Sql(step) = &planned.step.kind { Some((ix, step)) } else { None });
         let looks = tables.iter().flat_map(|data| &data.looks).map(|(name, look)| (name.as_str(), look)).collect();
@@ -41,12 +37,12 @@ pub(in crate::rules) fn each(names: &PipelineNames, out: &mut Vec<Diagnostic>, l
         let made = made.flatten().filter_map(QueryNode::name).map(|name| name.text);
         let columns = tables.iter().flat_map(|data| data.header.iter().flatten()).map(String::as_str).chain(made).collect();
         let mut view = QueryView { names, query, looks, columns, step, found: vec![] };
-        look(&mut view, &nodes);
+        look(&mut view, nodes);
         out.append(&mut view.found);
     }
 }
 
-impl QueryView<'_, '_, '_> {
+impl QueryView<'_, '_> {
     /// Says what is wrong from one place to another.
     pub(in crate::rules) fn say(&mut self, (start, end): (usize, usize), message: &str, help: String) {
         self.found.push(query_never::found(self.query.inside(start, end), message).help(help));

@@ -4,14 +4,13 @@ use std::path::Path;
 
 use super::number_forms;
 use super::query_uses::{ColumnUse, uses};
-use crate::model::{Data, TableOddity, WrittenQuery};
-use crate::rules::prelude::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
-use crate::sql;
+use crate::model::{Data, TableOddity};
+use crate::rules::prelude::{Code, Diagnostic, PipelineNames, Texts, finding, listed, quoted};
+use crate::rules::support::asked_query::AskedQuery;
 
-pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let queries = pipeline.pipeline.queries();
-    for (table, data) in &pipeline.pipeline.data {
-        let reading: Vec<&WrittenQuery> = queries.iter().filter(|query| sql::mentions(query.text, table)).collect();
+pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
+    for (table, data) in &names.pipeline.pipeline.data {
+        let reading: Vec<&AskedQuery> = names.queries().iter().filter(|query| query.read.mentions(table)).collect();
         for (odd, place) in &data.oddities {
             let Some((what, help)) = said(odd, data, &reading) else { continue };
             let found = finding(Code::TableContent, data.file.span, &what).help(lower_first(&help));
@@ -24,8 +23,8 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
 }
 
 /// What is wrong for the queries that read the table, and what to do.
-fn said(odd: &TableOddity, data: &Data, reading: &[&WrittenQuery]) -> Option<(String, String)> {
-    let mentions = |column: &str| reading.iter().any(|query| sql::mentions(query.text, column));
+fn said(odd: &TableOddity, data: &Data, reading: &[&AskedQuery]) -> Option<(String, String)> {
+    let mentions = |column: &str| reading.iter().any(|query| query.read.mentions(column));
     let file = name(&data.file.value);
     Some(match odd {
         // Its author says what the cells are, so a person or a later query may read them.
@@ -52,7 +51,7 @@ fn said(odd: &TableOddity, data: &Data, reading: &[&WrittenQuery]) -> Option<(St
         ),
         TableOddity::TextNumbers { column, form, example, may_use_comma, kinds } => {
             let marks = number_forms::marks(*form, example);
-            let uses = reading.iter().flat_map(|query| uses(query.text, column, marks).into_iter().map(move |used| (used, query.text)));
+            let uses = reading.iter().flat_map(|query| uses(&query.read, column, marks).into_iter().map(move |used| (used, query.text)));
             let used = uses.filter(|(used, query)| number_forms::is_wrong(*form, *used, query, example)).map(|(used, _)| used).next()?;
             let odd = number_forms::TextNumbers { column, form: *form, example, may_use_comma: *may_use_comma, kinds };
             let (what, help) = number_forms::told(odd, used);
@@ -62,7 +61,7 @@ fn said(odd: &TableOddity, data: &Data, reading: &[&WrittenQuery]) -> Option<(St
         TableOddity::NotRead => {
             let is_declared = |column: &String| data.columns.keys().any(|known| known.eq_ignore_ascii_case(column));
             let as_number = |used: ColumnUse| matches!(used, ColumnUse::Sum | ColumnUse::Order);
-            let is_used = |column: &&String| reading.iter().any(|query| uses(query.text, column, 1).into_iter().any(as_number));
+            let is_used = |column: &&String| reading.iter().any(|query| uses(&query.read, column, 1).into_iter().any(as_number));
             let open: Vec<&String> = data.header.iter().flatten().filter(|column| !is_declared(column)).filter(is_used).collect();
             let first = open.first()?;
             (
@@ -99,7 +98,7 @@ mod tests {
             let files = loaded(&[("a.yaml", &text), ("t.csv", "day,hours,note\n")]);
             let file = &files.program.pipelines[0];
             let data = Data { header: Some(["day", "hours", "note"].map(str::to_owned).to_vec()), ..file.data["t"].clone() };
-            let queries = file.queries();
+            let queries = AskedQuery::all(file);
             said(&TableOddity::NotRead, &data, &queries.iter().collect::<Vec<_>>()).map(|(what, _)| what)
         };
         let of = |columns: &str| {

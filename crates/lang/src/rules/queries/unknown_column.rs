@@ -3,16 +3,16 @@
 use super::dialects;
 use super::query_fails::{foreign_around, with_columns, word_at};
 use crate::diagnostic::{self, About, akin, did_you_mean};
-use crate::model::{PersonSource, Pipeline, PreparedQuery, QueryFault, TableOddity, WrittenQuery};
-use crate::rules::prelude::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
+use crate::model::{PersonSource, Pipeline, QueryFault, QueryMistake, TableOddity};
+use crate::rules::prelude::{Code, Diagnostic, PipelineNames, PipelinePlan, Plan, Texts, finding, listed, quoted};
+use crate::rules::support::asked_query::AskedQuery;
 use crate::source::Span;
-use crate::sql;
 
 pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (table, data) in &pipeline.pipeline.data {
         let Some(header) = &data.header else { continue };
         let names: Vec<&str> = header.iter().map(String::as_str).collect();
-        let has = |column: &str| names.iter().any(|name| name.to_lowercase() == column.to_lowercase());
+        let has = |column: &str| names.iter().any(|name| same(name, column));
         let mut told = |key: &str, column: &str, span: Span| {
             let near = did_you_mean(column, names.iter().copied());
             let message = format!("\"{key}\" names column \"{column}\", which table \"{table}\" does not have{near}");
@@ -38,101 +38,145 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             told("person", "id", from.span);
         }
     }
-    for query in pipeline.pipeline.queries() {
-        if let Some(PreparedQuery::Fails(mistake)) = pipeline.pipeline.prepared.get(query.text) {
-            out.extend(in_query(&pipeline.pipeline, &query, &mistake.fault, mistake.at));
-        }
-    }
+}
+
+/// Columns of queries.
+pub(in crate::rules) fn in_queries(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
+    let mistakes = names.queries().iter().filter_map(|query| Some((query, query.mistake?)));
+    out.extend(mistakes.filter_map(|(query, mistake)| MistakenColumn::new(&names.pipeline.pipeline, query, mistake)?.found()));
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::UnknownColumn, span, message).about(About::Columns)
 }
 
-/// A column of a query.
-fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
-    let called = sql::read(query.text).map_or(vec![], |read| read.called);
-    let header = |table: &str| {
-        let data = file.data.iter().find(|(name, _)| name.eq_ignore_ascii_case(table));
-        data.and_then(|(name, data)| Some((name.as_str(), data.header.as_deref()?)))
-    };
-    let has = |columns: &[String], column: &str| columns.iter().any(|name| name.to_lowercase() == column.to_lowercase());
-    let mut tables: Vec<(&str, &[String])> = vec![];
-    for table in called.iter().filter_map(|(table, _)| header(table)) {
-        if !tables.contains(&table) {
-            tables.push(table);
-        }
-    }
-    let (QueryFault::UnknownColumn(written) | QueryFault::QuotedText(written) | QueryFault::AmbiguousColumn(written)) = fault else {
-        return None;
-    };
-    let (owner, column) = written.rsplit_once('.').map_or((None, written.as_str()), |(owner, column)| (Some(owner), column));
-    let start = at.or_else(|| query.text.find(written.as_str()));
-    let end = start.map(|at| {
-        let is_whole = query.text.get(at..).is_some_and(|rest| rest.starts_with(written.as_str()));
-        at + if is_whole { written.len() } else { word_at(query.text, at).len() }
-    });
-    let span = start.zip(end).map_or(query.span, |(start, end)| query.inside(start, end));
-    let say = |message: String| found(span, &message);
-    if let QueryFault::AmbiguousColumn(_) = fault {
-        let of = called.iter().filter(|(table, _)| header(table).is_some_and(|(_, columns)| has(columns, column)));
-        let each: Vec<String> = of.map(|(_, called)| format!("{called}.{column}")).collect();
-        let help =
-            if each.len() > 1 { format!("write {}", each.join(" or ")) } else { format!("write the table in front: table.{column}") };
-        return Some(
-            say(format!("several tables of the query have column {}, and it does not say which is meant", quoted(column))).help(help),
-        );
-    }
-    if let Some(owner) = owner {
-        let calls = |name: &str| called.iter().find(|(_, called)| called.eq_ignore_ascii_case(name));
-        match (calls(owner), called.iter().find(|(table, _)| table.eq_ignore_ascii_case(owner))) {
-            (Some((table, _)), _) => tables = header(table).into_iter().collect(),
-            (None, Some((_, called))) => {
-                let message = format!("the query calls table {} {}, so it cannot read {}", quoted(owner), quoted(called), quoted(written));
-                return Some(say(message).help(format!("write {called}.{column}")));
-            }
-            (None, None) => {
-                let names: Vec<&str> = called.iter().map(|(_, called)| *called).collect();
-                let near = did_you_mean(owner, names.iter().copied());
-                let message = format!("the query reads {}, but nothing in it is called {}{near}", quoted(written), quoted(owner));
-                let help =
-                    if names.is_empty() { "name a table of the query".to_owned() } else { format!("use one of: {}", listed(&names)) };
-                return Some(say(message).near(near).help(help));
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// A table and its columns.
+type TableColumns<'q> = (&'q str, &'q [String]);
+
+/// A column of a query that the engine does not find there.
+struct MistakenColumn<'q, 'p> {
+    file: &'q Pipeline,
+    query: &'q AskedQuery<'p>,
+    fault: &'q QueryFault,
+    /// As it is written, and as far as it is the name of a column.
+    written: &'q str,
+    column: &'q str,
+    /// Where the engine stopped.
+    at: Option<usize>,
+    /// Where it stands.
+    start: Option<usize>,
+    span: Span,
+    /// What the query calls its tables.
+    called: &'q [(&'q str, &'q str)],
+    /// Those of its tables whose columns are known, each once.
+    tables: Vec<TableColumns<'q>>,
+}
+
+impl<'q, 'p> MistakenColumn<'q, 'p> {
+    fn new(file: &'q Pipeline, query: &'q AskedQuery<'p>, mistake: &'q QueryMistake) -> Option<MistakenColumn<'q, 'p>> {
+        let fault = &mistake.fault;
+        let (QueryFault::UnknownColumn(written) | QueryFault::QuotedText(written) | QueryFault::AmbiguousColumn(written)) = fault else {
+            return None;
+        };
+        let text = query.text;
+        let start = mistake.at.or_else(|| text.find(written.as_str()));
+        let end = start.map(|at| {
+            let is_whole = text.get(at..).is_some_and(|rest| rest.starts_with(written.as_str()));
+            at + if is_whole { written.len() } else { word_at(text, at).len() }
+        });
+        let called = query.read.names().map_or(&[][..], |names| names.called.as_slice());
+        let mut tables: Vec<TableColumns> = vec![];
+        for table in called.iter().filter_map(|(table, _)| header(file, table)) {
+            if !tables.contains(&table) {
+                tables.push(table);
             }
         }
+        let span = start.zip(end).map_or(query.span, |(start, end)| query.inside(start, end));
+        let column = written.rsplit_once('.').map_or(written.as_str(), |(_, column)| column);
+        Some(MistakenColumn { file, query, fault, written, column, at: mistake.at, start, span, called, tables })
     }
-    let columns = || tables.iter().flat_map(|(_, columns)| columns.iter().map(String::as_str));
-    let help = with_columns(&tables);
-    if let QueryFault::QuotedText(text) = fault {
-        if foreign_around(query.text, at).is_some() {
+
+    fn say(&self, message: String) -> Diagnostic {
+        found(self.span, &message)
+    }
+
+    fn columns(&self) -> impl Iterator<Item = &'q str> + use<'q, 'p> {
+        self.tables.clone().into_iter().flat_map(|(_, columns)| columns.iter().map(String::as_str))
+    }
+
+    fn found(mut self) -> Option<Diagnostic> {
+        if let QueryFault::AmbiguousColumn(_) = self.fault {
+            return Some(self.ambiguous());
+        }
+        let owner = self.written.rsplit_once('.').map(|(owner, _)| owner);
+        if let Some(owner) = owner {
+            let Some((table, _)) = self.called.iter().find(|(_, called)| called.eq_ignore_ascii_case(owner)) else {
+                return Some(self.of_nobody(owner));
+            };
+            self.tables = header(self.file, table).into_iter().collect();
+        }
+        if let QueryFault::QuotedText(text) = self.fault {
+            return self.quoted_text(text);
+        }
+        if let Some(meant) = dialects::column(self.column) {
+            let message = format!("no table of the query has column {}, and SQLite knows no such word", quoted(self.column));
+            let meant = meant.help(&self.start.map_or(vec![], |start| dialects::values(self.query.text, start)));
+            return Some(self.say(message).help(meant).help(with_columns(&self.tables)));
+        }
+        if self.columns().any(|name| same(name, self.column)) {
+            let message = format!("the query reads column {} where nothing has it", quoted(self.column));
+            return Some(self.say(message).help("use the name that the query in brackets or behind \"with\" gives it"));
+        }
+        Some(self.without_names().unwrap_or_else(|| self.unknown(owner)))
+    }
+
+    fn ambiguous(&self) -> Diagnostic {
+        let has = |columns: &[String]| columns.iter().any(|name| same(name, self.column));
+        let of = self.called.iter().filter(|(table, _)| header(self.file, table).is_some_and(|(_, columns)| has(columns)));
+        let each: Vec<String> = of.map(|(_, called)| format!("{called}.{}", self.column)).collect();
+        let help = match each.as_slice() {
+            [] | [_] => format!("write the table in front: table.{}", self.column),
+            each => format!("write {}", each.join(" or ")),
+        };
+        self.say(format!("several tables of the query have column {}, and it does not say which is meant", quoted(self.column))).help(help)
+    }
+
+    /// Nothing is called as what stands before the column.
+    fn of_nobody(&self, owner: &str) -> Diagnostic {
+        let written = quoted(self.written);
+        if let Some((_, called)) = self.called.iter().find(|(table, _)| table.eq_ignore_ascii_case(owner)) {
+            let message = format!("the query calls table {} {}, so it cannot read {written}", quoted(owner), quoted(called));
+            return self.say(message).help(format!("write {called}.{}", self.column));
+        }
+        let names: Vec<&str> = self.called.iter().map(|(_, called)| *called).collect();
+        let near = did_you_mean(owner, names.iter().copied());
+        let message = format!("the query reads {written}, but nothing in it is called {}{near}", quoted(owner));
+        let help = if names.is_empty() { "name a table of the query".to_owned() } else { format!("use one of: {}", listed(&names)) };
+        self.say(message).near(near).help(help)
+    }
+
+    /// A text in double quotes.
+    fn quoted_text(&self, text: &str) -> Option<Diagnostic> {
+        if foreign_around(self.query.text, self.at).is_some() {
             return None;
         }
-        let message = format!("{} in double quotes is a column, and no table of the query has it", quoted(text));
+        let found = self.say(format!("{} in double quotes is a column, and no table of the query has it", quoted(text)));
         let plain = text.trim().to_lowercase().replace([' ', '-'], "_");
-        if let Some(name) = columns().find(|name| name.to_lowercase() == plain) {
-            return Some(say(message).help(format!("write {name}")));
-        }
-        return Some(say(message).help(format!("write '{}' if it is a text", text.replace('\'', "''"))).help(help));
+        Some(match self.columns().find(|name| name.to_lowercase() == plain) {
+            Some(name) => found.help(format!("write {name}")),
+            None => found.help(format!("write '{}' if it is a text", text.replace('\'', "''"))).help(with_columns(&self.tables)),
+        })
     }
-    if let Some(meant) = dialects::column(column) {
-        let message = format!("no table of the query has column {}, and SQLite knows no such word", quoted(column));
-        let meant = meant.help(&start.map_or(vec![], |start| dialects::values(query.text, start)));
-        return Some(say(message).help(meant).help(help));
-    }
-    if columns().any(|name| name.to_lowercase() == column.to_lowercase()) {
-        let message = format!("the query reads column {} where nothing has it", quoted(column));
-        return Some(say(message).help("use the name that the query in brackets or behind \"with\" gives it"));
-    }
-    let near = did_you_mean(column, columns());
-    let which = match tables.as_slice() {
-        [(table, _)] => format!("table {} does not have", quoted(table)),
-        _ => "none of its tables has".to_owned(),
-    };
-    // What stands where names belong is data: the file has no first line of names.
-    if let [(table, header)] = tables.as_slice()
-        && let Some(data) = file.data.get(*table)
-        && let Some((_, place)) = data.oddities.iter().find(|(odd, _)| *odd == TableOddity::NoNames)
-    {
+
+    /// What stands where names belong is data: the file has no first line of names.
+    fn without_names(&self) -> Option<Diagnostic> {
+        let [(table, header)] = self.tables.as_slice() else { return None };
+        let data = self.file.data.get(*table)?;
+        let (_, place) = data.oddities.iter().find(|(odd, _)| *odd == TableOddity::NoNames)?;
         let first = diagnostic::one_line(&header.join(","), 60);
         let message = format!("the file of table {} has no names of columns: its first line is \"{first}\"", quoted(table));
         let file = match place {
@@ -140,23 +184,36 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
             None => (data.file.span, "this file".to_owned()),
         };
         // In the order in which the query reads them.
-        let asked: Vec<&str> = query.text.split_whitespace().skip(1).take_while(|word| !word.eq_ignore_ascii_case("from")).collect();
+        let asked: Vec<&str> = self.query.text.split_whitespace().skip(1).take_while(|word| !word.eq_ignore_ascii_case("from")).collect();
         let asked = asked.join("");
         let asked = asked.split(',').map(str::to_owned).filter(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_'));
-        let named: Vec<String> = asked.chain([column.to_owned()]).collect();
-        let first = if named.len() > 1 { named[..named.len() - 1].join(",") } else { column.to_owned() };
+        let named: Vec<String> = asked.chain([self.column.to_owned()]).collect();
+        let first = if named.len() > 1 { named[..named.len() - 1].join(",") } else { self.column.to_owned() };
         let help = format!("write a first line into the file with the name of each of its {} columns, such as {first},…", header.len());
-        return Some(Diagnostic { related: vec![file], ..say(message).help(help) });
+        Some(Diagnostic { related: vec![file], ..self.say(message).help(help) })
     }
-    let help = match akin(column, columns()) {
-        _ if tables.is_empty() => "use a column that the query in brackets or behind \"with\" gives".to_owned(),
-        Some(name) if near.is_empty() => format!("write {}{name}; or {help}", owner.map(|owner| format!("{owner}.")).unwrap_or_default()),
-        _ => match near.names.first() {
-            Some(name) => format!("write {}{name}", owner.map(|owner| format!("{owner}.")).unwrap_or_default()),
-            None => help,
-        },
-    };
-    Some(say(format!("the query reads column {}, which {which}{near}", quoted(column))).near(near).help(help))
+
+    fn unknown(&self, owner: Option<&str>) -> Diagnostic {
+        let near = did_you_mean(self.column, self.columns());
+        let which = match self.tables.as_slice() {
+            [(table, _)] => format!("table {} does not have", quoted(table)),
+            _ => "none of its tables has".to_owned(),
+        };
+        let owned = |name: &str| format!("{}{name}", owner.map(|owner| format!("{owner}.")).unwrap_or_default());
+        let help = match (akin(self.column, self.columns()), near.names.first()) {
+            _ if self.tables.is_empty() => "use a column that the query in brackets or behind \"with\" gives".to_owned(),
+            (Some(name), None) => format!("write {}; or {}", owned(name), with_columns(&self.tables)),
+            (_, Some(name)) => format!("write {}", owned(name)),
+            (None, None) => with_columns(&self.tables),
+        };
+        self.say(format!("the query reads column {}, which {which}{near}", quoted(self.column))).near(near).help(help)
+    }
+}
+
+/// A table of a file whose columns are known.
+fn header<'q>(file: &'q Pipeline, table: &str) -> Option<TableColumns<'q>> {
+    let (name, data) = file.data.iter().find(|(name, _)| name.eq_ignore_ascii_case(table))?;
+    Some((name, data.header.as_deref()?))
 }
 
 #[cfg(test)]

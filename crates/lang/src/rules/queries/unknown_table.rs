@@ -4,13 +4,13 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{ArtefactKind, PreparedQuery, QueryFault, QueryMistake, Step, StepKind};
-use crate::plan::{PipelinePlan, Plan};
-use crate::rules::prelude::{finding, listed, quoted};
+use crate::model::{ArtefactKind, QueryFault, QueryMistake, Step, StepKind};
+use crate::rules::prelude::{PipelineNames, Texts, finding, listed, quoted};
 use crate::source::Span;
-use crate::sql::{self, Name};
+use crate::sql::{Name, ReadQuery};
 
-pub(in crate::rules) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
+pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
+    let pipeline = names.pipeline;
     let file = &pipeline.pipeline;
     // A file that is read brings tables that are known only in the run.
     let brings_tables = |kind: &StepKind| matches!(kind, StepKind::Read(_) | StepKind::Broken);
@@ -22,14 +22,14 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut V
     }
     let hints = Hints::default();
     let all: Vec<&str> = file.data.keys().map(String::as_str).collect();
-    let made: HashSet<String> = file.queries().iter().filter_map(|query| made_by(query.text)).collect();
-    for written in file.queries() {
+    let made: HashSet<String> = names.queries().iter().filter_map(|query| made_by(query.text)).collect();
+    for written in names.queries() {
         let open: Option<Vec<&str>> = written.tables.map(|tables| tables.iter().map(|table| table.value.as_str()).collect());
         let known = open.as_ref().unwrap_or(&all);
         let mut tables: Vec<(&str, Option<usize>)> =
-            unknown(written.text, known).into_iter().map(|table| (table.text, Some(table.start))).collect();
+            unknown(&written.read, known).into_iter().map(|table| (table.text, Some(table.start))).collect();
         // What cannot be seen in the text, such as a text that stands where a table belongs.
-        if let Some(PreparedQuery::Fails(QueryMistake { fault: QueryFault::UnknownTable(name), .. })) = file.prepared.get(written.text)
+        if let Some(QueryMistake { fault: QueryFault::UnknownTable(name), .. }) = written.mistake
             && tables.is_empty()
             && !all.iter().any(|table| table.eq_ignore_ascii_case(name))
         {
@@ -74,10 +74,10 @@ fn of_task(step: &Step, out: &mut Vec<Diagnostic>) {
 }
 
 /// The tables of a query that are not known.
-fn unknown<'q>(text: &'q str, known: &[&str]) -> Vec<Name<'q>> {
+fn unknown<'q>(query: &ReadQuery<'q>, known: &[&str]) -> Vec<Name<'q>> {
     let is_system = |name: &str| ["sqlite_", "duckdb_", "pragma_"].iter().any(|start| name.to_lowercase().starts_with(start));
     let is_unknown = |table: &Name| !known.iter().any(|known| known.eq_ignore_ascii_case(table.text)) && !is_system(table.text);
-    sql::read(text).map_or(vec![], |query| query.tables.into_iter().filter(is_unknown).collect())
+    query.names().map_or(vec![], |names| names.tables.iter().copied().filter(is_unknown).collect())
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> Vec<&str> {
-        unknown(text, &["entries", "people"]).into_iter().map(|table| table.text).collect()
+        unknown(&ReadQuery::new(text), &["entries", "people"]).into_iter().map(|table| table.text).collect()
     }
 
     #[test]

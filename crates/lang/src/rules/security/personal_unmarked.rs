@@ -1,6 +1,6 @@
 //! F605: a step whose output holds personal data, and which is not marked.
 
-use crate::labels::personal_column;
+use crate::labels::StepQuery;
 use crate::model::{Filling, Inflow, JudgingStep, Pipeline, ProgramCommand, StepFacts, StepKind, Text};
 use crate::plan::PlannedStep;
 use crate::rules::prelude::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
@@ -24,7 +24,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
     for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {
         let id = quoted(&planned.step.id.value);
         let found = if let StepKind::Sql(step) = &planned.step.kind {
-            let column = personal_column(&step.query.source, &pipeline.pipeline.data, None);
+            let column = StepQuery::new(&step.query.source, &pipeline.pipeline).personal(None);
             column.map(|(place, name)| (step.query.place.inside(place.start, place.start + place.text.len()), name))
         } else {
             let read = first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Disclosure::Perhaps);
@@ -42,14 +42,8 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
-    use indexmap::IndexMap;
-
     use super::*;
-    use crate::model::{Data, DataKind};
     use crate::rules::testing::{says_of, with_personal_input};
-    use crate::source::{Span, Spanned};
 
     #[test]
     fn a_reader_of_personal_data_is_marked() {
@@ -94,87 +88,5 @@ mod tests {
             "F605 6:26 \"q\" reads people.phone (pii); logs mask that value in its output, and pii: true masks all of it\n\
              F605 7:23 \"s\" reads person.name (pii); logs mask that value in its output, and pii: true masks all of it\n"
         );
-    }
-
-    fn table(pii: &[&str]) -> Data {
-        Data {
-            file: Spanned::new(PathBuf::new(), Span::default()),
-            kind: DataKind::Csv,
-            table: None,
-            pii: pii.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect(),
-            is_untrusted: false,
-            form: Default::default(),
-            columns: IndexMap::new(),
-            engine: None,
-            header: None,
-            oddities: vec![],
-            looks: Default::default(),
-        }
-    }
-
-    fn given_by(query: &str) -> String {
-        let data = IndexMap::from([("people".to_owned(), table(&["name", "phone"])), ("projects".to_owned(), table(&[]))]);
-        personal_column(query, &data, None).map_or(String::new(), |(_, name)| name)
-    }
-
-    #[test]
-    fn a_column_is_given_when_it_is_selected() {
-        for query in [
-            "select phone from people",
-            "SELECT p.Phone FROM people AS p, projects",
-            "select id, upper(phone) as x from people where id = $id",
-            "select \"phone\" from people p",
-            "select p.phone from people p join visits v on p.id = v.person",
-            "select x from (select phone as x from people)",
-            "select 'a', (select phone from people limit 1)",
-            "values ((select phone from people))",
-            "with x as (select phone as z from people) select z from x",
-            "with x(z) as (select phone from people) select z from x",
-            "with x as (select id, p.phone from people p), y as (select phone from x) select y.phone from y",
-            "with x as (select upper(phone) as z, id from people) select id, z || '!' from x",
-            "with recursive x as not materialized (select id as z from projects union select p.phone from people p) select z from x",
-        ] {
-            assert_eq!(given_by(query), "people.phone", "{query}");
-        }
-        assert_eq!(given_by("select * from people"), "people.name");
-        assert_eq!(given_by("with x as (select * from people) select * from x"), "people.name");
-        assert_eq!(given_by("with x as (select name, id from people) select name from x"), "people.name");
-        assert_eq!(given_by("select * from projects, people"), "people.name");
-        assert_eq!(given_by("select p.* from people p"), "people.name");
-        // A bare name is a column of one of the tables; the query would be rejected if it were one of both.
-        assert_eq!(given_by("select name from projects, people"), "people.name");
-        assert_eq!(given_by("select name from people join visits on people.id = visits.person"), "people.name");
-    }
-
-    #[test]
-    fn what_only_decides_or_is_counted_is_not_given() {
-        for query in [
-            "select id from people where phone = $phone",
-            "select count(phone) from people",
-            "select count(*) from people",
-            "select id from projects where owner in (select name from people)",
-            "select name from projects",
-            "select projects.name from projects, people",
-            "with x as (select name, id from people) select id from x",
-            "with x as (select count(name) as name from people) select name from x",
-            "values (1, 'phone')",
-            "select id from projects where owner in (values ((select name from people)))",
-            "select id, 'phone' from people -- phone",
-            "select id from people order by name",
-            "select weekly_target from people",
-            "select p.name, sum(e.hours) from entries e join projects p on p.id = e.project group by p.name",
-        ] {
-            assert_eq!(given_by(query), "", "{query}");
-        }
-    }
-
-    #[test]
-    fn any_text_is_read_to_its_end() {
-        for query in [
-            "", "'", "\"", "/*", "--", "select ((((", "select é from people", "))))", "`", "select * from", "$", "with", "with x",
-            "with x as (", "with x(a as (select", "with x as )(,",
-        ] {
-            given_by(query);
-        }
     }
 }

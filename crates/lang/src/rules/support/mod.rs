@@ -1,5 +1,6 @@
 //! What several rules ask: the names that a text sees, where texts stand and what they give, and how policies and checks are read. Nothing here is a rule.
 
+pub(super) mod asked_query;
 pub(super) mod called_names;
 pub(super) mod effects;
 pub(super) mod giving;

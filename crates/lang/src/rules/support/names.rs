@@ -3,10 +3,11 @@
 //!
 //! How to add a name: an arm in `SeatView::root`, its type in `known.rs`, its value in `engine`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::asked_query::AskedQuery;
 use super::known;
 use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
@@ -38,6 +39,7 @@ pub struct PipelineNames<'a> {
     /// What called pipelines give, also those that they call.
     results: Rc<RefCell<HashMap<PipelineId, Type>>>,
     pub(in crate::rules) depth: Cell<usize>,
+    queries: OnceCell<Vec<AskedQuery<'a>>>,
     /// For "did you mean".
     pub(in crate::rules) hints: Hints,
 }
@@ -79,8 +81,14 @@ impl<'a> PipelineNames<'a> {
             answers: RefCell::default(),
             results,
             depth: Cell::new(0),
+            queries: OnceCell::new(),
             hints: Hints::default(),
         }
+    }
+
+    /// The queries of the pipeline, each read once.
+    pub(in crate::rules) fn queries(&self) -> &[AskedQuery<'a>] {
+        self.queries.get_or_init(|| AskedQuery::all(&self.pipeline.pipeline))
     }
 
     /// What a read of a text gives.

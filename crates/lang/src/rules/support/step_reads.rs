@@ -9,7 +9,6 @@ use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, Prog
 use crate::plan::{PlannedStep, StepIx};
 use crate::port::{FileContent, FoundPiece};
 use crate::source::Spanned;
-use crate::sql;
 use crate::template::types::{Member, Type};
 
 /// Most fields and lists of an output that are kept in mind; of a larger one nothing is known.
@@ -140,7 +139,7 @@ impl PipelineNames<'_> {
     /// The rows of a query, or its one row.
     fn rows(&self, step: &SqlStep) -> Type {
         let row = match self.pipeline.pipeline.prepared.get(&*step.query.source) {
-            Some(PreparedQuery::Gives(columns)) => Type::row(columns, !sql::names_its_columns(&step.query.source)),
+            Some(PreparedQuery::Gives(compiled)) => Type::row(&compiled.columns, !compiled.names_its_columns),
             // What took a key into the query took its meaning, too.
             Some(PreparedQuery::Fails(_)) if step.one.is_none() => return Type::Any,
             Some(PreparedQuery::Fails(_)) | None => Type::open_object([]),
