@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, DialogueStep, FilePart, Filling, Form, History, JudgingStep, Method, Pipeline,
-    PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, Retry, SEARCH_TIMEOUT, Shape, SqlStep, Step, StepKind, TaskStep, Text,
-    TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, DialogueStep, FilePart, Filling, Form, History, JudgingStep, MODEL_TIMEOUT,
+    Method, Pipeline, PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, Retry, SEARCH_TIMEOUT, Shape, SqlStep, Step,
+    StepKind, TaskStep, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -162,6 +162,55 @@ pub enum AgentWork<'s> {
     Plan(&'s PlanStep),
     Task(&'s TaskStep),
     Dialogue(&'s DialogueStep),
+}
+
+impl<'s> AgentWork<'s> {
+    /// What follows from it.
+    pub(super) fn facts(self) -> StepFacts<'s> {
+        let asked = |prompt, attach| StepFacts {
+            calls_when: CallTime::Start,
+            asks: self,
+            inflow: Inflow { texts: [Some(prompt), None], value: attach, named: &[] },
+            ..StepFacts::default()
+        };
+        match self {
+            AgentWork::None => StepFacts::default(),
+            AgentWork::Agent(step) => StepFacts {
+                timeout: Some(MODEL_TIMEOUT),
+                agents: [Some(&step.agent), None],
+                history: step.history,
+                model: step.model.as_ref(),
+                output: step.output.as_ref(),
+                ..asked(&step.prompt, step.attach.as_ref())
+            },
+            AgentWork::Plan(step) => StepFacts {
+                agents: [Some(&step.agent), step.check.as_ref()],
+                history: step.history,
+                may_use: &step.may_use,
+                work: Some("the steps inside"),
+                is_open: true,
+                acts: true,
+                result: OwnResult::Planned,
+                ..asked(&step.prompt, step.attach.as_ref())
+            },
+            AgentWork::Task(step) => {
+                let asked = asked(&step.prompt, step.attach.as_ref());
+                StepFacts {
+                    agents: [Some(&step.agent), None],
+                    history: step.history,
+                    judges: Some(JudgingStep::Task(step)),
+                    work: Some("the tries"),
+                    inflow: Inflow { named: &step.with, ..asked.inflow },
+                    ..asked
+                }
+            }
+            AgentWork::Dialogue(step) => {
+                let helpers = [step.until.judge.as_ref(), step.summary.as_ref()];
+                let asked = asked(&step.topic, step.attach.as_ref());
+                StepFacts { talkers: &step.agents, helpers, work: Some("the turns"), ..asked }
+            }
+        }
+    }
 }
 
 /// What may be part of the output of a step.

@@ -15,8 +15,8 @@ use super::phrase::contains_phrase;
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
     AcceptItem, AgentWork, CALL_TIMEOUT, CallTime, DialogueStep, Field, FileMode, FilledValue, Filling, GateStep, History, Inflow,
-    JudgingStep, MODEL_TIMEOUT, Method, OwnResult, PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT,
-    ScorecardRef, SearchStep, Shape, Step, StepFacts, StyleGuide, TaskStep, Text, TextKey, Until, Visit,
+    JudgingStep, Method, OwnResult, PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef,
+    SearchStep, Shape, Step, StepFacts, StyleGuide, TaskStep, Text, TextKey, Until, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -70,47 +70,12 @@ impl StepKind {
         let of = |calls_when| StepFacts { calls_when, ..StepFacts::default() };
         let value = |calls_when| StepFacts { only_computes: true, ..of(calls_when) };
         let data = StepFacts { is_hidden_at_door: true, timeout: Some(QUERY_TIMEOUT), ..value(Start) };
-        let asks = |asks, prompt, attach| StepFacts {
-            asks,
-            inflow: Inflow { texts: [Some(prompt), None], value: attach, named: &[] },
-            ..of(Start)
-        };
-        let with = |named| Inflow { named, ..Inflow::default() };
+        let (with, texts_of) = (|named| Inflow { named, ..Inflow::default() }, |texts| Inflow { texts, ..Inflow::default() });
         match self {
-            StepKind::Agent(step) => StepFacts {
-                timeout: Some(MODEL_TIMEOUT),
-                agents: [Some(&step.agent), None],
-                history: step.history,
-                model: step.model.as_ref(),
-                output: step.output.as_ref(),
-                ..asks(AgentWork::Agent(step), &step.prompt, step.attach.as_ref())
-            },
-            StepKind::Plan(step) => StepFacts {
-                agents: [Some(&step.agent), step.check.as_ref()],
-                history: step.history,
-                may_use: &step.may_use,
-                work: Some("the steps inside"),
-                is_open: true,
-                acts: true,
-                result: OwnResult::Planned,
-                ..asks(AgentWork::Plan(step), &step.prompt, step.attach.as_ref())
-            },
-            StepKind::Task(step) => {
-                let asked = asks(AgentWork::Task(step), &step.prompt, step.attach.as_ref());
-                StepFacts {
-                    agents: [Some(&step.agent), None],
-                    history: step.history,
-                    judges: Some(JudgingStep::Task(step)),
-                    work: Some("the tries"),
-                    inflow: Inflow { named: &step.with, ..asked.inflow },
-                    ..asked
-                }
-            }
-            StepKind::Dialogue(step) => {
-                let helpers = [step.until.judge.as_ref(), step.summary.as_ref()];
-                let asked = asks(AgentWork::Dialogue(step), &step.topic, step.attach.as_ref());
-                StepFacts { talkers: &step.agents, helpers, work: Some("the turns"), ..asked }
-            }
+            StepKind::Agent(step) => AgentWork::Agent(step).facts(),
+            StepKind::Plan(step) => AgentWork::Plan(step).facts(),
+            StepKind::Task(step) => AgentWork::Task(step).facts(),
+            StepKind::Dialogue(step) => AgentWork::Dialogue(step).facts(),
             StepKind::Tool(step) => StepFacts {
                 may_use: std::slice::from_ref(&step.tool),
                 receiver: Some(&step.tool),
@@ -158,7 +123,7 @@ impl StepKind {
                 }
             }
             StepKind::Gate(step) => {
-                let inflow = Inflow { texts: [Some(&step.of), step.otherwise.as_ref()], ..Inflow::default() };
+                let inflow = texts_of([Some(&step.of), step.otherwise.as_ref()]);
                 StepFacts { judges: Some(JudgingStep::Gate(step)), with: &step.with, work: Some("the judging"), inflow, ..of(Later) }
             }
             StepKind::Route(step) => {
@@ -175,8 +140,7 @@ impl StepKind {
             StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..of(Never) },
             StepKind::Set(own) => StepFacts { inflow: Inflow { value: Some(own), ..Inflow::default() }, ..value(Never) },
             StepKind::Format(step) => {
-                let inflow = Inflow { texts: [Some(&step.text), None], ..Inflow::default() };
-                StepFacts { inflow, result: OwnResult::Formatted, ..value(Never) }
+                StepFacts { inflow: texts_of([Some(&step.text), None]), result: OwnResult::Formatted, ..value(Never) }
             }
             StepKind::Broken => StepFacts { is_open: true, acts: true, ..of(Never) },
         }
