@@ -152,33 +152,8 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
     if let Some(number) = group("number") {
         return number_at(text, range, number);
     }
-    let scaled = [
-        ("from_scaled", "scaled", "scale"),
-        ("from_spelled", "spelled", "letter"),
-        ("from_units", "units", "units_scale"),
-        ("from_money", "money", "money_scale"),
-        ("from_paid", "paid", "paid_scale"),
-        ("", "beside", "beside_scale"),
-        ("", "noted", "noted_scale"),
-    ];
-    for (from, number, scale) in scaled {
-        if let (Some(number), Some(scale)) = (found.name(number), found.name(scale)) {
-            // "TEUR" and "T€" are thousands, a T elsewhere is a trillion.
-            let by = if from == "from_units" { "k" } else { scale.as_str() };
-            *range = number.start()..scale.end();
-            let last = FigureMeaning::scaled(number.as_str(), by);
-            return match found.name(from) {
-                None => signed(text, range, last),
-                Some(from) => {
-                    range.start = from.start();
-                    heads(text, from.range(), number.as_str(), by).and(last)
-                }
-            };
-        }
-    }
-    if let (Some(unit), Some(number)) = (group("unit").or(group("ahead")), found.name("in_units").or(found.name("in_ahead"))) {
-        *range = number.range();
-        return signed(text, range, FigureMeaning::scaled(number.as_str(), if unit.eq_ignore_ascii_case("t") { "k" } else { unit }));
+    if let Some(meaning) = multiplied(text, range, found) {
+        return meaning;
     }
     let power = |name: &str| Some(format!("{}{}", group(&format!("{name}_sign"))?, group(name)?));
     let written = text.get(range.clone()).unwrap_or_default();
@@ -231,6 +206,37 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
         }
     }
     numeric_date(found)
+}
+
+/// A number with a word or a letter that multiplies it: "5 million", "3k".
+fn multiplied(text: &str, range: &mut Range<usize>, found: &Captures) -> Option<FigureMeaning> {
+    let scaled = [
+        ("from_scaled", "scaled", "scale"),
+        ("from_spelled", "spelled", "letter"),
+        ("from_units", "units", "units_scale"),
+        ("from_money", "money", "money_scale"),
+        ("from_paid", "paid", "paid_scale"),
+        ("", "beside", "beside_scale"),
+        ("", "noted", "noted_scale"),
+    ];
+    for (from, number, scale) in scaled {
+        if let (Some(number), Some(scale)) = (found.name(number), found.name(scale)) {
+            // "TEUR" and "T€" are thousands, a T elsewhere is a trillion.
+            let by = if from == "from_units" { "k" } else { scale.as_str() };
+            *range = number.start()..scale.end();
+            let last = FigureMeaning::scaled(number.as_str(), by);
+            return Some(match found.name(from) {
+                None => signed(text, range, last),
+                Some(from) => {
+                    range.start = from.start();
+                    heads(text, from.range(), number.as_str(), by).and(last)
+                }
+            });
+        }
+    }
+    let (unit, number) = (found.name("unit").or(found.name("ahead"))?.as_str(), found.name("in_units").or(found.name("in_ahead"))?);
+    *range = number.range();
+    Some(signed(text, range, FigureMeaning::scaled(number.as_str(), if unit.eq_ignore_ascii_case("t") { "k" } else { unit })))
 }
 
 fn numeric_date(found: &Captures) -> FigureMeaning {

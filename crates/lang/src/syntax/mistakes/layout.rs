@@ -170,49 +170,13 @@ pub(super) fn fits_nowhere(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if let Some(found) = slid_out(place, above, indent) {
         return Some(found);
     }
-    let column = |open: &OpenFrame| open.start.saturating_sub(place.source.line_start(place.line_of(open.start)));
     let levels: Vec<&OpenFrame> = place.failure.open.iter().chain(&place.failure.closed).filter(|open| !open.in_brackets).collect();
+    let column = |open: &OpenFrame| column(place, open);
     if let Some(open) = levels.iter().find(|open| column(open) == indent && open.is_list != is_item) {
-        let first = place.line_of(open.start);
-        let message = if is_item {
-            format!("line {} is a list item, but is among the keys that begin on line {first}", place.line)
-        } else {
-            format!("line {} is a key, but is in the column of the list that begins on line {first}", place.line)
-        };
-        let help = if is_item {
-            "give the list a key of its own, or indent it below its key".to_owned()
-        } else {
-            // The lines that slid with it.
-            let is_of_it = |line: &usize| {
-                let text = place.line_at(*line).1;
-                let blanks = text.len() - text.trim_start().len();
-                !text.trim().is_empty() && blanks >= indent && !text.trim_start().starts_with("- ")
-            };
-            let last = (place.line + 1..=place.line + MOST_SLID).take_while(is_of_it).last();
-            let lines = last.map_or_else(|| format!("line {}", place.line), |last| format!("lines {} to {last}", place.line));
-            format!("indent {lines} by two more spaces, like the keys of the entry above, or begin a new entry with \"- \"")
-        };
-        return Some(
-            unreadable(place.line_span(place.line), message).related(place.span(open.start, open.start + 1), "begins here").help(help),
-        );
+        return Some(mixed(place, open, indent, is_item));
     }
     if place.failure.after_block_text && place.indent(above) > indent {
-        let less = |but: &str| {
-            let message = format!("line {} is indented less than the text above it, {but}", place.line);
-            unreadable(place.line_span(place.line), message)
-        };
-        // The key above may be the one that slid.
-        return Some(match levels.iter().filter(|open| !open.is_list && column(open) > indent).min_by_key(|open| column(open)) {
-            Some(open) => {
-                less("and fits no key above it").related(place.span(open.start, open.start + 1), "the key above it").help(format!(
-                    "indent it by {}, like \"{}\" on line {}, or as far as the text",
-                    spaces(column(open)),
-                    place.word_at(open.start),
-                    place.line_of(open.start)
-                ))
-            }
-            None => less("but further than the next key").help("indent it like the first line of the text, or like a key"),
-        });
+        return Some(left_of_text(place, &levels, indent));
     }
     let message = match indent {
         0 => format!("line {} is not indented, but the lines it belongs to are", place.line),
@@ -238,6 +202,53 @@ pub(super) fn fits_nowhere(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         }
         None => found.help("indent it like the line it belongs to"),
     })
+}
+
+/// The column that a list or keys begin in.
+fn column(place: &MistakePlace<'_>, open: &OpenFrame) -> usize {
+    open.start.saturating_sub(place.source.line_start(place.line_of(open.start)))
+}
+
+/// A list item among keys, or a key in the column of a list.
+fn mixed(place: &MistakePlace<'_>, open: &OpenFrame, indent: usize, is_item: bool) -> Diagnostic {
+    let first = place.line_of(open.start);
+    let message = if is_item {
+        format!("line {} is a list item, but is among the keys that begin on line {first}", place.line)
+    } else {
+        format!("line {} is a key, but is in the column of the list that begins on line {first}", place.line)
+    };
+    let help = if is_item {
+        "give the list a key of its own, or indent it below its key".to_owned()
+    } else {
+        // The lines that slid with it.
+        let is_of_it = |line: &usize| {
+            let text = place.line_at(*line).1;
+            let blanks = text.len() - text.trim_start().len();
+            !text.trim().is_empty() && blanks >= indent && !text.trim_start().starts_with("- ")
+        };
+        let last = (place.line + 1..=place.line + MOST_SLID).take_while(is_of_it).last();
+        let lines = last.map_or_else(|| format!("line {}", place.line), |last| format!("lines {} to {last}", place.line));
+        format!("indent {lines} by two more spaces, like the keys of the entry above, or begin a new entry with \"- \"")
+    };
+    unreadable(place.line_span(place.line), message).related(place.span(open.start, open.start + 1), "begins here").help(help)
+}
+
+/// A line further left than the block text above it, that fits no key.
+fn left_of_text(place: &MistakePlace<'_>, levels: &[&OpenFrame], indent: usize) -> Diagnostic {
+    let less = |but: &str| {
+        let message = format!("line {} is indented less than the text above it, {but}", place.line);
+        unreadable(place.line_span(place.line), message)
+    };
+    // The key above may be the one that slid.
+    match levels.iter().filter(|open| !open.is_list && column(place, open) > indent).min_by_key(|open| column(place, open)) {
+        Some(open) => less("and fits no key above it").related(place.span(open.start, open.start + 1), "the key above it").help(format!(
+            "indent it by {}, like \"{}\" on line {}, or as far as the text",
+            spaces(column(place, open)),
+            place.word_at(open.start),
+            place.line_of(open.start)
+        )),
+        None => less("but further than the next key").help("indent it like the first line of the text, or like a key"),
+    }
 }
 
 /// A dash or a bullet of a word processor in place of "-".
