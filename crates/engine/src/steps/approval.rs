@@ -105,7 +105,7 @@ impl Steps<'_> {
         if step.for_each.is_some() && !self.state.steps.is_element(at) {
             return self.give(at, mock, details);
         }
-        let answered = self.rules().form_of(at, approval).and_then(|fields| form::given(&fields, mock).map_err(misfit));
+        let answered = self.rules().form_of(at, approval).and_then(|fields| form::with_own_fields(&fields, mock).map_err(misfit));
         match answered {
             Ok(output) => self.succeed(at, output, details),
             Err(failure) => self.fail_attempt(at, failure),

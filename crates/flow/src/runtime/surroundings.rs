@@ -291,7 +291,7 @@ impl Surroundings {
     /// Returns the maximum number of calls for which this process may open files.
     fn most_calls(&self) -> u64 {
         let checked = &self.runner.workflow.checked;
-        let is_heavy = !Wishes::of(&checked.plan, self.runner.default_model.as_ref()).programs.is_empty();
+        let is_heavy = !Wishes::from_plan(&checked.plan, self.runner.default_model.as_ref()).programs.is_empty();
         let each = if is_heavy { FILES_OF_PROGRAM } else { FILES_OF_CALL };
         (open_files().saturating_sub(FILES_OF_RUN) / each).max(1)
     }

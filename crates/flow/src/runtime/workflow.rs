@@ -160,7 +160,7 @@ impl Workflow {
     /// [`Consent`](super::Consent) decides about these.
     pub fn wishes(&self) -> Wishes {
         let of_project = settings::of_project(&self.project).ok().and_then(|settled| settled.model_of_project);
-        Wishes::of(&self.checked.plan, of_project.as_ref())
+        Wishes::from_plan(&self.checked.plan, of_project.as_ref())
     }
 }
 /// Adds a model to every file without one called `default`; returns whether there was such a file.

@@ -32,7 +32,7 @@ pub(super) enum LinkTarget {
 }
 
 impl LinkTarget {
-    pub fn of(address: &str) -> LinkTarget {
+    pub fn from_address(address: &str) -> LinkTarget {
         if let Some(address) = target(address) {
             return LinkTarget::Link(address);
         }

@@ -90,7 +90,7 @@ fn links_to_text(list: Vec<StyledRun>) -> Vec<StyledRun> {
         group.into_iter().for_each(|run| push(&mut made, StyledRun { link: None, whole: is_address, ..run }));
         if !is_address {
             push(&mut made, StyledRun::plain(" ("));
-            push(&mut made, StyledRun { text: shown(&link).to_owned(), whole: true, ..StyledRun::default() });
+            push(&mut made, StyledRun { text: plain_address(&link).to_owned(), whole: true, ..StyledRun::default() });
             push(&mut made, StyledRun::plain(")"));
         } else if is_followed {
             push(&mut made, StyledRun::plain(" "));
@@ -102,11 +102,11 @@ fn links_to_text(list: Vec<StyledRun>) -> Vec<StyledRun> {
 /// Whether the text of a link is its address.
 pub(super) fn is_same_address(text: &str, link: &str) -> bool {
     let open = |address: &str| address.replace("%28", "(").replace("%29", ")");
-    text == link || text == shown(link) || target(text).is_some_and(|address| open(&address) == open(link))
+    text == link || text == plain_address(link) || target(text).is_some_and(|address| open(&address) == open(link))
 }
 
 /// An address as people write it: without `mailto:` and `tel:`.
-pub(super) fn shown(link: &str) -> &str {
+pub(super) fn plain_address(link: &str) -> &str {
     link.strip_prefix("mailto:").or_else(|| link.strip_prefix("tel:")).unwrap_or(link)
 }
 

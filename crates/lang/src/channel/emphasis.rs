@@ -13,7 +13,7 @@ use super::stand_ins::{Guarded, restored, sign_of};
 
 /// What a text is read as: by CommonMark with tables, and with the marks that people mean.
 pub(crate) fn marked_events(text: &str) -> Events<'static> {
-    let guarded = Guarded::of(text);
+    let guarded = Guarded::from_text(text);
     with_emphasis(Parser::new_ext(&guarded.text, markdown_options()).into_offset_iter().collect(), &guarded)
 }
 

@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::body::{as_sent, features, read, render};
 use super::clean::{clean, shows};
 use super::degrade::degrade;
-use super::degrade::{is_same_address, shown};
+use super::degrade::{is_same_address, plain_address};
 use super::document::{DocumentBlock, StyledRun, drop_empty, each_text, plain, replace};
 use super::emoji::{count_emojis, emojis_of, is_emoji, without_emojis};
 use super::greeting;
@@ -125,7 +125,7 @@ fn encode_addresses(runs: &mut [StyledRun]) {
         }
         run.link = run.link.as_deref().map(|link| encoded(link).into());
         if let Some(link) = run.link.as_deref().filter(|_| !shows(&without_them(&run.text))) {
-            run.text = shown(link).to_owned();
+            run.text = plain_address(link).to_owned();
         }
     }
 }

@@ -16,7 +16,7 @@ pub fn greeting(style: &StyleGuide, person_name: Option<&str>) -> Option<String>
     match &style.formatting.greeting {
         Phrase::Off => None,
         Phrase::Own(text) => Some(named(text.trim(), person_name)),
-        Phrase::On => Some(match given(person_name).filter(|_| style.formatting.use_user_name) {
+        Phrase::On => Some(match greeted_name(person_name).filter(|_| style.formatting.use_user_name) {
             Some(name) => format!("Hi {name},"),
             None => "Hello,".to_owned(),
         }),
@@ -36,7 +36,7 @@ pub fn sign_off(style: &StyleGuide) -> Option<String> {
 
 /// A greeting with the person's name in its place; without a name, the place goes with the blank before it.
 fn named(text: &str, person_name: Option<&str>) -> String {
-    match given(person_name) {
+    match greeted_name(person_name) {
         Some(name) => text.replace(PERSON_NAME, &name),
         None => {
             let without = text.replace(&format!(" {PERSON_NAME}"), "").replace(PERSON_NAME, "");
@@ -45,7 +45,7 @@ fn named(text: &str, person_name: Option<&str>) -> String {
     }
 }
 
-fn given(person_name: Option<&str>) -> Option<String> {
+fn greeted_name(person_name: Option<&str>) -> Option<String> {
     person_name.map(given_name).filter(|name| !name.is_empty())
 }
 
@@ -114,7 +114,7 @@ pub(super) fn add(blocks: &mut Vec<DocumentBlock>, style: &StyleGuide, person_na
         blocks.extend(own(&sign_off, true, None));
     }
     if let Some(greeting) = greeting(style, person_name).filter(|greeting| !is_greeted(&first, style, greeting)) {
-        let name = given(person_name);
+        let name = greeted_name(person_name);
         let mut made = match &style.formatting.greeting {
             Phrase::Own(text) if let Some(name) = &name => own(text.trim(), true, Some(name)),
             Phrase::Own(_) => own(&greeting, true, None),

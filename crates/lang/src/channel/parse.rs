@@ -10,7 +10,7 @@ use super::address::{LinkTarget, mark_addresses};
 use super::clean::{clean, shows};
 use super::counted::{marker, uncounted};
 use super::definitions::{Events, events, is_footnote};
-use super::degrade::shown;
+use super::degrade::plain_address;
 use super::document::{
     BlockKind, DocumentBlock, DocumentRow, ListItem, RunStyle, StyledRun, cut, drop_empty, each_text, plain, push, put, trim,
 };
@@ -26,7 +26,7 @@ const DEEPEST: usize = 8;
 /// lone `<script>`, `a <b and c> d`) stays text. All that is left out is listed in `docs/language.md`, section 10.
 /// Returns the document and how many hostile characters it would have brought in by character references.
 pub(super) fn parse(text: &str) -> (Vec<DocumentBlock>, usize) {
-    let guarded = Guarded::of(text);
+    let guarded = Guarded::from_text(text);
     let (events, unused) = events(&guarded.text);
     let unused = unused.into_iter().map(|(at, definition)| (guarded.in_source(at), restored(&definition).into_owned()));
     read(text, with_emphasis(events, &guarded), unused.collect())
@@ -40,7 +40,7 @@ pub(super) fn parse_strictly(text: &str) -> Vec<DocumentBlock> {
 
 /// The document of events, and of the definitions that no link uses.
 fn read(text: &str, events: Events<'_>, unused: Vec<(usize, String)>) -> (Vec<DocumentBlock>, usize) {
-    let mut reader = MarkdownReader { pairs: Pairs::of(text), ..MarkdownReader::default() };
+    let mut reader = MarkdownReader { pairs: Pairs::from_text(text), ..MarkdownReader::default() };
     let mut unused = unused.into_iter().peekable();
     let uncounted = uncounted(&events, text);
     for (event, range) in events {
@@ -231,9 +231,11 @@ impl MarkdownReader {
                 self.text("[", false);
                 self.open_link(LinkTarget::Footnote);
             }
-            Tag::Link { dest_url, link_type: LinkType::Email, .. } => self.open_link(LinkTarget::of(&format!("mailto:{dest_url}"))),
+            Tag::Link { dest_url, link_type: LinkType::Email, .. } => {
+                self.open_link(LinkTarget::from_address(&format!("mailto:{dest_url}")))
+            }
             Tag::Link { dest_url, link_type, .. } | Tag::Image { dest_url, link_type, .. } => {
-                self.open_link(LinkTarget::of(&dest_url));
+                self.open_link(LinkTarget::from_address(&dest_url));
                 if let (LinkType::Shortcut, Some(link)) = (link_type, self.links.last_mut()) {
                     link.is_shortcut = true;
                 }
@@ -380,7 +382,7 @@ impl MarkdownReader {
     /// A link inside a link leads where the outer one does; its own address stands after its text.
     fn open_link(&mut self, to: LinkTarget) {
         let to = match to {
-            LinkTarget::Link(address) if self.link().is_some() => LinkTarget::Shown(shown(&address).to_owned()),
+            LinkTarget::Link(address) if self.link().is_some() => LinkTarget::Shown(plain_address(&address).to_owned()),
             to => to,
         };
         self.links.push(OpenLink { to, from: self.length(), is_shortcut: false });
@@ -409,7 +411,7 @@ impl MarkdownReader {
                 put(&mut self.runs, changes);
             }
             LinkTarget::Link(_) if shows(&text) => {}
-            LinkTarget::Link(link) => push(&mut self.runs, address(shown(&link), &Some(Arc::clone(&link)))),
+            LinkTarget::Link(link) => push(&mut self.runs, address(plain_address(&link), &Some(Arc::clone(&link)))),
             LinkTarget::Shown(place) if text.trim() == place => {}
             LinkTarget::Shown(place) if shows(&text) => {
                 let bracket = |text: &str| StyledRun { link: around.clone(), whole: around.is_some(), ..StyledRun::plain(text) };
@@ -492,9 +494,9 @@ impl MarkdownReader {
                         "s" | "del" | "strike" => self.html.strike = !is_end,
                         "code" | "kbd" | "tt" => self.html.code = !is_end,
                         "a" if is_end => self.close_link(),
-                        "a" => self.open_link(href.as_deref().map_or(LinkTarget::Nothing, LinkTarget::of)),
+                        "a" => self.open_link(href.as_deref().map_or(LinkTarget::Nothing, LinkTarget::from_address)),
                         "img" => {
-                            self.open_link(src.as_deref().map_or(LinkTarget::Nothing, LinkTarget::of));
+                            self.open_link(src.as_deref().map_or(LinkTarget::Nothing, LinkTarget::from_address));
                             self.text(&alt.unwrap_or_default(), false);
                             self.close_link();
                         }

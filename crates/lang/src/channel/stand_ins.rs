@@ -44,13 +44,18 @@ pub(super) struct Guarded {
 
 impl Guarded {
     /// Of a text, as it was written.
-    pub(super) fn of(text: &str) -> Guarded {
+    pub(super) fn from_text(text: &str) -> Guarded {
         let source: Cow<'_, str> = match text.chars().any(|c| sign_of(c).is_some()) {
             true => text.chars().map(|c| if sign_of(c).is_some() { FOREIGN } else { c }).collect::<String>().into(),
             false => text.into(),
         };
-        let guard =
-            SignReader { text: &source, pairs: Pairs::of(&source), ends: TagEnds::of(&source), at: vec![], footnote: footnote(&source) };
+        let guard = SignReader {
+            text: &source,
+            pairs: Pairs::from_text(&source),
+            ends: TagEnds::from_html(&source),
+            at: vec![],
+            footnote: footnote(&source),
+        };
         let at = guard.places();
         let mut guarded = Guarded { text: String::with_capacity(source.len() + 2 * at.len()), longer: Vec::with_capacity(at.len()) };
         let mut from = 0;
@@ -359,7 +364,7 @@ mod tests {
     #[test]
     fn a_guarded_text_is_the_source_again_with_its_places() {
         for source in ["a *b* \\_c_ C:\\x_y\\", "> 5 kg\n* * * * * x\n[a](b) `x|y` <b>", "\u{FDD0}x *"] {
-            let guarded = Guarded::of(source);
+            let guarded = Guarded::from_text(source);
             assert_eq!(restored(&guarded.text), source.replace('\u{FDD0}', "\u{FFFD}"));
             let found = guarded.text.char_indices().map(|(at, _)| guarded.in_source(at)).collect::<Vec<_>>();
             assert_eq!(found, source.char_indices().map(|(at, _)| at).collect::<Vec<_>>(), "{source}");

@@ -58,7 +58,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// Of a whole text.
-    pub(super) fn of(text: &str) -> Pairs {
+    pub(super) fn from_text(text: &str) -> Pairs {
         let mut pairs = Pairs::default();
         for rest in text.split('<').skip(1) {
             let (names, rest) = rest.strip_prefix('/').map_or((&mut pairs.starts, rest), |rest| (&mut pairs.ends, rest));
@@ -91,7 +91,7 @@ pub(super) struct TagEnds {
 }
 
 impl TagEnds {
-    pub(super) fn of(html: &str) -> TagEnds {
+    pub(super) fn from_html(html: &str) -> TagEnds {
         TagEnds { tag: html.rfind('>'), comment: html.rfind("-->"), data: html.rfind("]]>") }
     }
 
@@ -117,7 +117,7 @@ pub(super) fn scan(html: &str, pairs: &Pairs) -> Vec<HtmlPiece> {
     let mut pieces = vec![];
     let mut text = String::new();
     let mut rest = html;
-    let ends = TagEnds::of(html);
+    let ends = TagEnds::from_html(html);
     while let Some(at) = rest.find('<') {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     fn alone(html: &str) -> Vec<HtmlPiece> {
-        scan(html, &Pairs::of(html))
+        scan(html, &Pairs::from_text(html))
     }
 
     #[test]

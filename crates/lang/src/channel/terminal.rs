@@ -24,7 +24,7 @@ pub fn terminal_blocks(markdown: &str, is_coloured: bool) -> Vec<TerminalBlock> 
     let (mut seen, mut table) = (vec![], None);
     for block in &blocks {
         let is_first = drawn.is_empty();
-        let mut one = TerminalBlock { is_apart: !is_first && !block.tight, first: begin(block, &mut seen), ..of(block, is_coloured) };
+        let mut one = TerminalBlock { is_apart: !is_first && !block.tight, first: begin(block, &mut seen), ..block_of(block, is_coloured) };
         if let BlockKind::Row(row) = &block.kind {
             if table == Some(row.table) {
                 one.is_apart = false;
@@ -60,7 +60,7 @@ fn begin(block: &DocumentBlock, seen: &mut Vec<u32>) -> String {
     first
 }
 
-fn of(block: &DocumentBlock, is_coloured: bool) -> TerminalBlock {
+fn block_of(block: &DocumentBlock, is_coloured: bool) -> TerminalBlock {
     let (text, is_verbatim) = match &block.kind {
         BlockKind::Paragraph => (words(&block.runs, is_coloured), false),
         BlockKind::Heading(_) => (painted(&words(&block.runs, false), "1", is_coloured), false),

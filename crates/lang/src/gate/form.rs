@@ -71,20 +71,20 @@ pub fn misfit(form: &Value, name: &str, value: &Value) -> Option<String> {
 pub fn mocked(step: &ApprovalStep, value: Value) -> Result<Value, Vec<String>> {
     if step.questions.is_some() {
         // Which fields there are is known when the questions are there.
-        return given(&json!({ "type": "object" }), value);
+        return with_own_fields(&json!({ "type": "object" }), value);
     }
     let mut form = form(step.form(), &Map::new());
     if let Some(required) = form["required"].as_array_mut() {
         required.retain(|name| !step.defaults.iter().any(|(filled, _)| *name == filled.value));
     }
-    given(&form, value)
+    with_own_fields(&form, value)
 }
 
 /// The same, of a form as it is shown.
 ///
 /// # Errors
 /// It does not fit.
-pub fn given(form: &Value, mut value: Value) -> Result<Value, Vec<String>> {
+pub fn with_own_fields(form: &Value, mut value: Value) -> Result<Value, Vec<String>> {
     let mut own = Map::new();
     for name in ApprovalStep::OWN {
         let text = value.as_object_mut().and_then(|values| values.shift_remove(name)).unwrap_or_else(|| Value::from(""));
@@ -119,9 +119,9 @@ mod tests {
         assert_eq!(answered(&form, json!({})).unwrap_err(), ["\"hours\" is missing"]);
         assert!(misfit(&form, "hours", &json!("x")).is_some() && misfit(&form, "hours", &json!(2)).is_none());
         assert_eq!(
-            given(&form, json!({ "hours": 2, "by": "Ana" })).unwrap(),
+            with_own_fields(&form, json!({ "hours": 2, "by": "Ana" })).unwrap(),
             json!({ "by": "Ana", "comment": "", "hours": 2, "city": "Rome" })
         );
-        assert!(given(&form, json!({ "hours": 2, "by": 5 })).is_err());
+        assert!(with_own_fields(&form, json!({ "hours": 2, "by": 5 })).is_err());
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn links(hosts: &[String], judged: &JudgedText) -> CheckResult {
         let host = host(&link.address);
         !host.is_some_and(|host| allowed.iter().any(|allowed| allowed.has(&host)))
     };
-    let in_marks = found(&marked).into_iter().find(is_wrong).map(|link| (link, &marked));
+    let in_marks = find_links(&marked).into_iter().find(is_wrong).map(|link| (link, &marked));
     let Some((link, text)) = in_marks.or_else(|| addresses(&text).find(is_wrong).map(|link| (link, &text))) else {
         return CheckResult::passed();
     };
@@ -65,7 +65,7 @@ static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// All links: those of Markdown first, then the addresses in the text.
-fn found(text: &str) -> Vec<TextLink> {
+fn find_links(text: &str) -> Vec<TextLink> {
     let mut found = vec![];
     for (event, range) in marked_events(text) {
         if let Event::Start(Tag::Link { dest_url, link_type, .. } | Tag::Image { dest_url, link_type, .. }) = event {

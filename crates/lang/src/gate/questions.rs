@@ -35,7 +35,7 @@ pub fn fields_of(list: &Value) -> Result<Vec<Field>, String> {
     let fields = list.iter().enumerate().map(|(place, entry)| {
         let field = field_of(entry).map_err(|why| format!("question {} of the form: {why}", place + 1))?;
         if !ids.insert(field.name.clone()) {
-            return Err(format!("question {} of the form: id {} is taken by an earlier question", place + 1, shown(&field.name)));
+            return Err(format!("question {} of the form: id {} is taken by an earlier question", place + 1, excerpt(&field.name)));
         }
         Ok(field)
     });
@@ -46,15 +46,15 @@ fn field_of(entry: &Value) -> Result<Field, String> {
     let Value::Object(entry) = entry else { return Err(format!("needs id and question, found {}", json_kind(entry))) };
     if let Some(unknown) = entry.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let near = did_you_mean(unknown, KEYS);
-        return Err(format!("{} is not known{near}; a question has {}", shown(unknown), KEYS.join(", ")));
+        return Err(format!("{} is not known{near}; a question has {}", excerpt(unknown), KEYS.join(", ")));
     }
     let id = text(entry, "id")?;
     if !is_id(id) {
         let rule = format!("letters, digits, \"_\" and \"-\", a letter first, at most {LONGEST_CHOICE}");
-        return Err(format!("id {} cannot be the name of a field: use {rule}", shown(id)));
+        return Err(format!("id {} cannot be the name of a field: use {rule}", excerpt(id)));
     }
     if ApprovalStep::OWN.contains(&id) {
-        return Err(format!("id {} is reserved, since each answer has it", shown(id)));
+        return Err(format!("id {} is reserved, since each answer has it", excerpt(id)));
     }
     let question = text(entry, "question")?;
     if question.chars().count() > LONGEST_QUESTION {
@@ -64,7 +64,7 @@ fn field_of(entry: &Value) -> Result<Field, String> {
         None => FieldKind::Text,
         Some(Value::String(word)) => word.parse().map_err(|_| {
             let near = did_you_mean(word, FieldKind::VARIANTS.iter().copied());
-            format!("type {} is not known{near}; use one of: {}", shown(word), FieldKind::VARIANTS.join(", "))
+            format!("type {} is not known{near}; use one of: {}", excerpt(word), FieldKind::VARIANTS.join(", "))
         })?,
         Some(other) => return Err(format!("type must be a word such as text, found {}", json_kind(other))),
     };
@@ -114,7 +114,7 @@ fn is_id(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     format!("\"{}\"", visible(&cut(text, LONGEST_CHOICE)))
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    fn told(list: Value) -> String {
+    fn refusal(list: Value) -> String {
         fields_of(&list).unwrap_err()
     }
 
@@ -147,9 +147,9 @@ mod tests {
 
     #[test]
     fn a_bad_list_is_told_with_entry_and_field() {
-        let one = |entry: Value| told(json!([{ "id": "ok", "question": "Fine?" }, entry]));
-        assert_eq!(told(json!({ "id": "a" })), "form needs a list of questions, found an object");
-        assert_eq!(told(Value::Null), "form needs a list of questions, found nothing");
+        let one = |entry: Value| refusal(json!([{ "id": "ok", "question": "Fine?" }, entry]));
+        assert_eq!(refusal(json!({ "id": "a" })), "form needs a list of questions, found an object");
+        assert_eq!(refusal(Value::Null), "form needs a list of questions, found nothing");
         assert_eq!(one(json!("Which?")), "question 2 of the form: needs id and question, found a text");
         assert_eq!(one(json!({ "question": "Which?" })), "question 2 of the form: has no id");
         assert_eq!(one(json!({ "id": "a", "question": " " })), "question 2 of the form: question is empty");
@@ -183,7 +183,7 @@ mod tests {
             "question 2 of the form: question has more than 1000 characters"
         );
         let many: Vec<Value> = (0..51).map(|n| json!({ "id": format!("q{n}"), "question": "x" })).collect();
-        assert_eq!(told(many[..].into()), "form has 51 questions, and 50 are the most");
+        assert_eq!(refusal(many[..].into()), "form has 51 questions, and 50 are the most");
         assert_eq!(fields_of(&many[..50].into()).unwrap().len(), 50);
     }
 }

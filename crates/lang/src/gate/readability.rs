@@ -9,7 +9,7 @@ const LONG_SENTENCES: f64 = 14.0;
 
 /// At most this school grade.
 pub(super) fn readability(highest: f64, text: &str) -> CheckResult {
-    let reading = ReadingScore::of(text);
+    let reading = ReadingScore::from_text(text);
     let grade = reading.grade();
     if grade <= highest {
         return CheckResult::passed();
@@ -34,7 +34,7 @@ struct ReadingScore {
 
 impl ReadingScore {
     /// Counts a text without its links. A word is a run of letters, with apostrophes and hyphens inside; figures are no words.
-    fn of(text: &str) -> ReadingScore {
+    fn from_text(text: &str) -> ReadingScore {
         let text = without_links(text);
         let mut reading = ReadingScore { sentences: 0.0, words: 0.0, syllables: 0.0, longest: String::new() };
         let (mut start, mut most) = (0, 0);
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn the_grade_is_that_of_the_formula() {
         // 6 words, 1 sentence, 6 syllables.
-        let grade = ReadingScore::of("The cat sat on the mat.").grade();
+        let grade = ReadingScore::from_text("The cat sat on the mat.").grade();
         assert!((grade - (0.39 * 6.0 + 11.8 - 15.59)).abs() < 1e-9, "{grade}");
-        assert_eq!(ReadingScore::of("42!").grade(), 0.0);
+        assert_eq!(ReadingScore::from_text("42!").grade(), 0.0);
     }
 }

@@ -40,7 +40,7 @@ pub fn schema_problems(schema: &Value, value: &Value) -> Vec<String> {
             .take(MOST)
             .map(|error| {
                 let place = error.instance_path().to_string();
-                let message = shorten(&told(&error));
+                let message = shorten(&describe(&error));
                 if place.is_empty() { message } else { format!("{}: {message}", place.trim_start_matches('/').replace('/', ".")) }
             })
             .collect(),
@@ -69,7 +69,7 @@ fn ready(schema: &Value) -> Result<Rc<Validator>, Box<ValidationError<'static>>>
 }
 
 /// What is wrong. `null`, which is in a schema for what may be left out, is nothing that an author or a model would write instead.
-fn told(error: &ValidationError) -> String {
+fn describe(error: &ValidationError) -> String {
     let types: Vec<String> = match error.kind() {
         ValidationErrorKind::Type { kind: TypeKind::Multiple(types) } => {
             types.iter().filter(|one| *one != JsonType::Null).map(|one| format!("\"{one}\"")).collect()

@@ -27,7 +27,7 @@ pub struct Wish {
 
 impl Wishes {
     /// Of all pipelines of a plan. `given`: the model called `default` that the project gives to files which have none.
-    pub fn of(plan: &Plan, given: Option<&Model>) -> Wishes {
+    pub fn from_plan(plan: &Plan, given: Option<&Model>) -> Wishes {
         let mut wishes = Wishes::default();
         for (at, planned) in plan.pipelines.iter().enumerate() {
             let pipeline = &planned.pipeline;

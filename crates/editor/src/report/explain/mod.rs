@@ -46,7 +46,7 @@ pub fn explain(plan: &Plan) -> Option<String> {
         ("When something breaks", checks::broken(plan)),
         ("Where it answers", people::channels(pipeline)),
         ("Which secrets it wants", reach::secrets(plan)),
-        ("What a person must trust before its first run", wish_lines(&Wishes::of(plan, None))),
+        ("What a person must trust before its first run", wish_lines(&Wishes::from_plan(plan, None))),
         ("What a run may take at most", most(plan, &bounds, planned)),
     ];
     for (heading, sentences) in topics.into_iter().filter(|(_, sentences)| !sentences.is_empty()) {

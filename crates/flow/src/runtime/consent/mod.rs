@@ -78,7 +78,7 @@ impl<'a> ConsentRequest<'a> {
     ) -> ConsentRequest<'a> {
         let program = &checked.loaded.program;
         let given = of_project.filter(|_| program.pipelines.iter().any(|pipeline| takes_given(pipeline)));
-        let wishes = Wishes::of(&checked.plan, given.as_ref());
+        let wishes = Wishes::from_plan(&checked.plan, given.as_ref());
         let (agreed, prints) = agreed(program, file, env);
         ConsentRequest { file, program, given, wishes, agreed, prints }
     }
