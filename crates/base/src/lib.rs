@@ -15,13 +15,30 @@ macro_rules! has_word {
     };
 }
 
-/// Types that are samples field by field.
+/// Types that are samples field by field, and who writes each field: `Engine` or `Others`, `Parts` where the field's own type says it, `Flat` where its
+/// fields are fields of this one, `[T]` where it holds a `T` that has become JSON.
 #[macro_export]
 macro_rules! sampled {
-    ($($kind:ident { $($field:ident),* $(,)? })*) => {
+    (@ $kind:ident $field:ident Parts) => {
+        $crate::model::ResultField::Parts(|path| $crate::model::writer_below(|own: &$kind| &own.$field, path))
+    };
+    (@ $kind:ident $field:ident Flat) => {
+        $crate::model::ResultField::Flat(|path| $crate::model::writer_below(|own: &$kind| &own.$field, path))
+    };
+    (@ $kind:ident $field:ident [$of:ident]) => {
+        $crate::model::ResultField::Parts(<$of as $crate::model::Sample>::writer)
+    };
+    (@ $kind:ident $field:ident $writer:ident) => {
+        $crate::model::ResultField::Whole($crate::model::PartWriter::$writer)
+    };
+    ($($kind:ident { $($writer:tt($($field:ident),* $(,)?)),* $(,)? })*) => {
         $(impl $crate::model::Sample for $kind {
             fn sample(is_bare: bool) -> $kind {
-                $kind { $($field: $crate::model::Sample::sample(is_bare)),* }
+                $kind { $($($field: $crate::model::Sample::sample(is_bare)),*),* }
+            }
+
+            fn writer(path: &[&str]) -> Option<$crate::model::PartWriter> {
+                $crate::model::writer_among(&[$($((stringify!($field), $crate::sampled!(@ $kind $field $writer))),*),*], path)
             }
         })*
     };

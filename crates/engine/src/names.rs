@@ -6,8 +6,8 @@ use chrono::{DateTime, Datelike, Days, NaiveDate, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::Context;
-use crate::event::{ConversationSoFar, Failure, FailureKind, StepStatus};
-use crate::model::{Channel, Filling, Form, PastMessage, Phrase, Read, SUMMARY_STEP, StyleGuide, Text};
+use crate::event::{ConversationSoFar, Failure, FailureKind, PipelineFailure, StepStatus};
+use crate::model::{Channel, Filling, Form, PastMessage, Phrase, Read, SUMMARY_STEP, Sample, StyleGuide, Text};
 use crate::parts::Names;
 use crate::port::Secret;
 use crate::run::{Answerer, NOT_KNOWN_HERE};
@@ -186,7 +186,8 @@ impl Names<'_> {
             "failure" => {
                 let failure = instance.ending.failure.as_ref().or(self.state.steps.frame(instance.main).failure.as_ref());
                 failure.map_or_else(template::empty_name, |f| {
-                    template::from_json(&json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message }))
+                    let (kind, message) = (f.failure.kind, f.failure.message.clone());
+                    template::from_json(&PipelineFailure { step: f.step.to_string(), kind, message }.into_value())
                 })
             }
             "previous" => match self.state.steps.repeating(at?).map(|own| own.before)? {

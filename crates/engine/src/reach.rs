@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Failure, FailureKind};
+use crate::labels::ValueSources;
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
 use crate::names::Extra;
 use crate::parts::Origins;
@@ -91,7 +92,7 @@ impl Origins<'_> {
     fn named_by(&self, at: NodeRef, reads: Vec<Vec<String>>, giver: Giver) -> HostSource {
         // Steps of a plan see the same names as the step that holds the plan.
         let seat = self.state.steps.planner(at).unwrap_or(at);
-        let sources = self.planned_of(seat).sources(Some(self.state.steps.node(seat).step), reads);
+        let sources = ValueSources::of_reads(self.planned_of(seat), Some(self.state.steps.node(seat).step), reads);
         if sources.data {
             return HostSource::Data;
         }

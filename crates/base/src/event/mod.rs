@@ -30,10 +30,10 @@ pub use parts::{
     Verdict,
 };
 pub use results::{
-    AcceptedArtefact, CallDetails, CommonDetails, Delivery, DialogueDetails, DialogueOutput, DialogueSaid, GateDetails, ListDetails,
-    MailDelivery, ModelDetails, PlainDelivery, PlanDetails, PlanOutput, PlanResult, PythonDetails, ReadDetails, RepeatDetails,
-    RouteDetails, SearchDetails, SendOutput, SqlDetails, StepError, StopDetails, TaskDetails, TaskOutput, TaskRows, TryDetails, TurnOutput,
-    UnmetCriterion, UsageDetails,
+    AcceptedArtefact, CallDetails, CommonDetails, Delivery, DialogueDetails, DialogueOutput, DialogueSaid, GateDetails, HttpOutput,
+    ListDetails, MailDelivery, ModelDetails, PipelineFailure, PlainDelivery, PlanDetails, PlanOutput, PlanResult, PythonDetails,
+    ReadDetails, RepeatDetails, RouteDetails, SearchDetails, SendOutput, SqlDetails, StepError, StopDetails, TaskDetails, TaskOutput,
+    TaskRows, ToolUse, TryDetails, TurnOutput, UnmetCriterion, UsageDetails,
 };
 pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
 pub use status::{NOT_STARTED, RunStatus};

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use super::{FailureKind, RejectedRecipient, SharedValue, Usage, Verdict};
 use crate::model::{StepStatus, WrittenArtefact};
 
-/// Defines types of results with public fields, each with a sample.
+/// Types of results, all their fields public, each with its sample and with who writes it.
 macro_rules! results {
-    ($($(#[$about:meta])* $name:ident { $($(#[$own:meta])* $field:ident: $kind:ty),* $(,)? })*) => {
+    ($($(#[$about:meta])* $name:ident { $($(#[$own:meta])* $field:ident: $kind:ty = $writer:tt),* $(,)? })*) => {
         $(
             $(#[$about])*
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,160 +23,192 @@ macro_rules! results {
         )*
 
         sampled! {
-            $($name { $($field),* })*
+            $($name { $($writer($field)),* })*
         }
     };
 }
 
 results! {
     /// The output of `send`: the parts that were delivered, each a [`Delivery`].
-    SendOutput { delivered: Vec<SharedValue> }
-    /// A delivered part.
-    Delivery { #[serde(flatten)] part: PlainDelivery, #[serde(flatten)] of_mail: Option<MailDelivery> }
-    /// A part other than a mail.
-    PlainDelivery { part: u64, id: String, time: DateTime<Utc> }
-    /// The recipients of a mail.
-    MailDelivery { accepted: Vec<String>, rejected: Vec<RejectedRecipient> }
+    SendOutput { delivered: Vec<SharedValue> = [Delivery] }
+    /// A part that was delivered.
+    Delivery { #[serde(flatten)] part: PlainDelivery = Flat, #[serde(flatten)] of_mail: Option<MailDelivery> = Flat }
+    /// A part that is no mail.
+    PlainDelivery { part: u64 = Engine, id: String = Others, time: DateTime<Utc> = Engine }
+    /// Who got a mail.
+    MailDelivery { accepted: Vec<String> = Others, rejected: Vec<RejectedRecipient> = Others }
 
     /// The output of `plan`.
     PlanOutput {
-        strategy: String,
-        reasoning: String,
-        steps: Vec<PlanResult>,
-        by_use: Map<String, Value>,
-        invoked: Vec<String>,
-        errors: Vec<String>,
-        log: Vec<String>,
-        fulfilled: bool,
-        progress: String,
+        strategy: String = Engine,
+        reasoning: String = Others,
+        steps: Vec<PlanResult> = Parts,
+        by_use: Map<String, Value> = Others,
+        invoked: Vec<String> = Engine,
+        errors: Vec<String> = Others,
+        log: Vec<String> = Others,
+        fulfilled: bool = Engine,
+        progress: String = Others,
     }
     /// A step of a plan.
     PlanResult {
-        id: String,
-        #[serde(rename = "use")]
-        uses: String,
-        with: Value,
-        depends_on: Vec<String>,
-        status: StepStatus,
-        output: SharedValue,
-        error: Option<StepError>,
+        id: String = Others,
+        r#use: String = Engine,
+        with: Value = Others,
+        depends_on: Vec<String> = Others,
+        status: StepStatus = Engine,
+        output: SharedValue = Others,
+        error: Option<StepError> = Parts,
     }
     /// The `error` of a failed step.
-    StepError { kind: FailureKind, message: String, attempts: u32 }
+    StepError { kind: FailureKind = Engine, message: String = Others, attempts: u32 = Engine }
+
+    /// `failure`: why the pipeline failed.
+    PipelineFailure { step: String = Engine, kind: FailureKind = Engine, message: String = Others }
+
+    /// The output of `http`.
+    HttpOutput { status: u16 = Engine, headers: Map<String, Value> = Others, body: Value = Others }
 
     /// The output of `task`.
-    TaskOutput { result: Option<SharedValue>, artefact: AcceptedArtefact, attempts: usize }
+    TaskOutput { result: Option<SharedValue> = Others, artefact: AcceptedArtefact = Others, attempts: usize = Engine }
     /// How the result of a task was made.
-    AcceptedArtefact { thought: String, code: String, output_variables: Vec<String>, is_malicious: bool }
+    AcceptedArtefact {
+        thought: String = Others,
+        code: String = Others,
+        output_variables: Vec<String> = Others,
+        is_malicious: bool = Others,
+    }
 
     /// The output of `dialogue`.
-    DialogueOutput { ended: String, reason: String, #[serde(flatten)] said: DialogueSaid }
+    DialogueOutput { ended: String = Engine, reason: String = Others, #[serde(flatten)] said: DialogueSaid = Flat }
     /// What was said in a dialogue.
-    DialogueSaid { summary: String, positions: Map<String, Value>, turns: Vec<TurnOutput> }
-    /// A turn of a dialogue. Its time and duration are in the record only, so that the output is equal when a run is repeated.
-    TurnOutput { number: u32, from: String, to: String, text: String, attachments: Vec<String>, usage: UsageDetails }
+    DialogueSaid { summary: String = Others, positions: Map<String, Value> = Others, turns: Vec<TurnOutput> = Parts }
+    /// A turn of a dialogue. When it was and how long it took is in the record: an output is the same when a run is repeated.
+    TurnOutput {
+        number: u32 = Engine,
+        from: String = Engine,
+        to: String = Engine,
+        text: String = Others,
+        attachments: Vec<String> = Others,
+        usage: UsageDetails = Engine,
+    }
 
     /// Tokens and cost of calls.
     UsageDetails {
-        input_tokens: u64,
-        output_tokens: u64,
-        total_tokens: u64,
-        cost_usd: Option<f64>,
+        input_tokens: u64 = Engine,
+        output_tokens: u64 = Engine,
+        total_tokens: u64 = Engine,
+        cost_usd: Option<f64> = Engine,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unknown_tokens: Option<u64>,
+        unknown_tokens: Option<u64> = Engine,
     }
 
     /// The details of every step.
     CommonDetails {
-        attempts: u64,
-        duration_ms: u64,
+        attempts: u64 = Engine,
+        duration_ms: u64 = Engine,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        mocked: Option<bool>,
+        mocked: Option<bool> = Engine,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        cached: Option<bool>,
+        cached: Option<bool> = Engine,
     }
-    /// The details of a step with elements that continues when they fail.
-    ListDetails { failed: usize }
-    /// The details of a step that calls a model, including steps that judge.
-    ModelDetails { model: Option<String>, usage: UsageDetails, tool_calls: Vec<SharedValue> }
+    /// The details of a step with elements that continues where they fail.
+    ListDetails { failed: usize = Engine }
+    /// The details of a step that asked a model; those of a step that judges have it, too.
+    ModelDetails { model: Option<String> = Engine, usage: UsageDetails = Engine, tool_calls: Vec<SharedValue> = [ToolUse] }
+    /// A call of a tool, as `tool_calls` has it.
+    ToolUse {
+        tool: String = Others,
+        with: Value = Others,
+        result: Value = Others,
+        status: String = Engine,
+        error: Option<String> = Others,
+        duration_ms: u64 = Engine,
+    }
     /// The details of a `plan` that failed.
-    PlanDetails { plan: Value }
+    PlanDetails { plan: Value = [PlanOutput] }
     /// The details of a query.
     SqlDetails {
-        columns: Vec<Value>,
-        row_count: usize,
-        cut: bool,
+        columns: Vec<Value> = Others,
+        row_count: usize = Engine,
+        cut: bool = Engine,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        personal: Vec<String>,
+        personal: Vec<String> = Others,
     }
     /// The details of code.
     PythonDetails {
-        printed: String,
-        notes: Vec<String>,
-        files: Vec<PathBuf>,
+        printed: String = Others,
+        notes: Vec<String> = Others,
+        files: Vec<PathBuf> = Others,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        traceback: Option<String>,
+        traceback: Option<String> = Others,
     }
     /// The details of `read`.
-    ReadDetails { tables: Vec<Value> }
+    ReadDetails { tables: Vec<Value> = Others }
     /// The details of `search`.
     SearchDetails {
-        files: u64,
-        pieces: u64,
-        read: u64,
+        files: u64 = Engine,
+        pieces: u64 = Engine,
+        read: u64 = Engine,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tokens: Option<u64>,
+        tokens: Option<u64> = Engine,
         #[serde(default, skip_serializing_if = "String::is_empty")]
-        rebuilt: String,
+        rebuilt: String = Others,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        left_out: Vec<String>,
+        left_out: Vec<String> = Others,
     }
     /// The details of `route`.
-    RouteDetails { case: Option<String> }
-    /// The details of `repeat`; `met` is missing if the run ended first.
+    RouteDetails { case: Option<String> = Engine }
+    /// The details of `repeat`; `met` is missing where the run ended before.
     RepeatDetails {
-        rounds: u32,
+        rounds: u32 = Engine,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        met: Option<bool>,
+        met: Option<bool> = Engine,
     }
     /// The details of `call`.
-    CallDetails { run: String, status: String }
+    CallDetails { run: String = Engine, status: String = Engine }
     /// The details of `gate`.
-    GateDetails { passed: bool, refined: bool, used_otherwise: bool, feedback: String, verdicts: Vec<Verdict> }
+    GateDetails {
+        passed: bool = Engine,
+        refined: bool = Engine,
+        used_otherwise: bool = Engine,
+        feedback: String = Others,
+        verdicts: Vec<Verdict> = Others,
+    }
     /// The details of `task`.
     TaskDetails {
-        state: String,
-        tries: Vec<TryDetails>,
-        identical_failures: u64,
-        latest_failures: Vec<String>,
-        unmet_criteria: Vec<UnmetCriterion>,
+        state: String = Engine,
+        tries: Vec<TryDetails> = Others,
+        identical_failures: u64 = Engine,
+        latest_failures: Vec<String> = Others,
+        unmet_criteria: Vec<UnmetCriterion> = Others,
         #[serde(flatten)]
-        rows: Option<TaskRows>,
+        rows: Option<TaskRows> = Flat,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        files: Vec<PathBuf>,
+        files: Vec<PathBuf> = Others,
     }
-    /// Facts about the rows that a task returns, if they were cut or have personal columns.
-    TaskRows { cut: bool, personal: Vec<String> }
+    /// What is said of rows that a task gives, where they were cut or have personal columns.
+    TaskRows { cut: bool = Engine, personal: Vec<String> = Others }
     /// A try of a task.
-    TryDetails { thought: String, code: String, error: Option<String>, verdicts: Vec<Verdict> }
+    TryDetails { thought: String = Others, code: String = Others, error: Option<String> = Others, verdicts: Vec<Verdict> = Others }
     /// A criterion that was not met.
-    UnmetCriterion { id: String, description: String, feedback: String }
-    /// The details of a `dialogue` that did not succeed.
-    DialogueDetails { status: String, reason: String, #[serde(flatten)] said: DialogueSaid }
+    UnmetCriterion { id: String = Others, description: String = Others, feedback: String = Others }
+    /// The details of a `dialogue` that did not end well.
+    DialogueDetails { status: String = Engine, reason: String = Others, #[serde(flatten)] said: DialogueSaid = Flat }
     /// The details of `stop`.
-    StopDetails { reason: String }
+    StopDetails { reason: String = Others }
 }
 
 sampled! {
-    RejectedRecipient { recipient, reason }
-    Verdict { id, scorecard, description, expected, passed, skipped, feedback, evidence, needs_review }
+    RejectedRecipient { Others(recipient, reason) }
+    Verdict { Engine(passed, skipped, needs_review), Others(id, scorecard, description, expected, feedback, evidence) }
 }
 
 impl PlanResult {
     /// The error in one sentence.
     pub fn error_text(&self) -> String {
         let (kind, message) = self.error.as_ref().map(|error| (error.kind.word(), &*error.message)).unwrap_or_default();
-        format!("{} ({}): {kind}: {message}", self.id, self.uses)
+        format!("{} ({}): {kind}: {message}", self.id, self.r#use)
     }
 }
 

@@ -94,7 +94,7 @@ pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, Wr
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
 pub use query::{CompiledQuery, FilledPlace, FilledValue, PreparedQuery, QueryFault, QueryMistake, WrittenQuery};
 pub use root::{Root, RootPlaces, Unbraced};
-pub use sample::Sample;
+pub use sample::{PartWriter, ResultField, Sample, writer_among, writer_below};
 pub use sending::{FileMode, GIVEN_FOR_EACH_PART, RECIPIENTS, SendKey, SendKeys, address_fault, header_fault, recipients};
 pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};

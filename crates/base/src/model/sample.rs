@@ -1,4 +1,4 @@
-//! What is known of a result before a run, by the type that writes it: a sample of it.
+//! What is known of a result before a run, by the type that writes it: a sample of it, and who writes each part.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +22,11 @@ pub trait Sample: Sized {
         Self::sample(is_bare).into_value()
     }
 
+    /// Who writes what is at a path of names in it, without places in lists; `None`: that is no field of it.
+    fn writer(_: &[&str]) -> Option<PartWriter> {
+        None
+    }
+
     /// As JSON.
     fn into_value(self) -> Value
     where
@@ -29,6 +34,42 @@ pub trait Sample: Sized {
     {
         serde_json::to_value(self).unwrap_or_default()
     }
+}
+
+/// Who writes a part of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartWriter {
+    /// The engine: a count, a time, true or false, a word of its own, or a name that the author wrote.
+    Engine,
+    /// The model, tool, file or person that is asked, with what it is given.
+    Others,
+}
+
+/// What is said of a field of a result.
+#[derive(Debug, Clone, Copy)]
+pub enum ResultField {
+    /// All of it is written so.
+    Whole(PartWriter),
+    /// Its parts are.
+    Parts(fn(&[&str]) -> Option<PartWriter>),
+    /// Its parts stand among the fields around it.
+    Flat(fn(&[&str]) -> Option<PartWriter>),
+}
+
+/// Who writes what is at a path in what a field holds.
+pub fn writer_below<T, F: Sample>(_: impl Fn(&T) -> &F, path: &[&str]) -> Option<PartWriter> {
+    F::writer(path)
+}
+
+/// Who writes what is at a path below fields.
+pub fn writer_among(fields: &[(&str, ResultField)], path: &[&str]) -> Option<PartWriter> {
+    let (name, rest) = path.split_first()?;
+    fields.iter().find_map(|(own, field)| match field {
+        ResultField::Flat(writer) => writer(path),
+        _ if own.trim_start_matches("r#") != *name => None,
+        ResultField::Whole(writer) => Some(*writer),
+        ResultField::Parts(writer) => Some(writer(rest).unwrap_or(PartWriter::Others)),
+    })
 }
 
 macro_rules! same {
@@ -46,6 +87,7 @@ same! {
     PathBuf: PathBuf::from("x");
     bool: true;
     i32: 1;
+    u16: 200;
     u32: 1;
     u64: 1;
     usize: 1;
@@ -62,10 +104,18 @@ impl<T: Sample> Sample for Option<T> {
     fn sample(is_bare: bool) -> Option<T> {
         (!is_bare).then(|| T::sample(false))
     }
+
+    fn writer(path: &[&str]) -> Option<PartWriter> {
+        T::writer(path)
+    }
 }
 
 impl<T: Sample> Sample for Vec<T> {
     fn sample(is_bare: bool) -> Vec<T> {
         vec![T::sample(is_bare)]
+    }
+
+    fn writer(path: &[&str]) -> Option<PartWriter> {
+        T::writer(path)
     }
 }

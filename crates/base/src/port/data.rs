@@ -216,12 +216,12 @@ impl PageText {
 }
 
 sampled! {
-    FileContent { path, kind, text, tables, pages, width, height, figures, summary }
-    TableSummary { name, row_count, sample_markdown, columns }
-    ColumnSummary { name, pct_distinct, min, max, top_3 }
-    ValueCount { value, count }
-    DocumentFigures { page_count, image_count, text_length, longest_page, median_page }
-    PageText { number, text, images }
+    FileContent { Engine(width, height), Flat(figures), Parts(tables, pages), Others(path, kind, text, summary) }
+    TableSummary { Engine(row_count), Others(name, sample_markdown, columns) }
+    ColumnSummary { Others(name, pct_distinct, min, max, top_3) }
+    ValueCount { Others(value, count) }
+    DocumentFigures { Engine(page_count, image_count, text_length, longest_page, median_page) }
+    PageText { Engine(number, images), Others(text) }
 }
 
 /// Reads files.

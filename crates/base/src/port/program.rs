@@ -143,8 +143,8 @@ pub struct ProgramDetails {
 }
 
 sampled! {
-    RefusedHost { host, rule }
-    ProgramDetails { exit, stderr, sandbox, refused }
+    RefusedHost { Others(host, rule) }
+    ProgramDetails { Engine(exit, sandbox), Others(stderr, refused) }
 }
 
 impl RefusedHost {

@@ -123,7 +123,7 @@ pub struct FoundPiece {
     pub score: f64,
 }
 
-sampled!(FoundPiece { text, file, page, heading, score });
+sampled!(FoundPiece { Engine(page, score), Others(text, file, heading) });
 
 /// What a search found, and what was done for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -246,10 +246,10 @@ fn output(planning: &Planning) -> Value {
     let mut invoked: Vec<String> = vec![];
     for result in planning.results() {
         if result.status == StepStatus::Succeeded {
-            by_use.insert(result.uses.clone(), (*result.output).clone());
+            by_use.insert(result.r#use.clone(), (*result.output).clone());
         }
-        if matches!(result.status, StepStatus::Succeeded | StepStatus::Failed) && !invoked.contains(&result.uses) {
-            invoked.push(result.uses.clone());
+        if matches!(result.status, StepStatus::Succeeded | StepStatus::Failed) && !invoked.contains(&result.r#use) {
+            invoked.push(result.r#use.clone());
         }
     }
     let errors: Vec<String> = planning.failed().map(PlanResult::error_text).collect();

@@ -135,14 +135,15 @@ impl RunState {
         (result, pictures): (Option<&Value>, &[PathBuf]),
     ) -> Option<()> {
         let asked = self.steps.node(at).talk()?.asked().get(place)?;
-        let used = json!({
-            "tool": asked.asked.tool,
-            "with": asked.asked.arguments,
-            "result": result.unwrap_or(&Value::Null),
-            "status": if failure.is_none() { "succeeded" } else { "failed" },
-            "error": failure.map(|f| format!("{}: {}", f.kind.word(), f.message)),
-            "duration_ms": duration_ms,
-        });
+        let used = ToolUse {
+            tool: asked.asked.tool.clone(),
+            with: asked.asked.arguments.clone(),
+            result: result.cloned().unwrap_or_default(),
+            status: if failure.is_none() { "succeeded" } else { "failed" }.to_owned(),
+            error: failure.map(|f| format!("{}: {}", f.kind.word(), f.message)),
+            duration_ms,
+        };
+        let used = used.into_value();
         let told = match (failure, result) {
             (Some(failure), _) => format!("This did not work ({}): {}", failure.kind.word(), failure.message),
             (None, Some(Value::String(text))) => text.clone(),

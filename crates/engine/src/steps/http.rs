@@ -8,8 +8,8 @@ use super::decision::{StepCall, StepDecision, Then};
 use super::{Kind, other};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
-use crate::event::Failure;
-use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
+use crate::event::{Failure, HttpOutput};
+use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Sample, Step, Text};
 use crate::parts::Requests;
 use crate::policy::Origin;
 use crate::port::{HttpRequest, Secret};
@@ -32,7 +32,7 @@ impl Kind for HttpStep {
     fn take(&self, _context: &Context, _at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
         let CallReply::Http(reply) = reply else { return other() };
         let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
-        Ok(Then::Give(json!({ "status": reply.status, "headers": headers, "body": reply.body }), None).into())
+        Ok(Then::Give(HttpOutput { status: reply.status, headers, body: reply.body }.into_value(), None).into())
     }
 }
 

@@ -48,8 +48,10 @@ pub struct MessagePart {
 }
 
 flow_base::sampled! {
-    Formatted { channel, text, plain, unlinked, parts, is_split, shortened, emojis_used, markdown_removed, hidden_removed }
-    MessagePart { number, text, plain, indicator, content }
+    Formatted {
+        Engine(channel, is_split, shortened, emojis_used, markdown_removed, hidden_removed), Parts(parts), Others(text, plain, unlinked),
+    }
+    MessagePart { Engine(number, indicator), Others(text, plain, content) }
 }
 
 /// Why a text cannot be sent in a channel, as a sentence.

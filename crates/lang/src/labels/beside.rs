@@ -3,18 +3,13 @@
 use std::path::Path;
 
 use super::files::{first_personal, is_in, of_field, own_texts, tables_of_run};
-use super::places::{Parts, ValuePlace, below_list};
+use super::places::{Parts, ValuePlace};
+use super::results::details_are_of_engine;
 use super::{Caller, ChainIx, Hop, Labels, agents};
 use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, SandboxMode, StepKind, Text, Tool, ToolKind, Writer};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 use crate::sql;
 use crate::template::reached;
-
-/// Fields of `details` that hold numbers and words of the engine.
-const COUNTED: [&str; 19] = [
-    "attempts", "duration_ms", "model", "usage", "cached", "passed", "refined", "used_otherwise", "state", "status", "identical_failures",
-    "exit", "sandbox", "row_count", "cut", "columns", "run", "case", "pieces",
-];
 
 impl<'p> Parts<'_, 'p> {
     /// The message of a failure quotes what a step was given, and may quote what it made, read or only tested.
@@ -49,8 +44,7 @@ impl<'p> Parts<'_, 'p> {
         let planned = self.labels.pipeline(self.chain);
         let step = &planned.step(ix).step;
         let by = self.reader.clone();
-        let is_counted = |name: &String| COUNTED.contains(&name.as_str());
-        if path.first().is_some_and(is_counted) || matches!(below_list(path)[..], ["status"]) {
+        if details_are_of_engine(step, path) {
             return;
         }
         if !step.kind.agents(&planned.pipeline).is_empty() {
@@ -161,7 +155,7 @@ impl<'p> Parts<'_, 'p> {
     }
 
     /// All that a step is given.
-    pub(super) fn given(&mut self, ix: StepIx) {
+    pub(super) fn arguments(&mut self, ix: StepIx) {
         let planned = self.labels.pipeline(self.chain);
         let step = &planned.step(ix).step;
         let mut list: Vec<&Text> = vec![];

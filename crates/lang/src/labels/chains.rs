@@ -38,7 +38,7 @@ pub(super) struct Chains {
 
 impl Chains {
     /// A pipeline that a run begins with, or that a step or a model calls.
-    pub(super) fn of(&mut self, pipeline: PipelineId, caller: Option<(ChainIx, Caller)>) -> ChainIx {
+    pub(super) fn number(&mut self, pipeline: PipelineId, caller: Option<(ChainIx, Caller)>) -> ChainIx {
         let link = (pipeline, caller);
         let next = ChainIx(self.list.len() as u32);
         let ix = *self.known.entry(link).or_insert(next);

@@ -6,7 +6,7 @@
 //!
 //! A way leads from a text to what its values are made of; what is only tested, compared or counted is not followed, since then only the author's
 //! words are chosen by it. Where it is not clear, more is followed, never less.
-//! How to add a kind of step: its arm in `steps.rs`; a name that texts may read: its arm in `names.rs`, and its `ValuePlace`.
+//! How to add a kind of step: its arms in `steps.rs` and `results.rs`; a name that texts may read: its arm in `named_place`, and its `ValuePlace`.
 
 mod beside;
 mod chains;
@@ -16,7 +16,9 @@ mod names;
 mod outputs;
 mod places;
 mod queries;
+mod results;
 mod source;
+mod sources;
 mod steps;
 mod ways;
 
@@ -33,11 +35,11 @@ pub use chains::{Caller, ChainIx};
 pub use conversation::MOST_CHAINS;
 pub use files::{OpenedFiles, first_personal, given_back, named_in, opened_by, opens, queried_by, readable_by, tables_of_run};
 pub use names::marked_result;
-pub use outputs::{
-    OutputRead, ReadHop, Reads, format_shows_text, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of,
-};
+pub use outputs::{OutputRead, ReadHop, Reads, is_of_inputs, is_over_before, passed_on, readable_as, readable_beside, reads_of};
 pub use queries::StepQuery;
+pub use results::{ResultType, details_types, output_is_of_engine};
 pub use source::{Hop, Source, Way};
+pub use sources::ValueSources;
 pub use steps::judging;
 pub use ways::{GatePassage, ValueWays};
 
@@ -107,12 +109,12 @@ impl<'p> Labels<'p> {
 
     /// A pipeline with which a run begins.
     pub fn root(&mut self, pipeline: PipelineId) -> ChainIx {
-        self.chains.of(pipeline, None)
+        self.chains.number(pipeline, None)
     }
 
     /// A pipeline that another one calls; `None`: it would call itself, which is reported.
     pub fn called(&mut self, from: ChainIx, caller: Caller, pipeline: PipelineId) -> Option<ChainIx> {
-        (!self.chains.holds(from, pipeline)).then(|| self.chains.of(pipeline, Some((from, caller))))
+        (!self.chains.holds(from, pipeline)).then(|| self.chains.number(pipeline, Some((from, caller))))
     }
 
     /// What called the pipeline at the end of a chain, and where.

@@ -3,8 +3,7 @@
 use indexmap::IndexMap;
 
 use super::files::of_field;
-use super::outputs::in_round;
-use super::places::{Back, Parts, Path, ValuePlace, below, is_word_of_failure};
+use super::places::{Back, Parts, Path, ValuePlace, below, named_place};
 use super::{Caller, ChainIx, Labels, Seat};
 use crate::model::{Data, Field, Filling, PERSONAL, PersonSource, Shape, StepKind, Text, Tool, ToolKind, Writer};
 use crate::plan::StepIx;
@@ -12,38 +11,10 @@ use crate::source::{Span, Spanned};
 use crate::template::{EACH, is_place};
 
 impl<'p> Labels<'p> {
-    /// The place that a path of names leads to, as seen from a seat; `None`: nobody wrote what is there, or the engine did.
+    /// The place that a path of names leads to, as seen from a seat, and the chain of calls at whose end it is.
     pub(super) fn named(&self, chain: ChainIx, seat: Seat, path: &[String]) -> Option<(ChainIx, ValuePlace)> {
-        let planned = self.pipeline(chain);
-        let names: Vec<&str> = path.iter().map(String::as_str).collect();
-        let rest = |from: usize| path.get(from..).unwrap_or_default().to_vec();
-        let place = match names.as_slice() {
-            [] => return None,
-            ["steps"] => ValuePlace::Steps,
-            ["steps", id, ..] if is_place(id) => ValuePlace::Steps,
-            ["steps", id, member @ ..] => {
-                let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
-                member_of(planned.seen_from(block, id)?, member, rest(3))?
-            }
-            // The round before, of the `repeat` around.
-            ["previous", id, member @ ..] if !is_place(id) => member_of(in_round(planned, seat, id)?, member, rest(3))?,
-            ["previous", ..] => ValuePlace::Round(planned.repeat_around(seat?.0)?.0),
-            ["inputs", ..] => ValuePlace::Inputs(rest(1)),
-            ["run", "time_zone"] => return Some((self.holder_of_person(chain)?, ValuePlace::Person(vec!["time_zone".to_owned()]))),
-            ["person", ..] => return Some((self.holder_of_person(chain)?, ValuePlace::Person(rest(1)))),
-            ["conversation", ..] => ValuePlace::Conversation,
-            ["failure", ..] if is_word_of_failure(&rest(1)) => return None,
-            ["failure", ..] => ValuePlace::Failure,
-            ["refinement", ..] => ValuePlace::Refinement,
-            // The element of a loop around, or what is made by the engine from the author's files and the clock.
-            [name, ..] => match (planned.element(seat?, name), *name) {
-                (Some((ix, _)), _) => ValuePlace::Element(ix, rest(1)),
-                // Arguments of a tool are looked at where they are given.
-                (None, "with") if planned.step(seat?.0).step.kind.facts().judges.is_none() => return None,
-                (None, "value" | "text" | "with" | "turns" | "turn") => ValuePlace::Judged(seat?.0),
-                (None, _) => return None,
-            },
-        };
+        let place = named_place(self.pipeline(chain), seat, path)?;
+        let chain = if let ValuePlace::Person(_) = place { self.holder_of_person(chain)? } else { chain };
         Some((chain, place))
     }
 
@@ -77,7 +48,7 @@ impl<'p> Labels<'p> {
             ValuePlace::Made(ix, path) => parts.made(*ix, path),
             ValuePlace::Error(ix) => parts.error(*ix),
             ValuePlace::Details(ix, path) => parts.details(*ix, path),
-            ValuePlace::Given(ix) => parts.given(*ix),
+            ValuePlace::Given(ix) => parts.arguments(*ix),
             ValuePlace::Tested(ix) => parts.tested(*ix),
             ValuePlace::ShownToModels(ix) => parts.shown_to_models(*ix),
             ValuePlace::ToldFailures(ix) => parts.told_failures(*ix),
@@ -126,17 +97,6 @@ impl<'p> Labels<'p> {
             list.extend(fixed.into_iter().flat_map(|value| below(value, path.get(1..).unwrap_or_default())));
         }
         (list, is_fixed)
-    }
-}
-
-/// A part of what can be read of a step; of all of it, if the path ends before.
-fn member_of(ix: StepIx, member: &[&str], path: Path) -> Option<ValuePlace> {
-    match member.first() {
-        None => Some(ValuePlace::Step(ix)),
-        Some(&"output") => Some(ValuePlace::Output(ix, path)),
-        Some(&"error") => (!is_word_of_failure(&path)).then_some(ValuePlace::Error(ix)),
-        Some(&"details") => Some(ValuePlace::Details(ix, path)),
-        Some(_) => None,
     }
 }
 

@@ -4,11 +4,13 @@
 use std::collections::HashSet;
 
 use super::Seat;
-use super::places::{Path, below, is_word_of_failure};
+use super::places::{Path, ValuePlace, below, named_place};
+use super::results::{is_of_engine_in, output_is_of_engine};
+use crate::event::StepError;
 use crate::model::{OnFailure, Step, StepKind, Text};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::source::Span;
-use crate::template::{EACH, GivenPath, given, is_place, reached};
+use crate::template::{EACH, GivenPath, is_place, reached, value_paths};
 
 /// Most reads that are followed from one text.
 const MOST_READS: usize = 10_000;
@@ -34,6 +36,11 @@ pub(super) enum OutputPart {
     Element(StepIx),
 }
 
+/// Whether a path reads what a step made in the round before.
+fn is_of_round_before(path: &[String]) -> bool {
+    path.first().is_some_and(|root| root == "previous")
+}
+
 /// What is at a path of a step's output: what the step makes, or the steps that are in it.
 pub(super) fn output_parts(planned: &PipelinePlan, ix: StepIx, path: &[String]) -> Vec<OutputPart> {
     let mut found = vec![];
@@ -50,7 +57,7 @@ fn add_parts(planned: &PipelinePlan, asked: StepOutput, found: &mut Vec<OutputPa
         if step.on_failure == OnFailure::Continue {
             match path.first().map(String::as_str) {
                 Some("status") => return,
-                Some("error") if is_word_of_failure(&path[1..]) => return,
+                Some("error") if is_of_engine_in::<StepError>(&path[1..]) => return,
                 Some("error") => return found.push(OutputPart::Failure(ix)),
                 Some("output") => path = path.get(1..).unwrap_or_default(),
                 // `item`, or all of it.
@@ -130,7 +137,7 @@ pub fn reads_of<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text, reads
     let mut open: Vec<(Seat, &'p Text, Vec<String>, Vec<ReadHop<'p>>)> = vec![(seat, text, vec![], vec![])];
     let mut seen = HashSet::new();
     while let Some((seat, text, rest, hops)) = open.pop() {
-        let paths = if reads == Reads::All { reached(text) } else { given(text) };
+        let paths = if reads == Reads::All { reached(text) } else { value_paths(text) };
         for path in paths {
             let span = span_of(text, &path);
             let path = path.below(&rest);
@@ -139,19 +146,19 @@ pub fn reads_of<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text, reads
             }
             let hop = ReadHop { text, seat, path: path.clone(), span };
             let hops: Vec<ReadHop> = hops.iter().cloned().chain([hop]).collect();
-            let names: Vec<&str> = path.iter().map(String::as_str).collect();
-            if let Some((ix, list)) = element_texts(planned, seat, &path) {
-                open.extend(list.into_iter().map(|(text, rest)| (Some((ix, false)), text, rest, hops.clone())));
+            let place = named_place(planned, seat, &path);
+            if let Some(ValuePlace::Element(ix, rest)) = &place {
+                let list = element_texts(planned, *ix, rest);
+                open.extend(list.into_iter().map(|(seat, text, rest)| (seat, text, rest, hops.clone())));
                 continue;
             }
-            for (ix, rest, is_earlier) in named_output(planned, seat, &names) {
-                for part in output_parts(planned, ix, &rest) {
-                    let OutputPart::Made(output) = part else { continue };
-                    let read = OutputRead { output, is_earlier, hops: hops.clone() };
-                    let at = Some((read.output.ix, true));
-                    open.extend(into(&read).into_iter().map(|(text, rest)| (at, text, rest, hops.clone())));
-                    found.push(read);
-                }
+            let Some((ix, rest)) = output_at(place) else { continue };
+            for part in output_parts(planned, ix, &rest) {
+                let OutputPart::Made(output) = part else { continue };
+                let read = OutputRead { output, is_earlier: is_of_round_before(&path), hops: hops.clone() };
+                let at = Some((read.output.ix, true));
+                open.extend(into(&read).into_iter().map(|(text, rest)| (at, text, rest, hops.clone())));
+                found.push(read);
             }
         }
     }
@@ -163,24 +170,25 @@ pub fn is_of_inputs<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text) -
     let mut open: Vec<(Seat, &'p Text, Vec<String>)> = vec![(seat, text, vec![])];
     let mut seen = HashSet::new();
     while let Some((seat, text, rest)) = open.pop() {
-        let paths = given(text);
+        let paths = value_paths(text);
         if paths.is_empty() || seen.len() >= MOST_READS {
             return false;
         }
         for path in paths {
             let path = path.below(&rest);
-            if !seen.insert((std::ptr::from_ref(text), seat, path.clone())) || path.first().is_some_and(|root| root == "inputs") {
+            if !seen.insert((std::ptr::from_ref(text), seat, path.clone())) {
                 continue;
             }
-            let names: Vec<&str> = path.iter().map(String::as_str).collect();
-            let made: Vec<(Seat, &Text, Vec<String>)> = if let Some((ix, list)) = element_texts(planned, seat, &path) {
-                list.into_iter().map(|(text, rest)| (Some((ix, false)), text, rest)).collect()
-            } else if let [(ix, rest, false)] = named_output(planned, seat, &names).as_slice()
-                && planned.step(*ix).step.for_each.is_none()
-            {
-                passed_on(&planned.step(*ix).step, rest).into_iter().map(|(text, rest)| (Some((*ix, true)), text, rest)).collect()
-            } else {
-                vec![]
+            let made: Vec<(Seat, &Text, Path)> = match named_place(planned, seat, &path) {
+                Some(ValuePlace::Inputs(_)) => continue,
+                Some(ValuePlace::Element(ix, rest)) => element_texts(planned, ix, &rest),
+                place => match output_at(place).filter(|(ix, _)| planned.step(*ix).step.for_each.is_none()) {
+                    Some((ix, rest)) if !is_of_round_before(&path) => {
+                        let texts = passed_on(&planned.step(ix).step, &rest).into_iter();
+                        texts.map(|(text, rest)| (Some((ix, true)), text, rest)).collect()
+                    }
+                    Some(_) | None => vec![],
+                },
             };
             if made.is_empty() {
                 return false;
@@ -191,54 +199,34 @@ pub fn is_of_inputs<'p>(planned: &'p PipelinePlan, seat: Seat, text: &'p Text) -
     true
 }
 
-/// The step of whose list a path reads an element, and what that element is made of.
-fn element_texts<'p>(planned: &'p PipelinePlan, seat: Seat, path: &[String]) -> Option<(StepIx, Vec<(&'p Text, Path)>)> {
-    let (name, rest) = path.split_first()?;
-    let (ix, each) = planned.element(seat?, name)?;
-    Some((ix, below(&each.list, &[&[EACH.to_owned()], rest].concat())))
+/// The texts that the list of a step is made of whose element a path reads, each with what is asked for below it.
+fn element_texts<'p>(planned: &'p PipelinePlan, ix: StepIx, rest: &[String]) -> Vec<(Seat, &'p Text, Path)> {
+    let list = planned.step(ix).step.for_each.iter().flat_map(|each| below(&each.list, &[&[EACH.to_owned()], rest].concat()));
+    list.map(|(text, rest)| (Some((ix, false)), text, rest)).collect()
 }
 
-/// The steps whose output a path begins with, what is asked for below it, and whether it is that of the round before.
-fn named_output(planned: &PipelinePlan, seat: Seat, path: &[&str]) -> Vec<(StepIx, Vec<String>, bool)> {
-    let rest = |path: &[&str]| path.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
-    match path {
-        ["steps", id, "output", below @ ..] => planned.seen_from(block, id).map(|ix| (ix, rest(below), false)).into_iter().collect(),
-        ["steps", id] => planned.seen_from(block, id).map(|ix| (ix, vec![], false)).into_iter().collect(),
-        ["previous", id, "output", below @ ..] => in_round(planned, seat, id).map(|ix| (ix, rest(below), true)).into_iter().collect(),
-        ["previous", id] => in_round(planned, seat, id).map(|ix| (ix, vec![], true)).into_iter().collect(),
-        _ => vec![],
+/// The step whose output is at a place, and what of it; all of it where the place is all that can be read of the step.
+fn output_at(place: Option<ValuePlace>) -> Option<(StepIx, Path)> {
+    match place? {
+        ValuePlace::Output(ix, path) => Some((ix, path)),
+        ValuePlace::Step(ix) => Some((ix, vec![])),
+        _ => None,
     }
-}
-
-/// The step of this id in the `repeat` around a seat.
-pub(super) fn in_round(planned: &PipelinePlan, seat: Seat, id: &str) -> Option<StepIx> {
-    let (repeat, _) = planned.repeat_around(seat?.0)?;
-    let block = planned.block(*planned.step(repeat).cases.first()?);
-    Some(StepIx(block.first.0 + block.place(id)? as u32))
 }
 
 fn span_of(text: &Text, path: &GivenPath) -> Span {
     text.reads.iter().find(|read| path.path.starts_with(&read.path)).map_or(text.place.span, |read| read.span)
 }
 
-/// Fields of a `format` output that hold no text.
-const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
-
 /// The texts of a step that only passes them on, as it is (`set`) or made ready for a channel (`format`), each with what is asked for below it.
 pub fn passed_on<'p>(step: &'p Step, path: &[String]) -> Vec<(&'p Text, Vec<String>)> {
     if let StepKind::Set(value) = &step.kind {
         below(value, path)
     } else if let StepKind::Format(format) = &step.kind {
-        if format_shows_text(path) { vec![(&format.text, vec![])] } else { vec![] }
+        if output_is_of_engine(&step.kind, path) { vec![] } else { vec![(&format.text, vec![])] }
     } else {
         vec![]
     }
-}
-
-/// Whether what is at a path of a `format` output holds its text.
-pub fn format_shows_text(path: &[String]) -> bool {
-    path.first().is_none_or(|field| !NO_TEXT.contains(&field.as_str()))
 }
 
 /// What an author writes at a seat to read a step's output: `steps.g.output.check`, of each element of a list `steps.g.output | map(attribute='check')`.

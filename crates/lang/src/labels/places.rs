@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::results::is_of_engine_in;
 use super::{ChainIx, Hop, Labels, Seat, Source};
+use crate::event::{PipelineFailure, StepError};
 use crate::model::{Filling, Text, Writer};
-use crate::plan::StepIx;
+use crate::plan::{PipelinePlan, StepIx};
 use crate::source::Span;
-use crate::template::{EACH, given, is_place};
+use crate::template::{EACH, is_place, value_paths};
 
 /// Most places that are followed. Where there are more, what is behind them may be anything.
 const MOST_PLACES: usize = 1_000_000;
@@ -98,6 +100,54 @@ impl ValuePlace {
             | ValuePlace::Refinement => None,
             ValuePlace::Result(_) => None,
         }
+    }
+}
+
+/// The place that a path of names leads to, as seen from a seat; `None`: nobody wrote what is there, or the engine did.
+pub(super) fn named_place(planned: &PipelinePlan, seat: Seat, path: &[String]) -> Option<ValuePlace> {
+    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    let rest = |from: usize| path.get(from..).unwrap_or_default().to_vec();
+    Some(match names.as_slice() {
+        [] => return None,
+        ["steps"] => ValuePlace::Steps,
+        ["steps", id, ..] if is_place(id) => ValuePlace::Steps,
+        ["steps", id, member @ ..] => {
+            let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
+            member_of(planned.seen_from(block, id)?, member, rest(3))?
+        }
+        // The round before, of the `repeat` around.
+        ["previous", id, member @ ..] if !is_place(id) => {
+            let (repeat, _) = planned.repeat_around(seat?.0)?;
+            let block = planned.block(*planned.step(repeat).cases.first()?);
+            member_of(StepIx(block.first.0 + block.place(id)? as u32), member, rest(3))?
+        }
+        ["previous", ..] => ValuePlace::Round(planned.repeat_around(seat?.0)?.0),
+        ["inputs", ..] => ValuePlace::Inputs(rest(1)),
+        ["run", "time_zone"] => ValuePlace::Person(vec!["time_zone".to_owned()]),
+        ["person", ..] => ValuePlace::Person(rest(1)),
+        ["conversation", ..] => ValuePlace::Conversation,
+        ["failure", ..] if is_of_engine_in::<PipelineFailure>(&rest(1)) => return None,
+        ["failure", ..] => ValuePlace::Failure,
+        ["refinement", ..] => ValuePlace::Refinement,
+        // The element of a loop around, or what is made by the engine from the author's files and the clock.
+        [name, ..] => match (planned.element(seat?, name), *name) {
+            (Some((ix, _)), _) => ValuePlace::Element(ix, rest(1)),
+            // Arguments of a tool are looked at where they are given.
+            (None, "with") if planned.step(seat?.0).step.kind.facts().judges.is_none() => return None,
+            (None, "value" | "text" | "with" | "turns" | "turn") => ValuePlace::Judged(seat?.0),
+            (None, _) => return None,
+        },
+    })
+}
+
+/// A part of what can be read of a step; of all of it, if the path ends before.
+fn member_of(ix: StepIx, member: &[&str], path: Path) -> Option<ValuePlace> {
+    match member.first() {
+        None => Some(ValuePlace::Step(ix)),
+        Some(&"output") => Some(ValuePlace::Output(ix, path)),
+        Some(&"error") => (!is_of_engine_in::<StepError>(&path)).then_some(ValuePlace::Error(ix)),
+        Some(&"details") => Some(ValuePlace::Details(ix, path)),
+        Some(_) => None,
     }
 }
 
@@ -245,7 +295,7 @@ impl<'p> Parts<'_, 'p> {
 
     fn texts_with<'t>(&mut self, list: impl IntoIterator<Item = (&'t Text, Path)>, doubt: Option<&str>, judged_by: Option<StepIx>) {
         for (text, rest) in list {
-            for given in given(text) {
+            for given in value_paths(text) {
                 let span = text.reads.iter().find(|read| given.path.starts_with(&read.path)).map_or(text.place.span, |read| read.span);
                 let hop = Hop { reader: self.reader.clone(), path: given.path.join("."), span, doubt: doubt.map(str::to_owned) };
                 self.named(&given.below(&rest), hop, judged_by);
@@ -297,14 +347,4 @@ pub(super) fn below<'f>(filling: &'f Filling, path: &[String]) -> Vec<(&'f Text,
         },
         (Filling::Map(map), None) => map.iter().flat_map(|(_, one)| below(one, &[])).collect(),
     }
-}
-
-/// What is asked for of an element of a list in an output: its path without the name of the list and the place in it.
-pub(super) fn below_list(path: &[String]) -> Vec<&str> {
-    path.iter().skip(1).map(String::as_str).filter(|part| !is_place(part)).collect()
-}
-
-/// Whether what is below a failure is a word of the engine, or a count.
-pub(super) fn is_word_of_failure(path: &[String]) -> bool {
-    path.first().is_some_and(|field| ["kind", "step", "attempts"].contains(&field.as_str()))
 }

@@ -6,12 +6,13 @@ use indexmap::IndexMap;
 
 use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables_of_run};
 use super::names::{gives_closed, is_closed_answer, marked_result, of_tables, personal_part};
-use super::outputs::{OutputPart, format_shows_text, output_parts, passed_on};
-use super::places::{Parts, ValuePlace, below, below_list};
+use super::outputs::{OutputPart, output_parts, passed_on};
+use super::places::{Parts, ValuePlace, below};
+use super::results::output_is_of_engine;
 use super::{Caller, GatePassage, Hop, agents};
 use crate::model::{
-    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep, ReadStep, SqlStep,
-    Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, ToolStep, Writer,
+    AgentStep, ApprovalStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep,
+    ProgramCommand, ReadStep, SearchStep, SqlStep, Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, ToolStep, Writer,
 };
 use crate::plan::StepIx;
 use crate::source::Spanned;
@@ -33,12 +34,15 @@ impl<'p> Parts<'_, 'p> {
     /// What a step makes itself.
     pub(super) fn made(&mut self, ix: StepIx, path: &[String]) {
         let planned = self.labels.pipeline(self.chain);
-        let (step, pipeline, plan) = (&planned.step(ix).step, &planned.pipeline, self.labels.plan);
+        let (step, pipeline) = (&planned.step(ix).step, &planned.pipeline);
         let by = self.reader.clone();
         let span = self.labels.span_of(self.chain, ix);
         // A tool or a program may give back what it was given.
         let echo = format!("{by} does not give back what it was given");
         self.marked(ix, step, pipeline, path);
+        if output_is_of_engine(&step.kind, path) {
+            return;
+        }
         match &step.kind {
             StepKind::Set(_) => self.texts(passed_on(step, path)),
             StepKind::Format(format) => {
@@ -46,7 +50,7 @@ impl<'p> Parts<'_, 'p> {
                 let style = format.style_guide.as_ref().or(pipeline.style_guide.as_ref());
                 // `Hi Ana,`
                 let greets = style.is_some_and(|style| style.formatting.greeting == Phrase::On && style.formatting.use_user_name);
-                if greets && format_shows_text(path) {
+                if greets {
                     let hop = Hop { reader: by, path: "the greeting".to_owned(), span, doubt: None };
                     self.named(&["person".to_owned(), "name".to_owned()], hop, None);
                 }
@@ -65,11 +69,6 @@ impl<'p> Parts<'_, 'p> {
                 self.read_by_models(ix, prompt, attach.as_ref(), &[]);
             }
             StepKind::Plan(own) => self.planned_by_model(ix, own, path),
-            StepKind::Task(_) if path.first().is_some_and(|name| name == "attempts") => {}
-            StepKind::Dialogue(_) if path.first().is_some_and(|name| name == "ended") => {}
-            StepKind::Dialogue(_)
-                if path.first().is_some_and(|name| name == "turns")
-                    && matches!(below_list(path)[..], ["number" | "from" | "to" | "usage", ..]) => {}
             StepKind::Task(task) => {
                 let TaskStep { agent, prompt, attach, with, .. } = task;
                 self.written(Writer::Model, format!("the work of agent {} in {by}", agent.value), span);
@@ -83,8 +82,7 @@ impl<'p> Parts<'_, 'p> {
             StepKind::Tool(tool) => self.tool_result(ix, tool, path),
             StepKind::Call(call) => call.pipeline.into_iter().for_each(|id| self.called(Caller::Step(ix), id, path)),
             StepKind::Http(http) => {
-                let is_closed = || http.output.as_ref().is_some_and(|shape| gives_closed(shape, path.get(1..).unwrap_or_default()));
-                if path.first().is_some_and(|field| field == "status") || is_closed() {
+                if http.output.as_ref().is_some_and(|shape| gives_closed(shape, path.get(1..).unwrap_or_default())) {
                     return;
                 }
                 self.written(Writer::Tool, format!("the answer to the request of {by}"), span);
@@ -92,42 +90,18 @@ impl<'p> Parts<'_, 'p> {
                 let more = http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts);
                 self.whole_unless(sent.chain(more), &echo);
             }
-            StepKind::Program(run) => {
-                if run.shape().is_some_and(|shape| gives_closed(shape, path)) {
-                    return;
-                }
-                self.written(Writer::Tool, format!("what the program prints of {by}"), span);
-                self.whole_unless(run.texts().chain(run.env.iter().map(|(_, text)| text)), &echo);
-                self.opened(named_in(&run.args, plan));
-                self.read_from_files(ix);
-                self.read_from_folder(ix);
-            }
+            StepKind::Program(run) => self.printed(ix, run, path, &echo),
             StepKind::Python(python) => {
                 self.written(Writer::Author, format!("what the code makes of {by}"), span);
                 self.whole(python.with.iter().flat_map(|(_, value)| value.texts()));
             }
             StepKind::Sql(query) => self.rows(ix, query, path),
             StepKind::Read(read) => self.contents(ix, read),
-            StepKind::Search(search) => {
-                let tool = pipeline.tools.get(&search.knowledge.value);
-                let knowledge = tool.and_then(Tool::knowledge);
-                let is_untrusted = knowledge.is_some_and(|knowledge| knowledge.is_untrusted);
-                let writer = if is_untrusted { Writer::Stranger } else { Writer::File };
-                self.written(writer, format!("the pieces of {by}"), span);
-                self.opened(tool.and_then(|tool| opened_by(tool, pipeline, plan)));
-                self.whole(knowledge.into_iter().flat_map(|knowledge| &knowledge.given));
-                self.read_from_files(ix);
-            }
+            StepKind::Search(search) => self.pieces(ix, search),
             StepKind::Resource(_) => self.written(Writer::Tool, format!("the resource of {by}"), span),
             // What is in them is their output.
             StepKind::Route(_) | StepKind::Group(_) | StepKind::Repeat(_) => {}
-            StepKind::Approval(approval) => {
-                self.written(Writer::Person, format!("the answer of {by}"), span);
-                // Its fields are called as whoever wrote the questions says.
-                self.whole(approval.questions.iter().filter(|_| path.is_empty()));
-                let defaults = approval.defaults.iter().flat_map(|(_, value)| value.texts());
-                self.judged(defaults.map(|text| (text, vec![])), ix);
-            }
+            StepKind::Approval(approval) => self.answered(ix, approval, path),
             // Of a file it is the path, of a mail its recipients.
             StepKind::Send(send) => {
                 let fixed = pipeline.tool(&send.to.value).into_iter().flat_map(|(tool, _)| &tool.with);
@@ -159,8 +133,6 @@ impl<'p> Parts<'_, 'p> {
         let pipeline = &self.labels.pipeline(self.chain).pipeline;
         let (by, span) = (self.reader.clone(), self.labels.span_of(self.chain, ix));
         match (path.first().map(String::as_str), path.get(1)) {
-            (Some("fulfilled" | "strategy" | "invoked"), _) => {}
-            (Some("steps"), _) if matches!(below_list(path)[..], ["use" | "status"]) => {}
             (Some("by_use"), Some(name)) if own.may_use.iter().any(|used| used.value == *name) && !pipeline.agents.contains_key(name) => {
                 match pipeline.called_tool(name) {
                     Some(id) => self.called(Caller::Model(ix), id, path.get(2..).unwrap_or_default()),
@@ -176,6 +148,39 @@ impl<'p> Parts<'_, 'p> {
                 self.read_by_models(ix, &own.prompt, own.attach.as_ref(), &[]);
             }
         }
+    }
+
+    fn pieces(&mut self, ix: StepIx, search: &SearchStep) {
+        let (pipeline, by) = (&self.labels.pipeline(self.chain).pipeline, self.reader.clone());
+        let tool = pipeline.tools.get(&search.knowledge.value);
+        let knowledge = tool.and_then(Tool::knowledge);
+        let is_untrusted = knowledge.is_some_and(|knowledge| knowledge.is_untrusted);
+        let writer = if is_untrusted { Writer::Stranger } else { Writer::File };
+        self.written(writer, format!("the pieces of {by}"), self.labels.span_of(self.chain, ix));
+        self.opened(tool.and_then(|tool| opened_by(tool, pipeline, self.labels.plan)));
+        self.whole(knowledge.into_iter().flat_map(|knowledge| &knowledge.given));
+        self.read_from_files(ix);
+    }
+
+    fn answered(&mut self, ix: StepIx, approval: &ApprovalStep, path: &[String]) {
+        let span = self.labels.span_of(self.chain, ix);
+        self.written(Writer::Person, format!("the answer of {}", self.reader), span);
+        // Its fields are called as whoever wrote the questions says.
+        self.whole(approval.questions.iter().filter(|_| path.is_empty()));
+        let defaults = approval.defaults.iter().flat_map(|(_, value)| value.texts());
+        self.judged(defaults.map(|text| (text, vec![])), ix);
+    }
+
+    fn printed(&mut self, ix: StepIx, run: &ProgramCommand, path: &[String], echo: &str) {
+        let span = self.labels.span_of(self.chain, ix);
+        if run.shape().is_some_and(|shape| gives_closed(shape, path)) {
+            return;
+        }
+        self.written(Writer::Tool, format!("what the program prints of {}", self.reader), span);
+        self.whole_unless(run.texts().chain(run.env.iter().map(|(_, text)| text)), echo);
+        self.opened(named_in(&run.args, self.labels.plan));
+        self.read_from_files(ix);
+        self.read_from_folder(ix);
     }
 
     fn tool_result(&mut self, ix: StepIx, call: &'p ToolStep, path: &[String]) {

@@ -4,6 +4,7 @@
 //! a [`Block`] with a graph of its own.
 //! How to add a kind of edge: a variant of [`Edge`], where it is drawn in `block.rs`, what it means in `engine`.
 
+mod addresses;
 mod block;
 mod bounds;
 mod cycle;
@@ -12,7 +13,6 @@ mod money;
 mod reach;
 mod refinement;
 mod set_aside;
-mod sources;
 mod waves;
 mod wishes;
 mod written;
@@ -27,7 +27,6 @@ pub use money::{Cost, Tokens, asks_programs, cost, tokens};
 pub use refinement::Refinement;
 pub(crate) use set_aside::least_set_aside;
 pub use set_aside::{answer_set_aside, most_set_aside, reply_tokens};
-pub use sources::ValueSources;
 pub use wishes::{Wish, Wishes, asks_default, takes_given, users};
 pub use written::written;
 

@@ -31,7 +31,7 @@ pub fn text(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnostic>) -
             let (is_sound, tree) = (built.problems.is_empty(), built.tree);
             single::look(source, &place, diagnostics);
             let text = finish(source, form, place, built.reads, built.problems, diagnostics);
-            if let Some(compiled) = CompiledForm::of(form, tree).filter(|_| is_sound) {
+            if let Some(compiled) = CompiledForm::from_nodes(form, tree).filter(|_| is_sound) {
                 ready::keep(&text, compiled);
             }
             text

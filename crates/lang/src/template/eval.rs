@@ -240,24 +240,8 @@ impl<'a> Evaluation<'a> {
                 let other = other.as_ref().map(|other| self.value(other)).transpose()?;
                 passes(*test, &value, other.as_ref(), &mut self.budget).map(Value::from)
             }
-            Expr::MapFilter(filter, list, arguments) => {
-                let arguments = self.arguments(arguments)?;
-                let list = self.list(list, "map")?;
-                self.budget.list(list.len())?;
-                let mapped =
-                    list.into_iter().map(|element| filter.run(element, &arguments, &mut self.budget, self.scope).map_err(FillStop::harden));
-                Ok(mapped.collect::<Result<Vec<_>, _>>()?.into())
-            }
-            Expr::MapAttribute(list, attribute, default) => {
-                let list = self.list(list, "map")?;
-                let attribute = self.value(attribute)?;
-                let default = default.as_ref().map(|default| self.value(default)).transpose()?;
-                self.budget.list(list.len())?;
-                let mapped = list.iter().enumerate().map(|(index, element)| {
-                    field(element, &attribute).or_else(|| default.clone()).ok_or_else(|| filters::no_field(index, &attribute))
-                });
-                Ok(mapped.collect::<Result<Vec<_>, _>>()?.into())
-            }
+            Expr::MapFilter(filter, list, arguments) => self.each_filtered(filter, list, arguments),
+            Expr::MapAttribute(list, attribute, default) => self.each_field(list, attribute, default.as_deref()),
             Expr::Select { keep, list, attribute, test } => self.select(*keep, list, attribute, test.as_ref()),
         }
     }
@@ -300,6 +284,26 @@ impl<'a> Evaluation<'a> {
         let list = self.value(list)?;
         list_of(&list, &mut self.budget)?
             .ok_or_else(|| FillStop::failed(format!("the filter {filter} takes a list; this is {}", kind_and_value(&list))))
+    }
+
+    fn each_filtered(&mut self, filter: &'static filters::Filter, list: &Expr, arguments: &FilterArguments) -> Result<Value, FillStop> {
+        let arguments = self.arguments(arguments)?;
+        let list = self.list(list, "map")?;
+        self.budget.list(list.len())?;
+        let mapped =
+            list.into_iter().map(|element| filter.run(element, &arguments, &mut self.budget, self.scope).map_err(FillStop::harden));
+        Ok(mapped.collect::<Result<Vec<_>, _>>()?.into())
+    }
+
+    fn each_field(&mut self, list: &Expr, attribute: &Expr, default: Option<&Expr>) -> Result<Value, FillStop> {
+        let list = self.list(list, "map")?;
+        let attribute = self.value(attribute)?;
+        let default = default.map(|default| self.value(default)).transpose()?;
+        self.budget.list(list.len())?;
+        let mapped = list.iter().enumerate().map(|(index, element)| {
+            field(element, &attribute).or_else(|| default.clone()).ok_or_else(|| filters::no_field(index, &attribute))
+        });
+        Ok(mapped.collect::<Result<Vec<_>, _>>()?.into())
     }
 
     fn select(&mut self, keep: bool, list: &Expr, attribute: &Expr, test: Option<&(Test, Option<Box<Expr>>)>) -> Result<Value, FillStop> {

@@ -39,7 +39,7 @@ pub fn compile(text: &Text) -> Result<Compiled<'_>, FillError> {
         Form::Template | Form::Sole => {
             let nodes = sound(build::template(&text.source).map_err(failed)?, &text.place)?;
             let not_one = || failed(TemplateProblem::syntax((0, text.source.len()), "this text is not one {{ … }}"));
-            CompiledForm::of(text.form, nodes).ok_or_else(not_one)?
+            CompiledForm::from_nodes(text.form, nodes).ok_or_else(not_one)?
         }
     };
     Ok(Compiled { form: ready::keep(text, form), text })

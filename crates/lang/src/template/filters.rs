@@ -14,7 +14,7 @@ mod text;
 pub(super) use call::Filter;
 pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
-pub(super) use signature::{FilterInput, Gives, Spelling};
+pub(super) use signature::{FilterInput, FirstArgument, Gives, Spelling};
 
 use fixed_decimal::SignedRoundingMode;
 
@@ -145,7 +145,7 @@ fn round(call: FilterCall<'_>) -> Result<Value, FillStop> {
         "floor" => SignedRoundingMode::Floor,
         _ => return Err(FillStop::failed("method of the filter round is one of: common, ceil, floor")),
     };
-    let mut decimal = match Number::of(&call.value) {
+    let mut decimal = match Number::from_value(&call.value) {
         Some(Number::Whole(_)) if places >= 0 => return Ok(call.value),
         Some(number) => number.decimal().ok_or_else(|| call.wrong_value("a number"))?,
         None => return Err(call.wrong_value("a number")),
@@ -183,6 +183,6 @@ fn number_in(value: &Value) -> Option<Number> {
     match value.as_str() {
         Some(text) => Number::parse(text),
         None if kind(value) == "true or false" => Some(Number::Whole(value.is_true().into())),
-        None => Number::of(value),
+        None => Number::from_value(value),
     }
 }

@@ -52,7 +52,7 @@ pub fn is_place(part: &str) -> bool {
 
 /// The paths whose values are part of what a text gives, each once. Numbers, texts and lists that are made of a value count; whether something is
 /// there, equal, or how long it is, does not.
-pub fn given(text: &Text) -> Vec<GivenPath> {
+pub fn value_paths(text: &Text) -> Vec<GivenPath> {
     walked(text, false)
 }
 
@@ -369,11 +369,11 @@ mod tests {
     use super::*;
     use crate::model::TextPlace;
 
-    fn shown(source: &str) -> String {
+    fn paths_of(source: &str) -> String {
         let mut found = vec![];
         let text = crate::template::text(source, TextPlace::default(), &mut found);
         assert!(found.is_empty(), "{source}: {found:?}");
-        all(given(&text))
+        all(value_paths(&text))
     }
 
     fn all(paths: Vec<GivenPath>) -> String {
@@ -433,7 +433,7 @@ mod tests {
             ("{{ inputs.a | map(attribute=inputs.b) | join(', ') }}", "inputs.a"),
             ("{{ inputs.a or inputs.b }}", "inputs.a! inputs.b!"),
         ] {
-            assert_eq!(shown(source), paths, "{source}");
+            assert_eq!(paths_of(source), paths, "{source}");
         }
     }
 

@@ -91,77 +91,116 @@ fn again(source: &str, from: usize, instead: impl Fn(&str) -> Option<String>) ->
     told.into_iter().take(MOST_AGAIN).collect()
 }
 
+/// A sign that cannot be read, and the expression that it is in.
+struct HabitPlace<'s> {
+    source: &'s str,
+    /// The expression.
+    text: &'s str,
+    range: SourceRange,
+    at: SourceRange,
+    signed: char,
+}
+
+/// A habit that cannot be put right at the place alone.
+fn hint(message: &str, write: String) -> Option<OtherHabit> {
+    Some(OtherHabit { message: message.to_owned(), write, edit: None })
+}
+
 fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<OtherHabit> {
-    let text = source.get(range.0..range.1)?;
-    let signed = source.get(at.0..)?.chars().next()?;
-    let whole = |message: &str, write: String| {
-        let write = standing(source, write);
-        Some(OtherHabit { message: message.to_owned(), edit: (write != text).then(|| (range, write.clone())), write })
-    };
-    let shown = |message: &str, write: String| Some(OtherHabit { message: message.to_owned(), write, edit: None });
-    if !signed.is_ascii() && (signed.is_whitespace() || crate::diagnostic::is_invisible(signed)) {
-        let plain: String = text.chars().map(|c| if !c.is_ascii() && c.is_whitespace() { ' ' } else { c }).collect();
-        let message = format!("a character that looks like a blank and is none (U+{:04X}) stands here", u32::from(signed));
-        return Some(OtherHabit { message, write: format!("an ordinary blank: {plain}"), edit: Some((range, plain)) });
+    let place = HabitPlace { source, text: source.get(range.0..range.1)?, range, at, signed: source.get(at.0..)?.chars().next()? };
+    place.block().or_else(|| place.operator()).or_else(|| match place.signed {
+        '=' => place.equals(),
+        _ => place.shape().or_else(|| place.words()),
+    })
+}
+
+impl HabitPlace<'_> {
+    /// A habit that is put right by other words for the whole expression.
+    fn whole(&self, message: &str, write: String) -> Option<OtherHabit> {
+        let write = standing(self.source, write);
+        Some(OtherHabit { message: message.to_owned(), edit: (write != self.text).then(|| (self.range, write.clone())), write })
     }
-    if let Some(found) = HASH.captures(text) {
-        let name = found.get(2).map_or("", |name| name.as_str());
-        return match &found[1] {
-            "each" => shown(
-                "{{#each}} is of Handlebars",
-                format!(
-                    "{{% for item in {name} %}} in place of {{{{{text}}}}}, {{{{ item }}}} for {{{{this}}}}, and {{% endfor %}} for {{{{/each}}}}"
+
+    /// A character that looks like a blank, and blocks and braces of others.
+    fn block(&self) -> Option<OtherHabit> {
+        let HabitPlace { source, text, range, at, signed } = *self;
+        if !signed.is_ascii() && (signed.is_whitespace() || crate::diagnostic::is_invisible(signed)) {
+            let plain: String = text.chars().map(|c| if !c.is_ascii() && c.is_whitespace() { ' ' } else { c }).collect();
+            let message = format!("a character that looks like a blank and is none (U+{:04X}) stands here", u32::from(signed));
+            return Some(OtherHabit { message, write: format!("an ordinary blank: {plain}"), edit: Some((range, plain)) });
+        }
+        if let Some(found) = HASH.captures(text) {
+            let name = found.get(2).map_or("", |name| name.as_str());
+            return match &found[1] {
+                "each" => hint(
+                    "{{#each}} is of Handlebars",
+                    format!(
+                        "{{% for item in {name} %}} in place of {{{{{text}}}}}, {{{{ item }}}} for {{{{this}}}}, and {{% endfor %}} for {{{{/each}}}}"
+                    ),
                 ),
-            ),
-            "unless" => shown(
-                "{{#unless}} is of Handlebars",
-                format!("{{% if not {name} %}} in place of {{{{{text}}}}}, and {{% endif %}} for {{{{/unless}}}}"),
-            ),
-            word => shown(
-                &format!("{{{{#{word}}}}} is of Handlebars"),
-                format!("{{% if {name} %}} in place of {{{{{text}}}}}, and {{% endif %}} for {{{{/{word}}}}}"),
-            ),
-        };
+                "unless" => hint(
+                    "{{#unless}} is of Handlebars",
+                    format!("{{% if not {name} %}} in place of {{{{{text}}}}}, and {{% endif %}} for {{{{/unless}}}}"),
+                ),
+                word => hint(
+                    &format!("{{{{#{word}}}}} is of Handlebars"),
+                    format!("{{% if {name} %}} in place of {{{{{text}}}}}, and {{% endif %}} for {{{{/{word}}}}}"),
+                ),
+            };
+        }
+        if let Some(found) = GO_IF.captures(text).filter(|_| source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{")))
+        {
+            let value = found[2].trim_start_matches('.');
+            return match &found[1] {
+                "range" => hint("a loop stands in {% %}, not in {{ }}", format!("{{% for item in {value} %}} … {{% endfor %}}")),
+                _ => {
+                    let end = ["{{ end }}", "{{end}}", "{{- end }}", "{{- end -}}"].into_iter().find(|end| source.contains(end));
+                    let write = match end {
+                        Some(end) => {
+                            format!("{{% if {value} %}} in place of {{{{ {} }}}}, and {{% endif %}} in place of {end}", text.trim())
+                        }
+                        None => format!("{{% if {value} %}} … {{% endif %}}"),
+                    };
+                    hint("a condition stands in {% %}, not in {{ }}", write)
+                }
+            };
+        }
+        if source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{{")) {
+            let inner = text.trim_start_matches('{').trim();
+            return hint("one brace too many: a value stands in two", format!("{{{{ {inner} }}}} in place of {{{{{{ {inner} }}}}}}"));
+        }
+        if let Some(found) = INNER_BRACES.captures(source.get(range.0.min(at.0)..)?).or_else(|| INNER_BRACES.captures(source)) {
+            return hint(
+                "braces cannot stand inside braces; a name in brackets looks up",
+                format!("{}[{}] in place of {}", &found[1], &found[2], &found[0]),
+            );
+        }
+        None
     }
-    if let Some(found) = GO_IF.captures(text).filter(|_| source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{"))) {
-        let value = found[2].trim_start_matches('.');
-        return match &found[1] {
-            "range" => shown("a loop stands in {% %}, not in {{ }}", format!("{{% for item in {value} %}} … {{% endfor %}}")),
-            _ => {
-                let end = ["{{ end }}", "{{end}}", "{{- end }}", "{{- end -}}"].into_iter().find(|end| source.contains(end));
-                let write = match end {
-                    Some(end) => format!("{{% if {value} %}} in place of {{{{ {} }}}}, and {{% endif %}} in place of {end}", text.trim()),
-                    None => format!("{{% if {value} %}} … {{% endif %}}"),
-                };
-                shown("a condition stands in {% %}, not in {{ }}", write)
-            }
-        };
+
+    /// Signs that are words here, and quotes of word processors.
+    fn operator(&self) -> Option<OtherHabit> {
+        let HabitPlace { text, signed, .. } = *self;
+        if text.contains("&&") || text.contains("||") || signed == '!' {
+            let words = text.replace("&&", " and ").replace("||", " or ");
+            let words = all(&NOT, &words, |found| format!("not {}", &found[1]));
+            let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+            return self.whole("conditions are joined with the words and, or, not", words);
+        }
+        if let Some(found) = TERNARY.captures(text).filter(|_| signed == '?') {
+            let message = "\"?\" cannot be used in an expression; write: a if condition else b";
+            return self.whole(message, format!("{} if {} else {}", &found[2], &found[1], &found[3]));
+        }
+        if CURLY.iter().any(|(curly, _)| *curly == signed) {
+            let write = CURLY.iter().fold(text.to_owned(), |text, (curly, plain)| text.replace(*curly, &plain.to_string()));
+            return self.whole(&format!("\"{signed}\" cannot be used in an expression; write straight quotes, \" or '"), write);
+        }
+        None
     }
-    if source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{{")) {
-        let inner = text.trim_start_matches('{').trim();
-        return shown("one brace too many: a value stands in two", format!("{{{{ {inner} }}}} in place of {{{{{{ {inner} }}}}}}"));
-    }
-    if let Some(found) = INNER_BRACES.captures(source.get(range.0.min(at.0)..)?).or_else(|| INNER_BRACES.captures(source)) {
-        return shown(
-            "braces cannot stand inside braces; a name in brackets looks up",
-            format!("{}[{}] in place of {}", &found[1], &found[2], &found[0]),
-        );
-    }
-    if text.contains("&&") || text.contains("||") || signed == '!' {
-        let words = text.replace("&&", " and ").replace("||", " or ");
-        let words = all(&NOT, &words, |found| format!("not {}", &found[1]));
-        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        return whole("conditions are joined with the words and, or, not", words);
-    }
-    if let Some(found) = TERNARY.captures(text).filter(|_| signed == '?') {
-        let message = "\"?\" cannot be used in an expression; write: a if condition else b";
-        return whole(message, format!("{} if {} else {}", &found[2], &found[1], &found[3]));
-    }
-    if CURLY.iter().any(|(curly, _)| *curly == signed) {
-        let write = CURLY.iter().fold(text.to_owned(), |text, (curly, plain)| text.replace(*curly, &plain.to_string()));
-        return whole(&format!("\"{signed}\" cannot be used in an expression; write straight quotes, \" or '"), write);
-    }
-    if signed == '=' {
+
+    /// One sign, or three, where values are compared.
+    fn equals(&self) -> Option<OtherHabit> {
+        let HabitPlace { text, range, at, .. } = *self;
         let (before, behind) = text.split_at_checked(at.0.checked_sub(range.0)?)?;
         let (before, behind) = (before.trim_end_matches('='), behind.trim_start_matches('='));
         if behind.trim().is_empty() {
@@ -169,67 +208,81 @@ fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<Ot
         }
         let is_triple = text.contains("===");
         let message = if is_triple { "\"===\" is no operator; \"==\" compares" } else { "\"=\" does not compare; write \"==\"" };
-        return whole(message, format!("{before}=={behind}"));
+        self.whole(message, format!("{before}=={behind}"))
     }
-    if DOT_BRACKET.is_match(text) {
-        return whole("a place in a list stands without a dot before it", DOT_BRACKET.replace_all(text, "[").into_owned());
+
+    /// Dots, brackets and what a filter takes.
+    fn shape(&self) -> Option<OtherHabit> {
+        let HabitPlace { source, text, range, .. } = *self;
+        if DOT_BRACKET.is_match(text) {
+            return self.whole("a place in a list stands without a dot before it", DOT_BRACKET.replace_all(text, "[").into_owned());
+        }
+        if EMPTY_BRACKETS.is_match(text) {
+            return self.whole("[] takes nothing: the list itself is read", EMPTY_BRACKETS.replace_all(text, "").into_owned());
+        }
+        if LEADING_DOT.is_match(text) {
+            let write = LEADING_DOT.replace_all(text, "$1$2").into_owned();
+            let more =
+                again(source, range.1, |text| LEADING_DOT.is_match(text).then(|| LEADING_DOT.replace_all(text, "$1$2").into_owned()));
+            return self
+                .whole("a name begins without a dot", write)
+                .map(|habit| OtherHabit { write: format!("{}{more}", habit.write), ..habit });
+        }
+        if COLON_FILTER.is_match(text) {
+            return self.whole(
+                "what a filter takes stands in brackets",
+                all(&COLON_FILTER, text, |found| {
+                    // That of Liquid stands in for an empty text, too.
+                    let empty_too = if &found[1] == "default" { ", true" } else { "" };
+                    format!("| {}({}{empty_too})", &found[1], &found[2])
+                }),
+            );
+        }
+        if BAR_TEXT.is_match(text) {
+            let write = all(&BAR_TEXT, text, |found| format!("| default({}, true)", &found[1]));
+            return self.whole("behind \"|\" stands a filter; what is given instead of an empty value is default", write);
+        }
+        None
     }
-    if EMPTY_BRACKETS.is_match(text) {
-        return whole("[] takes nothing: the list itself is read", EMPTY_BRACKETS.replace_all(text, "").into_owned());
-    }
-    if LEADING_DOT.is_match(text) {
-        let write = LEADING_DOT.replace_all(text, "$1$2").into_owned();
-        let more = again(source, range.1, |text| LEADING_DOT.is_match(text).then(|| LEADING_DOT.replace_all(text, "$1$2").into_owned()));
-        return whole("a name begins without a dot", write).map(|habit| OtherHabit { write: format!("{}{more}", habit.write), ..habit });
-    }
-    if COLON_FILTER.is_match(text) {
-        return whole(
-            "what a filter takes stands in brackets",
-            all(&COLON_FILTER, text, |found| {
-                // That of Liquid stands in for an empty text, too.
-                let empty_too = if &found[1] == "default" { ", true" } else { "" };
-                format!("| {}({}{empty_too})", &found[1], &found[2])
-            }),
-        );
-    }
-    if BAR_TEXT.is_match(text) {
-        let write = all(&BAR_TEXT, text, |found| format!("| default({}, true)", &found[1]));
-        return whole("behind \"|\" stands a filter; what is given instead of an empty value is default", write);
-    }
-    if CONTAINS.is_match(text) {
-        let write =
-            all(&CONTAINS, text, |found| format!("{} {}in {}", &found[3], if found.get(2).is_some() { "not " } else { "" }, &found[1]));
-        return whole("whether a text holds another one is asked with in", write);
-    }
-    if DOLLAR.is_match(text) && signed == '$' {
-        let named = |text: &str| all(&DOLLAR, text, |found| format!("inputs.{}", &found[1]));
-        let more = again(source, range.1, |text| DOLLAR.is_match(text).then(|| named(text)));
-        let write = format!("{}{more}; or steps.ID.output for what a step gave", named(text));
-        let message = match DOLLAR.find(text).map(|found| found.as_str()) {
-            Some(name) if name.starts_with("$json") => "$json is of another tool: a file reads its inputs as inputs.NAME",
-            _ => "names begin without a dollar sign",
-        };
-        return shown(message, write);
-    }
-    if IN_WORDS.is_match(text) {
-        let write = all(&IN_WORDS, text, |found| {
-            let sign = match found[1].to_lowercase().as_str() {
-                "greater than or equal to" | "at least" => ">=",
-                "less than or equal to" | "at most" => "<=",
-                "greater than" | "more than" | "larger than" => ">",
-                "less than" | "smaller than" => "<",
-                "not equal to" => "!=",
-                _ => "==",
+
+    /// Words and names of other tools.
+    fn words(&self) -> Option<OtherHabit> {
+        let HabitPlace { source, text, range, signed, .. } = *self;
+        if CONTAINS.is_match(text) {
+            let write =
+                all(&CONTAINS, text, |found| format!("{} {}in {}", &found[3], if found.get(2).is_some() { "not " } else { "" }, &found[1]));
+            return self.whole("whether a text holds another one is asked with in", write);
+        }
+        if DOLLAR.is_match(text) && signed == '$' {
+            let named = |text: &str| all(&DOLLAR, text, |found| format!("inputs.{}", &found[1]));
+            let more = again(source, range.1, |text| DOLLAR.is_match(text).then(|| named(text)));
+            let write = format!("{}{more}; or steps.ID.output for what a step gave", named(text));
+            let message = match DOLLAR.find(text).map(|found| found.as_str()) {
+                Some(name) if name.starts_with("$json") => "$json is of another tool: a file reads its inputs as inputs.NAME",
+                _ => "names begin without a dollar sign",
             };
-            format!(" {sign} ")
-        });
-        let write = match write.split_once(' ') {
-            Some((name, rest)) if !name.contains('.') => format!("inputs.{name} {rest}"),
-            _ => write,
-        };
-        return shown("values are compared with signs, not with words", write);
+            return hint(message, write);
+        }
+        if IN_WORDS.is_match(text) {
+            let write = all(&IN_WORDS, text, |found| {
+                let sign = match found[1].to_lowercase().as_str() {
+                    "greater than or equal to" | "at least" => ">=",
+                    "less than or equal to" | "at most" => "<=",
+                    "greater than" | "more than" | "larger than" => ">",
+                    "less than" | "smaller than" => "<",
+                    "not equal to" => "!=",
+                    _ => "==",
+                };
+                format!(" {sign} ")
+            });
+            let write = match write.split_once(' ') {
+                Some((name, rest)) if !name.contains('.') => format!("inputs.{name} {rest}"),
+                _ => write,
+            };
+            return hint("values are compared with signs, not with words", write);
+        }
+        None
     }
-    None
 }
 
 /// What to write for a function or a method of another language: `whole` is the call as it stands.

@@ -51,7 +51,7 @@ impl Language {
     ///
     /// # Errors
     /// It is no code, or nothing is known of the language.
-    pub(super) fn of(code: &str) -> Result<Language, FillStop> {
+    pub(super) fn from_code(code: &str) -> Result<Language, FillStop> {
         let unknown = || {
             FillStop::failed(format!("\"{}\" is no language that is known here", shortened(code)))
                 .help("write a code such as en, de or pt-BR".to_owned())

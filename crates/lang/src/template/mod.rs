@@ -49,7 +49,7 @@ pub(crate) use days::{help_for_day, is_day};
 pub use fill::{Compiled, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;
-pub use given::{EACH, GivenPath, Share, given, is_place, reached};
+pub use given::{EACH, GivenPath, Share, is_place, reached, value_paths};
 pub use known::{KnownNames, fill_known};
 pub(crate) use scan::print_end;
 pub use scope::Scope;

@@ -50,7 +50,7 @@ impl Arithmetic {
 
 impl Number {
     /// The number a value holds; true and false are none.
-    pub(super) fn of(value: &Value) -> Option<Number> {
+    pub(super) fn from_value(value: &Value) -> Option<Number> {
         if !value.is_number() {
             return None;
         }

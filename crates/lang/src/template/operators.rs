@@ -13,12 +13,12 @@ use super::tree::Test;
 
 /// `+ - * / // % **`.
 pub(super) fn calculate(operator: Arithmetic, a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, FillStop> {
-    if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
+    if let (Some(a), Some(b)) = (Number::from_value(a), Number::from_value(b)) {
         return a.calculate(operator, b);
     }
     match operator {
         Arithmetic::Add => add(a, b, budget),
-        Arithmetic::Multiply => match (Number::of(a), Number::of(b)) {
+        Arithmetic::Multiply => match (Number::from_value(a), Number::from_value(b)) {
             (None, Some(Number::Whole(times))) => repeat(a, times, budget),
             (Some(Number::Whole(times)), None) => repeat(b, times, budget),
             _ => Err(unfit("*", a, b)),
@@ -75,7 +75,7 @@ pub(super) fn concatenate(a: &Value, b: &Value, budget: &mut Budget) -> Result<V
 
 /// `-x`.
 pub(super) fn negative(value: &Value) -> Result<Value, FillStop> {
-    match Number::of(value) {
+    match Number::from_value(value) {
         Some(number) => Number::Whole(0).calculate(Arithmetic::Subtract, number),
         None => Err(FillStop::failed(format!("\"-\" takes a number; this is {}", kind(value)))),
     }

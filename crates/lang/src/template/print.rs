@@ -63,7 +63,7 @@ impl PrintedText {
         match value.kind() {
             ValueKind::None | ValueKind::Undefined => self.push("null"),
             ValueKind::Bool => self.push(if value.is_true() { "true" } else { "false" }),
-            ValueKind::Number => match Number::of(value) {
+            ValueKind::Number => match Number::from_value(value) {
                 Some(number) => self.push(&number.to_string()),
                 None => Err(unprintable()),
             },

@@ -22,7 +22,7 @@ pub(super) enum CompiledForm {
 
 impl CompiledForm {
     /// Of the statements of a text with braces; `None`: they are not one `{{ … }}` though the form says so.
-    pub(super) fn of(form: Form, nodes: Vec<Statement>) -> Option<CompiledForm> {
+    pub(super) fn from_nodes(form: Form, nodes: Vec<Statement>) -> Option<CompiledForm> {
         match form {
             Form::Sole => match nodes.into_iter().next() {
                 Some(Statement::Print(expression, _)) => Some(CompiledForm::Expression(expression)),

@@ -31,7 +31,7 @@ pub(super) fn look(source: &str, at: &TextPlace, diagnostics: &mut Vec<Diagnosti
             let price = source.get(from..from + 1).filter(|first| *first == "$");
             let wanted = format!("{{{{ {} }}}}", excerpt(name, (0, name.len())));
             let message = format!("\"{}\" is only text here; a value is written in two braces: {wanted}", excerpt(source, (from, to)));
-            let mut found = told(
+            let mut found = finding(
                 at.inside(from, to),
                 message,
                 match price {
@@ -62,10 +62,10 @@ pub fn in_brackets(name: &str, span: Span) -> Option<Diagnostic> {
     }
     let (name, wanted) = (excerpt(name, (0, name.len())), format!("\"{{{{ {name} }}}}\""));
     let message = format!("\"{name}\" is only a key without a value here; a value is written in two braces and in quotes: {wanted}");
-    Some(told(span, message, format!("write {wanted}")).proposed_fix(vec![(span, wanted)]))
+    Some(finding(span, message, format!("write {wanted}")).proposed_fix(vec![(span, wanted)]))
 }
 
-fn told(span: Span, message: String, help: String) -> Diagnostic {
+fn finding(span: Span, message: String, help: String) -> Diagnostic {
     Diagnostic::new(Code::SingleBraces, span, message).help(help)
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use crate::diagnostic::Diagnostic;
     use crate::model::TextPlace;
 
-    fn found(text: &str) -> Vec<String> {
+    fn findings(text: &str) -> Vec<String> {
         let mut found: Vec<Diagnostic> = vec![];
         let place = TextPlace { offsets: vec![(0, 0)], ..TextPlace::default() };
         super::super::text(text, place, &mut found);
@@ -123,9 +123,9 @@ mod tests {
             ),
             ("${inputs.name}", "\"${inputs.name}\" is only text here; a value is written in two braces: {{ inputs.name }}"),
         ] {
-            assert_eq!(found(text), [wanted], "{text}");
+            assert_eq!(findings(text), [wanted], "{text}");
         }
-        assert_eq!(found("{inputs.a}{inputs.b} {% if inputs.c %}{inputs.d}{% endif %}").len(), 3);
+        assert_eq!(findings("{inputs.a}{inputs.b} {% if inputs.c %}{inputs.d}{% endif %}").len(), 3);
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             "{{ \"{inputs.a}\" }}",
             "inputs.a",
         ] {
-            assert_eq!(found(text), [""; 0], "{text}");
+            assert_eq!(findings(text), [""; 0], "{text}");
         }
     }
 }

@@ -115,7 +115,7 @@ mod tests {
     use crate::diagnostic::Diagnostic;
     use crate::model::TextPlace;
 
-    fn found(text: &str) -> Vec<String> {
+    fn findings(text: &str) -> Vec<String> {
         let mut found: Vec<Diagnostic> = vec![];
         super::super::text(text, TextPlace::default(), &mut found);
         found.into_iter().map(|found| found.message).collect()
@@ -133,13 +133,13 @@ mod tests {
             " item }}",
             "{ item }}\n",
         ] {
-            assert_eq!(found(text), [missing], "{text}");
+            assert_eq!(findings(text), [missing], "{text}");
         }
         for text in ["{{ a }}{# drawing #}{ inputs.b }}", "{% raw %}x{% endraw %} { inputs.b }}", "{# {% raw %} #}{ inputs.b }}"] {
-            assert_eq!(found(text), [missing], "{text}");
+            assert_eq!(findings(text), [missing], "{text}");
         }
-        assert_eq!(found("{{ a }} x endif %}"), ["\"%}\" closes nothing; is a \"{%\" missing before it?"]);
-        assert_eq!(found("{{ a }}} b"), ["this \"}\" is one too many; an expression ends with \"}}\""]);
+        assert_eq!(findings("{{ a }} x endif %}"), ["\"%}\" closes nothing; is a \"{%\" missing before it?"]);
+        assert_eq!(findings("{{ a }}} b"), ["this \"}\" is one too many; an expression ends with \"}}\""]);
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             "{{ 1 }}{# raw #}{%- raw -%}{ inputs.b }}{% endraw %}{% raw %}{ inputs.b }}{% endraw %}",
             "100 %}",
         ] {
-            assert_eq!(found(text), [""; 0], "{text}");
+            assert_eq!(findings(text), [""; 0], "{text}");
         }
     }
 }

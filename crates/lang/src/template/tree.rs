@@ -170,7 +170,7 @@ impl Expr {
 
     /// The expressions it is made of, one level down.
     pub(super) fn parts(&self) -> Vec<&Expr> {
-        fn given(arguments: &FilterArguments) -> impl Iterator<Item = &Expr> {
+        fn present(arguments: &FilterArguments) -> impl Iterator<Item = &Expr> {
             arguments.iter().flatten()
         }
         match self {
@@ -186,9 +186,9 @@ impl Expr {
             Expr::If(both, otherwise) => both.iter().chain(otherwise.as_deref()).collect(),
             Expr::List(items) => items.iter().collect(),
             Expr::Map(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).collect(),
-            Expr::Range(arguments) => given(arguments).collect(),
+            Expr::Range(arguments) => present(arguments).collect(),
             Expr::Filter(_, value, arguments) | Expr::MapFilter(_, value, arguments) | Expr::Default(value, arguments) => {
-                std::iter::once(&**value).chain(given(arguments)).collect()
+                std::iter::once(&**value).chain(present(arguments)).collect()
             }
             Expr::Test(_, value, other) => std::iter::once(&**value).chain(other.as_deref()).collect(),
             Expr::MapAttribute(list, attribute, default) => [&**list, attribute].into_iter().chain(default.as_deref()).collect(),

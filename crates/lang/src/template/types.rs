@@ -164,7 +164,8 @@ impl Type {
         Type::of_shape(&T::shape(false))
     }
 
-    fn of_shape(shape: &Value) -> Type {
+    /// The same, by a sample.
+    pub(crate) fn of_shape(shape: &Value) -> Type {
         match shape {
             Value::Null => Type::Any,
             Value::Array(list) => Type::list(list.first().map_or(Type::Any, Type::of_shape)),

@@ -17,7 +17,7 @@ use crate::diagnostic::Near;
 use crate::model::{Form, Text};
 
 use super::fill::compile;
-use super::filters::{Filter, FilterInput, Gives};
+use super::filters::{Filter, FilterInput, FirstArgument, Gives};
 use super::print::key_text;
 use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
@@ -28,7 +28,7 @@ pub(crate) use letters::folded_letters;
 pub(crate) use presence::PresenceTest;
 use wanted::WantedType;
 pub use wanted::split_help;
-use words::{joining, shown, shown_path};
+use words::{display, joining, shown_path};
 
 /// What a text gives, and what is wrong in it.
 #[derive(Debug)]
@@ -299,7 +299,7 @@ impl TypingWalk<'_> {
 
     /// `what` takes another value than this.
     fn mismatch(&mut self, about: &Expr, what: &str, kind: &Type, wanted: WantedType) {
-        let shown = shown(about);
+        let shown = display(about);
         let message = format!("{what}; {shown} is {}", kind.words());
         let help = wanted.help(&shown_path(about).unwrap_or_default(), kind);
         let takes_number = matches!(wanted, WantedType::Number) && kind.is_text();
@@ -316,48 +316,19 @@ impl TypingWalk<'_> {
             Expr::Constant(value) => to_json(value).map_or(Type::Any, |value| Type::of_value(&value)),
             Expr::Global(_) | Expr::Missing => Type::Any,
             Expr::Local(index) => self.locals.get(*index).cloned().unwrap_or(Type::Any),
-            Expr::Loop(index, field) => match field {
-                LoopField::Index | LoopField::RevIndex | LoopField::Length => Type::within(Some(1.0), None),
-                LoopField::Index0 | LoopField::RevIndex0 => Type::within(Some(0.0), None),
-                LoopField::First | LoopField::Last => Type::Boolean,
-                LoopField::PrevItem | LoopField::NextItem => self.loops.get(*index).cloned().unwrap_or(Type::Any),
-            },
+            Expr::Loop(index, field) => self.loop_field(*index, *field),
             Expr::Attribute(base, name) => {
                 self.is_guarded = is_guarded;
                 let kind = self.expression(base);
                 self.may_lack(expression, base, &kind, name, is_guarded);
                 self.field(base, kind, name)
             }
-            Expr::Item(base, key) => {
-                self.is_guarded = is_guarded;
-                let kind = self.expression(base);
-                self.expression(key);
-                if let Expr::Constant(name) = &**key {
-                    self.may_lack(expression, base, &kind, &key_text(name), is_guarded);
-                }
-                match (&kind, &**key) {
-                    (Type::Object(_), Expr::Constant(name)) if name.as_str().is_some() => self.field(base, kind, &key_text(name)),
-                    (Type::List(element), Expr::Constant(place)) if place.is_integer() => (**element).clone(),
-                    _ => Type::Any,
-                }
-            }
-            Expr::Slice(base, bounds) => {
-                bounds.iter().flatten().for_each(|bound| drop(self.expression(bound)));
-                match self.expression(base) {
-                    Type::OneOf(_) | Type::Date => Type::Text,
-                    kind @ (Type::List(_) | Type::Text) => kind,
-                    Type::Any | Type::Empty => Type::Any,
-                    kind @ (Type::Number | Type::Within(_) | Type::Boolean | Type::Object(_)) => {
-                        self.mismatch(base, "[from:to] takes a part of a list or a text", &kind, WantedType::Other);
-                        Type::Any
-                    }
-                }
-            }
+            Expr::Item(base, key) => self.item(expression, base, key, is_guarded),
+            Expr::Slice(base, bounds) => self.slice(base, bounds),
             Expr::Not(inner) => {
-                if presence::is_asked(inner) {
-                    self.presence(inner, true);
-                } else {
-                    self.condition(inner);
+                match presence::is_asked(inner) {
+                    true => self.presence(inner, true),
+                    false => self.condition(inner),
                 }
                 Type::Boolean
             }
@@ -368,19 +339,10 @@ impl TypingWalk<'_> {
                 }
                 Type::Number
             }
-            Expr::And(left, right) | Expr::Or(left, right) => {
-                let left_kind = self.expression(left);
-                let asked = self.noted();
-                self.ask(left);
-                let kinds = vec![left_kind, self.expression(right)];
-                self.forget(asked);
-                self.joined(expression);
-                either(kinds)
-            }
+            Expr::And(left, right) | Expr::Or(left, right) => self.one_side(expression, left, right),
             Expr::Arithmetic(operator, left, right) => self.calculation(*operator, left, right),
             Expr::Concatenate(left, right) => {
-                self.expression(left);
-                self.expression(right);
+                drop([left, right].map(|side| self.expression(side)));
                 Type::Text
             }
             Expr::Compare(first, rest) => {
@@ -392,51 +354,21 @@ impl TypingWalk<'_> {
                 }
                 Type::Boolean
             }
-            Expr::If(both, otherwise) => {
-                let [condition, yes] = &**both;
-                self.condition(condition);
-                let asked = self.noted();
-                self.ask(condition);
-                let yes = alternative(yes, self.expression(yes));
-                let no = otherwise.as_ref().map_or(Type::Empty, |no| alternative(no, self.expression(no)));
-                self.forget(asked);
-                either(vec![yes, no])
-            }
+            Expr::If(both, otherwise) => self.choice(both, otherwise.as_deref()),
             Expr::List(items) => {
                 let kinds: Vec<Type> = items.iter().map(|item| self.expression(item)).collect();
                 Type::list(kinds.into_iter().reduce(Type::same).unwrap_or(Type::Any))
             }
-            Expr::Map(pairs) => {
-                let mut fields = vec![];
-                let mut is_whole = true;
-                for (key, value) in pairs {
-                    let kind = self.expression(value);
-                    match key {
-                        Expr::Constant(name) => fields.push((key_text(name), kind)),
-                        _ => is_whole = false,
-                    }
-                }
-                let fields = fields.iter().map(|(name, kind)| (name.as_str(), kind.clone()));
-                if is_whole { Type::object(fields) } else { Type::open_object(fields) }
-            }
+            Expr::Map(pairs) => self.object(pairs),
             Expr::Range(arguments) => {
-                self.arguments(arguments);
+                arguments.iter().flatten().for_each(|argument| drop(self.expression(argument)));
                 Type::list(Type::Number)
             }
             Expr::Filter(filter, value, arguments) => {
                 let kind = self.expression(value);
-                self.given_to(filter, arguments);
                 self.filtered(filter, value, kind, arguments)
             }
-            Expr::Default(value, arguments) => {
-                self.is_guarded = true;
-                let kind = self.expression(value);
-                self.is_guarded = false;
-                self.default_of_cell(value, arguments);
-                let other = arguments.first().and_then(Option::as_ref);
-                let other = other.map_or_else(|| Type::one_of([""]), |other| alternative(other, self.expression(other)));
-                either(vec![kind, other])
-            }
+            Expr::Default(value, arguments) => self.default(value, arguments),
             Expr::Defined(_) | Expr::Test(Test::None, ..) => {
                 self.presence(expression, false);
                 Type::Boolean
@@ -449,52 +381,139 @@ impl TypingWalk<'_> {
                 }
                 Type::Boolean
             }
-            Expr::MapFilter(filter, list, arguments) => {
-                let element = self.elements(list, "the filter map takes a list");
-                self.given_to(filter, arguments);
-                Type::list(match filter.gives.of(&element, arguments) {
-                    _ if !filter.takes.accepts(&element) => {
-                        let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
-                        let message = format!("{what}; each element of {} is {}", shown(list), element.words());
-                        self.push(list, TypeProblemKind::Mismatch(message, "name another list, or convert its elements".to_owned()));
-                        Type::Any
-                    }
-                    kind => kind,
-                })
-            }
-            Expr::MapAttribute(list, attribute, default) => {
-                let element = self.elements(list, "the filter map takes a list");
-                let default = default.as_ref().map(|default| self.expression(default));
-                let asker = default.is_none().then_some(FieldAsker::Map);
-                let kind = self.named_field(list, element, attribute, asker);
-                Type::list(either([Some(kind), default].into_iter().flatten().collect()))
-            }
-            Expr::Select { keep, list, attribute, test } => {
-                let takes = format!("the filter {} takes a list", if *keep { "selectattr" } else { "rejectattr" });
-                let element = self.elements(list, &takes);
-                let asks_whether = test.as_ref().is_none_or(|(test, _)| matches!(test, Test::Defined | Test::Undefined));
-                let asker = (!asks_whether).then_some(FieldAsker::Filter(if *keep { "selectattr" } else { "rejectattr" }));
-                let field = self.named_field(list, element.clone(), attribute, asker);
-                if let (Some((test, _)), true) = (test, asks_whether) {
-                    self.presence_in_each(list, &element, attribute, *keep == (*test == Test::Defined));
-                }
-                if let Some((test, Some(other))) = test {
-                    let other = (&**other, self.expression(other));
-                    let name = if let Expr::Constant(name) = &**attribute { key_text(name) } else { String::new() };
-                    // What each element has under this name.
-                    let own = Expr::Attribute(Box::new(Expr::Local(usize::MAX)), name.into());
-                    if let Some(comparison) = test.comparison() {
-                        self.compare(comparison, &(&own, field), &other);
-                    }
-                }
-                let is_there = match test {
-                    None | Some((Test::Defined, _)) => *keep,
-                    Some((Test::Undefined, _)) => !*keep,
-                    Some(_) => false,
-                };
-                Type::list(if is_there { fields::having(element, attribute) } else { element })
+            Expr::MapFilter(filter, list, arguments) => self.each_filtered(filter, list, arguments),
+            Expr::MapAttribute(list, attribute, default) => self.each_field(list, attribute, default.as_deref()),
+            Expr::Select { keep, list, attribute, test } => self.select(*keep, list, attribute, test.as_ref()),
+        }
+    }
+
+    fn loop_field(&self, index: usize, field: LoopField) -> Type {
+        match field {
+            LoopField::Index | LoopField::RevIndex | LoopField::Length => Type::within(Some(1.0), None),
+            LoopField::Index0 | LoopField::RevIndex0 => Type::within(Some(0.0), None),
+            LoopField::First | LoopField::Last => Type::Boolean,
+            LoopField::PrevItem | LoopField::NextItem => self.loops.get(index).cloned().unwrap_or(Type::Any),
+        }
+    }
+
+    fn item(&mut self, whole: &Expr, base: &Expr, key: &Expr, is_guarded: bool) -> Type {
+        self.is_guarded = is_guarded;
+        let kind = self.expression(base);
+        self.expression(key);
+        if let Expr::Constant(name) = key {
+            self.may_lack(whole, base, &kind, &key_text(name), is_guarded);
+        }
+        match (&kind, key) {
+            (Type::Object(_), Expr::Constant(name)) if name.as_str().is_some() => self.field(base, kind, &key_text(name)),
+            (Type::List(element), Expr::Constant(place)) if place.is_integer() => (**element).clone(),
+            _ => Type::Any,
+        }
+    }
+
+    fn slice(&mut self, base: &Expr, bounds: &[Option<Box<Expr>>]) -> Type {
+        bounds.iter().flatten().for_each(|bound| drop(self.expression(bound)));
+        match self.expression(base) {
+            Type::OneOf(_) | Type::Date => Type::Text,
+            kind @ (Type::List(_) | Type::Text) => kind,
+            Type::Any | Type::Empty => Type::Any,
+            kind @ (Type::Number | Type::Within(_) | Type::Boolean | Type::Object(_)) => {
+                self.mismatch(base, "[from:to] takes a part of a list or a text", &kind, WantedType::Other);
+                Type::Any
             }
         }
+    }
+
+    fn object(&mut self, pairs: &[(Expr, Expr)]) -> Type {
+        let mut fields = vec![];
+        let mut is_whole = true;
+        for (key, value) in pairs {
+            let kind = self.expression(value);
+            match key {
+                Expr::Constant(name) => fields.push((key_text(name), kind)),
+                _ => is_whole = false,
+            }
+        }
+        let fields = fields.iter().map(|(name, kind)| (name.as_str(), kind.clone()));
+        if is_whole { Type::object(fields) } else { Type::open_object(fields) }
+    }
+
+    fn default(&mut self, value: &Expr, arguments: &FilterArguments) -> Type {
+        self.is_guarded = true;
+        let kind = self.expression(value);
+        self.is_guarded = false;
+        self.default_of_cell(value, arguments);
+        let other = arguments.first().and_then(Option::as_ref);
+        let other = other.map_or_else(|| Type::one_of([""]), |other| alternative(other, self.expression(other)));
+        either(vec![kind, other])
+    }
+
+    fn each_filtered(&mut self, filter: &'static Filter, list: &Expr, arguments: &FilterArguments) -> Type {
+        let element = self.elements(list, "the filter map takes a list");
+        self.given_to(filter, arguments);
+        Type::list(match filter.gives.result_type(&element, first_argument(arguments)) {
+            _ if !filter.takes.accepts(&element) => {
+                let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
+                let message = format!("{what}; each element of {} is {}", display(list), element.words());
+                self.push(list, TypeProblemKind::Mismatch(message, "name another list, or convert its elements".to_owned()));
+                Type::Any
+            }
+            kind => kind,
+        })
+    }
+
+    fn each_field(&mut self, list: &Expr, attribute: &Expr, default: Option<&Expr>) -> Type {
+        let element = self.elements(list, "the filter map takes a list");
+        let default = default.map(|default| self.expression(default));
+        let asker = default.is_none().then_some(FieldAsker::Map);
+        let kind = self.named_field(list, element, attribute, asker);
+        Type::list(either([Some(kind), default].into_iter().flatten().collect()))
+    }
+
+    fn select(&mut self, keep: bool, list: &Expr, attribute: &Expr, test: Option<&(Test, Option<Box<Expr>>)>) -> Type {
+        let takes = format!("the filter {} takes a list", if keep { "selectattr" } else { "rejectattr" });
+        let element = self.elements(list, &takes);
+        let asks_whether = test.is_none_or(|(test, _)| matches!(test, Test::Defined | Test::Undefined));
+        let asker = (!asks_whether).then_some(FieldAsker::Filter(if keep { "selectattr" } else { "rejectattr" }));
+        let field = self.named_field(list, element.clone(), attribute, asker);
+        if let (Some((test, _)), true) = (test, asks_whether) {
+            self.presence_in_each(list, &element, attribute, keep == (*test == Test::Defined));
+        }
+        if let Some((test, Some(other))) = test {
+            let other = (&**other, self.expression(other));
+            let name = if let Expr::Constant(name) = attribute { key_text(name) } else { String::new() };
+            // What each element has under this name.
+            let own = Expr::Attribute(Box::new(Expr::Local(usize::MAX)), name.into());
+            if let Some(comparison) = test.comparison() {
+                self.compare(comparison, &(&own, field), &other);
+            }
+        }
+        let is_there = match test {
+            None | Some((Test::Defined, _)) => keep,
+            Some((Test::Undefined, _)) => !keep,
+            Some(_) => false,
+        };
+        Type::list(if is_there { fields::having(element, attribute) } else { element })
+    }
+
+    fn one_side(&mut self, whole: &Expr, left: &Expr, right: &Expr) -> Type {
+        let left_kind = self.expression(left);
+        let asked = self.noted();
+        self.ask(left);
+        let kinds = vec![left_kind, self.expression(right)];
+        self.forget(asked);
+        self.joined(whole);
+        either(kinds)
+    }
+
+    fn choice(&mut self, both: &[Expr; 2], otherwise: Option<&Expr>) -> Type {
+        let [condition, yes] = both;
+        self.condition(condition);
+        let asked = self.noted();
+        self.ask(condition);
+        let yes = alternative(yes, self.expression(yes));
+        let no = otherwise.map_or(Type::Empty, |no| alternative(no, self.expression(no)));
+        self.forget(asked);
+        either(vec![yes, no])
     }
 
     /// What a filter is given behind its name. What is written out was looked at when the text was read.
@@ -505,27 +524,24 @@ impl TypingWalk<'_> {
             if index == 0 && !filter.first.accepts(&kind) && !matches!(argument, Expr::Constant(_)) {
                 let name = filter.parameters.first().copied().unwrap_or_default();
                 let what = format!("{name} of the filter {} is {}", filter.name, filter.first.words());
-                self.mismatch(argument, &what, &kind, WantedType::of(filter.first));
+                self.mismatch(argument, &what, &kind, WantedType::from_input(filter.first));
             }
         }
     }
 
-    fn arguments(&mut self, arguments: &FilterArguments) {
-        arguments.iter().flatten().for_each(|argument| drop(self.expression(argument)));
-    }
-
     fn filtered(&mut self, filter: &'static Filter, value: &Expr, kind: Type, arguments: &FilterArguments) -> Type {
+        self.given_to(filter, arguments);
         if !filter.takes.accepts(&kind) {
             let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
-            self.mismatch(value, &what, &kind, WantedType::of(filter.takes));
-            return filter.gives.of(&Type::Any, arguments);
+            self.mismatch(value, &what, &kind, WantedType::from_input(filter.takes));
+            return filter.gives.result_type(&Type::Any, first_argument(arguments));
         }
         if let (Type::Object(object), Gives::Count) = (&kind, filter.gives)
             && !object.is_open
             && !object.is_of_file
             && object.fields.values().all(|member| !member.is_optional)
         {
-            let shown = shown(value);
+            let shown = display(value);
             let message = format!("length counts the fields of {shown}, of which there are always {}", object.fields.len());
             let help = match object.fields.contains_key("text") {
                 true => format!("write {shown}.text | length"),
@@ -543,7 +559,7 @@ impl TypingWalk<'_> {
                 None => (**element).clone(),
             };
             if filter.takes == FilterInput::Numbers && !(judged.is_open() || judged.is_number()) {
-                let (what, shown) = (format!("the filter {} adds numbers", filter.name), shown(value));
+                let (what, shown) = (format!("the filter {} adds numbers", filter.name), display(value));
                 let message = format!("{what}; each element of {shown} is {}", judged.words());
                 let help = match (judged.is_text(), attribute) {
                     (true, None) => match shown_path(value) {
@@ -567,7 +583,15 @@ impl TypingWalk<'_> {
                 self.push(value, TypeProblemKind::Mismatch(message, help));
             }
         }
-        filter.gives.of(&kind, arguments)
+        filter.gives.result_type(&kind, first_argument(arguments))
+    }
+}
+
+fn first_argument(arguments: &FilterArguments) -> FirstArgument<'_> {
+    match arguments.first() {
+        None | Some(None) => FirstArgument::Missing,
+        Some(Some(Expr::Constant(value))) => FirstArgument::Written(value),
+        Some(Some(_)) => FirstArgument::Computed,
     }
 }
 

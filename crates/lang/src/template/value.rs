@@ -60,7 +60,7 @@ fn to_json_at(value: &Value, depth: usize) -> Result<serde_json::Value, FillStop
         ValueKind::None | ValueKind::Undefined => serde_json::Value::Null,
         ValueKind::Bool => serde_json::Value::from(value.is_true()),
         ValueKind::Number => {
-            let number = Number::of(value).and_then(Number::json);
+            let number = Number::from_value(value).and_then(Number::json);
             number.ok_or_else(|| FillStop::failed("a number is too large here"))?.into()
         }
         ValueKind::Seq | ValueKind::Iterable => {

@@ -1,5 +1,6 @@
 //! F609: a secret beside an address whose host the file does not name.
 
+use crate::labels::ValueSources;
 use crate::model::{Filling, HostSource, Read, ServerKind, StepKind, Text, ToolKind};
 use crate::plan::StepIx;
 use crate::policy::may_carry_secret;
@@ -67,7 +68,7 @@ pub(in crate::rules) fn named_by(pipeline: &PipelinePlan, outgoing: &Outgoing) -
 }
 
 fn source(pipeline: &PipelinePlan, outgoing: &Outgoing, path: &[String]) -> HostSource {
-    let found = pipeline.sources(outgoing.step, [path.to_vec()]);
+    let found = ValueSources::of_reads(pipeline, outgoing.step, [path.to_vec()]);
     let of_with = |name: &String| match outgoing.fixed.iter().find(|(own, _)| own.value == *name) {
         Some((_, value)) => {
             let reads = value.texts().into_iter().flat_map(|text| &text.reads);

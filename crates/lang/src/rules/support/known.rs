@@ -3,13 +3,9 @@
 use strum::VariantNames;
 
 use crate::channel::Formatted;
-use crate::event::{
-    CallDetails, CommonDetails, Delivery, DialogueDetails, DialogueOutput, GateDetails, ListDetails, ModelDetails, PlainDelivery,
-    PlanDetails, PythonDetails, ReadDetails, RepeatDetails, RouteDetails, RunStatus, SearchDetails, SendOutput, SqlDetails, StepError,
-    StopDetails, TaskDetails, TaskOutput,
-};
+use crate::event::{Delivery, DialogueOutput, HttpOutput, PipelineFailure, PlainDelivery, RunStatus, SendOutput, StepError, TaskOutput};
+use crate::labels::details_types;
 use crate::model::{ArtefactKind, DialogueEnd, FailureKind, PERSONAL, Shape, Step, StepKind, StepStatus};
-use crate::port::ProgramDetails;
 use crate::source::Spanned;
 use crate::template::types::{Member, Type};
 
@@ -95,7 +91,7 @@ pub(in crate::rules) fn run() -> Type {
 
 /// `failure`, where something failed.
 pub(in crate::rules) fn failure() -> Type {
-    Type::object([("step", Type::Text), ("kind", failure_kind()), ("message", Type::Text)])
+    Type::of_sample::<PipelineFailure>().with(Type::object([("kind", failure_kind())]))
 }
 
 fn failure_kind() -> Type {
@@ -124,6 +120,11 @@ pub(in crate::rules) fn dialogue(agents: &[Spanned<String>]) -> Type {
     Type::of_sample::<DialogueOutput>().with(Type::object([("ended", ended), ("positions", positions)]))
 }
 
+/// The output of `http`.
+pub(in crate::rules) fn answered(shape: Option<&Shape>) -> Type {
+    Type::of_sample::<HttpOutput>().with(Type::object([("body", shape.map_or(Type::Any, of_shape))]))
+}
+
 /// The output of `send`.
 pub(in crate::rules) fn sent(is_mail: bool) -> Type {
     let part = if is_mail { Type::of_sample::<Delivery>() } else { Type::of_sample::<PlainDelivery>() };
@@ -147,38 +148,29 @@ pub(in crate::rules) fn with_of_task() -> Type {
 
 /// `details` of a step.
 pub(in crate::rules) fn details(step: &Step) -> Type {
-    let common = Type::of_sample::<CommonDetails>();
+    let all = details_types(step).into_iter().fold(Type::object([]), |all, kind| all.with(Type::of_shape(&kind.sample())));
+    let kind = &step.kind;
     if step.for_each.is_some() {
-        return common.with(Type::of_sample::<ListDetails>());
-    }
-    let of_model = || Type::of_sample::<ModelDetails>();
-    common.with(match &step.kind {
-        StepKind::Agent(_) => of_model(),
-        StepKind::Plan(_) => of_model().with(Type::of_sample::<PlanDetails>()),
-        StepKind::Sql(_) => Type::of_sample::<SqlDetails>().perhaps("personal"),
-        StepKind::Program(_) => Type::of_sample::<ProgramDetails>(),
-        StepKind::Python(_) => Type::of_sample::<PythonDetails>().perhaps("traceback"),
-        StepKind::Read(_) | StepKind::Resource(_) => Type::of_sample::<ReadDetails>(),
-        StepKind::Search(_) => Type::of_sample::<SearchDetails>(),
-        StepKind::Route(_) => Type::of_sample::<RouteDetails>(),
-        StepKind::Repeat(_) => Type::of_sample::<RepeatDetails>(),
-        StepKind::Call(_) => {
-            // Of one that ended otherwise there are no details.
-            let ended = [RunStatus::Succeeded, RunStatus::Partial, RunStatus::QualityNotMet].map(RunStatus::word);
-            Type::of_sample::<CallDetails>().with(Type::object([("status", Type::one_of(ended))]))
-        }
-        // Without a judge there is nothing of a model.
-        StepKind::Gate(_) => {
-            Type::of_sample::<GateDetails>().with(Type::object(["model", "usage", "tool_calls"].map(|name| (name, Type::Any))))
-        }
-        StepKind::Task(_) => of_model().with(Type::of_sample::<TaskDetails>().perhaps("files")),
-        StepKind::Dialogue(_) => of_model().with(Type::of_sample::<DialogueDetails>()),
-        StepKind::Stop(_) => Type::of_sample::<StopDetails>(),
+        all
+    } else if let StepKind::Tool(_) | StepKind::Broken = kind {
         // What a tool tells besides is not known.
-        StepKind::Tool(_) | StepKind::Broken => Type::Any,
-        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Approval(_) | StepKind::Group(_) => Type::object([]),
-        StepKind::Send(_) | StepKind::Wait(_) => Type::object([]),
-    })
+        Type::Any
+    } else if let StepKind::Call(_) = kind {
+        // Of one that ended otherwise there are no details.
+        let ended = [RunStatus::Succeeded, RunStatus::Partial, RunStatus::QualityNotMet].map(RunStatus::word);
+        all.with(Type::object([("status", Type::one_of(ended))]))
+    } else if let StepKind::Gate(_) = kind {
+        // Without a judge there is nothing of a model.
+        all.with(Type::object(["model", "usage", "tool_calls"].map(|name| (name, Type::Any))))
+    } else if let StepKind::Sql(_) = kind {
+        all.perhaps("personal")
+    } else if let StepKind::Python(_) = kind {
+        all.perhaps("traceback")
+    } else if let StepKind::Task(_) = kind {
+        all.perhaps("files")
+    } else {
+        all
+    }
 }
 
 /// A shape without fields is one that could not be read.

@@ -84,10 +84,7 @@ impl PipelineNames<'_> {
             },
             StepKind::Tool(tool) => tool.output.as_ref().map_or(Type::Any, known::of_shape),
             StepKind::Set(filling) => self.filling(&seat, filling),
-            StepKind::Http(http) => {
-                let body = http.output.as_ref().map_or(Type::Any, known::of_shape);
-                Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
-            }
+            StepKind::Http(http) => known::answered(http.output.as_ref()),
             StepKind::Sql(step) => self.rows(step),
             StepKind::Program(run) => match &run.gives {
                 ProgramOutput::Word(OutputWord::Text) => Type::Text,

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::names::sole_path;
 use crate::diagnostic::quoted;
-use crate::labels::{OutputRead, ReadHop, Reads, Seat, format_shows_text, is_over_before, passed_on, readable_as, reads_of};
+use crate::labels::{OutputRead, ReadHop, Reads, Seat, is_over_before, output_is_of_engine, passed_on, readable_as, reads_of};
 use crate::model::{Form, GateStep, Outputs, StepKind, Text, Unmet};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::source::Span;
-use crate::template::{EACH, Share, given, is_place, reached};
+use crate::template::{EACH, Share, is_place, reached, value_paths};
 
 /// What a gate judges: the gate's number, and the path below the judged step's `output`.
 struct GatedPath {
@@ -88,7 +88,7 @@ fn outputs_judged<'p>(planned: &'p PipelinePlan, ix: StepIx, gate: &'p GateStep,
 
 /// Whether a text is one value as it is.
 pub(in crate::rules) fn is_one_value(text: &Text) -> bool {
-    text.reads.len() == 1 && matches!(given(text).as_slice(), [one] if one.share == Share::Whole)
+    text.reads.len() == 1 && matches!(value_paths(text).as_slice(), [one] if one.share == Share::Whole)
 }
 
 /// The outputs that a text shows, also through `set` steps that pass one value on as it is.
@@ -188,8 +188,9 @@ pub(in crate::rules) fn leaving(pipeline: &PipelinePlan) -> Vec<Leaving<'_>> {
 
 /// Whether a read shows text that the gate judges.
 fn shows(planned: &PipelinePlan, read: &OutputRead, judged: &GatedPath) -> bool {
-    if let StepKind::Format(_) = planned.step(read.output.ix).step.kind {
-        return format_shows_text(&read.output.path);
+    let kind = &planned.step(read.output.ix).step.kind;
+    if let StepKind::Format(_) = kind {
+        return !output_is_of_engine(kind, &read.output.path);
     }
     let is_same = |(one, other): (&String, &String)| {
         one == other || is_place(one) && is_place(other) && [one, other].iter().any(|part| *part == EACH)

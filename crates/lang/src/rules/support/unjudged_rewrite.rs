@@ -1,7 +1,7 @@
 //! Rewrites that no gate judges: an agent writes the text anew that a gate judges, the rewrite goes out, and what the gate lets through goes nowhere.
 
 use super::texts_past_gate::{Leaving, leaving, shown_outputs};
-use crate::labels::{Seat, format_shows_text};
+use crate::labels::{Seat, output_is_of_engine};
 use crate::model::{StepKind, Text};
 use crate::plan::{PipelinePlan, StepIx};
 
@@ -56,7 +56,7 @@ fn writer_of(planned: &PipelinePlan, seat: Seat, text: &Text) -> Option<StepIx> 
         let [read] = shown.as_slice() else { return None };
         let step = &planned.step(read.output.ix).step;
         if let StepKind::Format(format) = &step.kind {
-            if !format_shows_text(&read.output.path) {
+            if output_is_of_engine(&step.kind, &read.output.path) {
                 return None;
             }
             (seat, text) = (Some((read.output.ix, true)), &format.text);

@@ -8,7 +8,6 @@ use super::super::number::Number;
 use super::super::print::{kind, kind_and_value, printed};
 use super::super::scope::Scope;
 use super::super::stop::FillStop;
-use super::super::tree::{Expr, FilterArguments};
 use super::elements::list_of;
 
 /// A filter.
@@ -35,7 +34,7 @@ pub(in super::super) struct Filter {
 
 impl Filter {
     /// What it is given under a name.
-    pub(in super::super) fn argument<'e>(&self, arguments: &'e FilterArguments, name: &str) -> Option<&'e Expr> {
+    pub(in super::super) fn argument<'a, T>(&self, arguments: &'a [Option<T>], name: &str) -> Option<&'a T> {
         arguments.get(self.parameters.iter().position(|known| *known == name)?)?.as_ref()
     }
 
@@ -85,7 +84,7 @@ impl<'a> FilterCall<'a> {
     }
 
     pub(super) fn whole_argument(&self, index: usize) -> Result<Option<i64>, FillStop> {
-        let whole = |value: &Value| match Number::of(value) {
+        let whole = |value: &Value| match Number::from_value(value) {
             Some(Number::Whole(whole)) => i64::try_from(whole).map_err(|_| self.wrong_argument(index, "a smaller number", value)),
             _ => Err(self.wrong_argument(index, "a whole number", value)),
         };

@@ -63,13 +63,13 @@ pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let Some(format) = call.argument(0) else { return Err(FillStop::failed("the filter date needs its format")) };
     check_date_format(format)?;
     let format = format.as_str().unwrap_or_default();
-    let language = call.text_argument(1)?.map(Language::of).transpose()?;
+    let language = call.text_argument(1)?.map(Language::from_code).transpose()?;
     let zone = time_zone(&call)?;
     let Some(moment) = call.value.as_str().and_then(PlainMoment::parse) else { return Err(call.wrong_value(MOMENT)) };
     let time = moment.in_zone(zone);
     let shown = match (DateStyle::from_str(format), language) {
         (Ok(style), Some(language)) => language.date(style, time.date_naive())?,
-        (Ok(style), None) => Language::of("en")?.date(style, time.date_naive())?,
+        (Ok(style), None) => Language::from_code("en")?.date(style, time.date_naive())?,
         (Err(_), Some(language)) => in_language(&time, format, &language)?,
         (Err(_), None) => written(&time, StrftimeItems::new(format), format)?,
     };
@@ -105,7 +105,7 @@ fn in_language(time: &DateTime<Tz>, format: &str, language: &Language) -> Result
 
 /// The filter `number`: a number with so many places behind the decimal sign, in a language.
 pub(super) fn number(call: FilterCall<'_>) -> Result<Value, FillStop> {
-    let Some(number) = Number::of(&call.value) else { return Err(call.wrong_value("a number")) };
+    let Some(number) = Number::from_value(&call.value) else { return Err(call.wrong_value("a number")) };
     let count = |index: usize| match call.whole_argument(index)? {
         Some(count) if !(0..=MOST_PLACES).contains(&count) => {
             Err(call.wrong_argument(index, &format!("0 to {MOST_PLACES}"), &Value::from(count)))
@@ -113,7 +113,7 @@ pub(super) fn number(call: FilterCall<'_>) -> Result<Value, FillStop> {
         count => Ok(count),
     };
     let (places, width) = (count(0)?, count(2)?);
-    let shown = Language::of(call.text_argument(1)?.unwrap_or("en"))?.number(number, places, width)?;
+    let shown = Language::from_code(call.text_argument(1)?.unwrap_or("en"))?.number(number, places, width)?;
     call.give(shown)
 }
 

@@ -82,7 +82,7 @@ pub(super) fn sort(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     call.budget.list(judged.len())?;
     let mut keyed = Vec::with_capacity(judged.len());
     for (value, element) in judged {
-        keyed.push((SortKey::of(&value, case_sensitive, call.budget)?, element));
+        keyed.push((SortKey::from_value(&value, case_sensitive, call.budget)?, element));
     }
     if reverse {
         keyed.sort_by(|(a, _), (b, _)| b.cmp(a));
@@ -97,7 +97,7 @@ pub(super) fn unique(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let mut seen = BTreeSet::new();
     let mut kept = vec![];
     for (value, element) in call.judged(1)? {
-        if seen.insert(SortKey::of(&value, case_sensitive, call.budget)?) {
+        if seen.insert(SortKey::from_value(&value, case_sensitive, call.budget)?) {
             kept.push(element);
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn unique(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
 pub(super) fn sum(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let mut total = Value::from(0);
     for (index, (value, _)) in call.judged(0)?.into_iter().enumerate() {
-        let (Some(sum), Some(number)) = (Number::of(&total), Number::of(&value)) else {
+        let (Some(sum), Some(number)) = (Number::from_value(&total), Number::from_value(&value)) else {
             return Err(FillStop::failed(format!("the filter sum adds numbers; element {} is {}", index + 1, kind_and_value(&value))));
         };
         total = sum.calculate(Arithmetic::Add, number)?;
@@ -187,7 +187,7 @@ pub(super) fn groupby(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let mut groups: BTreeMap<SortKey, (Value, Vec<Value>)> = BTreeMap::new();
     for (index, element) in list.into_iter().enumerate() {
         let value = field(&element, &name).or_else(|| default.clone()).ok_or_else(|| no_field(index, &name))?;
-        let key = SortKey::of(&value, case_sensitive, call.budget)?;
+        let key = SortKey::from_value(&value, case_sensitive, call.budget)?;
         groups.entry(key).or_insert_with(|| (value, vec![])).1.push(element);
     }
     Ok(groups.into_values().map(|(value, list)| group(value, list.into())).collect::<Vec<_>>().into())

@@ -23,7 +23,7 @@ enum DayOrTime {
 }
 
 impl DayOrTime {
-    fn of(call: &FilterCall<'_>, value: &Value) -> Result<Option<DayOrTime>, FillStop> {
+    fn from_value(call: &FilterCall<'_>, value: &Value) -> Result<Option<DayOrTime>, FillStop> {
         Ok(match value.as_str().and_then(PlainMoment::parse) {
             None => None,
             Some(PlainMoment::Day(day)) => Some(DayOrTime::Day(day)),
@@ -35,7 +35,7 @@ impl DayOrTime {
     }
 
     fn before(call: &FilterCall<'_>) -> Result<DayOrTime, FillStop> {
-        DayOrTime::of(call, &call.value)?.ok_or_else(|| call.wrong_value(MOMENT))
+        DayOrTime::from_value(call, &call.value)?.ok_or_else(|| call.wrong_value(MOMENT))
     }
 
     fn day(&self) -> NaiveDate {
@@ -131,6 +131,6 @@ pub(super) fn start_of(call: FilterCall<'_>) -> Result<Value, FillStop> {
 pub(super) fn days_until(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let from = DayOrTime::before(&call)?.day();
     let other = call.argument(0).cloned().unwrap_or_default();
-    let until = DayOrTime::of(&call, &other)?.ok_or_else(|| call.wrong_argument(0, MOMENT, &other))?.day();
+    let until = DayOrTime::from_value(&call, &other)?.ok_or_else(|| call.wrong_argument(0, MOMENT, &other))?.day();
     Ok(Value::from(until.signed_duration_since(from).num_days()))
 }

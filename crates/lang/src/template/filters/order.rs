@@ -17,7 +17,7 @@ pub(in super::super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Resu
         budget.bytes(a.len().min(b.len()) / 16)?;
         return Ok(a == b);
     }
-    if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
+    if let (Some(a), Some(b)) = (Number::from_value(a), Number::from_value(b)) {
         return Ok(a.order(b).is_eq());
     }
     match (a.kind(), b.kind()) {
@@ -66,7 +66,7 @@ pub(in super::super) fn compare(a: &Value, b: &Value) -> Result<Ordering, FillSt
             (None, _) | (_, None) => Ok(a.cmp(b)),
         };
     }
-    match (Number::of(a), Number::of(b)) {
+    match (Number::from_value(a), Number::from_value(b)) {
         (Some(a), Some(b)) => Ok(a.order(b)),
         _ => Err(FillStop::failed(format!("{} and {} cannot be put in order; compare two numbers or two texts", kind(a), kind(b)))),
     }
@@ -99,11 +99,11 @@ pub(super) enum SortKey {
 
 impl SortKey {
     /// The key of a value; texts in small letters unless `case_sensitive`.
-    pub(super) fn of(value: &Value, case_sensitive: bool, budget: &mut Budget) -> Result<SortKey, FillStop> {
+    pub(super) fn from_value(value: &Value, case_sensitive: bool, budget: &mut Budget) -> Result<SortKey, FillStop> {
         let key = match value.kind() {
             ValueKind::None | ValueKind::Undefined => SortKey::Empty,
             ValueKind::Bool => SortKey::Truth(value.is_true()),
-            _ => match (Number::of(value), value.as_str()) {
+            _ => match (Number::from_value(value), value.as_str()) {
                 (Some(number), _) => SortKey::Number(number),
                 (_, Some(text)) => SortKey::Text(sorted_as(&if case_sensitive { text.to_owned() } else { text.to_lowercase() })),
                 _ => SortKey::Other(printed(value)?),

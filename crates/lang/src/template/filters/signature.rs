@@ -1,7 +1,7 @@
 //! What filters take and give: for types, for the texts that are known before a run, and for whose values are in what they give. A test holds it to
 //! what they do.
 
-use super::super::tree::{Expr, FilterArguments};
+use super::super::Value;
 use super::super::types::Type;
 
 /// What a filter takes; empty is left to the run.
@@ -119,8 +119,19 @@ pub(in super::super) enum Spelling {
     Kept,
 }
 
+/// What stands first behind the name of a filter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) enum FirstArgument<'v> {
+    /// Nothing.
+    Missing,
+    /// A value that is written out.
+    Written(&'v Value),
+    /// What is known in a run.
+    Computed,
+}
+
 impl Spelling {
-    fn of(self, text: &str) -> String {
+    fn spell(self, text: &str) -> String {
         match self {
             Spelling::Capital => text.to_uppercase(),
             Spelling::Small => text.to_lowercase(),
@@ -131,9 +142,8 @@ impl Spelling {
 }
 
 impl Gives {
-    /// What it gives when it is given a value of this type.
-    pub(in super::super) fn of(self, kind: &Type, arguments: &FilterArguments) -> Type {
-        let first = arguments.first().and_then(Option::as_ref);
+    /// What it gives when it is given a value of this type, and this behind its name.
+    pub(in super::super) fn result_type(self, kind: &Type, first: FirstArgument) -> Type {
         let element = || match kind {
             Type::List(element) => (**element).clone(),
             Type::Object(_) => Type::Text,
@@ -141,11 +151,11 @@ impl Gives {
             _ => Type::Any,
         };
         match (self, kind) {
-            (Gives::Spelled(spelling), Type::OneOf(values)) if spelling != Spelling::Trimmed || first.is_none() => {
-                let spelled: Vec<String> = values.iter().map(|value| spelling.of(value)).collect();
+            (Gives::Spelled(spelling), Type::OneOf(values)) if spelling != Spelling::Trimmed || first == FirstArgument::Missing => {
+                let spelled: Vec<String> = values.iter().map(|value| spelling.spell(value)).collect();
                 Type::one_of(spelled.iter().map(String::as_str))
             }
-            (Gives::DateText, _) if let Some(Expr::Constant(format)) = first => match format.as_str().and_then(named_parts) {
+            (Gives::DateText, _) if let FirstArgument::Written(format) = first => match format.as_str().and_then(named_parts) {
                 Some(names) => Type::one_of(names.iter().copied()),
                 None => Type::Text,
             },
@@ -229,7 +239,11 @@ mod tests {
                 }
                 if let Ok(given) = given {
                     let given = Type::of_value(&crate::template::to_json(&given).unwrap());
-                    assert!(given.fits(&filter.gives.of(&kind, &vec![])), "{} of {value} gives {given:?}", filter.name);
+                    assert!(
+                        given.fits(&filter.gives.result_type(&kind, FirstArgument::Missing)),
+                        "{} of {value} gives {given:?}",
+                        filter.name
+                    );
                 }
             }
         }

@@ -5,7 +5,7 @@ use minijinja::machinery::ast::CompareOpKind;
 use super::super::number::Number;
 use super::super::tree::Expr;
 use super::super::types::{NumberBounds, Type};
-use super::words::{literal, shown, shown_path};
+use super::words::{display, literal, shown_path};
 use super::{TypeProblemKind, TypingWalk};
 use crate::diagnostic::Near;
 
@@ -13,7 +13,7 @@ impl TypingWalk<'_> {
     /// A number that is compared with one that it never reaches.
     pub(super) fn within(&mut self, side: &Expr, kind: &Type, comparison: CompareOpKind, other: &Expr) {
         let (Type::Within(bounds), Expr::Constant(value)) = (kind, other) else { return };
-        let Some(number) = Number::of(value).map(|number| number.float()) else { return };
+        let Some(number) = Number::from_value(value).map(|number| number.float()) else { return };
         let NumberBounds { least, most } = *bounds;
         let (below, above) = (least.is_some_and(|least| number < least), most.is_some_and(|most| number > most));
         let at = |bound: Option<f64>| bound == Some(number);
@@ -26,7 +26,7 @@ impl TypingWalk<'_> {
             CompareOpKind::Gte => (above, below || at(least)),
             CompareOpKind::In | CompareOpKind::NotIn => return,
         };
-        let (written, sign, number) = (shown(side), sign(comparison), literal(value));
+        let (written, sign, number) = (display(side), sign(comparison), literal(value));
         let range = match (least, most) {
             (Some(least), Some(most)) => format!("from {least} to {most}"),
             (Some(least), None) => format!("{least} or more"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::print::key_text;
 use super::super::tree::{Expr, FilterArguments};
 use super::super::types::Type;
-use super::words::{shown, shown_path};
+use super::words::{display, shown_path};
 use super::{FieldAsker, FieldOwner, PointlessFilter, TypeProblem, TypeProblemKind, TypingWalk};
 
 impl TypingWalk<'_> {
@@ -21,7 +21,7 @@ impl TypingWalk<'_> {
         if !is_asked {
             let owner = match base {
                 Expr::Local(_) => "an element of the loop".to_owned(),
-                base => format!("the value of {}", shown(base)),
+                base => format!("the value of {}", display(base)),
             };
             self.push(base, TypeProblemKind::MaybeMissing(owner, name.to_owned(), FieldAsker::Path));
         }
@@ -34,7 +34,7 @@ impl TypingWalk<'_> {
         let Some(Type::Object(row)) = self.locals.get(index) else { return };
         if !row.is_open && row.fields.get(&**name).is_some_and(|cell| !cell.is_optional && cell.kind == Type::Any) {
             let message = format!("default never applies: each row has \"{name}\", which is empty at most");
-            let other = arguments.first().and_then(Option::as_ref).map_or_else(|| "''".to_owned(), shown);
+            let other = arguments.first().and_then(Option::as_ref).map_or_else(|| "''".to_owned(), display);
             let help = format!("write default({other}, true) in place of default({other}): it also takes the place of an empty value");
             self.push(value, TypeProblemKind::Pointless(PointlessFilter::Default, message, help));
         }
@@ -63,7 +63,7 @@ impl TypingWalk<'_> {
         }
         let owner = match base {
             Expr::Local(_) => "the element of the loop".to_owned(),
-            base => shown(base),
+            base => display(base),
         };
         let owner = if matches!(known, FieldOwner::Object(_)) { owner } else { format!("{owner} is {} and", kind.words()) };
         self.push(base, TypeProblemKind::Field(owner, name.to_owned(), known));
@@ -88,7 +88,7 @@ impl TypingWalk<'_> {
                 }
                 None if object.is_open => Type::Any,
                 None => {
-                    let owner = format!("each element of {}", shown(list));
+                    let owner = format!("each element of {}", display(list));
                     let rest = path.get(path.find(name).unwrap_or(0)..).unwrap_or(path);
                     self.push(list, TypeProblemKind::Field(owner, rest.to_owned(), FieldOwner::Object(Arc::clone(object))));
                     return Type::Any;

@@ -43,7 +43,7 @@ impl TypingWalk<'_> {
         let written = |one: &ComparedName| format!("{} {} {}", one.path, sign(one.comparison), literal(one.value));
         let (word, other) = if is_and { ("and", "or") } else { ("or", "and") };
         let pair = format!("{} {word} {}", written(first), written(last));
-        let is_of_numbers = Number::of(first.value).is_some();
+        let is_of_numbers = Number::from_value(first.value).is_some();
         let more = if is_of_numbers { ", or other numbers" } else { "" };
         let help = format!("write \"{other}\" in place of \"{word}\"{more}");
         if is_and && excludes(first, last) {
@@ -87,7 +87,7 @@ fn compared(part: &Expr) -> Option<ComparedName<'_>> {
 /// Whether two comparisons of one value never hold together.
 fn excludes(first: &ComparedName, last: &ComparedName) -> bool {
     use CompareOpKind::{Eq, Ne};
-    let numbers = Number::of(first.value).zip(Number::of(last.value)).map(|(first, last)| (first.float(), last.float()));
+    let numbers = Number::from_value(first.value).zip(Number::from_value(last.value)).map(|(first, last)| (first.float(), last.float()));
     let same = match (first.value.as_str(), last.value.as_str(), numbers) {
         (Some(first), Some(last), _) => first == last,
         (None, None, Some((first, last))) => first == last,

@@ -21,13 +21,13 @@ pub(crate) enum FoldedLetters {
 
 impl FoldedLetters {
     /// What an expression gives, as far as its last filters say.
-    fn of(expression: &Expr) -> Option<FoldedLetters> {
+    fn from_expression(expression: &Expr) -> Option<FoldedLetters> {
         match expression {
             Expr::Filter(filter, value, _) | Expr::MapFilter(filter, value, _) => match filter.gives {
                 Gives::Spelled(Spelling::Small) => Some(FoldedLetters::Small),
                 Gives::Spelled(Spelling::Capital) => Some(FoldedLetters::Capital),
                 Gives::Spelled(Spelling::Trimmed | Spelling::Kept) | Gives::Element | Gives::Elements | Gives::Same => {
-                    FoldedLetters::of(value)
+                    FoldedLetters::from_expression(value)
                 }
                 Gives::Text | Gives::DateText | Gives::Number | Gives::Count | Gives::Texts => None,
                 Gives::Pairs | Gives::Groups | Gives::Moment | Gives::Anything => None,
@@ -58,7 +58,7 @@ impl FoldedLetters {
 pub(crate) fn folded_letters(text: &Text) -> Option<FoldedLetters> {
     let compiled = (text.form != Form::Plain).then(|| compile(text).ok())??;
     match compiled.form() {
-        CompiledForm::Expression(expression) => FoldedLetters::of(expression),
+        CompiledForm::Expression(expression) => FoldedLetters::from_expression(expression),
         CompiledForm::Plain(_) | CompiledForm::Template(_) => None,
     }
 }
@@ -75,7 +75,7 @@ impl TypingWalk<'_> {
             (In | NotIn, folded, Expr::List(items)) => (folded, items.iter().collect()),
             (Eq | Ne | In | NotIn | Lt | Lte | Gt | Gte, ..) => return,
         };
-        let Some(letters) = FoldedLetters::of(folded) else { return };
+        let Some(letters) = FoldedLetters::from_expression(folded) else { return };
         for other in others {
             let Expr::Constant(value) = other else { continue };
             let Some((value, spelling)) = value.as_str().and_then(|value| Some((value, letters.other_spelling(value)?))) else { continue };

@@ -7,7 +7,7 @@ use super::super::number::Arithmetic;
 use super::super::tree::Expr;
 use super::super::types::Type;
 use super::bounds::{mirrored, sign};
-use super::words::{described, joining, literal, shown, shown_path};
+use super::words::{described, display, joining, literal, shown_path};
 use super::{TypeProblemKind, TypingWalk, WantedType};
 use crate::diagnostic::{Near, akin, did_you_mean, quoted};
 
@@ -68,18 +68,18 @@ impl TypingWalk<'_> {
         }
         let about = if is_number(&one) || one.is_open() { right } else { left };
         let sign = operator.sign();
-        let message = format!("\"{sign}\" cannot join {} ({}) and {} ({})", shown(left), one.words(), shown(right), other.words());
+        let message = format!("\"{sign}\" cannot join {} ({}) and {} ({})", display(left), one.words(), display(right), other.words());
         let help = match operator {
             Arithmetic::Add if one.is_text() || other.is_text() => {
                 // In double quotes it would end a text of YAML that stands in them.
-                let part = |expression: &Expr| shown(expression).replace('"', "'");
+                let part = |expression: &Expr| display(expression).replace('"', "'");
                 format!(
                     "write {} ~ {} for a text, and ~ for every other + of it; or make the text a number with | float",
                     part(left),
                     part(right)
                 )
             }
-            _ if one.is_text() || other.is_text() => format!("turn the text into a number: ({} | float)", shown(about)),
+            _ if one.is_text() || other.is_text() => format!("turn the text into a number: ({} | float)", display(about)),
             _ => "name two numbers".to_owned(),
         };
         self.push_for(one.is_text() || other.is_text(), about, TypeProblemKind::Mismatch(message, help));
@@ -144,7 +144,7 @@ impl TypingWalk<'_> {
             let name = fields.iter().find(|(_, member)| takes(&member.kind)).map(|(name, _)| name);
             let name = name.or_else(|| fields.get_key_value("name").map(|(name, _)| name));
             let name = name.or_else(|| fields.iter().find(|(_, member)| member.kind.is_text()).map(|(name, _)| name))?;
-            Some(format!("compare one of its fields, as in: {path}.{name} == {}", shown(value)))
+            Some(format!("compare one of its fields, as in: {path}.{name} == {}", display(value)))
         };
         if let Some(help) = field(kind, other, one).or_else(|| field(wanted, one, other)) {
             self.push(about, never_equal(message, &help));
@@ -162,11 +162,13 @@ impl TypingWalk<'_> {
         let begins_with_year = value.bytes().take_while(u8::is_ascii_digit).count() == 4;
         let is_other_form = || matches!(days_meant(value)[..], [day] if day.to_string() != value);
         if !begins_with_year || is_other_form() {
-            let message = format!("{} is a date such as 2026-11-18, which is compared with {}", shown(side), quoted(value));
+            let message = format!("{} is a date such as 2026-11-18, which is compared with {}", display(side), quoted(value));
             let is_equal = matches!(comparison, CompareOpKind::Eq | CompareOpKind::Ne);
             let day = WEEKDAYS.iter().find(|day| day.eq_ignore_ascii_case(value)).filter(|_| is_equal);
             let help = match day {
-                Some(day) => format!("write ({} | date(\"%A\")) {} {} for the day of the week", shown(side), sign(comparison), quoted(day)),
+                Some(day) => {
+                    format!("write ({} | date(\"%A\")) {} {} for the day of the week", display(side), sign(comparison), quoted(day))
+                }
                 None => help_for_day(value, '"').unwrap_or_else(|| "write the date as 2026-11-18: year, month, day".to_owned()),
             };
             self.push(side, never_equal(message, &help));
@@ -180,11 +182,11 @@ impl TypingWalk<'_> {
         let Some(value) = value.as_str().filter(|value| !value.is_empty() && !values.iter().any(|known| known == value)) else { return };
         let near = did_you_mean(value, values.iter().map(String::as_str));
         let how = if matches!(comparison, Some(CompareOpKind::Ne)) { "is always another text than" } else { "is never" };
-        let message = format!("{} {how} {}{near}", shown(side), quoted(value));
+        let message = format!("{} {how} {}{near}", display(side), quoted(value));
         let word = near.names.first().map(String::as_str).or_else(|| akin(value, values.iter().map(String::as_str)));
         let help = match (word, comparison) {
             (Some(word), Some(comparison)) if shown_path(side).is_some() => {
-                format!("write {} {} {}", shown(side), sign(comparison), quoted(word))
+                format!("write {} {} {}", display(side), sign(comparison), quoted(word))
             }
             (Some(word), _) => format!("write {} in place of {}", quoted(word), quoted(value)),
             (None, _) => {
@@ -210,8 +212,8 @@ fn one_type(comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Typ
     };
     let as_number = |(side, kind): &(&Expr, Type)| match number(side) {
         Some(number) => number,
-        None if kind.is_text() => format!("({} | float)", shown(side)),
-        None => shown(side),
+        None if kind.is_text() => format!("({} | float)", display(side)),
+        None => display(side),
     };
     match (left, right) {
         ((_, one), (_, other)) if one.is_number() && other.is_text() || one.is_text() && other.is_number() => {
@@ -220,8 +222,8 @@ fn one_type(comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Typ
         ((side, Type::Boolean), (text, _)) | ((text, _), (side, Type::Boolean)) if word(text).is_some() && shown_path(side).is_some() => {
             let is_no = matches!(word(text).as_deref(), Some("false" | "no" | "n" | "off" | "0"));
             let not = if is_no == (sign == "!=") { "" } else { "not " };
-            let gone = if std::ptr::eq(*side, left.0) { format!("{sign} {}", shown(text)) } else { format!("{} {sign}", shown(text)) };
-            (format!("write {not}{}, and remove {gone}: it is true or false itself", shown(side)), false)
+            let gone = if std::ptr::eq(*side, left.0) { format!("{sign} {}", display(text)) } else { format!("{} {sign}", display(text)) };
+            (format!("write {not}{}, and remove {gone}: it is true or false itself", display(side)), false)
         }
         ((_, Type::Boolean), _) | (_, (_, Type::Boolean)) => ("compare with true or false, without quotes".to_owned(), false),
         _ => ("compare values of one type".to_owned(), false),

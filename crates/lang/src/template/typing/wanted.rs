@@ -18,7 +18,7 @@ pub(super) enum WantedType {
 }
 
 impl WantedType {
-    pub(super) fn of(takes: FilterInput) -> WantedType {
+    pub(super) fn from_input(takes: FilterInput) -> WantedType {
         match takes {
             FilterInput::Elements | FilterInput::Numbers | FilterInput::Rows => WantedType::List,
             FilterInput::Number => WantedType::Number,

@@ -23,7 +23,7 @@ pub(super) fn shown_path(expression: &Expr) -> Option<String> {
     expression.path()
 }
 
-pub(super) fn shown(expression: &Expr) -> String {
+pub(super) fn display(expression: &Expr) -> String {
     match expression {
         Expr::Constant(value) => literal(value),
         Expr::Local(_) => "the element".to_owned(),
@@ -60,6 +60,6 @@ pub(super) fn described(side: &Expr, kind: &Type) -> String {
         (Expr::Constant(value), kind) if kind.is_number() => format!("the number {}", literal(value)),
         (Expr::Constant(value), Type::Boolean) => literal(value),
         (Expr::Constant(_), kind) => kind.words().to_owned(),
-        (side, kind) => format!("{} ({})", shown(side), kind.words()),
+        (side, kind) => format!("{} ({})", display(side), kind.words()),
     }
 }

@@ -246,6 +246,20 @@ fn how_a_call_of_a_tool_ended_is_a_word_of_the_engine() {
 }
 
 #[test]
+fn a_count_of_one_kind_of_step_is_none_in_the_details_of_another() {
+    let tool = |shown: &str| {
+        let steps = format!(
+            "tools: {{ e: {{ program: [echo, '{{{{ with.x }}}}'], with: {{ x: text }} }} }}\nsteps:\n  - {{ id: t, tool: e, with: {{ x: '{{{{ inputs.who }}}}' }} }}\n  - {{ id: d, agent: w, prompt: \"{{{{ steps.t.details.{shown} }}}}\" }}\n"
+        );
+        personal(&steps)
+    };
+    for shown in ["columns", "case", "pieces"] {
+        assert!(tool(shown).contains("inputs.who"), "{shown}: {}", tool(shown));
+    }
+    assert!(!tool("exit").contains("inputs.who"), "{}", tool("exit"));
+}
+
+#[test]
 fn what_a_program_opens_may_be_in_all_that_it_says() {
     let program = |shown: &str| {
         let steps = format!(
