@@ -47,11 +47,12 @@ struct Shape {
     most: usize,
 }
 
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Shape; 6] = [
     Shape { word: "steps", unit: "steps of a run, in its journal", most: 100_000 },
     Shape { word: "waiting", unit: "runs that wait for a model at once", most: 10_000 },
     Shape { word: "runs", unit: "conversations at once over HTTP", most: 1_000 },
     Shape { word: "format", unit: "MB of text through a channel", most: 100 },
+    Shape { word: "guarantees", unit: "steps of a file whose guarantees are explained", most: 20_000 },
     Shape { word: "store", unit: "runs in one store: one more, listed, shown", most: 100_000 },
 ];
 
@@ -89,6 +90,7 @@ fn figures(shape: &Shape) -> Done<Vec<Figure>> {
     for size in (0..SIZES).rev().map(|smaller| shape.most / 10_usize.pow(smaller as u32)) {
         let figure = match shape.word {
             "steps" => steps(size)?,
+            "guarantees" => guarantees(size)?,
             "store" => store(size, folder.path(), found.last().map_or(0, |before| before.size))?,
             "runs" => {
                 let url = format!("http://{}/v1", mock::serve(Duration::ZERO, conversation::says)?);
@@ -165,6 +167,19 @@ fn steps(size: usize) -> Done<Figure> {
     std::fs::write(folder.path().join("many.yaml"), text)?;
     flow(folder.path(), &["run", "many.yaml", "--quiet"], &size.to_string())?;
     let (cost, mb) = flow_cost(folder.path(), &["run", "many.yaml", "--quiet"])?;
+    Ok(Figure { size, units: size, cpu: cost.cpu, wall: cost.wall, mb })
+}
+
+/// A text of a model that steps pass on, one to the next, to an output.
+fn guarantees(size: usize) -> Done<Figure> {
+    let folder = tempfile::tempdir()?;
+    let mut text =
+        "flow: 1\nname: long\nagents: { w: { instructions: Write. } }\nsteps:\n  - { id: s0, agent: w, prompt: Say. }\n".to_owned();
+    text.extend((1..size).map(|step| format!("  - {{ id: s{step}, set: \"{{{{ steps.s{}.output }}}} on\" }}\n", step - 1)));
+    text.push_str(&format!("outputs: {{ last: \"{{{{ steps.s{}.output }}}}\" }}\n", size - 1));
+    std::fs::write(folder.path().join("long.yaml"), text)?;
+    flow(folder.path(), &["explain", "--guarantees", "long.yaml"], "broken")?;
+    let (cost, mb) = flow_cost(folder.path(), &["explain", "--guarantees", "long.yaml"])?;
     Ok(Figure { size, units: size, cpu: cost.cpu, wall: cost.wall, mb })
 }
 

@@ -17,7 +17,7 @@ use crate::rules::guarantees::{GuaranteeVerdict, of};
 use drawn::Drawn;
 use worst::Worst;
 
-/// Pipelines that are generated. Some have mistakes; those are not run.
+/// So many pipelines are generated at least; more with `PROPTEST_CASES`. Some have mistakes; those are not run.
 const CASES: u32 = 2_500;
 
 #[derive(Default)]
@@ -45,7 +45,8 @@ struct Counts {
 #[test]
 fn no_run_contradicts_a_guarantee_that_holds() {
     let mut counts = Counts::default();
-    let config = Config { source_file: Some(file!()), ..Config::with_cases(CASES) };
+    let cases = Config::default().cases.max(CASES);
+    let config = Config { source_file: Some(file!()), ..Config::with_cases(cases) };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let cell = std::cell::RefCell::new(&mut counts);
     let result = runner.run(&proptest::collection::vec(any::<u8>(), 160), |choices| {
@@ -80,7 +81,7 @@ fn no_run_contradicts_a_guarantee_that_holds() {
         (chosen, 100),
         (outside, 500),
     ];
-    assert!(enough.iter().all(|(count, least)| count * 10_000 > least * CASES as usize), "{told}");
+    assert!(enough.iter().all(|(count, least)| count * 10_000 > least * cases as usize), "{told}");
 }
 
 fn contradicts(choices: &[u8], counts: &mut Counts) -> Result<(), String> {
