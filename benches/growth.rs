@@ -52,7 +52,7 @@ const SHAPES: [Shape; 6] = [
     Shape { word: "waiting", unit: "runs that wait for a model at once", most: 10_000 },
     Shape { word: "runs", unit: "conversations at once over HTTP", most: 1_000 },
     Shape { word: "format", unit: "MB of text through a channel", most: 100 },
-    Shape { word: "guarantees", unit: "steps of a file whose guarantees are explained", most: 20_000 },
+    Shape { word: "guarantees", unit: "steps of a file whose guarantees are explained", most: 10_000 },
     Shape { word: "store", unit: "runs in one store: one more, listed, shown", most: 100_000 },
 ];
 
