@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::calls::OpenCall;
 use super::talk::{AskedStage, RequestedCall};
 use super::tally::SetAside;
 use super::{CacheStage, Instance, NodeRef, RunState, StepWork};
-use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, Usage};
-use crate::model::step_path;
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, ToolUse, Usage};
+use crate::model::{Sample, step_path};
 use crate::plan::Plan;
 
 impl RunState {
