@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use crate::rules::steps::same_key::loops_with_one_key;
 use super::sites::{look, run_by, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{ChainIx, Labels};
-use crate::model::{AgentProgram, Form, PipelineId, StepKind, Tool, ToolKind};
+use crate::model::{AgentProgram, Form, PipelineId, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelinePlan, Plan, PlannedStep, StepBounds, StepIx, bounds};
 use crate::rules::support::effects::has_retry;
 use crate::source::Span;
@@ -22,6 +23,8 @@ struct AroundStep {
     is_once: bool,
     /// The refinement runs it again.
     is_refined: bool,
+    /// A loop that it is in gives each element or round the key that the author wrote.
+    shares_key: Option<String>,
 }
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
@@ -33,22 +36,24 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         for (ix, step) in planned.numbered_steps() {
             let (step, pipeline) = (&step.step, &planned.pipeline);
             let by = labels.step_words(chain, ix);
-            let around = around(labels, chain, ix);
+            let mut around = around(labels, chain, ix);
+            let kind = &step.kind;
+            let own = kind.facts().receiver.map(|name| name.value.as_str());
+            let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
+            let shared = own_key(tool, kind).and_then(|key| loops_with_one_key(planned, ix, key).next());
+            around.shares_key = shared.map(|holder| format!("step {}", planned.path(holder)));
             if around.asks_first && around.is_at_the_end {
                 let message = format!("no run that a signal ended is resumed: then its finally runs again, and {by} with it");
                 found.only_if(step.kind_span, message, vec![], "move the step out of finally, or make sure of it".into());
             }
-            let kind = &step.kind;
-            let own = kind.facts().receiver.map(|name| name.value.as_str());
             let used = tools_of_models(labels, chain, ix);
-            let tools = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool).into_iter().chain(used.iter().map(|used| used.tool));
+            let tools = tool.into_iter().chain(used.iter().map(|used| used.tool));
             let mut started = kind.facts().starts.into_iter().chain(tools.filter_map(run_by));
             if started.any(|run| run.reads_only && !run.network.is_none()) {
                 let message = format!("a program of {by} with a network changes nothing outside (reads_only): it may run again");
                 found.only_if(step.kind_span, message, vec![], "make sure of it".into());
             }
             if kind.effects(pipeline).changes {
-                let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
                 keyed(&by, tool, kind, &around, step.kind_span, found);
             }
             let programs = agent_programs(planned, &step.kind, parts.get(&ix).copied());
@@ -124,7 +129,7 @@ fn around(labels: &Labels, chain: ChainIx, ix: StepIx) -> AroundStep {
         refinement.is_some_and(|refinement| refinement.stretch.binary_search(&step.place).is_ok())
     };
     let is_refined = list().any(runs_again);
-    AroundStep { asks_first: is_once && retried_by.is_none(), is_at_the_end, retried_by, is_once, is_refined }
+    AroundStep { asks_first: is_once && retried_by.is_none(), is_at_the_end, retried_by, is_once, is_refined, shares_key: None }
 }
 
 impl AroundStep {
@@ -146,12 +151,16 @@ fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, around: &AroundStep, sp
     }
     let without = match (tool.map(|tool| &tool.kind), kind) {
         (Some(ToolKind::Http { .. }), _) | (None, StepKind::Http(_)) => {
-            let written = kind.idempotency_key().map(|key| key.place.span).or_else(|| own_header(tool, kind));
-            return match written {
-                None => found.rests_on.push(format!("{by} sends the header Idempotency-Key")),
-                Some(at) => {
+            let help = "leave it out: then each effect has a key of its own".to_owned();
+            return match (own_key(tool, kind).map(|key| key.place.span), &around.shares_key) {
+                (None, _) => found.rests_on.push(format!("{by} sends the header Idempotency-Key")),
+                (Some(at), Some(holder)) => {
+                    let message = format!("the key that the author wrote for {by} is the same each time in {holder}");
+                    found.breaks(at, message, vec![], help);
+                }
+                (Some(at), None) => {
                     let message = format!("the key that the author wrote for {by} is never empty, and another one for each effect");
-                    found.only_if(at, message, vec![], "leave it out: then each effect has a key of its own".into());
+                    found.only_if(at, message, vec![], help);
                 }
             };
         }
@@ -182,14 +191,10 @@ fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, around: &AroundStep, sp
     found.breaks(span, message, vec![], help);
 }
 
-/// Where an author wrote the header of the key.
-fn own_header(tool: Option<&Tool>, kind: &StepKind) -> Option<Span> {
+/// The key that an author wrote, as such or as its header.
+fn own_key<'p>(tool: Option<&'p Tool>, kind: &'p StepKind) -> Option<&'p Text> {
     let of_tool = tool.and_then(|tool| if let ToolKind::Http { headers, .. } = &tool.kind { Some(headers) } else { None });
     let of_step = if let StepKind::Http(http) = kind { Some(&http.headers) } else { None };
-    of_tool
-        .into_iter()
-        .chain(of_step)
-        .flatten()
-        .find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"))
-        .map(|(_, text)| text.place.span)
+    let mut headers = of_tool.into_iter().chain(of_step).flatten();
+    kind.idempotency_key().or_else(|| headers.find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key")).map(|(_, text)| text))
 }
