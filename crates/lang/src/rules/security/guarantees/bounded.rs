@@ -7,7 +7,8 @@ use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
 use crate::labels::agents;
 use crate::model::{
-    CallTime, Filling, Limits, MOST_STEP_RUNS, Model, Pipeline, PipelineId, STAGE_TIME, Step, StepKind, Tool, ToolName, duration_words,
+    CallTime, Filling, Limits, MOST_STEP_RUNS, Model, Pipeline, PipelineId, STAGE_TIME, Step, StepKind, Tool, ToolKind, ToolName,
+    duration_words,
 };
 use crate::plan::{AgentUse, PipelineBounds, PipelinePlan, Plan, bounds};
 
@@ -29,6 +30,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         unpriced: vec![],
         trusting: vec![],
         searched: vec![],
+        outside: vec![],
         bounded: vec![],
     };
     let own_limits = planned.pipeline.bounds();
@@ -63,6 +65,10 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         let message =
             format!("the endpoint of {names} uses no more than it is asked for: limits of parts of a run do not end it after a call");
         found.only_if(span, message, vec![], "write limits: { max_tokens: 200000 } in the file, which end the run then".to_owned());
+    }
+    for name in &open.outside {
+        let message = format!("what model {name} uses behind its tool is bounded there: it is not known here, and counts for no limit");
+        found.only_if(span, message, vec![], "make sure of it where the tool is, or let an agent with a model of the file answer".into());
     }
     for name in &open.searched {
         let message = format!("the documents of knowledge {name} stay as many as they are: each new piece is asked of its model");
@@ -151,6 +157,8 @@ struct OpenParts<'p> {
     trusting: Vec<String>,
     /// Knowledge that asks a model for each piece.
     searched: Vec<&'p str>,
+    /// Models that are tools of others, who may spend what they like.
+    outside: Vec<String>,
     /// What limits of parts bound, one sentence each.
     bounded: Vec<String>,
 }
@@ -201,6 +209,11 @@ impl<'p> OpenParts<'p> {
             self.trusting.push(asking.agent.clone());
         }
         for (name, model) in models() {
+            let is_outside =
+                model.and_then(|model| model.provider.tool()).is_some_and(|own| reaches_others(&planned.pipeline, &own.tool.value));
+            if is_outside && !self.outside.contains(name) {
+                self.outside.push(name.clone());
+            }
             let is_free = model.is_some_and(|model| model.provider.answers_from_a_file() || model.provider.tool().is_some());
             let is_priced = model.is_some_and(|model| model.price.is_some() || within.money && Model::is_priced(model));
             if !is_free && !is_priced && !self.unpriced.contains(name) {
@@ -218,6 +231,16 @@ impl<'p> OpenParts<'p> {
             self.bounded.push(format!("agent {} has at most {} each time a step asks it", asking.agent, own.join(" and ")));
         }
     }
+}
+
+/// Whether who answers for a tool is outside the run. A pipeline counts as what it is.
+fn reaches_others(pipeline: &Pipeline, tool: &str) -> bool {
+    pipeline.tool(tool).is_none_or(|(tool, _)| match &tool.kind {
+        ToolKind::Http { .. } | ToolKind::Server(_) | ToolKind::Broken => true,
+        ToolKind::Program { run, .. } => !run.network.is_none(),
+        ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::File(_) | ToolKind::Knowledge(_) => false,
+        ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } => false,
+    })
 }
 
 /// Whether values decide how long a list is.
