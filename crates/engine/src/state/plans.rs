@@ -141,7 +141,7 @@ impl OnePlan {
             };
             let (id, uses, depends_on) = (step.id.clone(), step.uses.clone(), step.depends_on.clone());
             let (output, error) = (node.output.clone().unwrap_or_default(), node.error());
-            PlanResult { id, uses, with, depends_on, status: node.status, output, error }
+            PlanResult { id, r#use: uses, with, depends_on, status: node.status, output, error }
         };
         self.plan.steps.iter().zip(nodes).map(result).collect()
     }

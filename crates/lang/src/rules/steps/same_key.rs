@@ -93,8 +93,8 @@ fn is_element(step: &Step, read: &Read) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::says;
     use super::*;
+    use crate::rules::testing::says;
 
     #[test]
     fn a_key_of_a_step_in_a_loop_reads_something_of_the_loop() {

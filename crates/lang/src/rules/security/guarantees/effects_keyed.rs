@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::rules::steps::same_key::loops_with_one_key;
 use super::sites::{look, run_by, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{ChainIx, Labels};
 use crate::model::{AgentProgram, Form, PipelineId, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelinePlan, Plan, PlannedStep, StepBounds, StepIx, bounds};
+use crate::rules::steps::same_key::loops_with_one_key;
 use crate::rules::support::effects::has_retry;
 use crate::source::Span;
 
