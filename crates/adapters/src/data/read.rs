@@ -57,7 +57,7 @@ pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFl
 /// Fails if it cannot be read, or is a table or a picture (`wrong_type`).
 pub(crate) fn searchable(path: &Path, cancel: &CancelFlag) -> Result<FileContent, Failure> {
     match kind_of(path, DOCUMENT_TIME, cancel)? {
-        ReadKind::Table(DataKind::JsonLines) => text(path),
+        ReadKind::Table(kind) if kind.is_searched() => text(path),
         ReadKind::Table(_) => Err(wrong_type("it is a table; describe it under data, and ask it with sql")),
         ReadKind::Picture => Err(wrong_type("it is a picture")),
         kind @ (ReadKind::Text | ReadKind::Pdf | ReadKind::Word) => {

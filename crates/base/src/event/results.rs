@@ -70,13 +70,13 @@ results! {
     HttpOutput { status: u16 = Engine, headers: Map<String, Value> = Others, body: Value = Others }
 
     /// The output of `task`.
-    TaskOutput { result: Option<SharedValue> = Others, artefact: AcceptedArtefact = Others, attempts: usize = Engine }
+    TaskOutput { result: Option<SharedValue> = Others, artefact: AcceptedArtefact = Parts, attempts: usize = Engine }
     /// How the result of a task was made.
     AcceptedArtefact {
         thought: String = Others,
         code: String = Others,
         output_variables: Vec<String> = Others,
-        is_malicious: bool = Others,
+        is_malicious: bool = Engine,
     }
 
     /// The output of `dialogue`.
@@ -173,7 +173,7 @@ results! {
         refined: bool = Engine,
         used_otherwise: bool = Engine,
         feedback: String = Others,
-        verdicts: Vec<Verdict> = Others,
+        verdicts: Vec<Verdict> = Parts,
     }
     /// The details of `task`.
     TaskDetails {

@@ -1,5 +1,6 @@
 //! Channels and style guides: data, one file each.
 
+use super::PERSON_NAME;
 use crate::source::Span;
 
 /// A channel file: what one way of sending allows.
@@ -77,6 +78,17 @@ impl Multilingual for Channel {
 impl Multilingual for StyleGuide {
     fn languages(&self) -> &Languages<StyleGuide> {
         &self.languages
+    }
+}
+
+impl StyleGuide {
+    /// Whether its greeting may have the person's name in it, in whichever language.
+    pub fn greets_by_name(&self) -> bool {
+        self.in_each_language().any(|style| match &style.formatting.greeting {
+            Phrase::Off => false,
+            Phrase::On => style.formatting.use_user_name,
+            Phrase::Own(text) => text.contains(PERSON_NAME),
+        })
     }
 }
 

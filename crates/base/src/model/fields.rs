@@ -16,6 +16,27 @@ pub enum Shape {
     Schema(Arc<Value>),
 }
 
+/// Whether only the author's own words can be what is at a path of names and places in a value that fits a JSON Schema, however they are chosen. What a
+/// schema says of a value holds whatever else it says.
+pub fn closes(schema: &Value, path: &[String]) -> bool {
+    let is_of = |kind: &str| schema["type"] == kind;
+    let is_named = schema.get("enum").is_some() || schema.get("const").is_some() || is_of("boolean") || is_of("null");
+    let of_items = |rest: &[String]| schema.get("prefixItems").is_none() && schema.get("items").is_some_and(|items| closes(items, rest));
+    let properties = schema["properties"].as_object();
+    let of_parts = || match path.split_first() {
+        None if is_of("object") => {
+            let is_whole = schema["additionalProperties"] == false && schema.get("patternProperties").is_none();
+            is_whole && properties.is_some_and(|own| !own.is_empty() && own.values().all(|field| closes(field, &[])))
+        }
+        None => is_of("array") && of_items(&[]),
+        Some((name, rest)) => match properties.and_then(|own| own.get(name)) {
+            Some(field) => closes(field, rest),
+            None => (name == "*" || name.parse::<usize>().is_ok()) && is_of("array") && of_items(rest),
+        },
+    };
+    is_named || of_parts()
+}
+
 impl Default for Shape {
     fn default() -> Shape {
         Shape::Fields(vec![])

@@ -69,7 +69,7 @@ pub use dialogue::{DIALOGUE_CUT, DialogueEnd, DialogueSignal, DialogueStep, Dial
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use endpoint::{Addition, Effort, EndpointSettings, Reasoning};
 pub use facts::{AgentWork, CallTime, Effects, Inflow, OwnResult, RequestAddress, STDOUT, StepFacts, ToolName, asking_tool};
-pub use fields::{Field, FieldKind, Shape};
+pub use fields::{Field, FieldKind, Shape, closes};
 pub use gate::{Check, Criterion, GateStep, Judging, LetterCase, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
 pub use guarantee::Guarantee;
 pub use host_source::HostSource;

@@ -336,6 +336,14 @@ impl DataKind {
         }
     }
 
+    /// Whether a knowledge reads it as a document.
+    pub fn is_searched(self) -> bool {
+        match self {
+            DataKind::JsonLines => true,
+            DataKind::Csv | DataKind::Tsv | DataKind::Excel | DataKind::Sqlite | DataKind::Parquet | DataKind::DuckDb => false,
+        }
+    }
+
     /// By the ending of a file's name.
     pub fn of_ending(ending: &str) -> Option<DataKind> {
         Some(match ending.to_lowercase().as_str() {

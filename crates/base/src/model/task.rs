@@ -4,7 +4,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use super::{Criterion, Filling, GateStep, History, IDENTICAL_FAILURES, Judging, PythonNeeds, Scorecard, ScorecardRef, Text};
+use super::{
+    Check, Criterion, Filling, GateStep, History, IDENTICAL_FAILURES, Judging, PlainCheck, PythonNeeds, Scorecard, ScorecardRef, Text,
+};
 use crate::source::Spanned;
 
 /// `task`: an agent tries until its work is accepted.
@@ -197,8 +199,24 @@ impl<'s> JudgingStep<'s> {
             Judging::Checks(checks) => checks.iter().flat_map(|check| check.value.quoted()).collect(),
             Judging::Judge | Judging::Neither => vec![],
         };
+        self.criteria(scorecards).flat_map(|criterion| criterion.feedback.iter().chain(quoted(criterion))).collect()
+    }
+
+    /// Whether a check of its criteria is that of the style guide, and so of its greeting. Of a scorecard that a run gives it is not known.
+    pub fn checks_style(self, scorecards: &IndexMap<String, Scorecard>) -> bool {
+        let is_of_style = |criterion: &Criterion| match &criterion.judging {
+            Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::Plain(PlainCheck::StyleGuide))),
+            Judging::Judge | Judging::Neither => false,
+        };
+        self.cards().iter().any(|card| card.name().is_none()) || self.criteria(scorecards).any(is_of_style)
+    }
+
+    fn criteria<'a>(self, scorecards: &'a IndexMap<String, Scorecard>) -> impl Iterator<Item = &'a Criterion>
+    where
+        's: 'a,
+    {
         let of_cards = self.cards().iter().filter_map(|card| scorecards.get(&card.name()?.value)).flat_map(|card| &card.criteria);
-        of_cards.chain(self.own_criteria()).flat_map(|criterion| criterion.feedback.iter().chain(quoted(criterion))).collect()
+        of_cards.chain(self.own_criteria())
     }
 
     /// The agents that may be asked, each once: a scorecard's own judge, else the step's, else that of the first scorecard that has one.

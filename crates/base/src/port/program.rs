@@ -144,7 +144,7 @@ pub struct ProgramDetails {
 
 sampled! {
     RefusedHost { Others(host, rule) }
-    ProgramDetails { Engine(exit, sandbox), Others(stderr, refused) }
+    ProgramDetails { Engine(sandbox), Others(exit, stderr, refused) }
 }
 
 impl RefusedHost {

@@ -5,11 +5,12 @@ use std::path::Path;
 use super::files::{first_personal, is_in, of_field, own_texts, tables_of_run};
 use super::places::{Parts, ValuePlace};
 use super::results::details_are_of_engine;
+use super::steps::style_of;
 use super::{Caller, ChainIx, Hop, Labels, agents};
-use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, SandboxMode, StepKind, Text, Tool, ToolKind, Writer};
+use crate::model::{Agent, Authored, Field, JudgingStep, Pipeline, SandboxMode, StepKind, StyleGuide, Text, Tool, ToolKind, Writer};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 use crate::sql;
-use crate::template::reached;
+use crate::template::{is_place, reached};
 
 impl<'p> Parts<'_, 'p> {
     /// The message of a failure quotes what a step was given, and may quote what it made, read or only tested.
@@ -20,6 +21,7 @@ impl<'p> Parts<'_, 'p> {
         self.written(Writer::Tool, format!("the message of a failure of {by}"), step.id.span);
         if !step.kind.agents(&planned.pipeline).is_empty() {
             self.written(Writer::Model, format!("what a failure of {by} quotes of its models"), step.id.span);
+            self.seen_by_models(ix);
         }
         self.all_of(ValuePlace::Given(ix));
         self.all_of(ValuePlace::Tested(ix));
@@ -47,10 +49,16 @@ impl<'p> Parts<'_, 'p> {
         if details_are_of_engine(step, path) {
             return;
         }
+        // What the author called criteria, unless a model wrote them.
+        let is_named = step.kind.facts().judges.is_some_and(|judging| judging.cards().iter().all(|card| card.name().is_some()));
+        let names: Vec<&str> = path.iter().map(String::as_str).filter(|name| !is_place(name)).collect();
+        if is_named && matches!(names[..], ["verdicts" | "unmet_criteria", "id" | "scorecard" | "description" | "expected"]) {
+            return;
+        }
         if !step.kind.agents(&planned.pipeline).is_empty() {
             self.written(Writer::Model, format!("what the models of {by} say"), step.id.span);
             self.written(Writer::Tool, format!("what the tools of {by} give"), step.id.span);
-            self.all_of(ValuePlace::ToldFailures(ix));
+            self.seen_by_models(ix);
         }
         if step.kind.facts().starts.is_some() {
             self.written(Writer::Tool, format!("what the program of {by} says"), step.id.span);
@@ -82,6 +90,13 @@ impl<'p> Parts<'_, 'p> {
                 self.read(called, ValuePlace::Failure, "the failure of a tool", span, None);
             }
         }
+    }
+
+    /// What the models of a step saw beside what the step gives them: they may say it again in whatever they write, and not only in the output.
+    pub(super) fn seen_by_models(&mut self, ix: StepIx) {
+        let kind = &self.labels.pipeline(self.chain).step(ix).step.kind;
+        self.all_of(ValuePlace::ShownToModels(ix));
+        self.instructions_of_judges(kind);
     }
 
     /// What the agents that judge, or do the work of a step, are told in any case.
@@ -160,8 +175,23 @@ impl<'p> Parts<'_, 'p> {
         let step = &planned.step(ix).step;
         let mut list: Vec<&Text> = vec![];
         step.kind.each_text(step.span, &mut |authored| list.extend(authored.text()));
-        list.extend(step.kind.facts().judges.into_iter().flat_map(|judging| judging.feedback(&planned.pipeline.scorecards)));
+        let (judges, pipeline) = (step.kind.facts().judges, &planned.pipeline);
+        list.extend(judges.into_iter().flat_map(|judging| judging.feedback(&pipeline.scorecards)));
         self.whole(list);
+        // A check of the style guide says how the text should begin.
+        if judges.is_some_and(|judging| judging.checks_style(&pipeline.scorecards)) {
+            let of_formats = planned.steps.iter().filter_map(|step| style_of(planned, &step.step.kind));
+            of_formats.chain(pipeline.style_guide.as_deref()).for_each(|style| self.greeting(ix, Some(style)));
+        }
+    }
+
+    /// The name of the person in the greeting of a style guide: `Hi Ana,`.
+    pub(super) fn greeting(&mut self, ix: StepIx, style: Option<&StyleGuide>) {
+        if style.is_some_and(StyleGuide::greets_by_name) {
+            let (reader, span) = (self.reader.clone(), self.labels.span_of(self.chain, ix));
+            let hop = Hop { reader, path: "the greeting".to_owned(), span, doubt: None };
+            self.named(&["person".to_owned(), "name".to_owned()], hop, None);
+        }
     }
 
     /// What is read from files may have been written by the run itself, if one of its pipelines writes any.

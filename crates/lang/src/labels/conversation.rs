@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::places::{Back, Parts, ValuePlace};
 use super::{Caller, ChainIx, Hop, Labels, Start, StartFrom};
-use crate::model::{ArtefactKind, Filling, History, OnFailure, StepKind, Text, Tool};
+use crate::model::{ArtefactKind, Filling, History, OnFailure, SUMMARY_STEP, StepKind, Text, Tool};
 use crate::plan::{BlockIx, PipelinePlan, PlannedStep, StepIx};
 
 /// What approvals show as it is: paths, each with the approvals that show it.
@@ -88,7 +88,8 @@ impl Parts<'_, '_> {
         self.read(chain, place, "the conversation", span, None);
     }
 
-    /// What a conversation keeps of a run, if it is part of one: what the person said, what any of its pipelines sends, the first output.
+    /// What a conversation keeps of a run, if it is part of one: what the person said, what any of its pipelines sends, the first output,
+    /// and what sums them up.
     pub(super) fn kept_of_run(&mut self) {
         let chains = self.labels.chains_below(self.chain, &Labels::tools_of_models).0;
         if chains.iter().all(|chain| self.labels.pipeline(*chain).pipeline.conversation.is_none()) {
@@ -99,6 +100,11 @@ impl Parts<'_, '_> {
             let planned = self.labels.pipeline(chain);
             self.chain = chain;
             for (ix, step) in planned.numbered_steps() {
+                // Who continues is told the summary.
+                if step.step.id.value == SUMMARY_STEP {
+                    self.seat = Some((ix, true));
+                    self.answer(ix);
+                }
                 if let StepKind::Send(send) = &step.step.kind {
                     self.seat = Some((ix, true));
                     self.whole([&send.of]);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::model::{AgentProgram, ArtefactKind, Data, Field, FilePattern, Pipeline, TaskStep, Text, Tool, ToolKind};
+use crate::model::{AgentProgram, ArtefactKind, Data, DataKind, Field, FilePattern, Knowledge, Pipeline, TaskStep, Text, Tool, ToolKind};
 use crate::plan::Plan;
 use crate::source::{Spanned, normalised};
 
@@ -14,9 +14,7 @@ pub fn opened_by<'p>(tool: &Tool, pipeline: &'p Pipeline, plan: &'p Plan) -> Opt
     match &tool.kind {
         ToolKind::Sql(tables) => first_personal(pipeline.data.iter().filter(|(name, _)| tables.iter().any(|table| table.value == **name))),
         ToolKind::File(folder) => first_personal(tables_of_run(plan).filter(|(_, data)| is_in(&data.file.value, folder))),
-        ToolKind::Knowledge(knowledge) => first_personal(
-            tables_of_run(plan).filter(|(_, data)| knowledge.files.iter().any(|entry| covers(&entry.value, &data.file.value))),
-        ),
+        ToolKind::Knowledge(knowledge) => first_personal(tables_of_run(plan).filter(|(_, data)| is_searched(knowledge, &data.file.value))),
         ToolKind::Program { run, .. } => named_in(&run.args, plan),
         ToolKind::Http { .. }
         | ToolKind::Python { .. }
@@ -45,6 +43,13 @@ pub fn first_personal<'p>(mut tables: impl Iterator<Item = (&'p String, &'p Data
 
 pub(super) fn is_in(file: &Path, folder: &Path) -> bool {
     normalised(file).starts_with(normalised(folder))
+}
+
+/// Whether a file may be a document of a knowledge. What is filled in may name any.
+fn is_searched(knowledge: &Knowledge, file: &Path) -> bool {
+    let kind = file.extension().and_then(|ending| DataKind::of_ending(ending.to_str()?));
+    let is_named = || knowledge.files.iter().any(|entry| covers(&entry.value, file));
+    kind.is_none_or(DataKind::is_searched) && (!knowledge.given.is_empty() || is_named())
 }
 
 /// Whether an entry of the files of a knowledge may be a file.

@@ -27,11 +27,11 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::model::{Agent, Pipeline, PipelineId, StepKind, Text, Writer};
-use crate::plan::{PipelinePlan, Plan, StepIx};
+use crate::plan::{Plan, StepIx};
 use chains::Chains;
 use places::{Back, ValueGraph};
 
-pub use chains::{Caller, ChainIx};
+pub use chains::{Caller, ChainIx, may_ask};
 pub use conversation::MOST_CHAINS;
 pub use files::{OpenedFiles, first_personal, given_back, named_in, opened_by, opens, queried_by, readable_by, tables_of_run};
 pub use names::marked_result;
@@ -107,35 +107,10 @@ impl<'p> Labels<'p> {
         }
     }
 
-    /// A pipeline with which a run begins.
-    pub fn root(&mut self, pipeline: PipelineId) -> ChainIx {
-        self.chains.number(pipeline, None)
-    }
-
-    /// A pipeline that another one calls; `None`: it would call itself, which is reported.
-    pub fn called(&mut self, from: ChainIx, caller: Caller, pipeline: PipelineId) -> Option<ChainIx> {
-        (!self.chains.holds(from, pipeline)).then(|| self.chains.number(pipeline, Some((from, caller))))
-    }
-
-    /// What called the pipeline at the end of a chain, and where.
-    pub fn caller(&self, chain: ChainIx) -> Option<(ChainIx, Caller)> {
-        self.chains.get(chain).1
-    }
-
-    /// The number of the pipeline at the end of a chain.
-    pub fn id(&self, chain: ChainIx) -> PipelineId {
-        self.chains.get(chain).0
-    }
-
     /// The query of a step, read once.
     fn query(&mut self, chain: ChainIx, ix: StepIx, query: &'p str) -> Rc<StepQuery<'p>> {
         let (pipeline, id) = (&self.pipeline(chain).pipeline, self.id(chain));
         Rc::clone(self.queries.entry((id, ix)).or_insert_with(|| Rc::new(StepQuery::new(query, pipeline))))
-    }
-
-    /// The pipeline at the end of a chain.
-    pub fn pipeline(&self, chain: ChainIx) -> &'p PipelinePlan {
-        self.plan.pipeline(self.chains.get(chain).0)
     }
 
     /// Those from whom what a path gives may come, whoever judges it, each once with where that was; only what an author wrote has none.
@@ -163,7 +138,7 @@ impl<'p> Labels<'p> {
             return format!("agent {}{}", agent.value, asker.unwrap_or_default());
         }
         let own = format!("step {}", planned.path(ix));
-        if self.chains.get(chain).1.is_some() { format!("{own} of pipeline {}", planned.pipeline.name.value) } else { own }
+        if self.caller(chain).is_some() { format!("{own} of pipeline {}", planned.pipeline.name.value) } else { own }
     }
 }
 

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::files::of_field;
 use super::places::{Back, Parts, Path, ValuePlace, below, named_place};
 use super::{Caller, ChainIx, Labels, Seat};
-use crate::model::{Data, Field, Filling, PERSONAL, PersonSource, Shape, StepKind, Text, Tool, ToolKind, Writer};
+use crate::model::{Data, Field, Filling, PERSONAL, PersonSource, Shape, StepKind, Text, Tool, ToolKind, Writer, closes};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 use crate::template::{EACH, is_place};
@@ -114,7 +114,7 @@ impl Parts<'_, '_> {
         let planned = self.labels.pipeline(self.chain);
         let pipeline = &planned.pipeline;
         let fields = along(&pipeline.inputs, path);
-        let is_closed = fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed());
+        let is_closed = leads_to_closed(&fields, path);
         let Some((above, caller)) = self.labels.caller(self.chain) else {
             let span = fields.last().map_or(pipeline.name.span, |field| field.span);
             let personal = match path.is_empty() {
@@ -139,6 +139,7 @@ impl Parts<'_, '_> {
             let words = input_words(&below);
             self.personal(Writer::Author, Some(words.clone()), words, pipeline.name.span);
         }
+        let askers = self.labels.askers(self.chain);
         let (fixed, is_fixed) = self.labels.fixed_input(self.chain, above, path);
         let (ix, by) = (caller.step(), self.labels.step_words(above, caller.step()));
         let mut outside = self.labels.parts(above, Some((ix, true)), &by);
@@ -156,6 +157,10 @@ impl Parts<'_, '_> {
                     outside.written(Writer::Model, format!("what the model of {by} gives to a tool"), span);
                     outside.all_of(ValuePlace::Given(ix));
                     outside.all_of(ValuePlace::ShownToModels(ix));
+                    for asker in askers {
+                        outside.at(asker, ValuePlace::Given(StepIx(0)));
+                        outside.at(asker, ValuePlace::ShownToModels(StepIx(0)));
+                    }
                 }
             }
         }
@@ -281,8 +286,15 @@ fn along<'s>(shape: &'s Shape, path: &[String]) -> Vec<&'s Field> {
 
 /// Whether only the author's own words can be what is below a path.
 pub(super) fn gives_closed(shape: &Shape, path: &[String]) -> bool {
-    let fields = along(shape, path);
-    !path.is_empty() && fields.len() == path.len() && fields.last().is_some_and(|field| field.is_closed())
+    match shape {
+        Shape::Fields(_) => leads_to_closed(&along(shape, path), path),
+        Shape::Schema(schema) => closes(schema, path),
+    }
+}
+
+/// Whether a path leads to a field of the author's own words, or to letters or elements of one.
+fn leads_to_closed(fields: &[&Field], path: &[String]) -> bool {
+    fields.last().is_some_and(|field| field.is_closed()) && path.iter().skip(fields.len()).all(|name| is_place(name))
 }
 
 /// Whether the same is so of a whole answer of an agent, which has no fields but those of its shape.

@@ -6,15 +6,15 @@ use indexmap::IndexMap;
 
 use super::files::{OpenedFiles, given_back, named_in, opened_by, opens, own_texts, queried_by, tables_of_run};
 use super::names::{gives_closed, is_closed_answer, marked_result, of_tables, personal_part};
-use super::outputs::{OutputPart, output_parts, passed_on};
+use super::outputs::{OutputPart, OutputRead, Reads, output_parts, passed_on, reads_of};
 use super::places::{Parts, ValuePlace, below};
 use super::results::output_is_of_engine;
-use super::{Caller, GatePassage, Hop, agents};
+use super::{Caller, GatePassage, agents};
 use crate::model::{
-    AgentStep, ApprovalStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Phrase, Pipeline, PipelineId, PlanStep,
-    ProgramCommand, ReadStep, SearchStep, SqlStep, Step, StepKind, TaskStep, Text, Tool, ToolKind, ToolName, ToolStep, Writer,
+    AgentStep, ApprovalStep, Data, DialogueStep, Filling, GateStep, JudgingStep, Outputs, Pipeline, PipelineId, PlanStep, ProgramCommand,
+    ReadStep, SearchStep, SqlStep, Step, StepKind, StyleGuide, TaskStep, Text, Tool, ToolKind, ToolName, ToolStep, Writer,
 };
-use crate::plan::StepIx;
+use crate::plan::{PipelinePlan, StepIx};
 use crate::source::Spanned;
 use crate::sql::Name;
 use crate::template::is_place;
@@ -45,19 +45,15 @@ impl<'p> Parts<'_, 'p> {
         }
         match &step.kind {
             StepKind::Set(_) => self.texts(passed_on(step, path)),
-            StepKind::Format(format) => {
+            StepKind::Format(_) => {
                 self.texts(passed_on(step, path));
-                let style = format.style_guide.as_ref().or(pipeline.style_guide.as_ref());
-                // `Hi Ana,`
-                let greets = style.is_some_and(|style| style.formatting.greeting == Phrase::On && style.formatting.use_user_name);
-                if greets {
-                    let hop = Hop { reader: by, path: "the greeting".to_owned(), span, doubt: None };
-                    self.named(&["person".to_owned(), "name".to_owned()], hop, None);
-                }
+                self.greeting(ix, style_of(planned, &step.kind));
             }
             StepKind::Gate(gate) => {
                 self.judged([(&gate.of, path.to_vec())], ix);
                 self.texts(gate.otherwise.iter().map(|text| (text, path.to_vec())));
+                // In place of a formatted text it is formatted, too.
+                gate.otherwise.iter().flat_map(|_| styles_of(planned, ix, gate)).for_each(|style| self.greeting(ix, Some(style)));
             }
             StepKind::Agent(AgentStep { agent, prompt, attach, output, .. }) => {
                 let shape = output.as_ref().or_else(|| pipeline.agents.get(&agent.value)?.output.as_ref());
@@ -78,6 +74,10 @@ impl<'p> Parts<'_, 'p> {
             StepKind::Dialogue(DialogueStep { topic, attach, .. }) => {
                 self.written(Writer::Model, format!("the turns of {by}"), span);
                 self.read_by_models(ix, topic, attach.as_ref(), &[]);
+                // Who judges and sums up comes after the turns.
+                if path.first().is_none_or(|name| name != "turns" && name != "positions") {
+                    self.instructions_of_judges(&step.kind);
+                }
             }
             StepKind::Tool(tool) => self.tool_result(ix, tool, path),
             StepKind::Call(call) => call.pipeline.into_iter().for_each(|id| self.called(Caller::Step(ix), id, path)),
@@ -338,6 +338,22 @@ fn of_tool(tool: Option<&Tool>, data: &IndexMap<String, Data>) -> Writer {
         )
         | None => Writer::Tool,
     }
+}
+
+/// The style guide with which a `format` step makes its text.
+pub(super) fn style_of<'p>(planned: &'p PipelinePlan, kind: &'p StepKind) -> Option<&'p StyleGuide> {
+    let StepKind::Format(format) = kind else { return None };
+    format.style_guide.as_deref().or(planned.pipeline.style_guide.as_deref())
+}
+
+/// The style guides of the `format` steps whose texts a gate judges.
+fn styles_of<'p>(planned: &'p PipelinePlan, ix: StepIx, gate: &'p GateStep) -> Vec<&'p StyleGuide> {
+    let mut into = |read: &OutputRead<'p>| {
+        let step = &planned.step(read.output.ix).step;
+        if let StepKind::Gate(gate) = &step.kind { vec![(&gate.of, vec![])] } else { passed_on(step, &read.output.path) }
+    };
+    let read = reads_of(planned, Some((ix, true)), &gate.of, Reads::Shown, &mut into);
+    read.iter().filter_map(|read| style_of(planned, &planned.step(read.output.ix).step.kind)).collect()
 }
 
 /// What a gate does with a value: `Shut` if it judges it in every run.

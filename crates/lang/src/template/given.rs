@@ -294,6 +294,7 @@ impl GivenWalk {
                 value
             }
             Expr::Filter(filter, value, arguments) => self.filtered(filter, value, arguments),
+            Expr::MapFilter(filter, list, _) if filter.gives == Gives::Count => self.chosen_by([&**list]),
             Expr::List(items) => items.iter().flat_map(|item| listed(self.value(item))).collect(),
             Expr::Negative(_) | Expr::Arithmetic(..) | Expr::Concatenate(..) | Expr::Map(_) | Expr::Range(_) | Expr::MapFilter(..) => {
                 self.made_of(expression.parts())

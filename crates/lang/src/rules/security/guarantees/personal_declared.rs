@@ -4,8 +4,8 @@
 use super::sites::{ModelTool, Receiver, look, may_start_loose, models_of, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::{
-    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, ValueWays, agents, first_personal, given_back,
-    marked_result, named_in, opened_by, opens, queried_by, readable_by, tables_of_run,
+    Caller, ChainIx, GatePassage, Labels, OpenedFiles, Seat, Start, StartFrom, ValueWays, first_personal, given_back, marked_result,
+    named_in, opened_by, opens, queried_by, readable_by, tables_of_run,
 };
 use crate::model::{
     Agent, ArtefactKind, Check, Judging, Model, Pipeline, PipelineId, PlainCheck, SUMMARY_STEP, Scorecard, ScorecardRef, Step, StepKind,
@@ -122,12 +122,11 @@ impl ModelCall {
     }
 
     /// Its prompts and what else it is shown.
-    fn texts<'p>(&self, labels: &mut Labels<'p>, ways: &mut ValueWays, asked: &[&'p Agent], found: &mut WaysFound) {
+    fn texts<'p>(&self, labels: &mut Labels<'p>, ways: &mut ValueWays, asked: &[(&'p str, &'p Agent)], found: &mut WaysFound) {
         let planned = labels.pipeline(self.chain);
         let step = &planned.step(self.ix).step;
         let mut texts: Vec<&Text> = vec![];
         step.kind.each_text(step.span, &mut |authored| texts.extend(authored.text()));
-        texts.extend(asked.iter().filter_map(|agent| agent.instructions.as_ref()));
         let told = planned.is_told_again(self.ix).then_some(StartFrom::Refinement);
         let queries = matches!(&step.kind, StepKind::Task(task) if task.fixed_artefact() != Some(ArtefactKind::Text));
         let starts = texts.into_iter().map(StartFrom::Text).chain(told).chain([StartFrom::Failures, StartFrom::History]);
@@ -135,6 +134,11 @@ impl ModelCall {
         let is_checked = matches!(&step.kind, StepKind::Plan(plan) if plan.check.is_some());
         let starts = starts.chain(queries.then_some(StartFrom::ReadTables)).chain(is_checked.then_some(StartFrom::Output));
         self.follow(labels, ways, starts.map(|from| self.start(from, &self.what)).collect(), found);
+        // What an agent is told in any case no other one is told.
+        for (name, agent) in asked {
+            let start = agent.instructions.iter().map(|text| self.start(StartFrom::Text(text), &self.what)).collect();
+            follow(labels, ways, start, &self.what, &format!("the model of agent {name}"), self.is_declared, found);
+        }
     }
 
     /// What its tools give back, and the tables that they open.
@@ -171,14 +175,14 @@ impl ModelCall {
         &self,
         labels: &mut Labels<'p>,
         ways: &mut ValueWays,
-        asked: &[&'p Agent],
+        asked: &[(&'p str, &'p Agent)],
         found: &mut WaysFound,
     ) -> Vec<OpenedColumn<'p>> {
         let planned = labels.pipeline(self.chain);
         let (pipeline, step) = (&planned.pipeline, &planned.step(self.ix).step);
         let is_loose = may_start_loose(labels, self.chain, self.ix);
         let mut opened = vec![];
-        for (name, model) in asked.iter().flat_map(|agent| models_of(pipeline, &step.kind, agent)) {
+        for (name, model) in asked.iter().flat_map(|(_, agent)| models_of(pipeline, &step.kind, agent)) {
             // Its name and its address go to whoever answers.
             let reader = format!("model {name}");
             let starts = model.texts().into_iter().map(|text| start(self.chain, None, text, reader.clone())).collect();
@@ -204,8 +208,10 @@ fn to_models<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, 
         }
         let whom = format!("the model of agent {}", names.join(" and "));
         let call = ModelCall { chain, ix, what: labels.step_words(chain, ix), whom, is_declared: is_marked(labels, chain, ix) };
-        let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
-        let asked: Vec<&Agent> = agents(pipeline, kind).into_iter().chain(judges).collect();
+        // Those that a plan may use, too.
+        let known = |name: &'p Spanned<String>| Some((name.value.as_str(), pipeline.agents.get(&name.value)?));
+        let used = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
+        let asked: Vec<(&str, &Agent)> = kind.agents(pipeline).into_iter().chain(used).filter_map(known).collect();
         call.texts(labels, ways, &asked, found);
         let of_task =
             if let StepKind::Task(task) = kind { queried_by(task, pipeline).map(|column| (step.step.kind_span, column)) } else { None };

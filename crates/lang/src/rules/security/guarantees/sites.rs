@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::grouped;
-use crate::labels::{Caller, ChainIx, Labels, MOST_CHAINS, Seat, Start, StartFrom, agents};
+use crate::labels::{Caller, ChainIx, Labels, MOST_CHAINS, Seat, Start, StartFrom, agents, may_ask};
 use crate::model::{
-    Agent, Filling, Form, Model, Outputs, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, SandboxMode, StartedBy, StartedCommand,
-    Step, StepKind, Text, Tool, ToolKind, ToolName,
+    Agent, Filling, Form, Model, Outputs, PermissionMode, Pipeline, PipelineId, Policy, ProgramCommand, STDOUT, SandboxMode, StartedBy,
+    StartedCommand, Step, StepKind, Text, Tool, ToolKind, ToolName,
 };
 use crate::plan::{Plan, StepIx};
-use crate::policy::{always_asks, opened, passes_unasked, sandbox_mode};
+use crate::policy::{Act, Origin, always_asks, decide, opened, passes_unasked, sandbox_mode};
 use crate::source::Spanned;
 
 /// To whom a value goes.
@@ -79,7 +79,7 @@ pub(super) fn tools_of_models<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepI
     let of_planner = planner.filter(|_| is_plan);
     let in_force = |agent: Option<&'p Agent>, around: &Policies<'p>| -> Policies<'p> {
         let own = agent.into_iter().chain(of_planner).filter_map(|agent| agent.policy.as_ref());
-        own.filter_map(|name| known_policy(pipeline, name)).chain(around.iter().copied()).collect()
+        own.filter_map(|name| known_policy(pipeline, &name.value)).chain(around.iter().copied()).collect()
     };
     let of_agents = agents(pipeline, kind).into_iter().flat_map(|agent| agent.tools.iter().map(move |name| (Some(agent), name)));
     let of_plan = kind.facts().may_use.iter().filter(|_| is_plan).map(|name| (None, name));
@@ -119,7 +119,7 @@ impl<'p> LoosePrograms<'p> {
             loose.tools.extend(used.map(|used| ToolName::of(&used.name.value).tool));
             loose.models |= kind.agents(&planned.pipeline).into_iter().any(|name| {
                 let own = planned.pipeline.agents.get(&name.value).and_then(|agent| agent.policy.as_ref());
-                may_be_loose(own.and_then(|name| known_policy(&planned.pipeline, name)), &around)
+                may_be_loose(own.and_then(|name| known_policy(&planned.pipeline, &name.value)), &around)
             });
         }
         loose
@@ -148,8 +148,10 @@ pub(super) fn may_start_loose(labels: &Labels, chain: ChainIx, ix: StepIx) -> bo
     let planned = labels.pipeline(chain);
     let (pipeline, kind) = (&planned.pipeline, &planned.step(ix).step.kind);
     let judges = kind.agents(pipeline).into_iter().filter_map(|name| pipeline.agents.get(&name.value));
-    let own =
-        agents(pipeline, kind).into_iter().chain(judges).map(|agent| agent.policy.as_ref().and_then(|name| known_policy(pipeline, name)));
+    let own = agents(pipeline, kind)
+        .into_iter()
+        .chain(judges)
+        .map(|agent| agent.policy.as_ref().and_then(|name| known_policy(pipeline, &name.value)));
     let around = policies_around(labels, chain, ix);
     own.into_iter().any(|own| may_be_loose(own, &around))
 }
@@ -163,13 +165,15 @@ fn policies_around<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<P
         Some((above, Caller::Step(ix))) => policies_around(labels, above, ix),
         Some((above, Caller::Model(ix))) => {
             let id = labels.id(chain);
-            let used = tools_of_models(labels, above, ix).into_iter().filter(|used| used.tool.kind.pipeline() == Some(id));
+            let leads_here = |tool: &Tool| tool.kind.pipeline().is_some_and(|called| called == id || may_ask(labels.plan, called, id));
+            let used = tools_of_models(labels, above, ix).into_iter().filter(|used| leads_here(used.tool));
+            let between = || labels.policies_between(chain).filter_map(|name| known_policy(&labels.pipeline(above).pipeline, name));
             let mut found: Vec<Policies> = vec![];
-            used.for_each(|used| {
-                if !found.contains(&used.policies) {
-                    found.push(used.policies)
+            for policies in used.map(|used| between().chain(used.policies).collect()) {
+                if !found.contains(&policies) {
+                    found.push(policies)
                 }
-            });
+            }
             found
         }
     };
@@ -177,13 +181,13 @@ fn policies_around<'p>(labels: &Labels<'p>, chain: ChainIx, ix: StepIx) -> Vec<P
         above.push(vec![]);
     }
     let of_dialogue = if let StepKind::Dialogue(own) = &planned.step(ix).step.kind { own.policy.as_ref() } else { None };
-    let own = of_dialogue.into_iter().chain(&planned.pipeline.policy).filter_map(|name| known_policy(&planned.pipeline, name));
+    let own = of_dialogue.into_iter().chain(&planned.pipeline.policy).filter_map(|name| known_policy(&planned.pipeline, &name.value));
     let own: Policies = own.collect();
     above.into_iter().map(|above| own.iter().copied().chain(above).collect()).collect()
 }
 
-fn known_policy<'p>(pipeline: &'p Pipeline, name: &Spanned<String>) -> Option<(&'p str, &'p Policy)> {
-    pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy))
+fn known_policy<'p>(pipeline: &'p Pipeline, name: &str) -> Option<(&'p str, &'p Policy)> {
+    pipeline.policies.get_key_value(name).map(|(name, policy)| (name.as_str(), policy))
 }
 
 /// Looks at a pipeline and at all that it calls, once for each chain of calls; the verdict on what was found. Where there are more chains than are
@@ -266,8 +270,21 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
 
 /// Whether a person is asked about what a step does before each call, by the tool itself or by policies.
 fn is_asked_about(kind: &StepKind, pipeline: &Pipeline, policies: &[(&str, &Policy)]) -> bool {
+    if let StepKind::Http(http) = kind {
+        // The question has the address and the body.
+        let beside = http.headers.iter().map(|(_, text)| text).chain(&http.idempotency_key);
+        return beside.into_iter().all(|text| text.reads.is_empty()) && asks_about_host(&http.url, policies);
+    }
     let tool = kind.facts().receiver.and_then(|name| Some((name, pipeline.tool(&name.value)?.0)));
     tool.is_some_and(|(name, tool)| tool.approve.asks(ToolName::of(&name.value).part) || always_asks(policies, &name.value))
+}
+
+/// Whether a person is asked before a request goes to an address, or it does not go there. Of a host that is filled in no list may say anything.
+fn asks_about_host(url: &Text, policies: &[(&str, &Policy)]) -> bool {
+    match Origin::of(&url.source).filter(|_| url.reads.is_empty()) {
+        Some(Origin { scheme, host, port }) => !decide(policies, &Act::Host { scheme: &scheme, host: &host, port }).is_allowed(),
+        None => policies.iter().any(|(_, policy)| policy.permission_mode == Some(PermissionMode::Prompt) && policy.hosts.is_none()),
+    }
 }
 
 /// An argument as `untrusted` of a policy names it, and its texts.

@@ -4,6 +4,7 @@ use super::*;
 use crate::plan;
 use crate::rules::testing::loaded;
 
+mod attacked;
 mod bounds_and_keys;
 mod hidden_ways;
 mod who_answers;
@@ -307,7 +308,7 @@ fn personal_values_go_where_a_step_declares_it() {
 
 #[test]
 fn personal_values_are_followed_however_a_model_or_a_host_is_shown_them() {
-    let head = "flow: 1\nname: a\ninputs: { message: { type: text, pii: true } }\nagents: { w: {}, t: { tools: [ask] }, f: { tools: [d] }, h: {}, p: { model: cli }, l: { tools: [rows.search] } }\ntools: { ask: { pipeline: b.yaml }, d: { file: ., allow: [read] } }\nmodels: { emb: { provider: openai, model: e }, cli: { provider: cli, program: [helper], folder: . } }\ndata: { people: { file: people.csv, pii: [name] } }\nperson: { id: '1', from: people }\nstyle_guide: warm\nknowledge: { k: { files: [notes.md], search: meaning, embed: emb }, rows: { files: ['*.csv'] } }\nconversation: { id: '{{ person.id }}', message: inputs.message }\n";
+    let head = "flow: 1\nname: a\ninputs: { message: { type: text, pii: true } }\nagents: { w: {}, t: { tools: [ask] }, f: { tools: [d] }, h: {}, p: { model: cli }, l: { tools: [rows.search] } }\ntools: { ask: { pipeline: b.yaml }, d: { file: ., allow: [read] } }\nmodels: { emb: { provider: openai, model: e }, cli: { provider: cli, program: [helper], folder: . } }\ndata: { people: { file: people.csv, pii: [name] }, lines: { file: people.jsonl, pii: [name] } }\nperson: { id: '1', from: people }\nstyle_guide: warm\nknowledge: { k: { files: [notes.md], search: meaning, embed: emb }, rows: { files: ['*.jsonl'] } }\nconversation: { id: '{{ person.id }}', message: inputs.message }\n";
     let personal = |steps: &str| {
         let main = format!("{head}steps:\n{steps}\n");
         let files = [
@@ -318,6 +319,7 @@ fn personal_values_are_followed_however_a_model_or_a_host_is_shown_them() {
             ),
             ("style_guides/warm.yaml", "flow: 1\nstyle_guide: warm\nformatting: { greeting: true, use_user_name: true }\n"),
             ("people.csv", "id,name\n1,Ana\n"),
+            ("people.jsonl", "{\"name\":\"Ana\"}\n"),
             ("notes.md", "Notes."),
         ];
         says(Guarantee::PersonalDeclared, &files)
@@ -337,10 +339,10 @@ fn personal_values_are_followed_however_a_model_or_a_host_is_shown_them() {
         ("  - { id: z, agent: h, history: true, prompt: x }", "gives inputs.message to the model of agent h"),
         ("  - { id: z, agent: h, prompt: '{{ conversation.text }}' }", "gives inputs.message to the model of agent h"),
         ("  - { id: z, agent: p, prompt: x }", "lets its model read people.name"),
-        ("  - { id: z, agent: l, prompt: x }", "lets its model read people.name"),
+        ("  - { id: z, agent: l, prompt: x }", "lets its model read lines.name"),
         (
             "  - { id: r, search: rows, for: x, pii: true }\n  - { id: z, agent: w, prompt: '{{ steps.r.output }}' }",
-            "step z gives people.name to the model of agent w",
+            "step z gives lines.name to the model of agent w",
         ),
         // What is declared may go on, and is followed.
         (
