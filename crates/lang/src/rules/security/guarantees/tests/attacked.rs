@@ -350,3 +350,16 @@ fn a_person_who_is_asked_about_a_host_reads_what_goes_there() {
     broken(&said("permission_mode: prompt, network_access: { hosts: [example.com] }", body), body);
     broken(&said("permission_mode: prompt", "POST https://example.com/n, headers: { X: '{{ steps.d.output }}' }"), "a header");
 }
+
+#[test]
+fn how_a_call_of_a_tool_ended_is_a_word_of_the_engine() {
+    let of = |shown: &str| {
+        let file = format!(
+            "flow: 1\nname: a\ntools: {{ e: {{ program: [echo, x] }} }}\nagents: {{ w: {{ instructions: Write., tools: [e] }} }}\nsteps: [{{ id: d, agent: w, prompt: x }}]\noutputs: \"{{% for one in steps.d.details.tool_calls %}}{{{{ one.{shown} }}}}{{% endfor %}}\"\n"
+        );
+        says(Guarantee::ModelTextJudged, &[("a.yaml", &file)])
+    };
+    assert!(of("status").starts_with("holds"), "{}", of("status"));
+    // A model may call a tool that there is not.
+    assert!(of("tool").starts_with("broken") && of("result").starts_with("broken"));
+}
